@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.formats.bgtrace import params
-from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.files import InputFile
 from rewritelog.output import OutputFile
 from rewritelog.rewriting import block, predicting
 from rewritelog.rewriting.block import BlockRewriter

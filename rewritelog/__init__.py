@@ -18,6 +18,7 @@ Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegr
 The map of the package, lowest layer first:
 
 - `errors`: the hierarchy of errors, and the location in a log that an error names
+- `units`: quantities with units as users write them: `1us`, `10GB/s`
 - `options`: the declaration of an option: type, default, help and group; those that jobs share
 - `paths`: paths of inputs and outputs, in any form in which they are given
 - `stopping`: signals that end a run, as an exception that third-party code does not swallow
@@ -58,31 +59,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel, load_model
-    from rewritelog.api.frames import to_pandas
-    from rewritelog.api.logs import open_logs, open_traces
+    from rewritelog.api.logs import open_logs, open_traces, to_pandas
     from rewritelog.api.pages import page
     from rewritelog.api.params import Params, read_params
     from rewritelog.api.regressor import AutoRegressor
-    from rewritelog.commands.check import check
-    from rewritelog.commands.compare import compare
-    from rewritelog.commands.convert import convert
-    from rewritelog.commands.diff import diff
-    from rewritelog.commands.dump import dump
-    from rewritelog.commands.explore import explore
-    from rewritelog.commands.export import export
-    from rewritelog.commands.fit import fit
-    from rewritelog.commands.info import info
-    from rewritelog.commands.lost_cycles import lost_cycles
-    from rewritelog.commands.predict import predict
-    from rewritelog.commands.predict_run import predict_run
-    from rewritelog.commands.replay import replay
-    from rewritelog.commands.rewrite import rewrite
-    from rewritelog.commands.rules import rules
-    from rewritelog.commands.sample import sample
-    from rewritelog.commands.sweep import sweep
-    from rewritelog.commands.synth import synth
-    from rewritelog.commands.timeline import timeline
-    from rewritelog.commands.verify import verify
+    from rewritelog.commands.fits import compare, explore, fit, predict, sample, verify
+    from rewritelog.commands.logs import check, diff, dump, info, rules, timeline
+    from rewritelog.commands.runs import lost_cycles, predict_run, replay, sweep
+    from rewritelog.commands.writing import convert, export, rewrite, synth
     from rewritelog.errors import (
         DamagedLogError,
         MissingFileError,
@@ -145,8 +129,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api.fitted": ("FittedModel", "load_model"),
-    "api.frames": ("to_pandas",),
-    "api.logs": ("open_logs", "open_traces"),
+    "api.logs": ("open_logs", "open_traces", "to_pandas"),
     "api.pages": ("page",),
     "api.params": ("Params", "read_params"),
     "api.regressor": ("AutoRegressor",),
@@ -154,7 +137,7 @@ _HOMES = {
     "replaying.network": ("Network",),
     "timings.samples": ("Timings", "read_timings"),
 }
-"""The modules of public names; errors are in `errors`, and a command's function in its module."""
+"""The modules of public names that are neither errors nor functions of commands."""
 
 
 def __getattr__(name: str) -> Any:
@@ -163,9 +146,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'rewritelog' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - kept off the import of the package
 
-    home = "errors" if name.endswith("Error") else f"commands.{name}"
-    home = next((module for module, names in _HOMES.items() if name in names), home)
-    return getattr(import_module(f"rewritelog.{home}"), name)
+    from rewritelog.commands import MODULES  # noqa: PLC0415 - as above
+
+    homes = {public: module for module, names in _HOMES.items() for public in names}
+    homes |= {name.replace("-", "_"): f"commands.{module}" for name, module in MODULES.items()}
+    return getattr(import_module(f"rewritelog.{homes.get(name, 'errors')}"), name)
 
 
 def __dir__() -> list[str]:

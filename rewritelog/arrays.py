@@ -52,14 +52,14 @@ def quantiles(ascending: Floats, levels: Iterable[float]) -> list[float]:
 
     There must be a value, and none may be NaN. Numpy takes ten times as long for a few levels.
     """
-    last, found = len(ascending) - 1, []
+    last, values = len(ascending) - 1, []
     for level in levels:
         below = math.floor(last * level)
         share = last * level - below
         low, high = float(ascending[below]), float(ascending[min(below + 1, last)])
         step = high - low
-        found.append(low + step * share if share < 0.5 else high - step * (1 - share))
-    return found
+        values.append(low + step * share if share < 0.5 else high - step * (1 - share))
+    return values
 
 
 _FOLDED_ROWS = 256
@@ -82,9 +82,9 @@ def column_range(rows: Floats) -> tuple[Floats, Floats]:
     return lowest, highest
 
 
-def rows_by_key(keys: NDArray[np.signedinteger[Any]], wanted: Flags) -> list[Ints]:
+def rows_by_key(keys: NDArray[np.signedinteger[Any]], chosen: Flags) -> list[Ints]:
     """Return the indices of the wanted rows of each key, in the order of their first rows."""
-    rows = np.flatnonzero(wanted)
+    rows = np.flatnonzero(chosen)
     if not len(rows):
         return []
     rows = rows[np.argsort(keys[rows], kind="stable")]
@@ -92,31 +92,31 @@ def rows_by_key(keys: NDArray[np.signedinteger[Any]], wanted: Flags) -> list[Int
     return sorted(groups, key=lambda group: int(group[0]))
 
 
-def to_table(given: ArrayLike, columns: int | None, what: str = "X") -> Floats:
+def to_table(table: ArrayLike, columns: int | None, what: str = "X") -> Floats:
     """Return an array, lists or a DataFrame as a table of floats, shape (rows, columns).
 
     The columns of a DataFrame with exactly the names p1, p2, … are taken in that order. Raise
     `UsageError` for values of one dimension, which might be a row or a column.
     """
-    names = getattr(given, "columns", None)
+    names = getattr(table, "columns", None)
     if names is not None and len(names):
         ordered = [f"p{number}" for number in range(1, len(names) + 1)]
         if set(names) == set(ordered):
-            given = given[ordered]  # type: ignore[call-overload,index]
-    table = to_floats(given, what)
-    if table.ndim != 2:
+            table = table[ordered]  # type: ignore[call-overload,index]
+    numbers = to_floats(table, what)
+    if numbers.ndim != 2:
         raise UsageError(
             f"{what} must have two dimensions, a row for each sample and a column for each "
-            f"parameter, as in [[8, 1], [16, 1]]; it has {table.ndim}"
+            f"parameter, as in [[8, 1], [16, 1]]; it has {numbers.ndim}"
         )
-    if columns is not None and table.shape[1] != columns:
-        raise UsageError(f"{what} must have {columns} columns, not {table.shape[1]}")
-    return table
+    if columns is not None and numbers.shape[1] != columns:
+        raise UsageError(f"{what} must have {columns} columns, not {numbers.shape[1]}")
+    return numbers
 
 
-def to_column(given: ArrayLike, rows: int, what: str = "y") -> Floats:
+def to_column(values: ArrayLike, rows: int, what: str = "y") -> Floats:
     """Return values as floats of shape (rows,); raise `UsageError` for another shape."""
-    column = to_floats(given, what)
+    column = to_floats(values, what)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.shape != (rows,):
@@ -124,10 +124,10 @@ def to_column(given: ArrayLike, rows: int, what: str = "y") -> Floats:
     return column
 
 
-def to_floats(given: ArrayLike, what: str) -> Floats:
+def to_floats(values: ArrayLike, what: str) -> Floats:
     """Return values as an array of floats; raise `UsageTypeError` if any is not a number."""
     try:
-        raw = np.asarray(given)
+        raw = np.asarray(values)
         floats = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise UsageTypeError(f"{what} must be a table of numbers: {error}") from error

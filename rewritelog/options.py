@@ -22,6 +22,7 @@ from typing import (
     dataclass_transform,
 )
 
+from rewritelog import units
 from rewritelog.errors import UsageError
 
 Class = TypeVar("Class")
@@ -53,9 +54,12 @@ class As(Generic[Taken, Held]):
         def __set__(self, options: object, value: Taken) -> None: ...
 
 
+Quantity: TypeAlias = "float | str"
+"""A number in seconds or bytes, or a text with a unit."""
+Moment: TypeAlias = "As[Quantity | None, float | None]"
+"""A time in the run: in seconds, or a text with a unit."""
 PathLike: TypeAlias = "str | os.PathLike[str]"
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
-InputPath: TypeAlias = "As[PathLike, Path]"
 InputPaths: TypeAlias = "As[PathsLike, tuple[Path, ...]]"
 OutputPath: TypeAlias = "As[PathLike, Path]"
 OptionalInput: TypeAlias = "As[PathLike | None, Path | None]"
@@ -216,7 +220,7 @@ def as_pairs(values: Mapping[str, Class] | Iterable[tuple[str, Class]] | None) -
 
 
 @declared
-class Params:
+class ParamsFolder:
     """The param records of the log set."""
 
     params: OptionalInput = option(
@@ -285,7 +289,7 @@ class Reading:
 
 
 @declared
-class Formulas:
+class FormulasFile:
     """The file of formulas."""
 
     formulas: OptionalInput = option(
@@ -295,7 +299,7 @@ class Formulas:
 
 
 @declared
-class ParamNames:
+class ParamNamesFile:
     """The file of parameter names."""
 
     param_names: OptionalInput = option(
@@ -305,7 +309,7 @@ class ParamNames:
 
 
 @declared
-class ModelInputs(Reading, Formulas):
+class ModelInputs(Reading, FormulasFile):
     """What a model is made from besides timings."""
 
     coefficients: OptionalInput = option(
@@ -351,9 +355,24 @@ class Selection:
         "Only these PEs, as in 0-31,40 [default: all].",
         default=None, metavar="RANGES", group=SELECTION,
     )  # fmt: skip
-    from_s: float | None = option(
-        "Begin at this time.", default=None, names=("--from",), metavar="SECONDS", group=SELECTION
+    from_s: Moment = option(
+        "Begin at this time, in seconds or as in 100us.",
+        default=None, names=("--from",), metavar="TIME", group=SELECTION,
+    )  # fmt: skip
+    until_s: Moment = option(
+        "End at this time.", default=None, names=("--until",), metavar="TIME", group=SELECTION
     )
-    until_s: float | None = option(
-        "End at this time.", default=None, names=("--until",), metavar="SECONDS", group=SELECTION
-    )
+
+    def __post_init__(self) -> None:
+        from_s, until_s = self.from_s, self.until_s
+        settle(self, from_s=_moment(from_s, "--from"), until_s=_moment(until_s, "--until"))
+
+
+def _moment(value: object, name: str) -> object:
+    """Return a time in seconds that may be a text with a unit."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return units.seconds(value, name)

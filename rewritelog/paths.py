@@ -14,45 +14,58 @@ STANDARD_STREAM = Path("-")
 """Means stdin as an input, and stdout as an output."""
 
 
-def to_path(given: object, what: str) -> Path:
+def to_path(value: object, what: str) -> Path:
     """Return a path; raise `UsageTypeError` naming `what` for anything else."""
-    if isinstance(given, str | os.PathLike):
-        found = os.fspath(given)
-        if isinstance(found, str):
-            return Path(found)
-    raise UsageTypeError(f"{what} must be a path, not {type(given).__name__}")
+    if isinstance(value, str | os.PathLike):
+        path = os.fspath(value)
+        if isinstance(path, str):
+            return Path(path)
+    raise UsageTypeError(f"{what} must be a path, not {type(value).__name__}")
 
 
-def to_input(given: object, what: str) -> Path:
+def to_input(value: object, what: str) -> Path:
     """Return the path of an input; raise `MissingFileError` if it does not exist."""
-    path = to_path(given, what)
+    path = to_path(value, what)
     if path != STANDARD_STREAM and not path.exists():
         raise MissingFileError(f"{path}: does not exist")
     return path
 
 
-def to_output(given: object, what: str) -> Path | None:
+def to_output(value: object, what: str) -> Path | None:
     """Return the path of an output, standard output for `-`, and None for None."""
-    path = None if given is None else to_path(given, what)
+    path = None if value is None else to_path(value, what)
     return Path("/dev/stdout") if path == STANDARD_STREAM else path
 
 
-def are_paths(given: object) -> TypeGuard[PathLike | Sequence[PathLike]]:
+def is_stdout(output: object) -> bool:
+    """Return whether an output is standard output, which reports are printed to."""
+    return output is not None and str(output) in ("-", "/dev/stdout", "/dev/fd/1")
+
+
+def are_paths(timings: object) -> TypeGuard[PathLike | Sequence[PathLike]]:
     """Return whether timings are given as files."""
-    if isinstance(given, str | os.PathLike):
+    if isinstance(timings, str | os.PathLike):
         return True
-    return isinstance(given, list | tuple) and all(
-        isinstance(one, str | os.PathLike) for one in given
+    return isinstance(timings, list | tuple) and all(
+        isinstance(path, str | os.PathLike) for path in timings
     )
 
 
-def to_inputs(given: object, what: str) -> tuple[Path, ...]:
+def to_inputs(value: object, what: str) -> tuple[Path, ...]:
     """Return the paths of one or more inputs; raise as `to_input` does."""
-    if isinstance(given, str | os.PathLike):
-        return (to_input(given, what),)
-    if not isinstance(given, Iterable):
-        raise UsageTypeError(f"{what} must be a path or several, not {type(given).__name__}")
-    paths = tuple(to_input(one, what) for one in given)
+    if isinstance(value, str | os.PathLike):
+        return (to_input(value, what),)
+    if not isinstance(value, Iterable):
+        raise UsageTypeError(f"{what} must be a path or several, not {type(value).__name__}")
+    paths = tuple(to_input(path, what) for path in value)
     if not paths:
         raise UsageError(f"{what}: name at least one file")
     return paths
+
+
+def relative_paths(paths: Sequence[Path]) -> list[str]:
+    """Return several paths without the folders that they have in common, one as it is."""
+    if len(set(paths)) == 1:
+        return [str(path) for path in paths]
+    common = os.path.commonpath([path.absolute().parent for path in paths])
+    return [os.path.relpath(path, common) for path in paths]

@@ -24,6 +24,30 @@ def listening(listener: Listener | None) -> Iterator[None]:
         _listener.reset(token)
 
 
+@contextmanager
+def part_of(whole: str, done: int, total: int, noun: str) -> Iterator[None]:
+    """Report the progress of the `with` block as that of one part of a whole.
+
+    A listener hears of `WHOLE: STAGE 2 of 5, NOUNs done` with the parts that are done; of a whole
+    with a single part, of `WHOLE: STAGE` with what is done of the stage.
+    """
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+
+    def hear(stage: str, of_stage: int, stage_total: int, unit: Unit) -> None:
+        if total < 2:
+            listener(f"{whole}: {stage}", of_stage, stage_total, unit)
+        else:
+            amount = f" {of_stage:,} of {stage_total:,}" if stage_total and not unit else ""
+            listener(f"{whole}: {stage}{amount}, {noun}s done", done, total, "")
+
+    listener(f"{whole}, {noun}s done" if total > 1 else whole, done, total if total > 1 else 0, "")
+    with listening(hear):
+        yield
+
+
 def report_progress(stage: str, done: int = 0, total: int = 0, unit: Unit = "") -> None:
     """Report the progress of a stage to the listener, if there is one."""
     listener = _listener.get()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-FAULTS_SHOWN = 5
+FAULTS_SHOWN = 2
 """At most this many faulty lines of a text file are shown."""
 
 WIDTH = 80
@@ -90,8 +90,8 @@ def event_label(
 
 def parameter_names(parameters: int, names: Sequence[str] = ()) -> list[str]:
     """Return the names of the parameters in reports: p1, p2, … for those without a name or `_`."""
-    given = dict(enumerate(names))
-    return [f"p{at + 1}" if given.get(at, "_") == "_" else given[at] for at in range(parameters)]
+    known = dict(enumerate(names))
+    return [f"p{at + 1}" if known.get(at, "_") == "_" else known[at] for at in range(parameters)]
 
 
 def json_number(value: float | None) -> float | None:
@@ -136,9 +136,9 @@ def time_column(times: Sequence[float | None], digits: int = 4) -> list[str]:
     The longest has `digits` significant digits and the others as many decimals. Those with less
     than two significant digits left are in a unit of their own.
     """
-    known = [abs(one) for one in times if one is not None and math.isfinite(one)]
+    known = [abs(seconds) for seconds in times if seconds is not None and math.isfinite(seconds)]
     longest = max(known, default=0.0)
-    return [_time_in_unit_of(one, longest, digits) for one in times]
+    return [_time_in_unit_of(seconds, longest, digits) for seconds in times]
 
 
 def time_range_text(low_s: float, high_s: float, digits: int = 4) -> str:
@@ -157,7 +157,8 @@ def _time_in_unit_of(time_s: float | None, longest_s: float, digits: int) -> str
     if math.isinf(time_s) or not _SHORTEST_S <= longest_s < _LONGEST_S:
         return f"{time_s:.{digits}g} s"
     rounded_s = float(f"{longest_s:.{digits - 1}e}")
-    size, unit = next(one for one in _TIME_UNITS if rounded_s >= one[0] or one is _TIME_UNITS[-1])
+    smaller = (known for known in _TIME_UNITS if rounded_s >= known[0])
+    size, unit = next(smaller, _TIME_UNITS[-1])
     decimals = max(0, digits - len(f"{rounded_s / size:.6f}".partition(".")[0]))
     if abs(time_s) < longest_s and abs(time_s) / size < 10.0 ** (1 - decimals):
         return _time_in_unit_of(time_s, abs(time_s), 2)
@@ -183,9 +184,9 @@ def faster_text(speedup: float | None) -> str:
     return f"{speedup:.4g} × faster" if speedup > 1 else f"{1 / speedup:.4g} × slower"
 
 
-def count_text(number: int, one: str, many: str | None = None) -> str:
+def count_text(number: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun, as in `1 line` and `2,000 lines`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def some_text(names: Sequence[str], shown: int) -> str:
@@ -210,10 +211,10 @@ def matches(pattern: str, name: str) -> bool:
         return False
     at = len(first)
     for piece in middle:
-        found = name.find(piece, at, end)
-        if found < 0:
+        start = name.find(piece, at, end)
+        if start < 0:
             return False
-        at = found + len(piece)
+        at = start + len(piece)
     return True
 
 

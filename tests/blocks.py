@@ -7,8 +7,8 @@ import numpy as np
 from rewritelog.arrays import Bytes, Floats, Ints
 from rewritelog.formats.bgtrace import Layout
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, Pieces
-from rewritelog.formats.bgtrace.params import ParamRecords
 from rewritelog.formats.bgtrace.timelines import TimelineFile
+from rewritelog.formats.param_records import ParamRecords
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.patching import Patched, patch, records_for
 

@@ -79,3 +79,13 @@ def test_no_import_runs_up() -> None:
 def test_tracebigsim_imports_nothing_of_rewritelog() -> None:
     for path in Path(tracebigsim.__file__).parent.rglob("*.py"):
         assert imports_of(path) <= {"tracebigsim"}, path
+
+
+def test_formats_do_not_know_each_other() -> None:
+    formats = Path(rewritelog.__file__).parent / "formats"
+    names = {path.parent.name for path in formats.glob("*/__init__.py")}
+    assert names == {"bgtrace", "chakra"}
+    for path in formats.glob("*/*.py"):
+        text = path.read_text()
+        others = names - {path.parent.name}
+        assert not [name for name in others if f"rewritelog.formats.{name}" in text], path

@@ -59,10 +59,10 @@ def _parser() -> argparse.ArgumentParser:
         add_help=False,
     )
     folders = parser.add_argument_group("Folders")
-    for name, (_, said) in _FOLDERS.items():
+    for name, (_, help_text) in _FOLDERS.items():
         option = f"--{name.replace('_', '-')}-dir"
         folders.add_argument(
-            option, dest="folder", action="store_const", const=name, help=f"print {said}"
+            option, dest="folder", action="store_const", const=name, help=f"print {help_text}"
         )
     commands = parser.add_subparsers(
         title="Commands", dest="command", metavar="COMMAND", prog="tracebigsim"
@@ -80,16 +80,16 @@ def _parser() -> argparse.ArgumentParser:
     options.add_argument("--force", action="store_true", help="replace the output if it exists")
     _add_quiet(options)
     _add_failing(options)
-    for one in (parser, stats, merge):
-        _add_others(one)
+    for part in (parser, stats, merge):
+        _add_others(part)
     return parser
 
 
-def _command(commands: argparse._SubParsersAction[_Parser], name: str, said: str) -> _Parser:
+def _command(commands: argparse._SubParsersAction[_Parser], name: str, help_text: str) -> _Parser:
     command = commands.add_parser(
         name,
-        help=said,
-        description=f"{said[0].upper()}{said[1:]}.",
+        help=help_text,
+        description=f"{help_text[0].upper()}{help_text[1:]}.",
         usage=f"tracebigsim {name} [OPTIONS] FILE...",
         add_help=False,
     )
@@ -129,10 +129,10 @@ def _stats(files: Sequence[str], *, as_json: bool, quiet: bool) -> int:
     """Print the statistics of files; return the number of warnings."""
     from tracebigsim.stats import file_stats, stats_json, stats_text  # noqa: PLC0415 - numpy
 
-    found = file_stats(files)
+    stats = file_stats(files)
     if as_json or not quiet:
-        sys.stdout.write(stats_json(found) if as_json else stats_text(found))
-    return _warn_of_faults(found.fault_count, found.faults, "")
+        sys.stdout.write(stats_json(stats) if as_json else stats_text(stats))
+    return _warn_of_faults(stats.fault_count, stats.faults, "")
 
 
 def _merge(files: Sequence[str], output: str | None, *, force: bool, quiet: bool) -> int:
@@ -158,32 +158,32 @@ def _warn_of_faults(count: int, first: Sequence[str], what: str) -> int:
     return min(count, 1)
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Run the chosen command; return the exit code."""
     warnings = 0
-    if given.command == "stats":
-        warnings = _stats(given.files, as_json=given.json, quiet=given.quiet)
-    elif given.command == "merge":
-        warnings = _merge(given.files, given.output, force=given.force, quiet=given.quiet)
+    if args.command == "stats":
+        warnings = _stats(args.files, as_json=args.json, quiet=args.quiet)
+    elif args.command == "merge":
+        warnings = _merge(args.files, args.output, force=args.force, quiet=args.quiet)
     else:
-        sys.stdout.write(_FOLDERS[given.folder][0]() + "\n")
+        sys.stdout.write(_FOLDERS[args.folder][0]() + "\n")
     sys.stdout.flush()
-    return FAILED if warnings and getattr(given, "fail_on_warning", False) else DONE
+    return FAILED if warnings and getattr(args, "fail_on_warning", False) else DONE
 
 
 def run() -> NoReturn:
     """Run the command; exit with the codes that `main` lists."""
     parser = _parser()
-    given = parser.parse_args()
-    if given.command is None and given.folder is None:
+    args = parser.parse_args()
+    if args.command is None and args.folder is None:
         sys.stderr.write(parser.format_help())
         sys.exit(WRONG_USAGE)
-    if given.command is not None and given.folder is not None:
+    if args.command is not None and args.folder is not None:
         parser.error("an option that prints a folder takes no command")
     try:
-        sys.exit(_run(given))
+        sys.exit(_run(args))
     except (TraceBigSimError, OSError) as error:
-        if getattr(given, "debug", False):
+        if getattr(args, "debug", False):
             traceback.print_exception(error)
         sys.stderr.write(f"tracebigsim: error: {error}\n")
         sys.exit(FAILED)

@@ -79,8 +79,8 @@ def _default_target() -> Target:
 def _buffer_limit(target: Target) -> int:
     """Return how many bytes may be buffered for this target."""
     text = os.environ.get(BUFFER_VARIABLE, "")
-    wanted = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
-    return min(wanted, MOST_BUFFERED if isinstance(target, Path) else MOST_BUFFERED_FOR_PIPE)
+    limit = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    return min(limit, MOST_BUFFERED if isinstance(target, Path) else MOST_BUFFERED_FOR_PIPE)
 
 
 def _write(target: Target, text: str) -> None:

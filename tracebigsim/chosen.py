@@ -73,11 +73,11 @@ def _sebs(path: str | os.PathLike[str], text: str) -> Iterator[ChosenSeb]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        found = _LINE.fullmatch(line.rstrip("\r"))
-        params = None if found is None else _params(found["params"])
-        if found is None or params is None:
+        match = _LINE.fullmatch(line.rstrip("\r"))
+        params = None if match is None else _params(match["params"])
+        if match is None or params is None:
             raise TraceFileError(path, f"line {number}: not a chosen SEB: {line[:120]!r}")
-        yield ChosenSeb(int(found["pe"]), int(found["seb"]), found["event"], params)
+        yield ChosenSeb(int(match["pe"]), int(match["seb"]), match["event"], params)
 
 
 def _params(text: str) -> tuple[float, ...] | None:

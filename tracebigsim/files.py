@@ -127,15 +127,15 @@ def _corruption_as_trace_error(path: str | os.PathLike[str], kind: str) -> Itera
 
 def _decompression_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that the loaded decompressors raise for corrupt data."""
-    found: list[type[Exception]] = [zlib.error]
+    errors: list[type[Exception]] = [zlib.error]
     for module, name in (
         ("lzma", "LZMAError"),
         ("zstandard", "ZstdError"),
         ("compression.zstd", "ZstdError"),
     ):
         if module in sys.modules:
-            found.append(getattr(sys.modules[module], name))
-    return tuple(found)
+            errors.append(getattr(sys.modules[module], name))
+    return tuple(errors)
 
 
 @contextmanager

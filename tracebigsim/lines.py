@@ -216,8 +216,8 @@ class _Scanner:
         columns = {
             name: np.concatenate([part[name] for part in self._parts])
             if len(self._parts) > 1
-            else one
-            for name, one in self._parts[0].items()
+            else column
+            for name, column in self._parts[0].items()
         }
         count = int(self._state[0]["faults"])
         return LineTable(

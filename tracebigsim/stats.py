@@ -38,7 +38,7 @@ class LineKind(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Spread:
+class SetSpread:
     """How much the times of lines with identical parameters differ."""
 
     relative: float
@@ -60,7 +60,7 @@ class KindStats:
     """`lowest` and `highest` are the range of each parameter."""
     total: float | None
     """Sum of the times in the kind's unit; None for lines without a time."""
-    spread: Spread | None
+    spread: SetSpread | None
     """None if no followed set occurs on two lines, or there are no times."""
 
     @property
@@ -183,14 +183,14 @@ def _sets(params: Floats, times: Floats) -> Iterator[tuple[bytes, _Set]]:
         yield row.tobytes(), _Set(*each)
 
 
-def _spread(sums: _Sums) -> Spread | None:
+def _spread(sums: _Sums) -> SetSpread | None:
     """Return the pooled spread of the sets that have several times, None if there are none."""
     repeated = [each for each in sums.sets.values() if each.times > 1 and each.mean > 0]
     if not repeated:
         return None
     squares = math.fsum(each.squares / each.mean**2 for each in repeated)
     lines = sum(each.times for each in repeated)
-    return Spread(math.sqrt(squares / (lines - len(repeated))), len(repeated), lines)
+    return SetSpread(math.sqrt(squares / (lines - len(repeated))), len(repeated), lines)
 
 
 def _numbers(values: Floats | None) -> tuple[float, ...]:

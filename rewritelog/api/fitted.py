@@ -15,7 +15,7 @@ from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.formats.bgtrace.columns import new_frame
-from rewritelog.formats.bgtrace.params import Columns
+from rewritelog.formats.param_records import Columns
 from rewritelog.models import base
 from rewritelog.models.base import EventKey, Model
 from rewritelog.models.checks import (
@@ -57,7 +57,7 @@ class FittedModel:
 
     name: str
     """The name of the model."""
-    raw: base.FittedModel
+    raw: base.ModelFit
     """The fit as returned by the model."""
     columns: Columns
     """Whether it predicts from `params` or `counters`."""
@@ -90,8 +90,8 @@ class FittedModel:
         where the fit is undefined. Raise `UsageError` for an event without a fit for that many
         parameters.
         """
-        found = checked_prediction(self.raw, self.name, event, self._table(event, X))
-        return np.where(found.seconds < 0, 0.0, found.seconds)
+        predicted = checked_prediction(self.raw, self.name, event, self._table(event, X))
+        return np.where(predicted.seconds < 0, 0.0, predicted.seconds)
 
     def interval(self, event: str, X: ArrayLike) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds in seconds of the 90 % interval of each row.
@@ -110,7 +110,7 @@ class FittedModel:
         >>> {event: round(r2, 2) for event, r2 in fitted.r2.items()}  # doctest: +SKIP
         {'Cell::pairForces': 0.99, 'Cell::bonded': 0.98}
         """
-        return {one.event: _number(one.whole.quality.r2) for one in self._fits().values()}
+        return {fit.event: _number(fit.whole.quality.r2) for fit in self._fits().values()}
 
     def formula(
         self,
@@ -174,11 +174,11 @@ class FittedModel:
         columns: dict[str, Any] = {
             "event": [event for event, _ in fits],
             "parameters": [count for _, count in fits],
-            "family": [one.whole.family for one in fits.values()],
-            "samples": [one.samples for one in fits.values()],
-            "r2": [_number(one.whole.quality.r2) for one in fits.values()],
-            "held_out_error": [_number(one.whole.quality.held_out_error) for one in fits.values()],
-            "formula": [formula_text(one) for one in fits.values()],
+            "family": [fit.whole.family for fit in fits.values()],
+            "samples": [fit.samples for fit in fits.values()],
+            "r2": [_number(fit.whole.quality.r2) for fit in fits.values()],
+            "held_out_error": [_number(fit.whole.quality.held_out_error) for fit in fits.values()],
+            "formula": [formula_text(fit) for fit in fits.values()],
         }
         return new_frame(columns)
 
@@ -191,15 +191,15 @@ class FittedModel:
 
     def _fit_of(self, event: str, parameters: int | None) -> EventFit:
         """Return the fit of an event; raise `UsageError` for an unknown or ambiguous one."""
-        found = {count: fit for (name, count), fit in self._fits().items() if name == event}
-        if not found:
+        by_count = {count: fit for (name, count), fit in self._fits().items() if name == event}
+        if not by_count:
             raise self._unknown(event)
-        if parameters is None and len(found) == 1:
-            return next(iter(found.values()))
-        if parameters not in found:
-            counts = " and ".join(map(str, found))
+        if parameters is None and len(by_count) == 1:
+            return next(iter(by_count.values()))
+        if parameters not in by_count:
+            counts = " and ".join(map(str, by_count))
             raise UsageError(f"{event!r} has fits for {counts} parameters: give parameters")
-        return found[parameters]
+        return by_count[parameters]
 
     def _unknown(self, event: str) -> UsageError:
         names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
@@ -231,17 +231,17 @@ class FittedModel:
         keys = getattr(self.raw, "fits", None) or getattr(self.raw, "events", {})
         return [key for key in keys if isinstance(key, tuple)]
 
-    def _table(self, event: str, given: ArrayLike) -> Floats:
+    def _table(self, event: str, X: ArrayLike) -> Floats:
         """Return the table for an event; raise `UsageError` if the model has no fit for it."""
         keys = self._keys()
         if not keys:
-            return to_table(given, None)
+            return to_table(X, None)
         counts = [count for name, count in keys if name == event]
         if not counts:
             raise self._unknown(event)
         if len(counts) == 1:
-            return to_table(given, counts[0])
-        table = to_table(given, None)
+            return to_table(X, counts[0])
+        table = to_table(X, None)
         if table.shape[1] not in counts:
             raise UsageError(f"X must have {' or '.join(map(str, counts))} columns")
         return table
@@ -257,14 +257,14 @@ class FittedModel:
         if not isinstance(self.raw, FittedEvents):
             return TextTable(("event", ""), [(name, "") for name in self.events]).html()
         rows = []
-        for (event, count), one in self.raw.fits.items():
-            quality = one.whole.quality
+        for (event, count), fit in self.raw.fits.items():
+            quality = fit.whole.quality
             r2 = json_number(quality.r2)
             rows.append(
                 (
-                    event_label(event, count, names=one.names),
-                    one.whole.family,
-                    f"{one.samples:,}",
+                    event_label(event, count, names=fit.names),
+                    fit.whole.family,
+                    f"{fit.samples:,}",
                     "" if r2 is None else f"{r2:.4f}",
                     percent_text(quality.held_out_error),
                 )
@@ -284,10 +284,10 @@ class _Fitted(Model[NoOptions]):
 
     def __init__(self, fitted: FittedModel) -> None:
         super().__init__(NoOptions())
-        self.columns = fitted.columns  # type: ignore[misc] # its own, not the class's
+        self.columns = fitted.columns
         self.fitted = fitted
 
-    def fit(self, timings: base.Timings) -> base.FittedModel:  # noqa: ARG002 - the fit is given
+    def fit(self, timings: base.Timings) -> base.ModelFit:  # noqa: ARG002 - the fit is given
         """Return the fit."""
         return self.fitted.raw
 
@@ -308,8 +308,8 @@ def load_model(path: PathLike) -> FittedModel:
     return FittedModel(file.fitted.model, file.fitted, file.columns, file.source)
 
 
-def to_predictor(given: FittedLike, what: str = "the model file") -> LinePredictor:
+def to_predictor(model: FittedLike, what: str = "the model file") -> LinePredictor:
     """Return what predicts lines, given a fitted model or its file."""
-    fitted = given if isinstance(given, FittedModel) else load_model(to_path(given, what))
-    name = fitted.name if given is fitted else str(given)
+    fitted = model if isinstance(model, FittedModel) else load_model(to_path(model, what))
+    name = fitted.name if model is fitted else str(model)
     return LinePredictor(name, fitted.raw, fitted.columns)

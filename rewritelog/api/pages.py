@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from rewritelog.api.fitted import FittedModel, to_predictor
-from rewritelog.errors import UsageTypeError
+from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
+from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import verify_samples
+from rewritelog.inspection.info import LogInfo
+from rewritelog.inspection.trace_info import TraceInfo
 from rewritelog.options import PathLike
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.paths import are_paths, to_inputs, to_output
@@ -14,10 +19,31 @@ from rewritelog.rewriting.report import RewriteReport
 from rewritelog.sampling.report import SampleReport
 from rewritelog.timings.samples import TimingsLike, to_timings
 from rewritelog.viewing.compare_page import compare_page
-from rewritelog.viewing.fit_pages import verify_page
+from rewritelog.viewing.fit_pages import fit_page, verify_page
+from rewritelog.viewing.info_page import info_page
 from rewritelog.viewing.replay_page import sweep_page
 from rewritelog.viewing.rewrite_page import rewrite_page
 from rewritelog.viewing.sample_page import sample_page
+
+
+@singledispatch
+def page_of(result: object) -> str:
+    """Return the page of a command's result; raise `UsageTypeError` for one that has none."""
+    raise UsageTypeError(f"there is no page for a {type(result).__name__}")
+
+
+@page_of.register
+def _no_page(info: TraceInfo) -> str:
+    traces = info.traces
+    raise UsageError(f"--html is for bgTrace logs: {traces.path} has {traces.title}")
+
+
+page_of.register(CompareReport, compare_page)
+page_of.register(FitReport, fit_page)
+page_of.register(LogInfo, info_page)
+page_of.register(RewriteReport, rewrite_page)
+page_of.register(SampleReport, sample_page)
+page_of.register(Sweep, sweep_page)
 
 
 def page(
@@ -43,16 +69,8 @@ def page(
     if isinstance(of, FittedModel) and timings is not None:
         lines = to_timings(timings, of.columns)
         text = verify_page(verify_samples(to_predictor(of), tuple(lines)), of.raw, lines.read)
-    elif isinstance(of, RewriteReport):
-        text = rewrite_page(of)
-    elif isinstance(of, CompareReport):
-        text = compare_page(of)
-    elif isinstance(of, SampleReport):
-        text = sample_page(of)
-    elif isinstance(of, Sweep):
-        text = sweep_page(of)
     else:
-        raise UsageTypeError(f"there is no page for a {type(of).__name__}")
+        text = page_of(of)
     if path is not None:
         write_text_file(path, text)
     return text

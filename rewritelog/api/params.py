@@ -11,7 +11,8 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.columns import new_frame
-from rewritelog.formats.bgtrace.params import Columns, list_params
+from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.param_records import Columns
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input
 from rewritelog.sampling.records import RunRecords, read_folder
@@ -109,10 +110,10 @@ def read_params(
     """
     if columns not in ("params", "counters"):
         raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
-    given = to_input(folder, "the folder of params")
-    source = list_params(given if given.is_dir() else given.parent)
-    wanted = sorted(source.pes) if pes is None else sorted({int(pe) for pe in pes})
-    missing = [pe for pe in wanted if pe not in source.pes]
+    path = to_input(folder, "the folder of params")
+    source = list_params(path if path.is_dir() else path.parent)
+    chosen = sorted(source.pes) if pes is None else sorted({int(pe) for pe in pes})
+    missing = [pe for pe in chosen if pe not in source.pes]
     if missing:
         raise UsageError(f"{source.folder}: there is no param.{missing[0]}")
-    return Params(read_folder(source, wanted, strict=strict, columns=columns))
+    return Params(read_folder(source, chosen, strict=strict, columns=columns))

@@ -119,5 +119,5 @@ class AutoRegressor:
         )
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"AutoRegressor({given})"
+        params = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"AutoRegressor({params})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,42 @@ import numpy as np
 from rewritelog.arrays import Flags, Ints
 from rewritelog.checking.findings import SHOWN, Finding
 from rewritelog.checking.message_flags import NeverSent
-from rewritelog.checking.params import BlockParams
-from rewritelog.errors import Location
+from rewritelog.errors import Location, RewriteLogError
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.brackets import Brackets, brackets_of
+from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
 from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.param_records import ParamRecords
+
+
+@dataclass(frozen=True)
+class BlockParams:
+    """The params of a block, without those of files that cannot be read."""
+
+    source: ParamFolder
+    records: ParamRecords
+    notes: ParamNotes
+    unreadable: list[Finding] = field(default_factory=list)
+
+
+def params_of(source: ParamFolder, loaded: LoadedBlock) -> BlockParams:
+    """Read the params of a block, without the files that cannot be read."""
+    try:
+        return BlockParams(source, *read_params(source, loaded, strict=False))
+    except RewriteLogError:
+        readable, unreadable = set(), []
+        for pe in sorted(source.pes.intersection(loaded.pes.tolist())):
+            try:
+                read_params(replace(source, pes=frozenset([pe])), loaded, strict=False)
+                readable.add(pe)
+            except RewriteLogError as error:
+                path = source.path(pe)
+                problem = str(error).removeprefix(f"{path}: ")
+                unreadable.append(Finding(Location(path, pe=pe), problem))
+        rest = replace(source, pes=frozenset(readable))
+        return BlockParams(source, *read_params(rest, loaded, strict=False), unreadable)
+
 
 _ITEMS = {
     "messages": "message",
@@ -77,14 +108,14 @@ class CheckedBlock:
         records = getattr(self.records, kind)
         which = np.flatnonzero(broken)
         at = records.at if at is None else at
-        found = []
+        findings = []
         for row in which[:SHOWN].tolist():
             seb = int(records.seb[row])
             item = _ITEMS.get(kind)
             number = row - int(self.records.first(kind)[seb]) if item else 0
             label = f"{item} {number}: " if item else ""
-            found.append(Finding(self.location(seb, int(at[row])), label + says(row)))
-        return Violations(len(which), found)
+            findings.append(Finding(self.location(seb, int(at[row])), label + says(row)))
+        return Violations(len(which), findings)
 
     def location(self, seb: int, at: int) -> Location:
         """Return the location of a SEB, counted over the block, with an offset in the buffer."""

@@ -29,12 +29,13 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as a JSON object."""
-        file = self.location.file
+        file, node = self.location.file, self.location.node
         return {
             "file": None if file is None else printable(str(file)),
             "offset": self.location.offset_bytes,
             "pe": self.location.pe,
             "seb": self.location.seb,
+            **({} if node is None else {"node": node}),
             "field": self.location.field,
             "message": printable(self.message),
         }
@@ -58,8 +59,8 @@ class Findings:
         """Add `count` faults of a reader, all of the same rule."""
         first = list(islice(faults, SHOWN))
         if first:
-            found = (Finding(fault.location, fault.problem) for fault in first)
-            self.add(first[0].rule, found, count)
+            findings = (Finding(fault.location, fault.problem) for fault in first)
+            self.add(first[0].rule, findings, count)
 
     def add_unreadable(self, path: Path, error: RewriteLogError) -> None:
         """Add that a file cannot be read."""

@@ -9,7 +9,6 @@ from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.versions import likely_version, version_text
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, MACHINE_HEADER_BYTES
-from rewritelog.formats.bgtrace.files import InputFile, paths_in
 from rewritelog.formats.bgtrace.logset import SUMMARY_NAME
 from rewritelog.formats.bgtrace.summary import (
     LOG_VERSION_AT,
@@ -18,6 +17,7 @@ from rewritelog.formats.bgtrace.summary import (
     summary_faults,
 )
 from rewritelog.formats.bgtrace.timelines import TimelineFile, read_timeline_file
+from rewritelog.formats.files import InputFile, paths_in
 
 _MOST_PES = 1 << 31
 """More PEs than any log can have."""
@@ -116,14 +116,14 @@ def _present_files(folder: Path, summary: Summary, findings: Findings) -> list[i
     numbers = (n.removeprefix(SUMMARY_NAME) for n in names if n.startswith(SUMMARY_NAME))
     present = {int(n) for n in numbers if n.isdecimal() and n.isascii() and n == str(int(n))}
     extra = sorted(index for index in present if index >= summary.files)
-    wanted = sorted(present.difference(extra))
+    counted = sorted(present.difference(extra))
     missing = (index for index in range(summary.files) if index not in present)
-    absent = summary.files - len(wanted)
+    absent = summary.files - len(counted)
     first = [next(missing) for _ in range(min(SHOWN, absent))]
     for rule, indices, count, problem in (
         ("extra-file", extra[:SHOWN], len(extra), f"the summary counts {summary.files} files"),
         ("unreadable", first, absent, "the file does not exist"),
     ):
-        found = [Finding(Location(folder / f"{SUMMARY_NAME}{k}"), problem) for k in indices]
-        findings.add(rule, found, count)
-    return wanted
+        paths = (folder / f"{SUMMARY_NAME}{index}" for index in indices)
+        findings.add(rule, [Finding(Location(path), problem) for path in paths], count)
+    return counted

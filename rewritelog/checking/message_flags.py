@@ -22,12 +22,12 @@ class NeverSent(NamedTuple):
     """The flags of messages that are awaited but never sent."""
 
     flags: Ints
-    many: int
+    size: int
     """The number of flags, a power of two."""
 
     def has(self, pe: Ints, number: Ints) -> Flags:
         """Return whether each message is one of them."""
-        return np.isin(_flags(pe, number, self.many), self.flags)
+        return np.isin(_flags(pe, number, self.size), self.flags)
 
 
 class MessageFlags:
@@ -38,10 +38,11 @@ class MessageFlags:
 
     def __init__(self, size_bytes: int) -> None:
         """Have as many flags as files of this size may contain messages, up to a limit."""
-        many = min(max(_FEWEST_FLAGS, 1 << (size_bytes // _BYTES_A_FLAG).bit_length()), _MOST_FLAGS)
+        fitting = 1 << (size_bytes // _BYTES_A_FLAG).bit_length()
+        flags = min(max(_FEWEST_FLAGS, fitting), _MOST_FLAGS)
         self._size_bytes = size_bytes
-        self._sent = np.zeros(many, dtype=np.bool_)
-        self._awaited = np.zeros(many, dtype=np.bool_)
+        self._sent = np.zeros(flags, dtype=np.bool_)
+        self._awaited = np.zeros(flags, dtype=np.bool_)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out what is set."""
@@ -76,7 +77,7 @@ def names_message(block: BlockRecords, pes: int) -> Flags:
     return np.asarray((block.sebs["msg_id"] >= 0) & (source >= 0) & (source < pes))
 
 
-def _flags(pe: Ints, number: Ints, many: int) -> Ints:
+def _flags(pe: Ints, number: Ints, size: int) -> Ints:
     """Return the index of the flag of each message, given the sender and its number for it."""
     messages = pe.astype(np.uint64) << np.uint64(32) | number.astype(np.uint64)
-    return (mix(messages) & np.uint64(many - 1)).astype(np.int64)
+    return (mix(messages) & np.uint64(size - 1)).astype(np.int64)

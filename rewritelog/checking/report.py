@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
-from rewritelog.checking.rules.rule import Severity
+from rewritelog.checking.rules.rule import Rule, Severity
 from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.traces import Traces
 from rewritelog.text import Readable, count_text, printable
 
 
@@ -29,12 +31,15 @@ class CheckReport(Readable):
     findings: Findings
     not_checked: tuple[str, ...]
     """Rules that could not be checked, with the reasons."""
+    traces: Traces | None = None
+    """The traces that were checked, whose nodes count as SEBs; None for logs."""
+    rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
 
     def of(self, severity: Severity) -> list[str]:
-        """Return the violated rules of a severity, in the order of `RULES`."""
+        """Return the violated rules of a severity, in the order of the rules."""
         return [
             name
-            for name, rule in RULES.items()
+            for name, rule in self.rules.items()
             if rule.severity is severity and name in self.findings.counts
         ]
 
@@ -52,6 +57,7 @@ class CheckReport(Readable):
         s = self.summary
         return {
             "logs": printable(str(self.folder)),
+            "format": None if self.traces is None else self.traces.title,
             "params": None if self.params is None else printable(str(self.params)),
             "log_version": None if s is None else s.log_version,
             "byte_order": None if s is None else s.order,
@@ -59,7 +65,7 @@ class CheckReport(Readable):
             "sebs": self.sebs,
             "param_records": self.records,
             "sound": self.sound,
-            "counts": {one.name.lower(): self.count(one) for one in Severity},
+            "counts": {severity.name.lower(): self.count(severity) for severity in Severity},
             "findings": [
                 {
                     "rule": name,
@@ -78,7 +84,7 @@ class CheckReport(Readable):
         lines = [self._head()]
         for severity in Severity:
             for name in self.of(severity):
-                lines.append(f"{severity.value}: {name}: {RULES[name].says}")
+                lines.append(f"{severity.value}: {name}: {self.rules[name].says}")
                 lines += [f"  {finding}" for finding in self.findings.shown[name]]
                 more = self.findings.counts[name] - len(self.findings.shown[name])
                 if more:
@@ -87,6 +93,8 @@ class CheckReport(Readable):
         return "\n".join([*lines, self._end()])
 
     def _head(self) -> str:
+        if self.traces is not None:
+            return f"{self.traces.text()}, {count_text(self.sebs, self.traces.terms.item)}"
         folder = printable(str(self.folder))
         if self.summary is None:
             return f"{folder}: the timelines could not be checked"

@@ -3,25 +3,132 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from functools import singledispatch
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rewritelog.checking.block import CheckedBlock, params_of
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.heads import Heads, read_heads
-from rewritelog.checking.message_flags import MessageFlags
-from rewritelog.checking.passes import Checked, CheckPass, CheckTask, NotSentPass
+from rewritelog.checking.message_flags import MessageFlags, NeverSent
 from rewritelog.checking.report import CheckReport
+from rewritelog.checking.rules import RULES
 from rewritelog.checking.trace_rules import check_traces
 from rewritelog.cores import limited_to
-from rewritelog.errors import Location
-from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
+from rewritelog.formats.bgtrace import layout
+from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
+from rewritelog.formats.bgtrace.faults import FaultHandler
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.formats.traces import Traces
-from rewritelog.running.engines import map_blocks, map_over
+from rewritelog.running.engines import Gathered, map_blocks, map_over
+
+
+@dataclass(frozen=True)
+class CheckTask:
+    """What is needed to check any block of a log set."""
+
+    summary: Summary
+    files: dict[int, TimelineFile]
+    """The timeline files that can be read, by their index."""
+    params: ParamFolder | None
+    key: int
+    """A random number of 64 bits."""
+    block_bytes: int
+
+    def read(self, block: Block, on_faults: FaultHandler) -> Iterator[BlockRecords]:
+        """Yield the records of a block, or of the parts of a long timeline, before any damage."""
+        file = self.files[block.file]
+        lay = layout(self.summary.log_version, file.order)
+        for loaded in read_block(file, block, lay, self.block_bytes, on_faults):
+            yield records_of(loaded, on_faults)
+
+
+@dataclass
+class Checked:
+    """The findings of a block, and counts of what was checked."""
+
+    findings: Findings = field(default_factory=Findings)
+    sebs: int = 0
+    """The number of SEBs that could be walked."""
+    records: int = 0
+    """The number of param records read."""
+    whole: bool = True
+    """Whether all timelines could be walked to their ends."""
+
+    def add_faults(self, faults: Iterable[DamagedLogError], count: int = 1) -> None:  # noqa: ARG002
+        """Add the faults of a reader."""
+        for fault in faults:
+            self.whole &= fault.rule == "left-over"
+            self.findings.add_faults([fault])
+
+    def add(self, other: Checked) -> None:
+        """Add the results of a later block."""
+        self.findings.add_all(other.findings)
+        self.sebs += other.sebs
+        self.records += other.records
+        self.whole &= other.whole
+
+
+@dataclass
+class CheckPass(Gathered[Block, Checked]):
+    """The check of a block; all damage is in the result, none is raised."""
+
+    task: CheckTask
+    flags: MessageFlags
+
+    def __call__(self, block: Block) -> Checked:
+        """Return the findings of a block."""
+        task, checked = self.task, Checked()
+        state: dict[str, Any] = {}
+        try:
+            for records in task.read(block, checked.add_faults):
+                params = None if task.params is None else params_of(task.params, records.loaded)
+                whole = CheckedBlock(records, task.summary, params, None, state, task.key)
+                with np.errstate(all="ignore"):
+                    for rule in RULES.values():
+                        rule.check(whole, checked.findings)
+                self.flags.add(records, task.summary.total_pes)
+                checked.sebs += len(records.sebs)
+                checked.records += 0 if params is None else len(params.records)
+        except RewriteLogError as error:
+            checked.whole = False
+            checked.findings.add_unreadable(task.files[block.file].path, error)
+        return checked
+
+    def state(self) -> Any:
+        """Return the flags of the messages of this process."""
+        return self.flags.state
+
+    def gather(self, state: Any) -> None:
+        """Add the flags of another process."""
+        self.flags.add_state(state)
+
+
+@dataclass
+class NotSentPass:
+    """The search in a block for SEBs whose starting message is never sent."""
+
+    task: CheckTask
+    never_sent: NeverSent
+
+    def __call__(self, block: Block) -> Findings:
+        """Return the findings of a block."""
+        findings = Findings()
+        try:
+            for records in self.task.read(block, Checked().add_faults):
+                checked = CheckedBlock(records, self.task.summary, never_sent=self.never_sent)
+                RULES["not-sent"].check(checked, findings)
+        except RewriteLogError as error:
+            findings.add_unreadable(self.task.files[block.file].path, error)
+        return findings
 
 
 def check_logs(
@@ -41,8 +148,8 @@ def check_logs(
 
 
 def _check(folder: Path, params: Path | None, block_bytes: int) -> CheckReport:
-    given = list_params(params or folder)
-    source = given if given.pes or params is not None else None
+    folder_params = list_params(params or folder)
+    source = folder_params if folder_params.pes or params is not None else None
     heads = read_heads(folder)
     if heads.summary is None:
         unread = ("the timelines: the summary cannot be used",)
@@ -52,8 +159,8 @@ def _check(folder: Path, params: Path | None, block_bytes: int) -> CheckReport:
     size = sum(file.size_bytes for file in heads.files)
     checked, flags = Checked(findings=heads.findings, whole=heads.whole), MessageFlags(size)
     blocks = _blocks(heads, block_bytes)
-    for _, found in map_blocks(CheckPass(task, flags), blocks, "checking", size):
-        checked.add(found)
+    for _, of_block in map_blocks(CheckPass(task, flags), blocks, "checking", size):
+        checked.add(of_block)
     why_not = _not_checked(heads.summary, checked)
     missing = flags.never_sent()
     if not why_not and len(missing.flags):
@@ -89,15 +196,14 @@ def _not_checked(summary: Summary, checked: Checked) -> tuple[str, ...]:
 def _check_folder(source: ParamFolder, summary: Summary, findings: Findings) -> None:
     unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)
     problem = f"the log has PEs 0 to {summary.total_pes - 1}"
-    found = [Finding(Location(source.path(pe)), problem) for pe in unknown[:SHOWN]]
-    findings.add("param-pe", found, len(unknown))
+    shown = [Finding(Location(source.path(pe)), problem) for pe in unknown[:SHOWN]]
+    findings.add("param-pe", shown, len(unknown))
 
 
-@singledispatch
-def check_opened(source: Path | Traces, params: Path | None = None, *, jobs: int = 0) -> Any:
+def check_opened(
+    source: Path | Traces, params: Path | None = None, *, jobs: int = 0
+) -> CheckReport:
     """Check the log set of a path, or traces."""
-    raise NotImplementedError
-
-
-check_opened.register(Path, check_logs)
-check_opened.register(Traces, check_traces)
+    if isinstance(source, Traces):
+        return check_traces(source, params, jobs=jobs)
+    return check_logs(source, params, jobs=jobs)

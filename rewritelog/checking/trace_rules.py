@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Ints
 from rewritelog.checking.findings import SHOWN, Finding, Findings
+from rewritelog.checking.report import CheckReport
 from rewritelog.checking.rules.rule import Rule, Severity
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError, UsageError
@@ -19,9 +18,8 @@ from rewritelog.formats.graph import never_run
 from rewritelog.formats.traces import Traces, Unit
 from rewritelog.formats.unit_events import MISSING, UnitEvents, load_unit
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import Readable, count_text
 
-RULES = (
+_RULES = (
     Rule(
         "unreadable",
         Severity.STOP,
@@ -64,68 +62,18 @@ RULES = (
 """The rules of traces, most severe first."""
 
 
-@dataclass(frozen=True, repr=False)
-class TraceCheck(Readable):
-    """The results of a check of traces."""
-
-    traces: Traces
-    nodes: int
-    findings: Findings
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing would stop or mislead a simulator."""
-        counts = self.findings.counts
-        return not any(rule.name in counts for rule in RULES if rule.severity is not Severity.ODD)
-
-    def _found(self) -> Iterator[tuple[Rule, int, list[Finding]]]:
-        for rule in RULES:
-            if rule.name in self.findings.counts:
-                yield rule, self.findings.counts[rule.name], self.findings.shown[rule.name]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as a JSON object."""
-        return {
-            "logs": str(self.traces.path),
-            "format": self.traces.title,
-            "ranks": len(self.traces.units),
-            "nodes": self.nodes,
-            "sound": self.sound,
-            "findings": [
-                {
-                    "rule": rule.name,
-                    "severity": rule.severity.name.lower(),
-                    "count": count,
-                    "shown": [
-                        {**finding.to_json(), "node": finding.location.node} for finding in shown
-                    ],
-                }
-                for rule, count, shown in self._found()
-            ],
-        }
-
-    def text(self) -> str:
-        """Return the report as text, most severe findings first."""
-        lines = [f"{self.traces.text()}, {count_text(self.nodes, 'node')}"]
-        for rule, count, shown in self._found():
-            lines.append(f"{rule.severity.value}: {rule.name}: {rule.says}")
-            lines += [f"  {finding}" for finding in shown]
-            lines += [f"  and {count - len(shown):,} more"] if count > len(shown) else []
-        counts = [f"{count:,} {rule.name}" for rule, count, _ in self._found()]
-        return "\n".join([*lines, f"findings: {', '.join(counts)}" if counts else "nothing found"])
-
-
-def check_traces(traces: Traces, params: Path | None = None, *, jobs: int = 0) -> TraceCheck:
+def check_traces(traces: Traces, params: Path | None = None, *, jobs: int = 0) -> CheckReport:
     """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
     if params is not None:
         raise UsageError(f"--params is for bgTrace logs: {traces.path} has {traces.title}")
     nodes, findings = 0, Findings()
     with limited_to(jobs):
         work = partial(_checked, traces)
-        for _, (count, found) in map_blocks(work, traces.units, "checking", traces.size_bytes):
+        for _, (count, of_rank) in map_blocks(work, traces.units, "checking", traces.size_bytes):
             nodes += count
-            findings.add_all(found)
-    return TraceCheck(traces, nodes, findings)
+            findings.add_all(of_rank)
+    rules = {rule.name: rule for rule in _RULES}
+    return CheckReport(traces.path, None, None, nodes, 0, findings, (), traces, rules)
 
 
 def _checked(traces: Traces, unit: Unit) -> tuple[int, Findings]:

@@ -13,10 +13,10 @@ from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace import ByteOrder, Layout, layout, number_type
 from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, LOG_VERSIONS
 from rewritelog.formats.bgtrace.faults import FAULTS
-from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import seb_records, walk_pieces
 from rewritelog.formats.bgtrace.timelines import TimelineFile
+from rewritelog.formats.files import InputFile
 
 _SAMPLES, _TRIES = 8, 64
 """The number of timelines read, and of those examined to find some with SEBs."""
@@ -74,16 +74,16 @@ def _samples(files: Iterable[TimelineFile]) -> Iterator[_Sample]:
     chosen = [file for file in files if len(file.pes)]
     each = max(1, _SAMPLES // max(1, len(chosen)))
     for file in chosen[:_SAMPLES]:
-        found = 0
+        taken = 0
         with InputFile(file.path) as source:
             for begin, end in zip(file.borders[:_TRIES], file.borders[1:], strict=False):
                 size = int(end - begin)
-                if size <= COUNT_BYTES or found == each:
+                if size <= COUNT_BYTES or taken == each:
                     continue
                 window = source.read(int(begin), min(size, _SAMPLE_BYTES))
                 count = int(window[:COUNT_BYTES].view(number_type(file.order, "i4"))[0])
                 if count > 0:
-                    found += 1
+                    taken += 1
                     yield _Sample(window[COUNT_BYTES:], file.order, count, size == len(window))
 
 
@@ -103,9 +103,9 @@ def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
 def _sound_sebs(sample: _Sample, lay: Layout) -> tuple[int, int]:
     """Return how many SEBs can be read until one has a wrong seqno, and the fault that ended it."""
     starts, ends = np.array([0]), np.array([len(sample.window)])
-    found = walk_pieces(sample.window, starts, ends, np.array([sample.count]), lay)
-    sebs = seb_records(sample.window, found, lay)
+    walk = walk_pieces(sample.window, starts, ends, np.array([sample.count]), lay)
+    sebs = seb_records(sample.window, walk, lay)
     wrong = np.flatnonzero(sebs["seqno"] != np.arange(len(sebs)))
     if len(wrong):
         return int(wrong[0]), core.OK
-    return len(sebs), int(found.faults[0, core.FAULT_CODE])
+    return len(sebs), int(walk.faults[0, core.FAULT_CODE])

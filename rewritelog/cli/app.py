@@ -1,30 +1,33 @@
-"""The `rewritelog` program: its commands, and how errors are reported."""
+"""The `rewritelog` program: a command at work, its report and exit code, and its errors."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 import typer
 
-from rewritelog import commands
+from rewritelog import __version__, commands
 from rewritelog.cli import console
-from rewritelog.cli.help import overview
+from rewritelog.cli.help import command_help, overview
 from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
-from rewritelog.cli.spelling import WordsError
-from rewritelog.cli.words import parse
-from rewritelog.cli.working import complete, work
-from rewritelog.commands.completion import COMPLETE
+from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
+from rewritelog.commands.command import Command, Report, ShellOptions
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
+from rewritelog.paths import STANDARD_STREAM, is_stdout, to_output
 from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
 FAILED = 1
+
+Result = TypeVar("Result")
 
 _command = ""
 
@@ -37,9 +40,6 @@ def run() -> None:
             code = _run_command(sys.argv[1:])
         except typer.TyperException as error:
             _show_wrong_words(_sentence(error.format_message()))
-            sys.exit(WRONG_USAGE)
-        except WordsError as error:
-            _show_wrong_words(str(error))
             sys.exit(WRONG_USAGE)
         except UsageError as error:
             _fail(error, WRONG_USAGE)
@@ -56,21 +56,144 @@ def run() -> None:
         sys.exit(code)
 
 
-def _run_command(words: list[str]) -> int:
-    """Run the command that the words name; return its exit code."""
+def _run_command(texts: list[str]) -> int:
+    """Run the command that a command line names; return its exit code."""
     global _command  # noqa: PLW0603 - one process runs one command
-    if COMPLETE in os.environ:
-        complete()
-    if not words:
+    if completing():
+        known = {name: words_of(commands.command_class(name)) for name in commands.NAMES}
+        parse((), {name: [*own, *flags_of_models(own)] for name, own in known.items()})
+    if not texts:
         typer.echo(overview(), err=True)
         return WRONG_USAGE
-    if words[0] == "help":
-        words = [*words[1:2], "--help"]
-    _command = next((word for word in words if not word.startswith("-")), "")
-    if _command in commands.NAMES:
-        return work(_command, words)
-    parse(words, {})  # prints the help or the version, or raises an error
-    return WRONG_USAGE
+    words = [text for text in texts if not text.startswith("-")]
+    if words[:1] == [HELP]:
+        words = [word for word in words if word != HELP][:1]
+        texts = [*words, "--help"]
+    _command = next(iter(words), "")
+    if _command not in commands.NAMES:
+        before, _ = parse(texts, {})  # raises an error for an unknown command
+        return 0 if _answered("", before) else WRONG_USAGE
+    cls = commands.command_class(_command)
+    own, flags = words_of(cls), []
+    names = {name for word in own for name in word.names}
+    if not all(text.partition("=")[0] in names for text in texts if text.startswith("--")):
+        flags = flags_of_models(own)
+    before, parsed = parse(texts, {_command: [*own, *flags]})
+    console.run.debug = bool(before["debug"] or parsed["debug"])
+    if _answered("", before) or _answered(_command, parsed):
+        return 0
+    for word in (*own, *flags):
+        if word.names and not (word.is_flag or word.several) and len(parsed[word.field] or ()) > 1:
+            console.note(f"{word.name} is given more than once: the last value is used")
+    options = ShellOptions(**values_of(parsed, own, ShellOptions))
+    command = cls(**values_of(parsed, [*own, *flags], cls))
+    console.run.quiet = options.quiet
+    code = _do(command, options)
+    return code or int(options.fail_on_warning and console.run.warnings > 0)
+
+
+def _answered(command: str, flags: dict[str, Any]) -> bool:
+    """Print the version or the help, if a flag asks for it; return whether one does."""
+    if flags["version"]:
+        typer.echo(f"rewritelog {__version__}")
+    elif flags["help"] or flags.get("help_all"):
+        rare = not flags["help"]
+        typer.echo(command_help(command, rare=rare) if command else overview())
+    else:
+        return False
+    return True
+
+
+def _do(command: Command[Any], options: ShellOptions) -> int:
+    """Do a command, and print or write what it makes; return its exit code."""
+    command.check_words()
+    report_file = to_output(options.report_file, "the report")
+    page_file = to_output(options.html_file, "the page")
+    _check_reports([path for path in (report_file, page_file) if path is not None], command)
+    if page_file is not None:
+        _check_page(command)
+    page = ""
+    output = getattr(command, "output", None)
+    prints = command.prints_lines and (output is None or is_stdout(output))
+    with nullcontext() if prints and sys.stdout.isatty() else console.progress():
+        result = _on_engine(command, options)
+        if result is None:
+            return 0
+        if command.prints_lines:
+            for piece in result.pieces(as_json=options.as_json):
+                sys.stdout.write(piece)
+        if page_file is not None:
+            page = command.page(result)
+    if command.prints_lines:
+        console.note_all(getattr(result, "warnings", ()))
+        return command.exit_code(result)
+    report = command.report(result)
+    _show(report, options, err=is_stdout(output) or is_stdout(page_file))
+    for path, text in ((report_file, json_of), (page_file, lambda _: page)):
+        if path is not None and not isinstance(report, str):
+            from rewritelog.output import write_text_file  # noqa: PLC0415
+
+            write_text_file(path, text(report))
+    return command.exit_code(result)
+
+
+def _on_engine(command: Command[Any], options: ShellOptions) -> Any:
+    """Return the result of a command on an engine; None in ranks that do not lead."""
+    if "engine" not in command.shell:
+        return command.done()
+    from rewritelog.running.engines import lead  # noqa: PLC0415
+
+    job = this_job()
+    if options.engine != "mpi" and job.ranks > 1 and job.rank == 0:
+        console.note(
+            f"each of {job.ranks} ranks does this {_command} on its own; --engine mpi makes them "
+            "share it"
+        )
+    return lead(options.engine, getattr(command, "jobs", 0), command.done)
+
+
+def _show(report: Report | str, options: ShellOptions, *, err: bool) -> None:
+    """Print the warnings of a report, and the report as the options request."""
+    if isinstance(report, str):
+        sys.stdout.write(report and report + "\n")
+        return
+    console.note_all(getattr(report, "warnings", ()))
+    if options.as_json:
+        sys.stdout.write(json_of(report))
+    elif not options.quiet:
+        more = f"\n{report.details()}" if options.verbose else f"-v: {report.more}"
+        console.show(f"{report.text()}\n{more}" if report.more else report.text(), err=err)
+    console.hint_all(getattr(report, "hints", ()))
+
+
+def json_of(report: Report) -> str:
+    """Return a report as JSON."""
+    from rewritelog.text import json_text  # noqa: PLC0415
+
+    return json_text(report.to_json(), indent=2) + "\n"
+
+
+def _check_reports(reports: list[Path], command: Command[Any]) -> None:
+    """Raise an error for a report or page that would replace a file the command reads or writes."""
+    if not reports:
+        return
+    from rewritelog.output import check_outputs  # noqa: PLC0415
+
+    values = [getattr(command, member.name) for member in dataclasses.fields(command)]  # type: ignore[arg-type]
+    several = [list(value) if isinstance(value, list | tuple) else [value] for value in values]
+    paths = [path for listed in several for path in listed if isinstance(path, Path)]
+    folders = [path for path in paths if path.is_dir()]
+    files = [path for path in paths if path not in folders]
+    check_outputs(reports, files, folders, replaced=[getattr(command, "out", None)])
+
+
+def _check_page(command: Command[Any]) -> None:
+    """Raise an error before any work if a page cannot be made."""
+    from rewritelog.viewing.extra import require  # noqa: PLC0415
+
+    require("bokeh", "--html")
+    if STANDARD_STREAM in getattr(command, command.read_twice, ()):
+        raise UsageError("--html reads the timing lines twice: name files, not standard input")
 
 
 @contextmanager
@@ -123,6 +246,7 @@ def _code_without_answer() -> int:
 def _sentence(message: str) -> str:
     """Return typer's message as errors are written here."""
     line = " ".join(message.split()).replace(". Choose from:", "; choose from")
+    line = line.replace(". Did you mean", "; did you mean")
     return line[:1].lower() + line[1:].rstrip(".")
 
 
@@ -133,7 +257,7 @@ def _show_wrong_words(message: str) -> None:
 
 
 def _fail(error: BaseException, code: int, message: str | None = None) -> NoReturn:
-    if console.debug():
+    if console.run.debug:
         from rewritelog.text import printable  # noqa: PLC0415 - only errors need it
 
         for line in "".join(traceback.format_exception(error)).splitlines():

@@ -1,59 +1,42 @@
-"""Output of commands: reports on stdout, warnings and errors on stderr."""
+"""Output of commands: reports on stdout; warnings, errors and progress on stderr."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
 import typer
 
+from rewritelog.progress import Unit, listening
+
 WRITTEN_AT_ONCE = 1000
 BOLD, YELLOW, RED = "1", "33", "31"
 
+_WITH_TOTAL = "{desc}: {percentage:3.0f} %|{bar}|"
+
 
 @dataclass
-class _Run:
+class RunState:
     """Settings and warnings of the one command of this process."""
 
     quiet: bool = False
+    """Whether reports and progress are suppressed."""
     debug: bool = False
+    """Whether errors show a traceback."""
     warnings: int = 0
+    """How many warnings there were."""
 
 
-_run = _Run()
-
-
-def begin(*, quiet: bool = False) -> None:
-    """Begin a command; warnings from parsing its arguments count as its own."""
-    _run.quiet = quiet
+run = RunState()
 
 
 def reset() -> None:
     """Reset the state left by an earlier command of this process."""
-    _run.quiet, _run.debug, _run.warnings = False, False, 0
-
-
-def set_debug() -> None:
-    """Make errors show a traceback."""
-    _run.debug = True
-
-
-def debug() -> bool:
-    """Return whether errors show a traceback."""
-    return _run.debug
-
-
-def quiet() -> bool:
-    """Return whether reports and progress are suppressed."""
-    return _run.quiet
-
-
-def warned() -> bool:
-    """Return whether there were warnings."""
-    return _run.warnings > 0
+    run.quiet, run.debug, run.warnings = False, False, 0
 
 
 def note(warning: str) -> None:
@@ -63,17 +46,25 @@ def note(warning: str) -> None:
 
 def note_all(warnings: Sequence[str]) -> None:
     """Print warnings, each on its own line, with few writes."""
+    run.warnings += len(warnings)
+    _print_all("warning:", warnings)
+
+
+def hint_all(hints: Sequence[str]) -> None:
+    """Print what only some users have to know; it does not count as a warning."""
+    if not run.quiet:
+        _print_all("note:", hints)
+
+
+def _print_all(head: str, texts: Sequence[str]) -> None:
+    """Print texts on stderr, each on its own line after a head, wrapped on a terminal."""
     from rewritelog.text import printable, wrapped  # noqa: PLC0415 - only some runs need it
 
-    _run.warnings += len(warnings)
-    on_terminal, head = sys.stderr.isatty(), coloured("warning:", YELLOW, sys.stderr)
-    for start in range(0, len(warnings), WRITTEN_AT_ONCE):
-        lines = [
-            f"warning: {printable(warning)}"
-            for warning in warnings[start : start + WRITTEN_AT_ONCE]
-        ]
+    on_terminal, coloured_head = sys.stderr.isatty(), coloured(head, YELLOW, sys.stderr)
+    for start in range(0, len(texts), WRITTEN_AT_ONCE):
+        lines = [f"{head} {printable(text)}" for text in texts[start : start + WRITTEN_AT_ONCE]]
         lines = [wrapped(line) for line in lines] if on_terminal else lines
-        typer.echo("\n".join(line.replace("warning:", head, 1) for line in lines), err=True)
+        typer.echo("\n".join(line.replace(head, coloured_head, 1) for line in lines), err=True)
 
 
 def fail(message: str) -> None:
@@ -87,19 +78,15 @@ def fail(message: str) -> None:
 def show(text: str, *, err: bool = False) -> None:
     """Print a report, with headings in bold on a terminal."""
     stream = sys.stderr if err else sys.stdout
-    if has_colours(stream):
-        lines = text.split("\n")
-        text = "\n".join(line if line.startswith(" ") else _bold(line) for line in lines)
-    typer.echo(text, err=err, color=True)
-
-
-def _bold(line: str) -> str:
-    return f"\x1b[{BOLD}m{line}\x1b[0m" if line else line
+    lines = (
+        line if line.startswith(" ") else coloured(line, BOLD, stream) for line in text.split("\n")
+    )
+    typer.echo("\n".join(lines), err=err, color=True)
 
 
 def coloured(text: str, code: str, stream: TextIO) -> str:
-    """Return a text in a colour if the stream is a terminal with colours."""
-    return f"\x1b[{code}m{text}\x1b[0m" if has_colours(stream) else text
+    """Return a text in a colour if it is not empty and the stream is a terminal with colours."""
+    return f"\x1b[{code}m{text}\x1b[0m" if text and has_colours(stream) else text
 
 
 def has_colours(stream: TextIO) -> bool:
@@ -107,3 +94,33 @@ def has_colours(stream: TextIO) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
         return False
     return stream.isatty()
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Show progress on stderr if it is a terminal and `--quiet` is not given.
+
+    It is the name of the stage, and a bar if the total is known.
+    """
+    if run.quiet or not sys.stderr.isatty():
+        yield
+        return
+    from tqdm import tqdm  # noqa: PLC0415 - only for terminals
+
+    from rewritelog.text import bytes_text  # noqa: PLC0415 - as above
+
+    columns, rows = os.get_terminal_size(sys.stderr.fileno())
+    size = {} if columns and rows else {"ncols": 79, "nrows": 24}  # some terminals do not know it
+    with tqdm(leave=False, bar_format="{desc}", **size) as bar:
+
+        def advance(stage: str, done: int, total: int, unit: Unit) -> None:
+            amount = f" {done:,} of {total:,}" if total else ""
+            if total and unit == "bytes":
+                amount = f" {bytes_text(done)} of {bytes_text(total)}"
+            bar.bar_format = _WITH_TOTAL if total else "{desc}"
+            bar.total, bar.n = total or None, done
+            bar.set_description_str(f"{stage}{amount}", refresh=False)
+            bar.refresh()
+
+        with listening(advance):
+            yield

@@ -8,17 +8,14 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from rewritelog import commands
-from rewritelog.cli.spelling import Spelled, shell_options, spelled_of
-from rewritelog.commands.network import NETWORK
+from rewritelog.cli.words import TOP_LEVEL, Word, shell_words, words_of
 from rewritelog.options import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTION
+from rewritelog.replaying.options import NETWORK
 
 ABOUT = (
     "Rewrite BigSim bgTrace logs with new SEB durations, so that a network simulator predicts the "
     "run time on the target machine."
 )
-TOP_LEVEL = ("debug", "version", "help")
-"""The options that may stand before the name of a command."""
-
 MOST_INDENTED = 30
 """Options with a longer name and metavar have their help text on the next line."""
 
@@ -31,7 +28,7 @@ Record = tuple[str, str]
 def overview() -> str:
     """Return the list of the commands by purpose."""
     lines = ["Usage: rewritelog [OPTIONS] COMMAND [ARGS]...", "", *_paragraph(ABOUT), ""]
-    lines += _section("Options", [_record(option) for option in shell_options(TOP_LEVEL)])
+    lines += _section("Options", [_record(option) for option in shell_words(TOP_LEVEL)])
     width = max(map(len, commands.NAMES))
     for panel, names in commands.PANELS.items():
         records = [(name, commands.summary(name)) for name in names]
@@ -42,7 +39,7 @@ def overview() -> str:
 def command_help(name: str, *, rare: bool = False) -> str:
     """Return the help of a command: what most people need of it, or with `rare` everything."""
     cls = commands.command_class(name)
-    spelled = spelled_of(cls)
+    spelled = words_of(cls)
     seldom = [option for option in spelled if option.declared.rare or option.field in cls.rare]
     hidden = [] if rare else seldom
     shown = [option for option in spelled if option not in hidden]
@@ -72,7 +69,7 @@ def _rank(group: str) -> int:
     return _ORDER.index(group) if group in _ORDER else 2
 
 
-def _record(option: Spelled) -> Record:
+def _record(option: Word) -> Record:
     names = ", ".join(sorted(option.names, key=len)) or option.metavar
     spelled = names if option.is_flag or not option.names else f"{names} {option.metavar}"
     text = option.declared.help

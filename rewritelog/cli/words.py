@@ -2,158 +2,267 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from dataclasses import MISSING, dataclass
+from typing import Annotated, Any, get_args
 
 import typer
 
-from rewritelog import __version__, commands
-from rewritelog.cli import console
-from rewritelog.cli.help import TOP_LEVEL, command_help, overview
-from rewritelog.cli.spelling import Spelled, shell_options
-from rewritelog.commands.command import choices
-from rewritelog.commands.completers import COMPLETERS
-from rewritelog.commands.completion import COMPLETE
+from rewritelog import commands
+from rewritelog.commands.command import ALWAYS, Command, ShellOptions, ValueKind, choices, kinds_of
+from rewritelog.commands.completion import COMPLETE, COMPLETERS
+from rewritelog.errors import UsageError
+from rewritelog.options import Declaration, declarations, spellings
+
+METAVARS = {float: "NUMBER", int: "N", str: "TEXT"}
+TOP_LEVEL = ALWAYS - {"help_all"}
+"""The options that may stand before the name of a command."""
+
+HELP = "help"
+"""Shows the help of the command named after it."""
 
 GATHERED = "--timings"
 """The option that takes all files following it, as from a shell's glob pattern."""
 
+MODEL_OPTION = "model_option_"
+"""Begins the names of the fields of a model's options, which are flags too."""
 
-def parse(words: Sequence[str], spelled: Mapping[str, Sequence[Spelled]]) -> dict[str, Any]:
-    """Return what the words of a command line give to each argument and option of a command.
 
-    Values are lists of texts, texts for single arguments, and True for flags. `spelled` are the
-    arguments and options of the command that the words name; of all commands for completion. Raise
-    `typer.TyperException` for words that cannot be parsed, and `SystemExit` after `--help`.
+@dataclass(frozen=True)
+class Word:
+    """One argument or option of a command line."""
+
+    field: str
+    names: tuple[str, ...]
+    """As an option is spelled; empty for an argument."""
+    kind: Any
+    """The type of the value, without None."""
+    default: Any
+    """Its default; `dataclasses.MISSING` if it is required."""
+    declared: Declaration
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it takes no value."""
+        return self.kind is bool
+
+    @property
+    def several(self) -> bool:
+        """Whether it can be given several times."""
+        takes_many = isinstance(self.kind, ValueKind) and self.kind.several
+        return takes_many or self.declared.read is not None
+
+    @property
+    def required(self) -> bool:
+        """Whether the command needs it."""
+        return self.default is MISSING or self.declared.needed
+
+    @property
+    def metavar(self) -> str:
+        """What stands for its value in the help."""
+        listed = "|".join(choices(self.kind))
+        return self.declared.metavar or listed or METAVARS.get(self.kind, "FILE")
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return self.names[0] if self.names else self.metavar
+
+    def value(self, texts: Sequence[str]) -> Any:
+        """Return the value that texts stand for; raise `UsageError` if they do not."""
+        if self.declared.read is not None:
+            return self.declared.read(list(texts), self.name)
+        if self.several:
+            return [self.kind(text) for text in texts]
+        text, allowed, least = texts[-1], choices(self.kind), self.declared.least
+        if allowed:
+            if text not in allowed:
+                raise self._wrong(f"{text!r} is not one of {', '.join(map(repr, allowed))}")
+            return text
+        try:
+            value = self.kind(text)
+        except ValueError as error:
+            what = "an integer" if self.kind is int else "a number"
+            raise self._wrong(f"{text!r} is not {what}") from error
+        if least is not None and value < least:
+            raise self._wrong(f"{text} is less than {least}")
+        return value
+
+    def _wrong(self, problem: str) -> typer.TyperException:
+        return typer.TyperException(f"invalid value for '{self.name}': {problem}")
+
+
+def words_of(command: type[Command[Any]]) -> list[Word]:
+    """Return what the command line takes: arguments, the command's options, and those of all."""
+    own = [word for word in _declared_words(command) if word.declared.shell]
+    return sorted([*own, *shell_words(command.shell | ALWAYS)], key=lambda word: bool(word.names))
+
+
+def shell_words(fields: frozenset[str]) -> list[Word]:
+    """Return some of the options that the command line adds."""
+    return [word for word in _declared_words(ShellOptions) if word.field in fields]
+
+
+def _declared_words(cls: type[Any]) -> Iterator[Word]:
+    kinds = dict(kinds_of(cls))
+    for member, declared in declarations(cls):
+        kind = kinds[member.name]
+        if type(None) in get_args(kind):
+            kind = get_args(kind)[0]
+        names = () if declared.positional else spellings(member)
+        yield Word(member.name, names, kind, member.default, declared)
+
+
+def flags_of_models(own: Sequence[Word]) -> list[Word]:
+    """Return the options of all built-in models, if a command makes a model, except its own.
+
+    They are known only after all models have been imported.
     """
-    given: dict[str, Any] = {}
-    completing = COMPLETE in os.environ
+    if not any(word.field == "model_options" for word in own):
+        return []
+    from rewritelog.models.registry import built_in_options  # noqa: PLC0415 - imports all models
+
+    taken = {name for word in own for name in word.names}
+    flags = [
+        Word(
+            MODEL_OPTION + name,
+            (f"--{name.replace('_', '-')}",),
+            str if info.kind is bool else info.kind,
+            None,
+            Declaration(info.help),
+        )
+        for name, info in built_in_options().items()
+    ]
+    return [word for word in flags if word.name not in taken]
+
+
+def completing() -> bool:
+    """Return whether a shell asks for completions."""
+    return COMPLETE in os.environ
+
+
+def parse(
+    texts: Sequence[str], known: Mapping[str, Sequence[Word]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a command line gives before the name of a command, and after it, by fields.
+
+    Values are lists of texts, texts for single arguments, and True for flags. `known` are the
+    arguments and options of the command that is named; of all commands for completion. Raise
+    `typer.TyperException` for what cannot be parsed.
+    """
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
     app = typer.Typer(
-        add_completion=completing, add_help_option=False, rich_markup_mode=None,
+        add_completion=completing(), add_help_option=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )  # fmt: skip
-    top = [_parameter(option, "") for option in shell_options(TOP_LEVEL)]
-    app.callback()(_with(lambda **_: None, top))
+    app.callback(invoke_without_command=True)(_receiver(before, shell_words(TOP_LEVEL)))
     for name in commands.NAMES:
-        about = commands.summary(name) if completing else ""
-        parameters = [_parameter(option, name) for option in spelled.get(name, ())]
-        app.command(name, help=about, add_help_option=False)(_with(given.update, parameters))
-    for known in spelled.values():
-        words = gathered(words, known)
-    code = app(args=list(words), prog_name="rewritelog", standalone_mode=False)
-    if not given:
-        sys.exit(code or 0)
-    return given
+        about = commands.summary(name) if completing() else ""
+        app.command(name, help=about, add_help_option=False)(_receiver(after, known.get(name, ())))
+    if not completing():
+        app.command(HELP)(_receiver(after, ()))  # it is suggested for a name like it
+    for words in known.values():
+        texts = gathered(texts, words)
+    app(args=list(texts), prog_name="rewritelog", standalone_mode=False)
+    return before, after
 
 
-def gathered(words: Sequence[str], spelled: Sequence[Spelled]) -> list[str]:
-    """Return the words with the files after `--timings FILE` turned into values of it too.
+def gathered(texts: Sequence[str], words: Sequence[Word]) -> list[str]:
+    """Return a command line with the files after `--timings FILE` turned into values of it too.
 
     These are the files in excess of the command's positional arguments. With `--dry-run` there
     is no positional argument OUT.
     """
-    if not any(GATHERED in option.names and option.many for option in spelled):
-        return list(words)
-    places = list(_positionals(words, spelled))
-    wanted = 1 + sum(not option.names for option in spelled)
-    surplus = max(0, len(places) - wanted + ("--dry-run" in words))
-    following = {place for place, follows in places if follows}
-    moved = set(sorted(following)[:surplus])
-    return [f"{GATHERED}={word}" if place in moved else word for place, word in enumerate(words)]
+    if not any(GATHERED in word.names and word.several for word in words):
+        return list(texts)
+    places = list(_positionals(texts, words))
+    needed = 1 + sum(not word.names for word in words) - ("--dry-run" in texts)
+    following = sorted(place for place, follows in places if follows)
+    moved = set(following[: max(0, len(places) - needed)])
+    return [f"{GATHERED}={text}" if place in moved else text for place, text in enumerate(texts)]
 
 
-def _positionals(words: Sequence[str], spelled: Sequence[Spelled]) -> Iterator[tuple[int, bool]]:
-    """Yield the index of each word that is no option, and whether it follows `--timings`."""
-    takes = {name: not option.is_flag for option in spelled for name in option.names}
+def _positionals(texts: Sequence[str], words: Sequence[Word]) -> Iterator[tuple[int, bool]]:
+    """Yield the index of each text that is no option, and whether it follows `--timings`."""
+    takes_value = {name: not word.is_flag for word in words for name in word.names}
     place, follows = 0, False
-    while place < len(words):
-        word = words[place]
-        if word == "--":
-            yield from ((rest, False) for rest in range(place + 1, len(words)))
+    while place < len(texts):
+        text = texts[place]
+        if text == "--":
+            yield from ((rest, False) for rest in range(place + 1, len(texts)))
             return
-        if word.startswith("-") and word != "-":
-            follows = word.partition("=")[0] == GATHERED
-            place += takes.get(word, False)
+        if text.startswith("-") and text != "-":
+            follows = text.partition("=")[0] == GATHERED
+            place += takes_value.get(text, False)
         else:
             yield place, follows
         place += 1
 
 
-def _with(receive: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Any:
-    """Return a function of these parameters for typer."""
+def _receiver(received: dict[str, Any], words: Sequence[Word]) -> Any:
+    """Return a function for typer with a parameter for each word, which keeps what it gets."""
+    parameters = [_parameter(word) for word in words]
 
-    def command(**given: Any) -> None:
-        receive(**given)
+    def receive(**values: Any) -> None:
+        received.update(values)
 
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {option.name: option.annotation for option in parameters}
-    return command
+    receive.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    receive.__annotations__ = {member.name: member.annotation for member in parameters}
+    return receive
 
 
-def _parameter(option: Spelled, command: str) -> inspect.Parameter:
+def _parameter(word: Word) -> inspect.Parameter:
     """Return the parameter of a function that makes typer read an argument or option."""
-    kind: Any = bool if option.is_flag else list[str]
-    default: Any = False if option.is_flag else None
-    more: dict[str, Any] = {"metavar": option.metavar} if not option.is_flag else {}
-    if option.field in _AT_ONCE:
-        more |= {"is_eager": True, "callback": _AT_ONCE[option.field](command)}
-    if not option.is_flag:
-        more["autocompletion"] = _completer(option)
-    if not option.names and not option.many:
-        kind = str
-    if option.required and not option.names:
-        default = inspect.Parameter.empty
-    elif not option.is_flag:
-        kind |= None
-    made = typer.Option(*option.names, **more) if option.names else typer.Argument(**more)
+    kind: Any = list[str] | None if word.names or word.several else str | None
+    if word.is_flag:
+        kind, declared = bool, typer.Option(*word.names)
+    elif word.names:
+        declared = typer.Option(*word.names, metavar=word.metavar, autocompletion=_completer(word))
+    else:
+        declared = typer.Argument(metavar=word.metavar, autocompletion=_completer(word))
     return inspect.Parameter(
-        option.field,
+        word.field,
         inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind, made],
+        default=False if word.is_flag else None,
+        annotation=Annotated[kind, declared],
     )
 
 
-def _completer(option: Spelled) -> Callable[[typer.Context, str], list[str]]:
+def _completer(word: Word) -> Callable[[typer.Context, str], list[str]]:
     """Return the function that completes values of an option."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        if not option.declared.complete:
-            return [text for text in choices(option.kind) if text.startswith(incomplete)]
-        complete_value = COMPLETERS[option.declared.complete]
+        if not word.declared.complete:
+            return [text for text in choices(word.kind) if text.startswith(incomplete)]
+        complete_value = COMPLETERS[word.declared.complete]
         return list(complete_value(incomplete, lambda name: context.params.get(name) or []))
 
     return complete
 
 
-def _at_once(text: Callable[[str], str]) -> Callable[[str], Callable[[bool], None]]:
-    """Return what makes the callback of a flag that prints a text and ends the command."""
-
-    def of(command: str) -> Callable[[bool], None]:
-        def callback(given: bool) -> None:
-            if given:
-                typer.echo(text(command))
-                raise typer.Exit
-
-        return callback
-
-    return of
-
-
-def _debugging(_: str) -> Callable[[bool], None]:
-    def callback(given: bool) -> None:
-        if given:
-            console.set_debug()
-
-    return callback
-
-
-_AT_ONCE: Mapping[str, Callable[[str], Callable[[bool], None]]] = {
-    "debug": _debugging,
-    "version": _at_once(lambda _: f"rewritelog {__version__}"),
-    "help": _at_once(lambda name: command_help(name) if name else overview()),
-    "help_all": _at_once(lambda name: command_help(name, rare=True) if name else overview()),
-}
+def values_of(parsed: Mapping[str, Any], words: Sequence[Word], cls: type[Any]) -> dict[str, Any]:
+    """Return the values of the fields of a class that the words of a command line give."""
+    names = {member.name for member in dataclasses.fields(cls)}
+    values: dict[str, Any] = {}
+    for word in words:
+        texts = parsed.get(word.field)
+        if word.field not in names and not word.field.startswith(MODEL_OPTION):
+            continue
+        if texts:
+            texts_given = [texts] if isinstance(texts, str) else texts
+            values[word.field] = True if word.is_flag else word.value(texts_given)
+        elif word.required:
+            what = "option" if word.names else "argument"
+            listed = ", ".join(choices(word.kind))
+            allowed = f"; choose from {listed}" if listed else ""
+            raise typer.TyperException(f"missing {what} '{word.name}'{allowed}")
+    for field in [name for name in values if name.startswith(MODEL_OPTION)]:
+        option = field.removeprefix(MODEL_OPTION)
+        if option in values.setdefault("model_options", {}):
+            raise UsageError(f"the model option {option!r} is given more than once")
+        values["model_options"][option] = values.pop(field)
+    return values

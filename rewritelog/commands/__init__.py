@@ -1,4 +1,4 @@
-"""The commands, each declared in a module of its name: options, job and report."""
+"""The commands, each declared as a class: its options, its job, and what is printed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ if TYPE_CHECKING:
     from rewritelog.commands.command import Command
 
 PANELS = {
-    "Rewrite logs": ("rewrite",),
-    "Fit models": ("timings", "fit", "predict", "verify", "compare", "sample", "explore", "models"),
-    "Predict whole runs": ("replay", "sweep", "lost-cycles", "predict-run"),
-    "Inspect logs": ("check", "rules", "info", "diff", "dump", "timeline"),
-    "Create logs": ("convert", "export", "synth"),
-    "Set up": ("completion",),
+    "Rewrite logs": {"rewrite": "writing"},
+    "Fit models": dict.fromkeys(
+        ("timings", "fit", "predict", "verify", "compare", "sample", "explore", "models"), "fits"
+    ),
+    "Predict whole runs": dict.fromkeys(("replay", "sweep", "lost-cycles", "predict-run"), "runs"),
+    "Inspect logs": dict.fromkeys(("check", "rules", "info", "diff", "dump", "timeline"), "logs"),
+    "Create logs": dict.fromkeys(("convert", "export", "synth"), "writing"),
+    "Set up": {"completion": "completion"},
 }
-"""The registry: names of commands by purpose, in the order of the help."""
+"""The registry: commands by purpose, in the order of the help, and the modules that have them."""
 
-NAMES = tuple(name for names in PANELS.values() for name in names)
+MODULES = {name: module for panel in PANELS.values() for name, module in panel.items()}
+NAMES = tuple(MODULES)
 
 
 def command_class(name: str) -> type[Command[Any]]:
-    """Import and return the class of a command: `LostCycles` of `lost-cycles`."""
-    module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    cls: type[Command[Any]] = getattr(module, name.title().replace("-", ""))
+    """Import and return the class of a command: `LostCyclesCommand` of `lost-cycles`."""
+    module = import_module(f"{__name__}.{MODULES[name]}")
+    cls: type[Command[Any]] = getattr(module, f"{name.title().replace('-', '')}Command")
     return cls
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
@@ -24,7 +24,17 @@ from typing import (
 )
 
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.options import declarations, is_given
+from rewritelog.options import (
+    OTHER,
+    OUTPUT,
+    RUNNING,
+    OptionalOutput,
+    declarations,
+    declared,
+    is_given,
+    option,
+)
+from rewritelog.running import EngineName
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -34,11 +44,53 @@ WARNINGS = frozenset({"fail_on_warning"})
 PAGE = frozenset({"html_file"})
 DETAILS = frozenset({"verbose"})
 ENGINE = frozenset({"engine"})
-"""Options of the command line alone that a command can take, by their fields in `cli.shell`."""
+ALWAYS = frozenset({"debug", "version", "help", "help_all"})
+"""Fields of `ShellOptions`: those that a command can take, and those that all do."""
+
+
+@declared
+class ShellOptions:
+    """Options of the command line alone."""
+
+    as_json: bool = option(
+        "Print the report as JSON.", default=False, names=("--json",), group=OUTPUT
+    )
+    verbose: bool = option(
+        "Print the whole report.", default=False, names=("--verbose", "-v"), group=OUTPUT
+    )
+    report_file: OptionalOutput = option(
+        "Also write the report to this file, as JSON.",
+        default=None, names=("--report",), metavar="FILE", group=OUTPUT, rare=True,
+    )  # fmt: skip
+    html_file: OptionalOutput = option(
+        "Write a page of plots and tables for a browser.",
+        default=None, names=("--html",), metavar="PAGE", group=OUTPUT,
+    )  # fmt: skip
+    quiet: bool = option(
+        "Print only warnings and errors.",
+        default=False, names=("--quiet", "-q"), group=OUTPUT,
+    )  # fmt: skip
+    fail_on_warning: bool = option(
+        "Exit with code 1 if there were warnings, after the work is done.",
+        default=False, group=OUTPUT, rare=True,
+    )  # fmt: skip
+    engine: EngineName = option(
+        "Threads of this machine, or the ranks of mpiexec.",
+        default="threads", group=RUNNING, rare=True,
+    )  # fmt: skip
+    debug: bool = option(
+        "Show where in the code an error comes from.", default=False, group=OTHER, rare=True
+    )
+    version: bool = option("Print the version and exit.", default=False, group=OTHER, rare=True)
+    help: bool = option(
+        "Show the usual options and exit.",
+        default=False, names=("--help", "-h"), group=OTHER, rare=True,
+    )  # fmt: skip
+    help_all: bool = option("Show all options and exit.", default=False, group=OTHER, rare=True)
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """Values that Python gives in several forms, and the command line as texts."""
 
     shown: str
@@ -47,55 +99,58 @@ class Kind:
     """What makes jobs' values of all forms; it gets the name for errors, too."""
     read: Callable[[str], Any] = Path
     """What the command line makes of a text."""
-    many: bool = False
+    several: bool = False
     """Whether the command line takes several."""
 
     def __call__(self, text: str) -> Any:
         """Return the value of a text of a command line."""
         return self.read(text)
 
-    def __or__(self, other: object) -> Kind:
+    def __or__(self, other: object) -> ValueKind:
         """Return the same for values that may be None."""
         return self
 
     def converted(self, value: Any, name: str) -> Any:
         """Return a value as jobs take it; None stays so, or is no file of several."""
         if not self.converter or (self.shown.endswith("None") and not is_given(value)):
-            return () if value is None and self.many else value
+            return () if value is None and self.several else value
         module, _, function = self.converter.partition(":")
         return getattr(import_module(f"rewritelog.{module}"), function)(value, name)
 
 
 TIMINGS = "timings.samples:to_files_or_samples"
 KINDS = {
-    "CategoriesByName": Kind("Mapping[str, str] | None"),
-    "DilationsByName": Kind("Mapping[str, float] | None"),
-    "FittedArgument": Kind("FittedModel | PathLike", "api.fitted:to_predictor"),
-    "InputPaths": Kind("PathsLike", "paths:to_inputs", many=True),
-    "Listener": Kind("Listener"),
-    "LogsArgument": Kind("LogsLike", "api.logs:to_logs"),
-    "MachineLike": Kind("PathLike", read=str),
-    "ManyTraces": Kind("TracesLike | Iterable[TracesLike]", "api.logs:to_many_traces", many=True),
-    "ModelArgument": Kind("str | Model[Any]", read=str),
-    "ModelNames": Kind("str | Sequence[str] | None"),
-    "ModelOptions": Kind("Mapping[str, object] | None"),
-    "NetworkLike": Kind("Network | str", read=str),
-    "OptionalFitted": Kind("FittedModel | PathLike | None"),
-    "OptionalFolder": Kind("LogsLike | None", "api.logs:to_folder"),
-    "OptionalInput": Kind("PathLike | None", "paths:to_input"),
-    "OptionalInputs": Kind("PathsLike | None", "paths:to_inputs", many=True),
-    "OptionalLogs": Kind("LogsLike | None", "api.logs:to_logs"),
-    "OptionalModel": Kind("str | Model[Any] | FittedModel | None", read=str),
-    "OptionalOutput": Kind("PathLike | None", "paths:to_output"),
-    "OptionalTraces": Kind("TracesLike | None", "api.logs:to_traces"),
-    "OptionalTimings": Kind("TimingsLike | None", TIMINGS, many=True),
-    "OutputPath": Kind("PathLike", "paths:to_output"),
-    "Pes": Kind("str | Sequence[int] | None", read=str),
-    "Quantity": Kind("float | str", read=str),
-    "TimingsArgument": Kind("TimingsLike", TIMINGS, many=True),
-    "TracesArgument": Kind("TracesLike", "api.logs:to_traces"),
-    "Types": Kind("str | Sequence[str] | None", read=str),
-    "UncheckedArgument": Kind("TracesLike", "api.logs:to_unchecked"),
+    "CategoriesByName": ValueKind("Mapping[str, str] | None"),
+    "DilationsByName": ValueKind("Mapping[str, float] | None"),
+    "FilesOrCall": ValueKind("PathsLike", several=True),
+    "FittedArgument": ValueKind("FittedModel | PathLike", "api.fitted:to_predictor"),
+    "InputPaths": ValueKind("PathsLike", "paths:to_inputs", several=True),
+    "Listener": ValueKind("Listener"),
+    "LogsArgument": ValueKind("LogsLike", "api.logs:to_logs"),
+    "MachineLike": ValueKind("PathLike", read=str),
+    "ManyTraces": ValueKind(
+        "TracesLike | Iterable[TracesLike]", "api.logs:to_many_traces", several=True
+    ),
+    "ModelArgument": ValueKind("str | Model[Any]", read=str),
+    "ModelNames": ValueKind("str | Sequence[str] | None"),
+    "ModelOptions": ValueKind("Mapping[str, object] | None"),
+    "Moment": ValueKind("float | str | None", read=str),
+    "NetworkLike": ValueKind("Network | str", read=str),
+    "OptionalFitted": ValueKind("FittedModel | PathLike | None"),
+    "OptionalFolder": ValueKind("LogsLike | None", "api.logs:to_folder"),
+    "OptionalInput": ValueKind("PathLike | None", "paths:to_input"),
+    "OptionalInputs": ValueKind("PathsLike | None", "paths:to_inputs", several=True),
+    "OptionalModel": ValueKind("str | Model[Any] | FittedModel | None", read=str),
+    "OptionalOutput": ValueKind("PathLike | None", "paths:to_output"),
+    "OptionalTraces": ValueKind("TracesLike | None", "api.logs:to_traces"),
+    "OptionalTimings": ValueKind("TimingsLike | None", TIMINGS, several=True),
+    "OutputPath": ValueKind("PathLike", "paths:to_output"),
+    "Pes": ValueKind("str | Sequence[int] | None", read=str),
+    "Quantity": ValueKind("float | str", read=str),
+    "TimingsArgument": ValueKind("TimingsLike", TIMINGS, several=True),
+    "TracesArgument": ValueKind("TracesLike", "api.logs:to_traces"),
+    "Types": ValueKind("str | Sequence[str] | None", read=str),
+    "UncheckedArgument": ValueKind("TracesLike", "api.logs:to_unchecked"),
 }
 """The types of fields that are no plain ones, by the names of their annotations."""
 
@@ -116,6 +171,13 @@ class Report(Protocol):
         """Return the report as JSON types."""
 
 
+class Lines(Protocol):
+    """A result that is printed while it is made."""
+
+    def pieces(self, *, as_json: bool) -> Iterator[str]:
+        """Yield its text, or lines of JSON."""
+
+
 class Command(Generic[Result]):
     """A command: its fields are what it is given, `run` is its job."""
 
@@ -127,9 +189,11 @@ class Command(Generic[Result]):
     """The field with files that a page reads again, which standard input cannot be."""
     failure: ClassVar[int] = 1
     """The exit code if there is no result."""
+    prints_lines: ClassVar[bool] = False
+    """Whether the result is `Lines`: among them a terminal shows no progress."""
 
-    def run(self) -> Result:
-        """Do the job; return what the Python function returns."""
+    def run(self) -> Any:
+        """Do the job of a command that is `opened`."""
         raise NotImplementedError
 
     @property
@@ -141,60 +205,42 @@ class Command(Generic[Result]):
         converted = {
             name: kind.converted(getattr(self, name), name)
             for name, kind in kinds_of(type(self))
-            if isinstance(kind, Kind)
+            if isinstance(kind, ValueKind)
         }
         return dataclasses.replace(self, **converted)  # type: ignore[type-var]
 
-    def job(self) -> Any:
-        """Do the job; return what the command line makes its report and page of."""
-        return self.run()
+    def done(self) -> Any:
+        """Open what is given, and do the job."""
+        return self.opened.run()
 
-    def report(self, result: Any) -> Report:
-        """Return the report that the command line prints."""
-        report: Report = result
+    def check_words(self) -> None:
+        """Raise `UsageError` for what only Python may leave out."""
+
+    def returned(self, result: Any) -> Result:
+        """Return what the Python function returns."""
+        value: Result = result
+        return value
+
+    def report(self, result: Any) -> Report | str:
+        """Return what the command line prints, unless the result is `Lines`."""
+        report: Report | str = result
         return report
 
     def page(self, result: Any) -> str:
         """Return the page of `--html`."""
-        raise NotImplementedError
+        from rewritelog.api.pages import page_of
+
+        return page_of(result)
 
     def exit_code(self, result: Any) -> int:  # noqa: ARG002 - most commands have one code
         """Return the exit code of the command line."""
         return 0
 
 
-class Shell(Protocol):
-    """The command line, as commands see it that print something else than a report."""
-
-    quiet: bool
-    as_json: bool
-
-    def write(self, text: str) -> None:
-        """Print a text to standard output."""
-
-    def warn(self, warnings: Sequence[str]) -> None:
-        """Print warnings."""
-
-    def is_stdout(self, output: object) -> bool:
-        """Return whether an output is standard output."""
-
-
-class Printing(Command[Result]):
-    """A command that prints something else than a report."""
-
-    shell = frozenset({"quiet"})
-    prints_lines: ClassVar[bool] = False
-    """Whether it prints while it works: no progress is shown among the lines on a terminal."""
-
-    def print(self, shell: Shell) -> int:
-        """Do the job and print its result; return the exit code."""
-        raise NotImplementedError
-
-
 def function(command: Callable[Parameters, Command[Result]]) -> Callable[Parameters, Result]:
     """Return the Python function of a command, with its signature."""
     cls: Any = command
-    name = snake_case(cls.__name__)
+    name = snake_case(cls.__name__.removesuffix("Command"))
     parameters = inspect.signature(cls).parameters.values()
     signature = inspect.Signature(
         [member.replace(annotation=_shown(member)) for member in parameters]
@@ -207,11 +253,17 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         except TypeError as error:
             raise UsageTypeError(f"{name}: {error}") from error
         made = command(*args, **options)
-        check_choices(made)
-        return made.run()
+        for field, kind in kinds_of(cls):
+            value, allowed = getattr(made, field), choices(kind)
+            if allowed and value is not None and value not in allowed:
+                named = " or ".join(map(repr, allowed))
+                raise UsageError(f"{field} must be {named}, not {value!r}")
+        return made.returned(made.done())
 
     del call.__wrapped__
-    returned = cls.run.__annotations__.get("return", inspect.Signature.empty)
+    returned = cls.returned.__annotations__["return"]
+    if returned == "Result":
+        returned = cls.run.__annotations__["return"]
     call.__name__ = call.__qualname__ = name
     call.__doc__ = documentation(cls)
     call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
@@ -242,20 +294,6 @@ def choices(kind: Any) -> tuple[Any, ...]:
     if get_origin(kind) is Literal:
         return get_args(kind)
     return tuple(value for member in get_args(kind) for value in choices(member))
-
-
-def check_choices(command: Command[Any]) -> None:
-    """Raise `UsageError` for a value that is none of those that its field allows."""
-    for name, kind in kinds_of(type(command)):
-        allowed, value = choices(kind), getattr(command, name)
-        if allowed and value is not None and value not in allowed:
-            raise UsageError(f"{name} must be {listed(allowed)}, not {value!r}")
-
-
-def listed(allowed: tuple[Any, ...]) -> str:
-    """Return values as in a sentence."""
-    *most, last = map(repr, allowed)
-    return f"{', '.join(most)} or {last}" if most else last
 
 
 def kinds_of(cls: type[Any]) -> Iterator[tuple[str, Any]]:

@@ -1,10 +1,14 @@
-"""`rewritelog completion`."""
+"""`rewritelog completion`, and the values of options that completion must look up."""
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
 
-from rewritelog.commands.command import Printing, Shell
+from rewritelog.commands.command import Command
 from rewritelog.options import argument, declared
 
 COMPLETE = "_REWRITELOG_COMPLETE"
@@ -27,19 +31,18 @@ _rewritelog_completion() {
     return 0
 }
 
-complete -o default -F _rewritelog_completion rewritelog
-"""
+complete -o default -F _rewritelog_completion rewritelog"""
 """typer's own function does not handle names with a colon."""
 
 _SCRIPTS = {
     "bash": _BASH,
-    "zsh": f'eval "$(env {COMPLETE}=source_zsh rewritelog)"\n',
-    "fish": f"env {COMPLETE}=source_fish rewritelog | source\n",
+    "zsh": f'eval "$(env {COMPLETE}=source_zsh rewritelog)"',
+    "fish": f"env {COMPLETE}=source_fish rewritelog | source",
 }
 
 
 @declared
-class Completion(Printing[None]):
+class CompletionCommand(Command[str]):
     """Print a completion script for the shell.
 
     Evaluate it in the shell's start-up file: for bash `eval "$(rewritelog completion bash)"` in
@@ -51,7 +54,58 @@ class Completion(Printing[None]):
 
     name: Literal["bash", "zsh", "fish"] = argument("bash, zsh or fish.", metavar="SHELL")
 
-    def print(self, shell: Shell) -> int:
-        """Print a script: that of typer, but for bash."""
-        shell.write(_SCRIPTS[self.name])
-        return 0
+    def run(self) -> str:
+        """Return a script: that of typer, but for bash."""
+        return _SCRIPTS[self.name]
+
+
+LookUp = Callable[[str], list[str]]
+"""Returns what a command line gave to an option before."""
+
+_MOST_BYTES = 4 << 20
+"""Larger timings files are not read while a user waits."""
+
+_MOST_EVENTS = 1000
+_PLAIN = re.compile(r"[\w:.,+@%/~^-]+")
+"""Names without characters that are special to a shell."""
+
+
+def complete_model(incomplete: str, _: LookUp) -> Iterable[str]:
+    """Return the models whose names begin with `incomplete`."""
+    from importlib.metadata import entry_points
+
+    names = sorted({point.name for point in entry_points(group="rewritelog.models")})
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def complete_models(incomplete: str, values: LookUp) -> Iterable[str]:
+    """Return the comma-separated lists of models that begin with `incomplete`."""
+    before, comma, last = incomplete.rpartition(",")
+    taken = set(before.split(","))
+    names = complete_model(last, values)
+    return [f"{before}{comma}{name}" for name in names if name not in taken]
+
+
+def complete_event(incomplete: str, values: LookUp) -> Iterable[str]:
+    """Return the events of the timings given before, for options such as EVENT=CATEGORY."""
+    paths = [Path(name) for name in values("timings")]
+    events = dict.fromkeys(event for path in paths for event in _events_of(path))
+    matching = (name for name in events if name.startswith(incomplete) and _PLAIN.fullmatch(name))
+    return [f"{name}=" for name in islice(matching, _MOST_EVENTS)]
+
+
+def _events_of(path: Path) -> Iterable[Any]:
+    """Return the names of events in a timings file, none if it cannot be read."""
+    from tracebigsim import TraceBigSimError
+    from tracebigsim.files import scan_file
+
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return ()
+        return [event for table in scan_file(path) for event in table.events]
+    except (OSError, TraceBigSimError):
+        return ()
+
+
+COMPLETERS = {"model": complete_model, "models": complete_models, "event": complete_event}
+"""By the names that declarations use."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rewritelog.rewriting.options import FittedLike
 
 LogsArgument: TypeAlias = "As[LogsLike, LogSet]"
-OptionalLogs: TypeAlias = "As[LogsLike | None, LogSet | None]"
 OptionalTraces: TypeAlias = "As[TracesLike | None, LogSet | Traces | None]"
 TracesArgument: TypeAlias = "As[TracesLike, LogSet | Traces]"
 """Logs or traces in any format."""

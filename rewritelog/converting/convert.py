@@ -34,14 +34,14 @@ from rewritelog.formats.bgtrace.declaration import (
     summary_struct,
     timeline_file_struct,
 )
-from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.provenance import PROVENANCE_NAME
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.bgtrace.timelines import TimelineFile
+from rewritelog.formats.files import InputFile
+from rewritelog.formats.provenance import PROVENANCE_NAME
 from rewritelog.output import create_file, new_folder
 from rewritelog.output.companions import COMPANIONS, copy_companions
-from rewritelog.output.flushing import FlushingWork
+from rewritelog.output.files import FlushingWork
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import Readable, bytes_text, count_text
 
@@ -126,13 +126,13 @@ def convert_logs(
     written (see `new_folder`). No output remains in these cases.
     """
     version = logs.summary.log_version if log_version is None else log_version
-    wanted = logs.summary.order if order is None else order
+    byte_order = logs.summary.order if order is None else order
     if version not in LOG_VERSIONS:
         known = f"{LOG_VERSIONS[0]} to {LOG_VERSIONS[-1]}"
         raise UsageError(f"log version {version} is unknown; {known} are known")
-    if wanted not in get_args(ByteOrder):
-        raise UsageError(f"byte order {wanted!r} is unknown; known: little, big")
-    target = layout(version, wanted)
+    if byte_order not in get_args(ByteOrder):
+        raise UsageError(f"byte order {byte_order!r} is unknown; known: little, big")
+    target = layout(version, byte_order)
     with new_folder(out, [logs.folder], force=force) as folder:
         sizes, losses = _sizes(logs, target)
         if losses and not lossy:
@@ -150,12 +150,12 @@ def convert_logs(
         blocks = _placed(logs, sizes)
         for _, done in map_blocks(work, blocks, "converting", logs.timelines_bytes):
             counts += done
-        (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, wanted))
+        (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, byte_order))
         copy_companions(logs, folder, _COPIED)
     heads = logs.size_bytes - logs.timelines_bytes
     bytes_out = heads + sum(int(of_file.sum()) for of_file in sizes)
     sebs, messages = counts.tolist()
-    return Conversion(version, wanted, sebs, messages, logs.size_bytes, bytes_out, losses)
+    return Conversion(version, byte_order, sebs, messages, logs.size_bytes, bytes_out, losses)
 
 
 def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
@@ -170,18 +170,18 @@ def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
     if same and not lost:
         return sizes, ()
     losses: dict[LostField, Loss] = {}
-    for block, of_block, found in logs.map(
+    for block, of_block, of_block_losses in logs.map(
         _Measuring(target, lost), "measuring", block_bytes=BLOCK_BYTES
     ):
         begin = block.first_timeline
         sizes[block.file][begin : begin + len(of_block)] = of_block
-        _add_losses(losses, found)
-    return sizes, tuple(losses[one] for one in lost if one in losses)
+        _add_losses(losses, of_block_losses)
+    return sizes, tuple(losses[field] for field in lost if field in losses)
 
 
 def _add_losses(losses: dict[LostField, Loss], more: dict[LostField, Loss]) -> None:
-    for one, loss in more.items():
-        losses[one] = loss + losses[one] if one in losses else loss
+    for field, loss in more.items():
+        losses[field] = loss + losses[field] if field in losses else loss
 
 
 @dataclass(frozen=True)
@@ -197,19 +197,19 @@ class _Measuring:
     ) -> tuple[Block, Ints, dict[LostField, Loss]]:
         """Return a block, the size of each of its timelines, and its losses."""
         losses: dict[LostField, Loss] = {}
-        found = []
+        parts_sizes = []
         for loaded in parts:
             block = records_of(loaded)
-            found.append(converted_sizes(block, self.target))
+            parts_sizes.append(converted_sizes(block, self.target))
             _add_losses(losses, dict(self._losses_of(block)))
-        sizes = np.sum(found, axis=0)  # parts are of one timeline
+        sizes = np.sum(parts_sizes, axis=0)  # parts are of one timeline
         return loaded.block, sizes, losses
 
     def _losses_of(self, block: BlockRecords) -> Iterator[tuple[LostField, Loss]]:
-        for one, sebs in losses_of(block, self.lost):
+        for field, sebs in losses_of(block, self.lost):
             if len(sebs):
                 first = (int(block.pe[sebs[0]]), int(block.index[sebs[0]]))
-                yield one, Loss(str(one), len(sebs), one.records, *first)
+                yield field, Loss(str(field), len(sebs), field.records, *first)
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,13 @@ def lost_fields(source: Layout, target: Layout) -> list[LostField]:
 
 def losses_of(block: BlockRecords, lost: list[LostField]) -> Iterator[tuple[LostField, Ints]]:
     """Yield each lost field with the SEBs, over the whole block, of records that lose a value."""
-    found: dict[str, Flags] = {}
-    for one in lost:
-        records = block.sebs if one.record == "seb" else block.messages
-        found[one.name] = one.among(records)
-        if _GUARDS.get(one.name) in found:
-            found[one.name] &= found[_GUARDS[one.name]]
-        yield one, records.seb[found[one.name]]
+    losing: dict[str, Flags] = {}
+    for field in lost:
+        records = block.sebs if field.record == "seb" else block.messages
+        losing[field.name] = field.among(records)
+        if _GUARDS.get(field.name) in losing:
+            losing[field.name] &= losing[_GUARDS[field.name]]
+        yield field, records.seb[losing[field.name]]
 
 
 def _shifts(block: BlockRecords, target: Layout) -> Ints:
@@ -94,17 +94,17 @@ def convert_block(block: BlockRecords, target: Layout) -> Bytes:
     """
     source, pieces = block.loaded.layout, block.loaded.pieces
     sebs, messages = block.sebs, block.messages
-    many, shift = block.counts[:, 0], _shifts(block, target)
+    sent, shift = block.counts[:, 0], _shifts(block, target)
     data = np.empty(len(block.loaded.buffer) + int(shift[-1]), dtype=np.uint8)
     at = sebs.at + shift[:-1]
     _write(sebs, data, at, target.seb)
-    _put(data, at + target.seb.itemsize, many, target.count)
+    _put(data, at + target.seb.itemsize, sent, target.count)
     index = np.arange(len(messages)) - block.first("messages")[messages.seb]
     begin = at + target.seb.itemsize + COUNT_BYTES
     place = begin[messages.seb] + index * target.message.itemsize
     _write(messages, data, place, target.message)
-    after = sebs.at + source.seb.itemsize + COUNT_BYTES + many * source.message.itemsize
-    _copy_lists(block, data, after, begin + many * target.message.itemsize, target)
+    after = sebs.at + source.seb.itemsize + COUNT_BYTES + sent * source.message.itemsize
+    _copy_lists(block, data, after, begin + sent * target.message.itemsize, target)
     bounds = shift[np.concatenate([[0], np.cumsum(block.walked)])]
     begun = pieces.firsts == 0
     counts = pieces.starts - COUNT_BYTES + bounds[:-1]

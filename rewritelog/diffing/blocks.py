@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints
-from rewritelog.diffing.durations import rows_by_event, rows_by_name, times_of
+from rewritelog.diffing.durations import Rows, add_rows, rows_by_event, rows_by_name, times_of
 from rewritelog.diffing.fields import (
     DEPENDENCIES,
     EVENT_FIELDS,
@@ -25,13 +26,67 @@ from rewritelog.diffing.fields import (
     has,
 )
 from rewritelog.diffing.pairs import LoadedPair, Pair, PairLoader
-from rewritelog.diffing.totals import Change, FirstDifference, Totals
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import NO_RECORDS, ParamFolder, read_params
+from rewritelog.formats.bgtrace.params import ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
+from rewritelog.formats.param_records import NO_RECORDS
 from rewritelog.text import printable
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The location where a field first differs, and its values on both sides."""
+
+    pe: int
+    seb: int
+    item: int | None
+    """The index of the message or log event in the SEB."""
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """The number of records in which a field differs, and the first one."""
+
+    count: int
+    first: FirstDifference
+
+
+@dataclass
+class Totals:
+    """The differences in one block, or in all blocks."""
+
+    changed: dict[Field, Change] = field(default_factory=dict)
+    sides: tuple[Counter[str], Counter[str]] = field(default_factory=lambda: (Counter(), Counter()))
+    """What each side has: `SEBs`, the records of each list, `unclosed` and `irregular` SEBs."""
+    common: Counter[str] = field(default_factory=Counter)
+    """What both sides have: `SEBs`, `messages`, `events`; messages `moved` within their SEBs or
+    with other `transit` times; SEBs with `unpaired` brackets."""
+    earlier_s: float = 0.0
+    later_s: float = 0.0
+    """The largest shifts of messages towards the start (negative) and the end of their SEBs."""
+    by_name: Rows = field(default_factory=dict)
+    by_event: Rows = field(default_factory=dict)
+    faulty_lines: int = 0
+    """The number of malformed lines of param files."""
+
+    def add(self, other: Totals) -> None:
+        """Add the totals of the next block."""
+        for name, change in other.changed.items():
+            known = self.changed.get(name, Change(0, change.first))
+            self.changed[name] = Change(known.count + change.count, known.first)
+        for mine, more in zip(self.sides, other.sides, strict=True):
+            mine.update(more)
+        self.common.update(other.common)
+        self.earlier_s = min(self.earlier_s, other.earlier_s)
+        self.later_s = max(self.later_s, other.later_s)
+        self.faulty_lines += other.faulty_lines
+        add_rows(self.by_name, other.by_name)
+        add_rows(self.by_event, other.by_event)
+
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 _TEXT_SHOWN = 60
@@ -78,8 +133,8 @@ def compare_loaded(loaded: LoadedPair, params: ParamFolder | None) -> Totals:
     _compare_records(noted, a.sebs, b.sebs, SEB_FIELDS)
     _compare_messages(noted, a, b)
     _compare_events(noted, a, b)
-    for name, field in DEPENDENCIES.items():
-        _compare_dependencies(noted, a, b, name, field)
+    for name, dependencies in DEPENDENCIES.items():
+        _compare_dependencies(noted, a, b, name, dependencies)
     totals.by_name = rows_by_name(whole, (a, b))
     brackets = rows_by_event((a, b), records)
     totals.by_event = brackets.rows
@@ -126,7 +181,7 @@ class _Noted:
 
 def _compare_records(noted: _Noted, a: Records, b: Records, fields: dict[str, Field]) -> None:
     """Compare all fields in the fixed parts of records."""
-    for name, field in fields.items():
+    for name, compared in fields.items():
         if not (has(a, name) or has(b, name)):
             continue
         unequal = differing(a, b, name)
@@ -139,7 +194,7 @@ def _compare_records(noted: _Noted, a: Records, b: Records, fields: dict[str, Fi
             if has(a, name) and has(b, name):
                 _note_field(noted, a, b, other, name, rows[none])
             rows = rows[~none]
-        _note_field(noted, a, b, field, name, rows)
+        _note_field(noted, a, b, compared, name, rows)
 
 
 def _note_field(noted: _Noted, a: Records, b: Records, field: Field, name: str, rows: Ints) -> None:

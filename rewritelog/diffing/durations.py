@@ -12,8 +12,8 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.brackets import IRREGULAR, brackets_of
 from rewritelog.formats.bgtrace.names import NameTable
-from rewritelog.formats.bgtrace.params import ParamRecords
 from rewritelog.formats.bgtrace.records import BlockRecords
+from rewritelog.formats.param_records import ParamRecords
 from rewritelog.sums import NOTHING, ExactSum
 from rewritelog.text import printable
 
@@ -23,7 +23,7 @@ BINS = 2 * OCTAVES * BINS_AN_OCTAVE + 3
 bins; the first and the last bin contain all others."""
 
 RATIO_ERROR = 2.0 ** (0.5 / BINS_AN_OCTAVE) - 1.0
-"""The largest relative error of a quantile; the lowest and the highest ratio are exact."""
+"""The largest relative error of the median; the lowest and the highest ratio are exact."""
 
 MOST_ROWS = 1024
 """The most names, and events, with their own rows, which bounds the memory for a log with many."""
@@ -60,11 +60,12 @@ class Row:
         if other.bins is not None:
             self.bins = other.bins if self.bins is None else self.bins + other.bins
 
-    def quantile(self, share: float) -> float | None:
-        """Return a quantile of the ratios, within `RATIO_ERROR`; None without ratios."""
+    @property
+    def median(self) -> float | None:
+        """The median of the ratios, within `RATIO_ERROR`; None without ratios."""
         if self.bins is None:
             return None
-        rank = max(1, math.ceil(share * self.ratios))
+        rank = math.ceil(0.5 * self.ratios)
         at = int(np.searchsorted(np.cumsum(self.bins), rank))
         if at == 0:
             return self.lowest
@@ -86,18 +87,19 @@ def add_rows(rows: Rows, more: Rows) -> None:
 
 
 @dataclass(frozen=True)
-class _Timed:
+class Timed:
     """The durations of one side, and the row of each."""
 
     rows: Ints
     seconds: Floats
 
-    def take(self, which: Flags | Ints) -> _Timed:
-        return _Timed(self.rows[which], self.seconds[which])
+    def take(self, which: Flags | Ints) -> Timed:
+        """Return some of the durations."""
+        return Timed(self.rows[which], self.seconds[which])
 
 
 @dataclass(frozen=True)
-class Times:
+class SebTimes:
     """The durations of the SEBs of a side, in seconds."""
 
     seconds: Floats
@@ -105,11 +107,11 @@ class Times:
     """Whether a SEB has a duration: its end is not before its start, and both are finite."""
 
 
-def times_of(side: BlockRecords) -> Times:
+def times_of(side: BlockRecords) -> SebTimes:
     """Return the durations of SEBs."""
     start, end = side.sebs["start_time"], side.sebs["end_time"]
     with np.errstate(over="ignore", invalid="ignore"):
-        return Times(end - start, np.isfinite(start) & np.isfinite(end) & (end >= start))
+        return SebTimes(end - start, np.isfinite(start) & np.isfinite(end) & (end >= start))
 
 
 def rows_by_name(whole: Sides, common: Sides) -> Rows:
@@ -117,15 +119,15 @@ def rows_by_name(whole: Sides, common: Sides) -> Rows:
     table = NameTable()
     numbers = [np.minimum(table.add(side.sebs), MOST_ROWS) for side in whole]
     timed = [
-        _Timed(rows, times.seconds).take(times.closed)
+        Timed(rows, times.seconds).take(times.closed)
         for rows, times in zip(numbers, map(times_of, whole), strict=True)
     ]
     old, new = (times_of(side) for side in common)
     rows = np.minimum(table.add(common[0].sebs), MOST_ROWS)
     both = old.closed & new.closed
-    pairs = [_Timed(rows, times.seconds).take(both) for times in (old, new)]
-    names = [printable(name) for name in table.names[:MOST_ROWS]]
-    return _rows([*names, *[None] * (MOST_ROWS + 1 - len(names))], numbers, timed, pairs)
+    pairs = [Timed(rows, times.seconds).take(both) for times in (old, new)]
+    names = list(map(printable, table.names))
+    return rows_of(named_rows(names), numbers, timed, pairs)
 
 
 @dataclass(frozen=True)
@@ -149,23 +151,23 @@ def rows_by_event(common: Sides, records: ParamRecords) -> BracketRows:
     brackets = [brackets_of(side) for side in common]
     counts = [side.counts for side in brackets]
     same = both & (counts[0] == counts[1])
-    first, many, event = _records_of_sebs(common[0], records)
+    first, number, event = _records_of_sebs(common[0], records)
     kept = [same[side.seb] for side in brackets]
     inside = brackets[0].seb[kept[0]]
-    alone = np.flatnonzero(same & (counts[0] == 0) & (many == 1))
-    named = np.flatnonzero(many[inside] == counts[0][inside])
+    alone = np.flatnonzero(same & (counts[0] == 0) & (number == 1))
+    named = np.flatnonzero(number[inside] == counts[0][inside])
     rows = np.zeros(len(inside) + len(alone), dtype=np.int64)
     rows[named] = event[first[inside[named]] + brackets[0].number[kept[0]][named]]
     rows[len(inside) :] = event[first[alone]]
     order = np.argsort(np.concatenate([inside, alone]), kind="stable")
     pairs = [
-        _Timed(rows, np.append((side.ends - side.starts)[mine], own.seconds[alone])).take(order)
+        Timed(rows, np.append((side.ends - side.starts)[mine], own.seconds[alone])).take(order)
         for side, mine, own in zip(brackets, kept, times, strict=True)
     ]
     names = [NO_RECORD, *map(printable, records.events[: MOST_ROWS - 1]), None]
-    irregular = [int(np.count_nonzero(both & (one == IRREGULAR))) for one in counts]
+    irregular = [int(np.count_nonzero(both & (counted == IRREGULAR))) for counted in counts]
     return BracketRows(
-        _rows(names, [side.rows for side in pairs], pairs, pairs),
+        rows_of(names, [side.rows for side in pairs], pairs, pairs),
         (irregular[0], irregular[1]),
         int(np.count_nonzero(both & ~same)),
     )
@@ -177,22 +179,27 @@ def _records_of_sebs(block: BlockRecords, records: ParamRecords) -> tuple[Ints, 
     known = (index >= 0) & (index < block.walked[records.piece])
     begins = np.cumsum(block.walked) - block.walked
     sebs = (begins[records.piece] + index)[known]
-    many = np.bincount(sebs, minlength=len(block.sebs))
-    return np.cumsum(many) - many, many, np.minimum(records.event[known] + 1, MOST_ROWS)
+    number = np.bincount(sebs, minlength=len(block.sebs))
+    return np.cumsum(number) - number, number, np.minimum(records.event[known] + 1, MOST_ROWS)
 
 
-def _rows(
+def named_rows(names: Sequence[str]) -> list[str | None]:
+    """Return the names of rows, the last one for all beyond the first `MOST_ROWS`."""
+    return [*names[:MOST_ROWS], *[None] * (1 + max(0, MOST_ROWS - len(names)))]
+
+
+def rows_of(
     names: Sequence[str | None],
     counted: Sequence[Ints],
-    timed: Sequence[_Timed],
-    pairs: Sequence[_Timed],
+    timed: Sequence[Timed],
+    pairs: Sequence[Timed],
 ) -> Rows:
     """Return the used rows by name.
 
     `counted` are the rows of what is on each side, `timed` the durations there, `pairs` those that
     both sides have.
     """
-    many = [np.bincount(rows, minlength=len(names)) for rows in counted]
+    counts = [np.bincount(rows, minlength=len(names)) for rows in counted]
     sums = np.zeros((2, len(names), 2))
     for side, high_low in zip(timed, sums, strict=True):
         core.add_by_group(side.rows, side.seconds, high_low)
@@ -203,10 +210,10 @@ def _rows(
         ratios = new[valid] / old[valid]
     bounds = np.searchsorted(pairs[0].rows[valid], np.arange(len(names) + 1))
     rows: Rows = {}
-    for k in np.flatnonzero(many[0] + many[1]).tolist():
+    for k in np.flatnonzero(counts[0] + counts[1]).tolist():
         mine = ratios[bounds[k] : bounds[k + 1]]
         a_s, b_s = (NOTHING.plus(side[k].tolist()) for side in sums)
-        row = Row((int(many[0][k]), int(many[1][k])), a_s, b_s)
+        row = Row((int(counts[0][k]), int(counts[1][k])), a_s, b_s)
         if len(mine):
             row.ratios, row.bins = len(mine), np.bincount(_bins(mine), minlength=BINS)
             row.lowest, row.highest = float(mine.min()), float(mine.max())

@@ -12,6 +12,7 @@ from rewritelog.arrays import Flags, Ints, Table
 from rewritelog.formats.bgtrace import Record, format_names, layout
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
 from rewritelog.formats.bgtrace.records import Records, names_of
+from rewritelog.formats.unit_events import NUMBERS
 from rewritelog.text import printable
 
 ABSENT = "absent"
@@ -68,16 +69,28 @@ EVENT_TEXT = Field("log event text", "log events")
 NAME_REST = Field("bytes after the name's NUL", kind=FieldKind.MEANINGLESS)
 IDLE_MPI_SIZE = Field("mpiSize without an MPI operation", kind=FieldKind.MEANINGLESS)
 
-FIELDS = (
-    *SEB_FIELDS.values(),
-    *LIST_LENGTHS.values(),
-    *DEPENDENCIES.values(),
-    *MESSAGE_FIELDS.values(),
-    *EVENT_FIELDS.values(),
-    EVENT_INDEX,
-    EVENT_TEXT,
-    NAME_REST,
-    IDLE_MPI_SIZE,
+NODE_FIELDS = {
+    name: Field(name, kind=FieldKind.TIME if name in ("duration", "start") else FieldKind.CONTENT)
+    for name in (
+        "only in A", "only in B", "place among the nodes", "duration", "start", "type", "name",
+        "dependencies", "CPU or device", "thread or stream", *NUMBERS,
+    )
+}  # fmt: skip
+"""The fields of traces' nodes."""
+
+FIELDS = dict.fromkeys(
+    (
+        *SEB_FIELDS.values(),
+        *LIST_LENGTHS.values(),
+        *DEPENDENCIES.values(),
+        *MESSAGE_FIELDS.values(),
+        *EVENT_FIELDS.values(),
+        EVENT_INDEX,
+        EVENT_TEXT,
+        NAME_REST,
+        IDLE_MPI_SIZE,
+        *NODE_FIELDS.values(),
+    )
 )
 """All fields, in the order of reports."""
 

@@ -23,9 +23,9 @@ from rewritelog.formats.bgtrace.blocks import (
     LongTimeline,
     read_block,
 )
-from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.timelines import TimelineFile
+from rewritelog.formats.files import InputFile
 
 
 @dataclass(frozen=True)
@@ -92,20 +92,20 @@ def _cut(
     begin = sides[0][2]
     done = 0
     while done < count:
-        many = count - done
+        number = count - done
         for logs, file, first in sides:
             borders = logs.files[file].borders[first + done :]
             room = int(np.searchsorted(borders, borders[0] + block_bytes, side="right")) - 1
-            many = min(many, max(1, room))
-        blocks = [_block(logs, file, first + done, many) for logs, file, first in sides]
-        chosen = pes[begin + done : begin + done + many]
+            number = min(number, max(1, room))
+        blocks = [_block(logs, file, first + done, number) for logs, file, first in sides]
+        chosen = pes[begin + done : begin + done + number]
         yield Pair(chosen, blocks[0], blocks[1] if len(blocks) > 1 else None)
-        done += many
+        done += number
 
 
-def _block(logs: LogSet, file: int, first: int, many: int) -> Block:
+def _block(logs: LogSet, file: int, first: int, number: int) -> Block:
     borders = logs.files[file].borders
-    return Block(file, int(borders[first]), int(borders[first + many]), first, many)
+    return Block(file, int(borders[first]), int(borders[first + number]), first, number)
 
 
 class PairLoader:

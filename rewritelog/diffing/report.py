@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from rewritelog.diffing.blocks import FirstDifference, Totals
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
 from rewritelog.diffing.fields import ABSENT, FIELDS, Field, FieldKind
-from rewritelog.diffing.totals import FirstDifference, Totals
-from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.traces import Terms, Traces
 from rewritelog.text import (
     Readable,
     TextTable,
     count_text,
     json_number,
-    percent_text,
     printable,
     ratio_text,
     shorten,
@@ -27,7 +26,6 @@ from rewritelog.text import (
 _SHOWN = 20
 _VALUE_WIDTH = 26
 """Longer values of fields are shortened in the middle."""
-QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 
 _OTHERS = "(all other names)"
 _NO_RECORD = "(brackets without a record)"
@@ -70,16 +68,23 @@ class FieldChange:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Readable):
-    """The differences of two log sets."""
+    """The differences of two sets of logs or traces."""
 
-    folders: tuple[Path, Path]
-    summaries: tuple[Summary, Summary]
-    representation: tuple[HeadDifference, ...]
-    """Differences of representation: log version, byte order, files."""
-    machine: tuple[HeadDifference, ...]
-    params: Path | None
-    """The folder from which the names of events were read."""
+    sides: tuple[LogSet | Traces, LogSet | Traces]
     totals: Totals
+    representation: tuple[HeadDifference, ...] = ()
+    """Differences of representation: log version, byte order, files."""
+    machine: tuple[HeadDifference, ...] = ()
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether the format has messages and other records in its SEBs."""
+        return isinstance(self.sides[0], LogSet)
+
+    @property
+    def counted(self) -> dict[str, str]:
+        """What is counted on each side, and its name in reports."""
+        return _COUNTS if self.has_messages else {"SEBs": f"{self.sides[0].terms.item}s"}
 
     @property
     def fields(self) -> tuple[FieldChange, ...]:
@@ -95,7 +100,7 @@ class Comparison(Readable):
     def structure_same(self) -> bool:
         """Whether machine and numbers of SEBs, messages, events and dependencies are the same."""
         a, b = self.totals.sides
-        return not self.machine and all(a[which] == b[which] for which in _COUNTS)
+        return not self.machine and all(a[which] == b[which] for which in self.counted)
 
     @property
     def times_alone(self) -> bool:
@@ -127,14 +132,14 @@ class Comparison(Readable):
             return [side[what] for side in totals.sides]
 
         return {
-            "a": printable(str(self.folders[0])),
-            "b": printable(str(self.folders[1])),
+            "a": printable(str(self.sides[0].path)),
+            "b": printable(str(self.sides[1].path)),
             "same": self.same,
             "times_alone": self.times_alone,
             "verdict": self.verdict,
             "representation": [vars(change) for change in self.representation],
             "machine": [vars(change) for change in self.machine],
-            "counts": {name: both(what) for what, name in _COUNTS.items()},
+            "counts": {name: both(what) for what, name in self.counted.items()},
             "unclosed": both("unclosed"),
             "irregular_brackets": both("irregular"),
             "fields": [_field_json(change) for change in self.fields],
@@ -154,7 +159,7 @@ class Comparison(Readable):
 
     def text(self) -> str:
         """Return the report as text, with only the largest rows of long tables."""
-        a, b = (printable(str(folder)) for folder in self.folders)
+        a, b = (printable(str(side.path)) for side in self.sides)
         lines = [
             wrapped(f"{a} → {b}: {self.verdict}"),
             wrapped(_change_line("representation", self.representation)),
@@ -162,19 +167,19 @@ class Comparison(Readable):
             *self._count_lines(),
         ]
         for kind, heading in _HEADINGS.items():
-            chosen = [one for one in self.fields if one.field.kind is kind]
+            chosen = [change for change in self.fields if change.field.kind is kind]
             if chosen or kind is FieldKind.CONTENT:
                 lines.append(f"{heading}:{'' if chosen else ' the same'}")
-                lines += _field_lines(chosen)
-        lines += _row_lines("SEB name", self.totals.by_name)
+                lines += _field_lines(chosen, self.sides[0].terms)
+        lines += _row_lines(f"{self.sides[0].terms.item} name", self.totals.by_name)
         lines += _row_lines("event", self.totals.by_event)
-        return "\n".join([*lines, *self._message_lines()])
+        return "\n".join([*lines, *(self._message_lines() if self.has_messages else [])])
 
     def _count_lines(self) -> list[str]:
         a, b = self.totals.sides
         parts = [
             f"{a[k]:,} {name}" if a[k] == b[k] else f"{a[k]:,} → {b[k]:,} {name}"
-            for k, name in _COUNTS.items()
+            for k, name in self.counted.items()
         ]
         return [wrapped(f"structure: {', '.join(parts)}")]
 
@@ -216,9 +221,7 @@ def _rows_json(rows: Rows) -> list[dict[str, Any]]:
             "seconds": [json_number(float(row.a_s)), json_number(float(row.b_s))],
             "ratios": row.ratios,
             "lowest": json_number(row.lowest),
-            "quantiles": {
-                key: json_number(row.quantile(share)) for key, share in QUANTILES.items()
-            },
+            "median": json_number(row.median),
             "highest": json_number(row.highest),
         }
         for name, row in _sorted(rows)
@@ -233,7 +236,7 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
     )
 
 
-def _field_lines(changes: list[FieldChange]) -> list[str]:
+def _field_lines(changes: list[FieldChange], terms: Terms) -> list[str]:
     """Return a table of the fields that differ, with the first location of each."""
     if not changes:
         return []
@@ -242,7 +245,7 @@ def _field_lines(changes: list[FieldChange]) -> list[str]:
         field, first = change.field, change.first
         what = "message" if field.of == "messages" else "index"
         item = "" if first.item is None else f", {what} {first.item}"
-        where = f"PE {first.pe}, SEB {first.seb}{item}"
+        where = f"{terms.lane} {first.pe}, {terms.item} {first.seb}{item}"
         changed = f"{change.count:,} of {change.of:,}"
         values = (
             shorten(value, _VALUE_WIDTH) for value in _distinguishable_values(field.kind, first)
@@ -274,13 +277,13 @@ def _row_lines(what: str, rows: Rows) -> list[str]:
     )
     cells = []
     for (name, row), a, b in zip(listed, *times, strict=True):
-        ratios = (row.lowest, row.quantile(0.5), row.highest)
+        ratios = (row.lowest, row.median, row.highest)
         label = _OTHERS if name is None else name or (_NO_RECORD if what == "event" else "''")
         counts = (f"{side:,}" for side in row.sides)
         cells.append(
-            (label, *counts, a, b, *(ratio_text(one if row.ratios else None) for one in ratios))
+            (label, *counts, a, b, *(ratio_text(ratio if row.ratios else None) for ratio in ratios))
         )
     return [
-        f"durations by {what} (ratios of B to A; median within {percent_text(RATIO_ERROR, 1)}):",
+        f"durations by {what} (lowest, median, highest: ratios of B to A):",
         *TextTable((what, *heads), cells, most_rows=_SHOWN).lines(),
     ]

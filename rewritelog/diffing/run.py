@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from pathlib import Path
-from typing import Any
 
 from rewritelog.cores import cores, limited_to
-from rewritelog.diffing.blocks import DiffTask
+from rewritelog.diffing.blocks import DiffTask, Totals
 from rewritelog.diffing.pairs import plan_pairs
 from rewritelog.diffing.report import Comparison, HeadDifference
-from rewritelog.diffing.totals import Totals
-from rewritelog.diffing.trace_diff import TraceComparison, compare_traces
+from rewritelog.diffing.trace_diff import TraceDiffTask
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
 from rewritelog.formats.bgtrace.declaration import MACHINE_HEADER_BYTES, MachineHeader
-from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
+from rewritelog.formats.files import InputFile
 from rewritelog.formats.traces import Traces
 from rewritelog.running.engines import map_blocks
+from rewritelog.text import count_text
 
 _MACHINE = {
     "total_pes": "total PEs",
@@ -60,25 +58,23 @@ def compare_logs(
     total_bytes = a.timelines_bytes + b.timelines_bytes
     totals = Totals()
     with limited_to(jobs or cores()):
-        for _, found in map_blocks(task, pairs, "comparing", total_bytes):
-            totals.add(found)
+        for _, of_pair in map_blocks(task, pairs, "comparing", total_bytes):
+            totals.add(of_pair)
     return Comparison(
-        folders=(a.folder, b.folder),
-        summaries=(a.summary, b.summary),
+        sides=(a, b),
+        totals=totals,
         representation=(*_changes(a, b, _REPRESENTATION), *_header_changes(a, b)),
         machine=_changes(a, b, _MACHINE),
-        params=None if source is None else source.folder,
-        totals=totals,
     )
 
 
-def _params(a: LogSet, b: LogSet, given: Path | None) -> ParamFolder | None:
-    if given is not None:
-        return list_params(given)
+def _params(a: LogSet, b: LogSet, params: Path | None) -> ParamFolder | None:
+    if params is not None:
+        return list_params(params)
     for folder in (a.folder, b.folder):
-        found = list_params(folder)
-        if found.pes:
-            return found
+        source = list_params(folder)
+        if source.pes:
+            return source
     return None
 
 
@@ -110,27 +106,30 @@ def _head_facts(logs: LogSet) -> dict[str, str]:
     return facts
 
 
-@singledispatch
+def compare_traces(a: Traces, b: Traces, *, jobs: int = 0) -> Comparison:
+    """Compare two sets of traces; memory is needed for two ranks per thread.
+
+    Raise `NotComparableError` for different ranks, `DamagedLogError` if a side is damaged.
+    """
+    ranks = [[unit.rank for unit in traces.units] for traces in (a, b)]
+    if ranks[0] != ranks[1]:
+        counts = " and ".join(count_text(len(each), "rank") for each in ranks)
+        raise NotComparableError(f"A and B have {counts}, or different ones")
+    totals = Totals()
+    with limited_to(jobs):
+        for _, of_rank in map_blocks(TraceDiffTask(a, b), a.units, "comparing", a.size_bytes):
+            totals.add(of_rank)
+    return Comparison((a, b), totals)
+
+
 def compare_opened(
     a: LogSet | Traces, b: LogSet | Traces, params: Path | None = None, *, jobs: int = 0
-) -> Any:
-    """Compare two sets of the same format; raise `NotComparableError` for different ones."""
-    raise NotImplementedError
-
-
-@compare_opened.register
-def _compare_log_sets(
-    a: LogSet, b: LogSet | Traces, params: Path | None = None, *, jobs: int = 0
 ) -> Comparison:
-    if isinstance(b, Traces):
-        raise NotComparableError(f"{a.folder} has bgTrace logs, {b.path} has {b.title}")
-    return compare_logs(a, b, params, jobs=jobs)
-
-
-@compare_opened.register
-def _compare_traces(
-    a: Traces, b: LogSet | Traces, params: Path | None = None, *, jobs: int = 0
-) -> TraceComparison:
-    if not isinstance(b, Traces) or b.title != a.title or params is not None:
-        raise NotComparableError(f"{a.path} has {a.title}, which are compared with such alone")
+    """Compare two sets of the same format; raise `NotComparableError` for different ones."""
+    if isinstance(a, LogSet) and isinstance(b, LogSet):
+        return compare_logs(a, b, params, jobs=jobs)
+    if isinstance(a, LogSet) or isinstance(b, LogSet) or a.title != b.title:
+        raise NotComparableError(f"{a.path} has {a.title}, {b.path} has {b.title}")
+    if params is not None:
+        raise NotComparableError(f"--params is for bgTrace logs: {a.path} has {a.title}")
     return compare_traces(a, b, jobs=jobs)

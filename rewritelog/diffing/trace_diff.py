@@ -1,162 +1,98 @@
-"""The differences of two sets of traces: nodes are compared by their ids."""
+"""The comparison of one rank of two sets of traces: nodes are paired by their ids."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Keys
-from rewritelog.cores import limited_to
-from rewritelog.errors import NotComparableError
+from rewritelog.arrays import Ints, Keys
+from rewritelog.diffing.blocks import Change, FirstDifference, Totals
+from rewritelog.diffing.durations import MOST_ROWS, Timed, named_rows, rows_of
+from rewritelog.diffing.fields import ABSENT, NODE_FIELDS
 from rewritelog.formats.traces import Traces, Unit
-from rewritelog.formats.unit_events import NUMBERS, UnitEvents, load_unit
-from rewritelog.running.engines import map_blocks
-from rewritelog.text import Readable, TextTable, count_text, printable, ratio_text, time_text
+from rewritelog.formats.unit_events import UnitEvents, load_unit
+from rewritelog.text import printable
 
-_SHOWN = 20
-
-
-@dataclass
-class Differences:
-    """The differences of one rank, or of all."""
-
-    common: int = 0
-    only_a: int = 0
-    only_b: int = 0
-    fields: dict[str, int] = field(default_factory=dict)
-    """How many nodes differ in a field."""
-    names: dict[str, list[float]] = field(default_factory=dict)
-    """Nodes of a name whose durations differ, and the seconds of all its nodes on each side."""
-    order: int = 0
-    """The number of ranks with the same nodes in another order."""
-
-    def add(self, other: Differences) -> None:
-        """Add those of another rank."""
-        for key in ("common", "only_a", "only_b", "order"):
-            setattr(self, key, getattr(self, key) + getattr(other, key))
-        for name, count in other.fields.items():
-            self.fields[name] = self.fields.get(name, 0) + count
-        for name, numbers in other.names.items():
-            own = self.names.setdefault(name, [0.0, 0.0, 0.0])
-            self.names[name] = [a + b for a, b in zip(own, numbers, strict=True)]
+_DEPS_SHOWN = 5
 
 
-@dataclass(frozen=True, repr=False)
-class TraceComparison(Readable):
-    """The differences of two sets of traces."""
+@dataclass(frozen=True)
+class TraceDiffTask:
+    """What is needed to compare any rank; it can be pickled for another process."""
 
-    sides: tuple[Traces, Traces]
-    found: Differences
+    a: Traces
+    b: Traces
 
-    @property
-    def same(self) -> bool:
-        """Whether there is no difference in what was compared."""
-        found = self.found
-        return not (found.fields or found.only_a or found.only_b or found.order)
-
-    @property
-    def verdict(self) -> str:
-        """The result in a phrase."""
-        if self.same:
-            return "the same"
-        found = self.found
-        alone = set(found.fields) <= {"duration"} and not (found.only_a or found.only_b)
-        return "different: only durations" if alone and not found.order else "different"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the comparison as a JSON object."""
-        found = self.found
-        return {
-            "a": str(self.sides[0].path),
-            "b": str(self.sides[1].path),
-            "verdict": self.verdict,
-            "same": self.same,
-            "nodes": {"common": found.common, "only_a": found.only_a, "only_b": found.only_b},
-            "ranks_in_another_order": found.order,
-            "fields": found.fields,
-            "names": [
-                {"name": printable(name), "changed": int(changed), "a_s": a_s, "b_s": b_s}
-                for name, (changed, a_s, b_s) in self._changed()
-            ],
-        }
-
-    def _changed(self) -> list[tuple[str, list[float]]]:
-        changed = [(name, numbers) for name, numbers in self.found.names.items() if numbers[0]]
-        return sorted(changed, key=lambda item: (-abs(item[1][2] - item[1][1]), item[0]))
-
-    def text(self) -> str:
-        """Return the comparison as text."""
-        found = self.found
-        lines = [
-            self.verdict,
-            *(f"{side}: {traces.text()}" for side, traces in zip("AB", self.sides, strict=True)),
-            f"{count_text(found.common, 'node')} in both",
-            f"{found.only_a:,} only in A, {found.only_b:,} only in B",
-        ]
-        if found.order:
-            lines.append(f"in another order: nodes of {count_text(found.order, 'rank')}")
-        lines += [f"{name} differs in {count_text(n, 'node')}" for name, n in found.fields.items()]
-        rows = [
-            (
-                name,
-                f"{int(n):,}",
-                time_text(a_s),
-                time_text(b_s),
-                _ratio(a_s, b_s),
-            )
-            for name, (n, a_s, b_s) in self._changed()
-        ]
-        if rows:
-            heads = ("node", "changed", "A", "B", "A/B")
-            lines += TextTable(heads, rows, most_rows=_SHOWN).lines()
-        return "\n".join(lines)
+    def __call__(self, unit: Unit, /) -> Totals:
+        """Compare a unit of A with that of B; raise `DamagedLogError` if a side is damaged."""
+        other = next(other for other in self.b.units if other.rank == unit.rank)
+        return compare_units(self.a, load_unit(self.a, unit), load_unit(self.b, other))
 
 
-def compare_traces(a: Traces, b: Traces, *, jobs: int = 0) -> TraceComparison:
-    """Compare two sets of traces; raise `NotComparableError` for different ranks."""
-    ranks = [[unit.rank for unit in traces.units] for traces in (a, b)]
-    if ranks[0] != ranks[1]:
-        counts = " and ".join(count_text(len(each), "rank") for each in ranks)
-        raise NotComparableError(f"A and B have {counts}, or different ones")
-    total, others = Differences(), {unit.rank: unit for unit in b.units}
-    with limited_to(jobs):
-        work = partial(_compared, a, b, others)
-        for _, found in map_blocks(work, a.units, "comparing", a.size_bytes):
-            total.add(found)
-    return TraceComparison((a, b), total)
-
-
-def _compared(a: Traces, b: Traces, others: dict[int, Unit], unit: Unit) -> Differences:
-    one, other = load_unit(a, unit), load_unit(b, others[unit.rank])
-    _, rows, columns = np.intersect1d(one.ids, other.ids, return_indices=True)
-    found = Differences(
-        common=len(rows), only_a=len(one) - len(rows), only_b=len(other) - len(rows)
-    )
-    found.order = int((np.diff(columns[np.argsort(rows)]) < 0).any())
-    names = np.array([*one.names, ""], dtype=object)[one.name[rows]]
-    pairs = {
-        "duration": (one.duration_s[rows], other.duration_s[columns]),
-        "start": (one.start_s[rows], other.start_s[columns]),
-        "type": (one.type[rows], other.type[columns]),
-        "name": (names, np.array([*other.names, ""], dtype=object)[other.name[columns]]),
-        "dependencies": (_waits(one)[rows], _waits(other)[columns]),
-        "CPU or device": (one.on_host[rows], other.on_host[columns]),
-        "thread or stream": (one.lane[rows], other.lane[columns]),
-        **{key: (one.numbers[key][rows], other.numbers[key][columns]) for key in NUMBERS},
-    }
-    for name, (left, right) in pairs.items():
+def compare_units(traces: Traces, a: UnitEvents, b: UnitEvents) -> Totals:
+    """Compare the nodes of two units; memory is needed for both."""
+    totals, sides = Totals(), (a, b)
+    _, rows, others = np.intersect1d(a.ids, b.ids, return_indices=True)
+    order = np.argsort(rows)
+    pairs = rows[order], others[order]
+    for counts, events in zip(totals.sides, sides, strict=True):
+        counts["SEBs"] = len(events)
+    totals.common["SEBs"] = len(rows)
+    for name, which, at in (("only in A", 0, pairs[0]), ("only in B", 1, pairs[1])):
+        alone = np.setdiff1d(np.arange(len(sides[which])), at)
+        if len(alone):
+            texts = [ABSENT, ABSENT]
+            texts[which] = f"id {sides[which].ids[alone[0]]}"
+            _note(totals, name, a.unit.rank, alone, texts)
+    values = [_values(traces, events, own) for events, own in zip(sides, pairs, strict=True)]
+    values[0]["place among the nodes"] = np.arange(len(rows))
+    values[1]["place among the nodes"] = np.argsort(np.argsort(pairs[1]))
+    for name, left in values[0].items():
+        right = values[1][name]
         both_unknown = (left != left) & (right != right)  # noqa: PLR0124 - NaN, but not of texts
-        if count := int(np.count_nonzero((left != right) & ~both_unknown)):
-            found.fields[name] = count
-    left_s, right_s = pairs["duration"]
-    for name in dict.fromkeys(names.tolist()):
-        own = names == name
-        changed = float(np.count_nonzero(left_s[own] != right_s[own]))
-        found.names[name] = [changed, float(left_s[own].sum()), float(right_s[own].sum())]
-    return found
+        at = np.flatnonzero((left != right) & ~both_unknown)
+        if len(at):
+            texts = [
+                _deps_text(events, own[at[0]])
+                if name == "dependencies"
+                else _text(of_side[name][at[0]])
+                for events, own, of_side in zip(sides, pairs, values, strict=True)
+            ]
+            _note(totals, name, a.unit.rank, pairs[0][at], texts)
+    _add_durations(totals, sides, pairs)
+    return totals
+
+
+def _note(totals: Totals, name: str, rank: int, rows: Ints, texts: list[str]) -> None:
+    """Note that nodes differ in a field; `texts` are the values of the first."""
+    first = FirstDifference(rank, int(rows[0]), None, *texts)
+    totals.changed[NODE_FIELDS[name]] = Change(len(rows), first)
+
+
+def _values(traces: Traces, events: UnitEvents, rows: Ints) -> dict[str, np.ndarray]:
+    """Return what is compared of some nodes."""
+    columns = {
+        "duration": events.duration_s,
+        "start": events.start_s,
+        "type": np.array(traces.types, dtype=object)[events.type],
+        "name": np.array([*events.names, ""], dtype=object)[events.name],
+        "dependencies": _waits(events),
+        "CPU or device": np.where(events.on_host, "CPU", "device"),
+        "thread or stream": events.lane,
+        **events.numbers,
+    }
+    return {name: column[rows] for name, column in columns.items()}
+
+
+def _text(value: object) -> str:
+    return repr(printable(value)) if isinstance(value, str) else f"{value:.17g}"
+
+
+def _deps_text(events: UnitEvents, row: int) -> str:
+    ids = events.dep_ids[events.waiting == row]
+    shown = [str(each) for each in ids[:_DEPS_SHOWN]]
+    return f"[{', '.join([*shown, *['…'] * (len(ids) > _DEPS_SHOWN)])}]"
 
 
 def _waits(events: UnitEvents) -> Keys:
@@ -169,5 +105,16 @@ def _waits(events: UnitEvents) -> Keys:
     return all_of_each
 
 
-def _ratio(a_s: float, b_s: float) -> str:
-    return ratio_text(a_s / b_s if b_s else None)
+def _add_durations(
+    totals: Totals, sides: tuple[UnitEvents, UnitEvents], pairs: tuple[Ints, Ints]
+) -> None:
+    """Add the durations by name: of all nodes of each side, and of those that both have."""
+    known: dict[str, int] = {}
+    timed = []
+    for events in sides:
+        numbers = [known.setdefault(name, len(known)) for name in events.names]
+        number = np.array([*numbers, 0])[events.name]
+        timed.append(Timed(np.minimum(number, MOST_ROWS), events.duration_s))
+    both = [each.take(own) for each, own in zip(timed, pairs, strict=True)]
+    names = named_rows(list(map(printable, known)))
+    totals.by_name = rows_of(names, [each.rows for each in timed], timed, both)

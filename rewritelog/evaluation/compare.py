@@ -15,11 +15,11 @@ from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.decisive import DecisiveLine, EntryTimes, decisive_line
 from rewritelog.evaluation.options import CompareRequest
-from rewritelog.formats.bgtrace.params import Columns
+from rewritelog.formats.param_records import Columns
 from rewritelog.models.base import (
     EventTimings,
-    FittedModel,
     Model,
+    ModelFit,
     Timings,
     has_slow_first_call,
 )
@@ -28,7 +28,7 @@ from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.models.splits import Split, folds, fraction
-from rewritelog.progress import listening, report_progress
+from rewritelog.progress import part_of
 from rewritelog.text import Readable, TextTable, count_text, percent_text, wrapped
 from rewritelog.timings.read import TimingsRead, read_timings_as
 from rewritelog.timings.samples import files_of, samples_of
@@ -104,13 +104,13 @@ class CompareReport(Readable):
             "repeats": request.repeats,
             "seed": request.seed,
             "options": dict(request.model_options),
-            "models": [one.to_json() for one in self.tried],
+            "models": [trial.to_json() for trial in self.tried],
             "warnings": list(self.warnings),
         }
 
     def text(self) -> str:
         """Return the report as text."""
-        rows = [(one.model, *one.cells()) for one in self.tried]
+        rows = [(trial.model, *trial.cells()) for trial in self.tried]
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.method_text()}",
             *TextTable(("model", *HEAD), rows).lines(),
@@ -119,7 +119,9 @@ class CompareReport(Readable):
             "  which is often slow; no answer: share of lines without a prediction)",
         ]
         decisive = (
-            wrapped(f"  {one.model}: {one.decisive.text()}") for one in self.tried if one.decisive
+            wrapped(f"  {trial.model}: {trial.decisive.text()}")
+            for trial in self.tried
+            if trial.decisive
         )
         return "\n".join([*lines, *decisive])
 
@@ -133,13 +135,13 @@ def compare(request: CompareRequest) -> CompareReport:
     read = _read(request, {model.columns for model in models.values()})
     with limited_to(request.jobs):
         tried = tuple(
-            _cross_validate_model(name, one, read[one.columns], request)
-            for name, one in models.items()
+            _cross_validate_model(name, each, read[each.columns], request)
+            for name, each in models.items()
         )
-    lines = max(one.lines for one in read.values())
-    said = dict.fromkeys(text for one in read.values() for text in one.warnings())
-    said |= dict.fromkeys(_unused_formulas(request, read))
-    return CompareReport(request, lines, tried, (*said, *_fewer(read), *_failures(tried)))
+    lines = max(each.lines for each in read.values())
+    warnings = dict.fromkeys(text for each in read.values() for text in each.warnings())
+    warnings |= dict.fromkeys(_unused_formulas(request, read))
+    return CompareReport(request, lines, tried, (*warnings, *_fewer(read), *_failures(tried)))
 
 
 def _unused_formulas(
@@ -149,7 +151,7 @@ def _unused_formulas(
     if request.formulas is None:
         return ()
     text = read_model_text(request.formulas)
-    events = {samples.event for one in read.values() for samples in one.timings}
+    events = {samples.event for each in read.values() for samples in each.timings}
     return parse_formulas(text.text, text.name).unused(events)
 
 
@@ -231,11 +233,11 @@ class _Trial:
 
     def repeat(self, splits: Sequence[Split]) -> dict[str, list[TimePairs]]:
         """Return the measured and predicted times of held-out lines by event."""
-        found: dict[str, list[TimePairs]] = {samples.event: [] for samples in self._timings}
+        by_event: dict[str, list[TimePairs]] = {samples.event: [] for samples in self._timings}
         is_first = not self.held_out
         for number, split in enumerate(splits):
-            report_progress(f"trying {self._name}, parts done", number, len(splits))
-            fitted = self._fit(split)
+            with part_of(self._name, number, len(splits), "part"):
+                fitted = self._fit(split)
             firsts: set[str] = set()
             entries = zip(self._timings, split.left_out, strict=True)
             for entry, (samples, rows) in enumerate(entries):
@@ -243,31 +245,30 @@ class _Trial:
                 first[:1] = samples.event not in firsts and has_slow_first_call(samples.event)
                 firsts.add(samples.event)
                 pairs = self._predict(fitted, samples, first).part(rows)
-                found[samples.event].append(pairs)
+                by_event[samples.event].append(pairs)
                 if is_first:
                     self.held_out.append(EntryTimes(entry, rows, pairs.measured_s, pairs.total_s))
-        return found
+        return by_event
 
-    def _fit(self, split: Split) -> FittedModel | None:
+    def _fit(self, split: Split) -> ModelFit | None:
         """Return the fit to the lines of a split; None if it fails."""
         self.fits += 1
         kept = split.fitted_to(self._timings) if self._model.needs_timings else ()
         try:
-            with listening(None):
-                return checked_fit(self._model, self._name, kept)
+            return checked_fit(self._model, self._name, kept)
         except ModelError as error:
             self.failures.append(str(error))
             return None
 
-    def _predict(self, fitted: FittedModel | None, samples: EventTimings, first: Any) -> TimePairs:
+    def _predict(self, fitted: ModelFit | None, samples: EventTimings, first: Any) -> TimePairs:
         nothing = np.zeros(len(first), dtype=np.bool_)
         if fitted is None:
             unknown = np.full(len(first), np.nan)
             return TimePairs(samples.seconds, unknown, unknown, first, nothing)
-        found = checked_prediction(fitted, self._name, samples.event, samples.params)
-        seconds = np.where(found.seconds < 0, 0.0, found.seconds)
-        negative = nothing if found.negative is None else found.negative
-        total = total_seconds(fitted, self._name, samples.event, samples.params, found)
+        predicted = checked_prediction(fitted, self._name, samples.event, samples.params)
+        seconds = np.where(predicted.seconds < 0, 0.0, predicted.seconds)
+        negative = nothing if predicted.negative is None else predicted.negative
+        total = total_seconds(fitted, self._name, samples.event, samples.params, predicted)
         return TimePairs(samples.seconds, seconds, total, first, negative)
 
 
@@ -292,14 +293,15 @@ def _mean_magnitude(errors: Sequence[float | None]) -> float | None:
 
 def _fewer(read: Mapping[Columns, TimingsRead]) -> list[str]:
     """Return a warning if models of counters have other lines than models of parameters."""
-    if len({one.lines for one in read.values()}) < 2:
+    if len({each.lines for each in read.values()}) < 2:
         return []
     return ["not all lines have counters: models of counters are tried on those that have them"]
 
 
 def _failures(tried: Sequence[ModelResult]) -> list[str]:
     return [
-        f"{one.model}: {one.failed_fits} of {count_text(one.fits, 'fit')} failed: {one.failure}"
-        for one in tried
-        if one.failed_fits
+        f"{trial.model}: {trial.failed_fits} of {count_text(trial.fits, 'fit')} failed: "
+        f"{trial.failure}"
+        for trial in tried
+        if trial.failed_fits
     ]

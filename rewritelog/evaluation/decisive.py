@@ -47,7 +47,7 @@ class DecisiveLine:
     def text(self) -> str:
         """Return a sentence about the line."""
         error, without = (
-            percent_text(one, sign="+") for one in (self.sum_error, self.sum_error_without)
+            percent_text(share, sign="+") for share in (self.sum_error, self.sum_error_without)
         )
         measured, predicted = map(time_text, (self.measured_s, self.predicted_s))
         return (

@@ -11,7 +11,7 @@ import rewritelog
 from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, UsageError, UsageTypeError
 from rewritelog.evaluation.options import FitRequest
-from rewritelog.models.base import FittedModel, Model
+from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.checks import checked_fit
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted_events import FittedEvents
@@ -41,7 +41,7 @@ class FitReport(Readable):
     request: FitRequest
     model: Model[Any]
     read: TimingsRead
-    fitted: FittedModel
+    fitted: ModelFit
     source: Source
     """The files and samples that it was fitted to."""
     out: Path | None

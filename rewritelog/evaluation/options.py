@@ -13,7 +13,7 @@ from rewritelog.options import (
     As,
     Jobs,
     ModelInputs,
-    ParamNames,
+    ParamNamesFile,
     Seed,
     argument,
     declared,
@@ -32,7 +32,7 @@ DEFAULT_MODELS = ("auto", "least-squares")
 
 
 @declared
-class FitRequest(Jobs, ParamNames, ModelInputs):
+class FitRequest(Jobs, ParamNamesFile, ModelInputs):
     """The request of a fit: timing lines, model and options."""
 
     timings: TimingsArgument = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)

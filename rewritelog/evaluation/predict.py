@@ -6,13 +6,14 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rewritelog.errors import UsageError
+from rewritelog.errors import MissingFileError, UsageError
 from rewritelog.evaluation.predictions import (
     DeterminedBy,
     LinePredictor,
@@ -20,6 +21,9 @@ from rewritelog.evaluation.predictions import (
     PredictedLines,
 )
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.options import PathsLike
+from rewritelog.output import check_outputs, write_text_file
+from rewritelog.paths import is_stdout, to_inputs
 from rewritelog.text import (
     Readable,
     event_label,
@@ -27,6 +31,7 @@ from rewritelog.text import (
     json_text,
     parameter_names,
     printable,
+    some_text,
     time_range_text,
     time_text,
 )
@@ -47,6 +52,75 @@ HEAD = (
 _OPTIONAL = ("measured_s", "predicted_s", "low_s", "high_s")
 
 
+@dataclass(frozen=True)
+class Predictions:
+    """The predictions for the records of files, printed or written while they are made."""
+
+    predictor: LinePredictor
+    files: tuple[Path, ...]
+    output: Path | None
+    clock_hz: float | None
+    strict: bool
+    malformed: MalformedLines = field(default_factory=MalformedLines)
+
+    def __post_init__(self) -> None:
+        if not is_stdout(self.output):
+            check_outputs([self.output], [Path(self.predictor.name), *self.files])
+
+    def pieces(self, *, as_json: bool) -> Iterator[str]:
+        """Yield them as CSV or lines of JSON; nothing if there is a file, which has them then."""
+        texts = predict(
+            self.predictor, self.files, "jsonl" if as_json else "csv", self.malformed,
+            self.clock_hz, strict=self.strict,
+        )  # fmt: skip
+        if self.output is None or is_stdout(self.output):
+            yield from texts
+        else:
+            write_text_file(self.output, "".join(texts))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Return a dict for each record, with None for what is unknown."""
+        predicted = self.predictor.predict_detailed(self.files, self.malformed, strict=self.strict)
+        return (row for lines in predicted for row in rows_of(lines, self.clock_hz))
+
+    @property
+    def predicted(self) -> int:
+        """The number of records that the model has a prediction for, once all have been read."""
+        return self.malformed.predicted
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd about the records, once all have been read."""
+        if self.predicted:
+            return self.malformed.warnings()
+        missing = f"{self.predictor.name}: the model has no prediction for any record"
+        return (*self.malformed.warnings(), missing)
+
+
+def predictions(
+    predictor: LinePredictor,
+    words: PathsLike,
+    output: Path | None = None,
+    clock_hz: float | None = None,
+    *,
+    strict: bool = False,
+) -> Predictions | CallPrediction:
+    """Return the predictions for files, or for a call: an event of the model, and its parameters.
+
+    Raise `MissingFileError` for what is neither, and as `predict_call` and `to_inputs` do.
+    """
+    words = [words] if isinstance(words, str | PathLike) else list(words)
+    event, *values = map(str, words)
+    if event == "-" or Path(event).exists() or not predictor.events:
+        return Predictions(predictor, to_inputs(words, "files"), output, clock_hz, strict)
+    if event not in predictor.events:
+        listed = some_text(sorted(predictor.events), 5)
+        raise MissingFileError(
+            f"{event}: is neither a file nor an event of {predictor.name}; its events: {listed}"
+        )
+    return predict_call(predictor, event, values)
+
+
 def predict(
     predictor: LinePredictor,
     files: Sequence[Path],
@@ -61,9 +135,10 @@ def predict(
     Malformed lines are counted in `malformed`. Raise a `RewriteLogError` for a file that cannot be
     read, and `TimingError` for a time in cycles without a clock.
     """
-    found = predictor.predict_detailed(files, malformed, strict=strict)
+    predicted = predictor.predict_detailed(files, malformed, strict=strict)
     texts = (
-        csv_text(lines, clock_hz) if form == "csv" else _jsonl(lines, clock_hz) for lines in found
+        csv_text(lines, clock_hz) if form == "csv" else _jsonl(lines, clock_hz)
+        for lines in predicted
     )
     first = next(texts, "")  # raises errors before anything is printed
     if form == "csv":
@@ -114,7 +189,7 @@ def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[di
         lines.high_s,
     )
     listed = zip(*(column.tolist() for column in columns), strict=True)
-    names = [str(one) for one in DeterminedBy]
+    names = [str(origin) for origin in DeterminedBy]
     for row, (line, seb, seqno, event, measured, seconds, source, low, high) in enumerate(listed):
         index = seb if seb >= 0 else seqno
         yield {
@@ -153,17 +228,26 @@ class CallPrediction(Readable):
     low_s: float | None
     """The bounds of the 90 % interval; None where it is unknown."""
     high_s: float | None
+    predicted: ClassVar[int] = 1
 
     def text(self) -> str:
         """Return the prediction as text."""
-        given = ", ".join(
+        arguments = ", ".join(
             f"{name} = {value:g}" for name, value in zip(self.names, self.values, strict=True)
         )
         within = ""
         if self.low_s is not None and self.high_s is not None:
             within = f", 90 %: {time_range_text(self.low_s, self.high_s)}"
-        call = f"{printable(self.event)}({printable(given)})"
+        call = f"{printable(self.event)}({printable(arguments)})"
         return f"{call}: {time_text(self.predicted_s)}{within}; {self.determined_by}"
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Return the prediction as the only one."""
+        return iter([self.to_json()])
+
+    def pieces(self, *, as_json: bool) -> Iterator[str]:
+        """Yield the prediction as a line of text or JSON."""
+        yield (json_text(self.to_json()) if as_json else self.text()) + "\n"
 
     def to_json(self) -> dict[str, Any]:
         """Return the prediction as a JSON object."""
@@ -177,7 +261,7 @@ class CallPrediction(Readable):
         }
 
 
-def predict_call(predictor: LinePredictor, event: str, given: Sequence[str]) -> CallPrediction:
+def predict_call(predictor: LinePredictor, event: str, arguments: Sequence[str]) -> CallPrediction:
     """Predict one call of an event, given its parameters as `157` or `n=157`.
 
     Raise `UsageError` for an event that the model does not have, and for other parameters.
@@ -185,26 +269,26 @@ def predict_call(predictor: LinePredictor, event: str, given: Sequence[str]) -> 
     fitted = predictor.fitted
     fits = fitted.fits if isinstance(fitted, FittedEvents) else {}
     known = {count: fit.names for (name, count), fit in fits.items() if name == event}
-    if known and len(given) not in known:
+    if known and len(arguments) not in known:
         takes = " or ".join(
             f"{event_label(event, count, names=names)}" for count, names in known.items()
         )
-        raise UsageError(f"{event}: give the parameters of {takes}, not {len(given)} of them")
-    names = parameter_names(len(given), known.get(len(given), ()))
-    values = _values(event, names, given)
-    found = predictor.predict_rows(event, np.array([values], dtype=np.float64))
-    determined_by = str(DeterminedBy(int(found.determined_by[0])))
-    if math.isnan(found.predicted_s[0]):
+        raise UsageError(f"{event}: give the parameters of {takes}, not {len(arguments)} of them")
+    names = parameter_names(len(arguments), known.get(len(arguments), ()))
+    values = _values(event, names, arguments)
+    predicted = predictor.predict_rows(event, np.array([values], dtype=np.float64))
+    determined_by = str(DeterminedBy(int(predicted.determined_by[0])))
+    if math.isnan(predicted.predicted_s[0]):
         raise UsageError(f"{predictor.name}: the model has no prediction for this call of {event}")
-    bounds = json_number(float(found.low_s[0])), json_number(float(found.high_s[0]))
-    predicted_s = float(found.predicted_s[0])
+    bounds = json_number(float(predicted.low_s[0])), json_number(float(predicted.high_s[0]))
+    predicted_s = float(predicted.predicted_s[0])
     return CallPrediction(event, tuple(names), values, predicted_s, determined_by, *bounds)
 
 
-def _values(event: str, names: Sequence[str], given: Sequence[str]) -> tuple[float, ...]:
+def _values(event: str, names: Sequence[str], arguments: Sequence[str]) -> tuple[float, ...]:
     """Return the parameters in order; raise `UsageError` for one that is unknown or missing."""
     values: dict[str, float] = {}
-    for place, text in enumerate(given):
+    for place, text in enumerate(arguments):
         name, equals, number = text.rpartition("=")
         name = name if equals else names[place]
         if name not in names or name in values:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.errors import TimingError
-from rewritelog.formats.bgtrace.params import Columns
-from rewritelog.models.base import FittedModel
+from rewritelog.formats.param_records import Columns
+from rewritelog.models.base import ModelFit
 from rewritelog.models.checks import checked_interval, checked_prediction, total_seconds
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable
@@ -92,7 +92,7 @@ class MalformedLines:
 
     def note(self, path: Path, table: LineTable, *, strict: bool) -> None:
         """Count the malformed lines of a table; with `strict` raise `TimingError` for the first."""
-        texts = [fault_text(path, one.line, one.problem, one.text) for one in table.faults]
+        texts = [fault_text(path, fault.line, fault.problem, fault.text) for fault in table.faults]
         if strict and texts:
             raise TimingError(texts[0])
         self.count += table.fault_count
@@ -111,7 +111,7 @@ class LinePredictor:
 
     name: str
     """The name of the model in reports: its file, or its own name."""
-    fitted: FittedModel
+    fitted: ModelFit
     columns: Columns
     notes: tuple[str, ...] = ()
     """Warnings of names that belong to no event."""
@@ -148,9 +148,12 @@ class LinePredictor:
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
         for path in paths:
-            report_progress(f"predicting {printable(str(path))}")
+            done = 0
             try:
                 for table in scan_file(path):
+                    stage = f"predicting {printable(str(path))}"
+                    report_progress(f"{stage}, {done:,} lines done" if done else stage)
+                    done += len(table)
                     malformed.note(path, table, strict=strict)
                     lines = self._lines(path, table)
                     malformed.predicted += int(np.count_nonzero(~np.isnan(lines.predicted_s)))
@@ -160,20 +163,22 @@ class LinePredictor:
 
     def predict_rows(self, event: str, params: Floats) -> PredictedRows:
         """Return the predictions for rows of an event's parameters."""
-        found = checked_prediction(self.fitted, self.name, event, params)
+        predicted = checked_prediction(self.fitted, self.name, event, params)
         sources = {
-            DeterminedBy.NO_MODEL: np.isnan(found.seconds),
-            DeterminedBy.EXACT: found.exact,
-            DeterminedBy.OUT_OF_RANGE: found.outside,
+            DeterminedBy.NO_MODEL: np.isnan(predicted.seconds),
+            DeterminedBy.EXACT: predicted.exact,
+            DeterminedBy.OUT_OF_RANGE: predicted.outside,
         }
         low, high = checked_interval(self.fitted, self.name, event, params)
         return PredictedRows(
-            predicted_s=np.where(found.seconds < 0, 0.0, found.seconds),
-            total_s=total_seconds(self.fitted, self.name, event, params, found),
+            predicted_s=np.where(predicted.seconds < 0, 0.0, predicted.seconds),
+            total_s=total_seconds(self.fitted, self.name, event, params, predicted),
             determined_by=np.select(
-                [*sources.values()], [np.int8(one) for one in sources], np.int8(DeterminedBy.FIT)
+                [*sources.values()],
+                [np.int8(source) for source in sources],
+                np.int8(DeterminedBy.FIT),
             ),
-            negative=np.asarray(found.negative),
+            negative=np.asarray(predicted.negative),
             low_s=low,
             high_s=high,
         )
@@ -184,8 +189,12 @@ class LinePredictor:
         determined_by = np.full(count, DeterminedBy.NO_MODEL, dtype=np.int8)
         negative = np.zeros(count, dtype=np.bool_)
         for event, rows, params in line_groups(table, self.columns, np.ones(count, dtype=np.bool_)):
-            found = self.predict_rows(event, params)
-            seconds[rows], determined_by[rows] = found.predicted_s, found.determined_by
-            total[rows] = found.total_s
-            negative[rows], low[rows], high[rows] = found.negative, found.low_s, found.high_s
+            predicted = self.predict_rows(event, params)
+            seconds[rows], determined_by[rows] = predicted.predicted_s, predicted.determined_by
+            total[rows] = predicted.total_s
+            negative[rows], low[rows], high[rows] = (
+                predicted.negative,
+                predicted.low_s,
+                predicted.high_s,
+            )
         return PredictedLines(seconds, total, determined_by, negative, low, high, path, table)

@@ -56,7 +56,7 @@ class RunPrediction(Readable):
     @property
     def total_s(self) -> float:
         """The PE-seconds of all categories."""
-        return math.fsum(one.seconds for one in self.categories)
+        return math.fsum(total.seconds for total in self.categories)
 
     @property
     def predicted_s(self) -> float:
@@ -69,8 +69,8 @@ class RunPrediction(Readable):
 
         NaN if a category has no interval.
         """
-        below = math.fsum((one.seconds - one.low_s) ** 2 for one in self.categories)
-        above = math.fsum((one.high_s - one.seconds) ** 2 for one in self.categories)
+        below = math.fsum((total.seconds - total.low_s) ** 2 for total in self.categories)
+        above = math.fsum((total.high_s - total.seconds) ** 2 for total in self.categories)
         low = max(self.total_s - math.sqrt(below), 0.0) if math.isfinite(below) else math.nan
         high = self.total_s + math.sqrt(above) if math.isfinite(above) else math.nan
         return low / self.pes, high / self.pes
@@ -78,7 +78,7 @@ class RunPrediction(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """A warning if the run is beyond those that the model was fitted to."""
-        beyond = [one.category for one in self.categories if one.extrapolated]
+        beyond = [total.category for total in self.categories if total.extrapolated]
         if not beyond:
             return ()
         at = ", ".join(f"{name}={value:g}" for name, value in self.values)
@@ -94,12 +94,12 @@ class RunPrediction(Readable):
             "predicted_s": self.predicted_s,
             "low_s": json_number(low),
             "high_s": json_number(high),
-            "categories_s": {one.category: one.seconds for one in self.categories},
+            "categories_s": {total.category: total.seconds for total in self.categories},
             "intervals_s": {
-                one.category: [json_number(one.low_s), json_number(one.high_s)]
-                for one in self.categories
+                total.category: [json_number(total.low_s), json_number(total.high_s)]
+                for total in self.categories
             },
-            "shares": {one.category: self._share(one) for one in self.categories},
+            "shares": {total.category: self._share(total) for total in self.categories},
             "warnings": list(self.warnings),
         }
 
@@ -108,14 +108,14 @@ class RunPrediction(Readable):
         low, high = self.interval_s
         at = ", ".join(f"{name} = {value:g}" for name, value in self.values)
         interval = f", 90 %: {time_range_text(low, high)}" if math.isfinite(low + high) else ""
-        found = self.categories
+        totals = self.categories
         columns = (
-            time_column([one.seconds for one in found]),
-            time_column([json_number(one.low_s) for one in found]),
-            time_column([json_number(one.high_s) for one in found]),
-            [percent_text(self._share(one), 1) for one in found],
+            time_column([total.seconds for total in totals]),
+            time_column([json_number(total.low_s) for total in totals]),
+            time_column([json_number(total.high_s) for total in totals]),
+            [percent_text(self._share(total), 1) for total in totals],
         )
-        rows = list(zip((one.category for one in found), *columns, strict=True))
+        rows = list(zip((total.category for total in totals), *columns, strict=True))
         heads = ("PE time", "PE-seconds", "90 % from", "to", "share")
         return "\n".join(
             (
@@ -125,8 +125,8 @@ class RunPrediction(Readable):
             )
         )
 
-    def _share(self, one: CategoryTotal) -> float:
-        return one.seconds / self.total_s if self.total_s > 0 else 0.0
+    def _share(self, total: CategoryTotal) -> float:
+        return total.seconds / self.total_s if self.total_s > 0 else 0.0
 
 
 def parse_point(text: str) -> dict[str, float]:
@@ -174,8 +174,8 @@ def predict_run(predictor: LinePredictor, values: Mapping[str, float]) -> RunPre
 
 
 def _category(fitted: Any, name: str, event: str, params: Any) -> CategoryTotal:
-    found = checked_prediction(fitted, name, event, params)
-    seconds = max(float(found.seconds[0]), 0.0)
+    predicted = checked_prediction(fitted, name, event, params)
+    seconds = max(float(predicted.seconds[0]), 0.0)
     low, high = (float(bound[0]) for bound in fitted.interval(event, params))
     if math.isnan(low + high) and seconds == 0:
         low = high = 0.0  # a category that no run ever had
@@ -184,5 +184,5 @@ def _category(fitted: Any, name: str, event: str, params: Any) -> CategoryTotal:
         seconds,
         min(max(low, 0.0), seconds),
         max(high, seconds),
-        bool(found.outside[0]),
+        bool(predicted.outside[0]),
     )

@@ -119,14 +119,14 @@ class VerifyReport(Readable):
             "model": self.model,
             "files": list(self.files),
             "overall": self.overall.to_json(),
-            "events": [{"event": event, **one.to_json()} for event, one in self.events],
+            "events": [{"event": event, **verified.to_json()} for event, verified in self.events],
             "worst": [asdict(line) for line in self.worst],
             "warnings": list(self.warnings),
         }
 
     def text(self) -> str:
         """Return the report as text."""
-        rows = [(event, *_cells(one)) for event, one in self.events]
+        rows = [(event, *_cells(verified)) for event, verified in self.events]
         rows.append(("all", *_cells(self.overall)))
         lines = [f"{printable(self.model)} against {self._lines_text()}"]
         lines += TextTable(("event", *HEAD), rows).lines()
@@ -196,9 +196,9 @@ def _uncovered(verified: Sequence[tuple[str, Verified]]) -> list[str]:
     """Return a warning for each event with lines that the model does not cover."""
     return [
         f"event {printable(name)!r}: the model has no fit for "
-        f"{one.score.lines - one.score.predicted} of {count_text(one.score.lines, 'line')}"
-        for name, one in verified
-        if one.score.predicted < one.score.lines
+        f"{result.score.lines - result.score.predicted} of {count_text(result.score.lines, 'line')}"
+        for name, result in verified
+        if result.score.predicted < result.score.lines
     ]
 
 
@@ -269,12 +269,12 @@ class _Compared:
     def note(self, line: WorstLine) -> None:
         """Keep a line if it is one of the worst."""
         named = replace(line, names=self._predictor.names_of(line.event, len(line.params)))
-        both = sorted([*self._worst_lines, named], key=lambda one: -one.relative_error)
+        both = sorted([*self._worst_lines, named], key=lambda worst: -worst.relative_error)
         self._worst_lines = both[: self._worst]
 
     def report(self, model: str, files: tuple[str, ...], warnings: tuple[str, ...]) -> VerifyReport:
         """Return the report."""
-        verified = [(name, one.verified()) for name, one in self.events.items()]
+        verified = [(name, compared.verified()) for name, compared in self.events.items()]
         untimed = (f"{count_text(self._untimed, 'line')} without a time left out",)
         return VerifyReport(
             model=model,
@@ -291,8 +291,8 @@ class _Compared:
         )
 
 
-def _cells(one: Verified) -> tuple[str, ...]:
-    score = one.score
+def _cells(verified: Verified) -> tuple[str, ...]:
+    score = verified.score
     return (
         f"{score.lines}",
         f"{score.lines - score.predicted}",
@@ -301,7 +301,7 @@ def _cells(one: Verified) -> tuple[str, ...]:
         percent_text(score.mean_relative_error),
         percent_text(score.sum_error, sign="+"),
         percent_text(score.later_sum_error, sign="+"),
-        percent_text(one.coverage, 1),
+        percent_text(verified.coverage, 1),
         f"{score.negative}",
     )
 

@@ -129,7 +129,7 @@ class ChromeMaker:
         return f'"pid": {self._node(pe)}, "tid": {pe}'
 
 
-def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
+def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> tuple[dict[str, int], int]:
     """Write all events; return their numbers by kind, and that of SEBs left out as not finite."""
     counts = Counter(dict.fromkeys(("SEBs", "brackets", "log events", "flows", "left out"), 0))
     file.write('{"displayTimeUnit": "ns", "traceEvents": [')
@@ -141,7 +141,8 @@ def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
         counts.update(some.counts)
     file.write("\n]}\n")
     del counts["tracks"]
-    return counts
+    left_out = counts.pop("left out")
+    return dict(counts), left_out
 
 
 def _finite_us(seconds: Floats) -> Flags:
@@ -151,8 +152,8 @@ def _finite_us(seconds: Floats) -> Flags:
 
 
 def _microseconds(seconds: Floats) -> list[float]:
-    found: list[float] = (seconds * _US_PER_S).tolist()
-    return found
+    numbers: list[float] = (seconds * _US_PER_S).tolist()
+    return numbers
 
 
 def _quoted(texts: Sequence[bytes | str], otherwise: str) -> list[str]:

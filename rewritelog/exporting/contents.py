@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Generic, TypeVar
+from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from rewritelog.exporting.options import ExportOptions
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
 from rewritelog.formats.bgtrace.brackets import brackets_of
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import NO_RECORDS, ParamFolder, ParamRecords, read_params
+from rewritelog.formats.bgtrace.params import ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.bgtrace.tables import dependency_rows, event_rows, message_rows, seb_rows
+from rewritelog.formats.param_records import NO_RECORDS, ParamRecords
 from rewritelog.running.engines import map_blocks
 
 Result = TypeVar("Result")
@@ -24,19 +25,14 @@ Result = TypeVar("Result")
 PART_BYTES = 1 << 20
 """Timelines are exported in parts of this size; their tables take several times as much."""
 
+_SEB = [("pe", np.int64), ("seb", np.int64)]
+
 BRACKET_ROW = np.dtype(
-    [
-        ("pe", np.int64),
-        ("seb", np.int64),
-        ("bracket", np.int64),
-        ("start", np.float64),
-        ("end", np.float64),
-        ("event", object),
-    ]
+    [*_SEB, ("bracket", np.int64), ("start", np.float64), ("end", np.float64), ("event", object)]
 )
 """A bracket, in seconds since the start of its SEB; its event if records and brackets agree."""
 
-PARAM_ROW = np.dtype([("pe", np.int64), ("seb", np.int64), ("event", object), ("params", object)])
+PARAM_ROW = np.dtype([*_SEB, ("event", object), ("params", object)])
 """A param record, with its parameters as a list."""
 
 
@@ -119,25 +115,28 @@ class Contents:
     @cached_property
     def _read(self) -> dict[int, ParamRecords]:
         """The param records of each block, by the index of its timeline file."""
-        found = {}
-        for block in self.blocks:
-            loaded, params = block.loaded, self.params
-            read = params and read_params(params, loaded, strict=False)[0]
-            found[loaded.block.file] = read or NO_RECORDS
-        return found
+        return {
+            block.loaded.block.file: NO_RECORDS
+            if self.params is None
+            else read_params(self.params, block.loaded, strict=False)[0] or NO_RECORDS
+            for block in self.blocks
+        }
 
     def _bracket_rows(self, block: BlockRecords) -> Table:
-        found = brackets_of(block)
-        closed = (block.sebs["end_time"] >= block.sebs["start_time"])[found.seb]
-        seb = found.seb[closed]
-        rows = np.empty(len(seb), dtype=BRACKET_ROW)
-        rows["pe"], rows["seb"], rows["bracket"] = (
+        brackets = brackets_of(block)
+        closed = (block.sebs["end_time"] >= block.sebs["start_time"])[brackets.seb]
+        seb, number = brackets.seb[closed], brackets.number[closed]
+        events = _events_of(block, seb, number, self._read[block.loaded.block.file])
+        columns = (
             block.pe[seb],
             block.index[seb],
-            found.number[closed],
+            number,
+            brackets.starts[closed],
+            brackets.ends[closed],
         )
-        rows["start"], rows["end"] = found.starts[closed], found.ends[closed]
-        rows["event"] = _events_of(block, seb, rows["bracket"], self._read[block.loaded.block.file])
+        rows = np.empty(len(seb), dtype=BRACKET_ROW)
+        for name, column in zip(BRACKET_ROW.names or (), (*columns, events), strict=True):
+            rows[name] = column
         return rows
 
     def _record_rows(self, block: BlockRecords) -> Table:
@@ -160,11 +159,11 @@ def _events_of(
     block: BlockRecords, seb: Ints, number: Ints, records: ParamRecords
 ) -> list[str | None]:
     """Return the event of each bracket, None if its SEB has more or fewer records."""
-    wanted = block.piece[seb] << 32 | block.index[seb]
+    keys = block.piece[seb] << 32 | block.index[seb]
     known = records.piece << 32 | records.seb
-    first = np.searchsorted(known, wanted)
-    many = np.bincount(seb, minlength=len(block.sebs))[seb]
-    agree = np.searchsorted(known, wanted, side="right") - first == many
+    first = np.searchsorted(known, keys)
+    per_seb = np.bincount(seb, minlength=len(block.sebs))[seb]
+    agree = np.searchsorted(known, keys, side="right") - first == per_seb
     return [
         records.events[records.event[row]] if certain else None
         for row, certain in zip((first + number).tolist(), agree.tolist(), strict=True)
@@ -178,27 +177,6 @@ class _Piece:
     blocks: Sequence[Block | LoadedBlock]
     """A block for each timeline file."""
     size_bytes: int
-
-
-@dataclass(frozen=True)
-class _Task(Generic[Result]):
-    """A function of contents, with what it takes to read them."""
-
-    logs: LogSet
-    options: ExportOptions
-    params: ParamFolder | None
-    work: Callable[[Contents], Result]
-
-    def __call__(self, piece: _Piece, /) -> Result:
-        loaded = [part for block in piece.blocks for part in self._load(block)]
-        blocks, part = [records_of(one) for one in loaded], loaded[0].block.part
-        first, last = (True, True) if part is None else (part.first_seb == 0, part.last)
-        return self.work(Contents(blocks, self.options, self.params, first, last))
-
-    def _load(self, block: Block | LoadedBlock) -> Iterable[LoadedBlock]:
-        if isinstance(block, LoadedBlock):
-            return [block]
-        return self.logs.load(block, max(block.size_bytes, 1))
 
 
 def map_contents(
@@ -215,9 +193,27 @@ def map_contents(
     for damaged logs.
     """
     sizes = _timeline_sizes(logs)
-    task, total = _Task(logs, options, params, work), int(sizes[list(pes)].sum())
-    for _, result in map_blocks(task, _pieces(logs, pes, sizes), stage, total):
+    of_piece, total = partial(_of_piece, logs, options, params, work), int(sizes[list(pes)].sum())
+    for _, result in map_blocks(of_piece, _pieces(logs, pes, sizes), stage, total):
         yield result
+
+
+def _of_piece(
+    logs: LogSet,
+    options: ExportOptions,
+    params: ParamFolder | None,
+    work: Callable[[Contents], Result],
+    piece: _Piece,
+) -> Result:
+    loaded: list[LoadedBlock] = []
+    for block in piece.blocks:
+        if isinstance(block, LoadedBlock):
+            loaded.append(block)
+        else:
+            loaded += logs.load(block, max(block.size_bytes, 1))
+    part = loaded[0].block.part
+    first, last = (True, True) if part is None else (part.first_seb == 0, part.last)
+    return work(Contents([records_of(block) for block in loaded], options, params, first, last))
 
 
 def _timeline_sizes(logs: LogSet) -> Ints:

@@ -100,35 +100,29 @@ class GoalPart:
     """Whether a timeline in parts ends here."""
 
 
-@dataclass(frozen=True)
-class GoalMaker:
-    """Makes the lines of SEBs."""
-
-    program: StepMaker
-
-    def __call__(self, contents: Contents, /) -> GoalPart:
-        """Return the lines of SEBs."""
-        steps = self.program.steps_of(contents)
-        lines, pes = _Lines(), np.array(contents.pes)
-        whole = contents.first and contents.last
-        rank = np.searchsorted(pes, steps.pe)
-        place = np.arange(len(steps.pe)) + 2 * rank + 1
-        first = np.searchsorted(steps.pe, pes) + 2 * np.arange(len(pes))
-        closing = np.append(first[1:], len(place) + 2 * len(pes)) - 1
-        if contents.first:
-            lines.add("rank", first, pes)
-        _add_operations(lines, steps, place)
-        after_end = []
-        for name, step, seb, other in _requirements(steps):
-            later = other > seb
-            lines.add(name, place[step[~later]], seb[~later], other[~later])
-            if whole:
-                lines.add(name, closing[rank[step[later]]], seb[later], other[later])
-            else:
-                after_end.append((name, seb[later], other[later]))
+def goal_part(program: StepMaker, contents: Contents) -> GoalPart:
+    """Return the lines of SEBs."""
+    steps = program.steps_of(contents)
+    lines, pes = _Lines(), np.array(contents.pes)
+    whole = contents.first and contents.last
+    rank = np.searchsorted(pes, steps.pe)
+    place = np.arange(len(steps.pe)) + 2 * rank + 1
+    first = np.searchsorted(steps.pe, pes) + 2 * np.arange(len(pes))
+    closing = np.append(first[1:], len(place) + 2 * len(pes)) - 1
+    if contents.first:
+        lines.add("rank", first, pes)
+    _add_operations(lines, steps, place)
+    after_end = []
+    for name, step, seb, other in _requirements(steps):
+        later = other > seb
+        lines.add(name, place[step[~later]], seb[~later], other[~later])
         if whole:
-            lines.add("close", closing)
-        return GoalPart(steps.counts, *lines.text(), after_end, contents.last and not whole)
+            lines.add(name, closing[rank[step[later]]], seb[later], other[later])
+        else:
+            after_end.append((name, seb[later], other[later]))
+    if whole:
+        lines.add("close", closing)
+    return GoalPart(steps.counts, *lines.text(), after_end, contents.last and not whole)
 
 
 def write_goal(file: BinaryIO, pes: int, parts: Iterable[GoalPart]) -> Ints:
@@ -205,5 +199,5 @@ def _requirements(steps: Steps) -> Iterator[tuple[str, Ints, Ints, Ints]]:
 
 def _nanoseconds(steps: Steps, seconds: Floats, of: Ints) -> Ints:
     """Return the times of steps in whole nanoseconds."""
-    found = np.rint(steps.scaled(seconds, of, _NS_PER_S, _MOST_NS, _TOO_LONG))
-    return np.asarray(found, dtype=np.int64)
+    numbers = np.rint(steps.scaled(seconds, of, _NS_PER_S, _MOST_NS, _TOO_LONG))
+    return np.asarray(numbers, dtype=np.int64)

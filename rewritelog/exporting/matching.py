@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,18 +25,13 @@ from rewritelog.exporting.options import ExportOptions
 from rewritelog.formats.bgtrace.logset import LogSet
 
 SENT = np.dtype(
-    [
-        ("msg_id", np.int32),
-        ("seb", np.int32),
-        ("size", np.int32),
-        ("send", np.float64),
-        ("last", np.float64),
-    ]
+    [(name, np.int32) for name in ("msg_id", "seb", "size")]
+    + [(name, np.float64) for name in ("send", "last")]
 )
 """A message: its number, the SEB that sends it, its size in bytes, its send time in seconds, and
 the last nanosecond of that SEB in seconds, since the next SEB may start at its end."""
 
-RECEIVER = np.dtype([("msg_id", np.int32), ("pe", np.int32), ("seb", np.int32)])
+RECEIVER = np.dtype([(name, np.int32) for name in ("msg_id", "pe", "seb")])
 """A SEB that a message starts."""
 
 _AWAITED = np.dtype([("source", np.int32), *RECEIVER.descr])
@@ -108,13 +103,13 @@ class Matching:
     def causes(self, sebs: Table) -> tuple[Table, Flags]:
         """Return the starting message of each SEB, and whether it was sent."""
         causes = np.zeros(len(sebs), dtype=SENT)
-        found = waits(sebs, len(self.sent.begins) - 1)
-        pes, numbers = sebs["src_pe"][found].astype(np.int64), sebs["msg_id"][found]
+        awaits = waits(sebs, len(self.sent.begins) - 1)
+        pes, numbers = sebs["src_pe"][awaits].astype(np.int64), sebs["msg_id"][awaits]
         row = self.sent.find(pes, numbers)
         sent = self.sent.has(row, pes, numbers)
-        found[found] = sent
-        causes[found] = self.sent.rows[row[sent]]
-        return causes, found
+        awaits[awaits] = sent
+        causes[awaits] = self.sent.rows[row[sent]]
+        return causes, awaits
 
 
 def waits(sebs: Table, pes: int) -> Flags:
@@ -144,12 +139,13 @@ def _collect(logs: LogSet, folder: Path) -> tuple[ByPe, Table]:
     waiting: list[tuple[Ints, Table]] = []
     everything = ExportOptions("goal")
     with (folder / "sent").open("wb") as sent_file, (folder / "awaited").open("wb") as awaited_file:
-        work = _Collector(len(logs.pes))
-        for part in map_contents(logs, logs.pes, everything, None, work, "matching messages"):
-            part.awaited.tofile(awaited_file)
-            np.add.at(counts, part.pes, 1)
-            waiting.append((part.pes, part.sent))
-            if part.last:
+        work = partial(_collected, len(logs.pes))
+        parts = map_contents(logs, logs.pes, everything, None, work, "matching messages")
+        for senders, sent, awaited, last in parts:
+            awaited.tofile(awaited_file)
+            np.add.at(counts, senders, 1)
+            waiting.append((senders, sent))
+            if last:
                 pes, rows = (np.concatenate(columns) for columns in zip(*waiting, strict=True))
                 rows[np.lexsort((rows["msg_id"], pes))].tofile(sent_file)
                 waiting = []
@@ -157,46 +153,27 @@ def _collect(logs: LogSet, folder: Path) -> tuple[ByPe, Table]:
     return ByPe(folder / "sent", SENT, begins), _mapped(folder / "awaited", _AWAITED)
 
 
-class _Collected(NamedTuple):
-    """The messages of some SEBs, and the SEBs that wait for one."""
-
-    pes: Ints
-    """The PE of each message."""
-    sent: Table
-    awaited: Table
-    last: bool
-    """Whether the timelines end here."""
-
-
-@dataclass(frozen=True)
-class _Collector:
-    """Collects the messages of some SEBs."""
-
-    pes: int
-
-    def __call__(self, part: Contents, /) -> _Collected:
-        awaited = _awaited_rows(part.sebs, self.pes)
-        return _Collected(part.messages["pe"], _sent_rows(part), awaited, part.last)
+def _collected(pes: int, part: Contents) -> tuple[Ints, Table, Table, bool]:
+    """Return the PEs of messages, these, the SEBs that wait for any, and if timelines end here."""
+    return part.messages["pe"], _sent_rows(part), _awaited_rows(part.sebs, pes), part.last
 
 
 def _sent_rows(part: Contents) -> Table:
     sebs, messages = part.sebs, part.messages
+    starts = sebs["start_time"]
+    last = np.maximum(starts, starts + durations_of(sebs) - _NANOSECOND)
     rows = np.empty(len(messages), dtype=SENT)
     for name in ("msg_id", "seb", "size"):
         rows[name] = messages[name]
-    rows["send"] = messages["send_time"]
-    starts = sebs["start_time"]
-    last = np.maximum(starts, starts + durations_of(sebs) - _NANOSECOND)
-    rows["last"] = last[part.row_of(messages)]
+    rows["send"], rows["last"] = messages["send_time"], last[part.row_of(messages)]
     return rows
 
 
 def _awaited_rows(sebs: Table, pes: int) -> Table:
     waiting = sebs[waits(sebs, pes)]
     rows = np.empty(len(waiting), dtype=_AWAITED)
-    rows["source"] = waiting["src_pe"]
-    for name in ("msg_id", "pe", "seb"):
-        rows[name] = waiting[name]
+    for name, column in zip(_AWAITED.names or (), ("src_pe", "msg_id", "pe", "seb"), strict=True):
+        rows[name] = waiting[column]
     return rows
 
 
@@ -217,12 +194,12 @@ def _scatter(awaited: Table, begins: Ints, path: Path) -> None:
     for at in range(0, len(awaited), _CHUNK_ROWS):
         chunk = np.asarray(awaited[at : at + _CHUNK_ROWS])
         chunk = chunk[np.argsort(chunk["source"], kind="stable")]
-        sources, first, many = np.unique(chunk["source"], return_index=True, return_counts=True)
-        rank = np.arange(len(chunk)) - np.repeat(first, many)
-        targets = np.repeat(following[sources], many) + rank
+        sources, first, counts = np.unique(chunk["source"], return_index=True, return_counts=True)
+        rank = np.arange(len(chunk)) - np.repeat(first, counts)
+        targets = np.repeat(following[sources], counts) + rank
         for name in RECEIVER.names or ():
             rows[name][targets] = chunk[name]
-        following[sources] += many
+        following[sources] += counts
     for low, high in _chunks(begins):
         part = rows[begins[low] : begins[high]]
         source = np.repeat(np.arange(low, high), np.diff(begins[low : high + 1]))

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from rewritelog.errors import UsageError
-from rewritelog.options import Params, Selection, argument, declared
+from rewritelog.options import ParamsFolder, Selection, argument, declared
 
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
@@ -18,7 +18,7 @@ SIMULATORS: tuple[Target, ...] = ("goal", "simgrid")
 
 
 @declared
-class ExportOptions(Params, Selection):
+class ExportOptions(ParamsFolder, Selection):
     """The format, and the selection of what is exported."""
 
     to: Target = argument(
@@ -42,7 +42,7 @@ class ExportOptions(Params, Selection):
         if self.to not in get_args(Target):
             raise UsageError(f"unknown format {self.to!r}; known: {', '.join(get_args(Target))}")
         if math.isnan(self.begin_s) or math.isnan(self.end_s) or self.begin_s > self.end_s:
-            raise UsageError(f"--from {self.begin_s} is not before --until {self.end_s}")
+            raise UsageError(f"--from {self.begin_s} s is not before --until {self.end_s} s")
         if self.to in SIMULATORS and (self.pes is not None or self.has_interval):
             raise UsageError(
                 f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "

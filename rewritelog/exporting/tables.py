@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +18,8 @@ from rewritelog.exporting.contents import BRACKET_ROW, PARAM_ROW, Contents
 from rewritelog.formats.bgtrace.columns import NamedColumns, columns_of
 from rewritelog.formats.bgtrace.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
 
-Result = TypeVar("Result")
-
 _ROW_GROUP = 1 << 16
 """The number of rows collected for a row group of Parquet."""
-
 
 TABLES = {
     "sebs": SEB_ROW,
@@ -33,24 +31,38 @@ TABLES = {
 }
 """The rows of each table."""
 
-
-def csv_tables(contents: Contents) -> dict[str, tuple[int, str]]:
-    """Return the number of rows of each table of some SEBs, and their lines of CSV."""
-    return {name: _counted(columns, _csv_lines) for name, columns in _tables_of(contents)}
+Tables = dict[str, tuple[int, Any]]
+"""The number of rows of each table of some SEBs, and the rows in the form of a format."""
 
 
-def arrow_tables(contents: Contents) -> dict[str, tuple[int, Any]]:
-    """Return the number of rows of each table of some SEBs, and the rows for Parquet."""
-    return {name: _counted(columns, _arrow_table) for name, columns in _tables_of(contents)}
+def tables_maker(kind: str) -> Callable[[Contents], Tables]:
+    """Return what makes the tables of some SEBs for `csv` or `parquet`."""
+    return partial(_tables, _csv_lines if kind == "csv" else _arrow_table)
 
 
-def _tables_of(contents: Contents) -> Iterator[tuple[str, NamedColumns]]:
+def write_tables(folder: Path, kind: str, parts: Iterable[Tables]) -> dict[str, int]:
+    """Write a file for each table; return the numbers of their rows."""
+    counts = Counter(dict.fromkeys(TABLES, 0))
+    with ExitStack() as opened:
+        writers = {
+            name: opened.enter_context(
+                closing(_WRITERS[kind](folder / f"{name}.{kind}", columns_of(np.empty(0, row))))
+            )
+            for name, row in TABLES.items()
+        }
+        for tables in parts:
+            for name, (count, rows) in tables.items():
+                writers[name].write(rows)
+                counts[name] += count
+    return dict(counts)
+
+
+def _tables(make: Callable[[NamedColumns], Any], contents: Contents) -> Tables:
+    tables = {}
     for name in TABLES:
-        yield name, columns_of(contents.records if name == "params" else getattr(contents, name))
-
-
-def _counted(columns: NamedColumns, make: Callable[[NamedColumns], Result]) -> tuple[int, Result]:
-    return len(next(iter(columns.values()))), make(columns)
+        columns = columns_of(contents.records if name == "params" else getattr(contents, name))
+        tables[name] = len(next(iter(columns.values()))), make(columns)
+    return tables
 
 
 def _csv_lines(columns: NamedColumns) -> str:
@@ -67,7 +79,7 @@ def _csv_values(values: Any) -> Iterator[Any]:
 
 
 def _arrow_table(columns: NamedColumns) -> Any:
-    arrow, _ = _pyarrow()
+    arrow, _ = pyarrow()
 
     def kind_of(name: str, values: Any) -> Any:
         if isinstance(values, np.ndarray):
@@ -78,37 +90,20 @@ def _arrow_table(columns: NamedColumns) -> Any:
     return arrow.table(columns, schema=arrow.schema(kinds))
 
 
-class TableWriter(Protocol):
-    """Writes the rows of one table, some at a time."""
-
-    def write(self, rows: Any) -> None:
-        """Write rows."""
-
-    def close(self) -> None:
-        """Finish the file."""
-
-
-class CsvWriter:
+class _CsvWriter:
     """Writes a table as CSV with a header line."""
 
     def __init__(self, path: Path, columns: NamedColumns) -> None:
         self._file = path.open("x", newline="", encoding="utf-8")
         csv.writer(self._file, lineterminator="\n").writerow(columns)
-
-    def write(self, rows: str) -> None:
-        """Write lines."""
-        self._file.write(rows)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        self.write, self.close = self._file.write, self._file.close
 
 
-class ParquetWriter:
+class _ParquetWriter:
     """Writes a table as Parquet, in row groups of a suitable size."""
 
     def __init__(self, path: Path, columns: NamedColumns) -> None:
-        self._arrow, parquet = _pyarrow()
+        self._arrow, parquet = pyarrow()
         self._writer = parquet.ParquetWriter(path, _arrow_table(columns).schema)
         self._waiting: list[Any] = []
         self._rows = 0
@@ -131,12 +126,14 @@ class ParquetWriter:
         self._writer.close()
 
 
-def check_parquet() -> None:
-    """Raise `RewriteLogError` if pyarrow, which writes Parquet, is not installed."""
-    _pyarrow()
+_WRITERS: dict[str, Callable[[Path, NamedColumns], Any]] = {
+    "csv": _CsvWriter,
+    "parquet": _ParquetWriter,
+}
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def pyarrow() -> tuple[Any, Any]:
+    """Return pyarrow, which writes Parquet; raise `RewriteLogError` if it is not installed."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         from pyarrow import parquet  # noqa: PLC0415
@@ -144,35 +141,3 @@ def _pyarrow() -> tuple[Any, Any]:
         message = "Parquet needs pyarrow: pip install 'rewritelog[parquet]'"
         raise RewriteLogError(message) from error
     return pa, parquet
-
-
-@dataclass
-class TablesWriter:
-    """Writes all tables to a folder, one file for each."""
-
-    folder: Path
-    kind: str
-    """The ending of the files: `csv` or `parquet`."""
-    counts: dict[str, int] = field(default_factory=dict)
-    """The number of rows by table."""
-    _writers: dict[str, TableWriter] = field(default_factory=dict)
-    _stack: ExitStack = field(default_factory=ExitStack)
-
-    def __enter__(self) -> Self:
-        make = CsvWriter if self.kind == "csv" else ParquetWriter
-        for name, row in TABLES.items():
-            columns = columns_of(np.empty(0, dtype=row))
-            writer = make(self.folder / f"{name}.{self.kind}", columns)
-            self._stack.callback(writer.close)
-            self._writers[name] = writer
-            self.counts[name] = 0
-        return self
-
-    def write(self, tables: dict[str, tuple[int, Any]]) -> None:
-        """Write the rows of some SEBs, as `csv_tables` or `arrow_tables` returns them."""
-        for name, (count, rows) in tables.items():
-            self._writers[name].write(rows)
-            self.counts[name] += count
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()

@@ -12,12 +12,12 @@ from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError
 from rewritelog.exporting.exported import Exported
 from rewritelog.exporting.options import ExportOptions
-from rewritelog.formats.bgtrace.pes import chosen_pes
+from rewritelog.formats.pes import chosen_pes
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.output import new_folder
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
-from rewritelog.replaying.traces import replay_traces, starts_of
+from rewritelog.replaying.traces import prepared_task, replay_task
 from rewritelog.text import count_text, printable
 
 _US = 1e6
@@ -39,7 +39,8 @@ def export_traces(
     chosen = ranks if pes is None else [rank for rank in ranks if rank in set(pes)]
     starts = None
     if network is not None:
-        starts = starts_of(replay_traces(traces, network, ReplayOptions(gains=0)))
+        task, _ = prepared_task(traces, ReplayOptions())
+        starts = replay_task(task, network).starts_s
     written, left_out = 0, 0
     with new_folder(out, [unit.path for unit in traces.units], force=force) as folder:
         with (folder / "trace.json").open("x", encoding="ascii") as file:

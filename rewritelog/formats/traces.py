@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,45 @@ if TYPE_CHECKING:
 LogsLike: TypeAlias = "LogSet | PathLike"
 TracesLike: TypeAlias = "LogSet | Traces | PathLike"
 """Logs, or logs and traces in any format."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a format calls its things, for reports."""
+
+    item: str
+    """What has a duration and a name."""
+    lane: str
+    """What the items of a timeline or a file belong to."""
+    predicted: str
+    """What a model predicts: an item, or a part of it."""
+    record: str
+    """What has the parameters from which it does."""
+    transfer: str
+    """How items of different lanes wait for each other."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """By how much durations were rounded, in seconds."""
+
+    item_s: float = 0.0
+    """The most of an item."""
+    file_s: float = 0.0
+    """The most of the sum of a file."""
+    to_zero: int = 0
+    """The number of items whose new duration became 0."""
+
+    def plus(self, other: Rounding) -> Rounding:
+        """Return the rounding of both."""
+        return Rounding(
+            max(self.item_s, other.item_s),
+            max(self.file_s, other.file_s),
+            self.to_zero + other.to_zero,
+        )
+
+
+NOT_ROUNDED = Rounding()
 
 Sink: TypeAlias = Callable[[Bytes], None]
 """Takes the bytes of an output file, in order."""
@@ -106,6 +145,9 @@ class Part(ABC):
 class UnitWriter(ABC):
     """Writes a unit with new durations, part by part."""
 
+    rounding: Rounding = NOT_ROUNDED
+    """By how much new durations were rounded so far."""
+
     @abstractmethod
     def write(self, part: Part, duration_s: Floats, changes: Flags) -> Floats:
         """Write a part; return the durations as they are written.
@@ -127,6 +169,7 @@ class Traces(ABC):
     units: tuple[Unit, ...]
 
     title: ClassVar[str] = "traces"
+    terms: ClassVar[Terms] = Terms("node", "rank", "node", "node", "communication")
     types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""
     communicating: ClassVar[tuple[str, str, str]] = ("", "", "")
@@ -153,14 +196,33 @@ class Traces(ABC):
         return self.units[0].path.parent
 
     @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The files, which no output may replace."""
+        return tuple(unit.path for unit in self.units)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of each file in bytes, by its name."""
+        return {unit.path.name: unit.size_bytes for unit in self.units}
+
+    @property
     def size_bytes(self) -> int:
         """The size of all files."""
         return sum(unit.size_bytes for unit in self.units)
 
+    @property
+    def described(self) -> str:
+        """What they are, in a phrase."""
+        ranks = count_text(len(self.units), "rank")
+        return f"{self.title}, {ranks}, {bytes_text(self.size_bytes)}"
+
+    def machine_json(self) -> dict[str, Any]:
+        """Return what is known of the machine as a JSON object."""
+        return {"format": self.title, "ranks": len(self.units)}
+
     def text(self) -> str:
         """Return what they are, in a line."""
-        ranks = count_text(len(self.units), "rank")
-        return f"{printable(str(self.path))}: {self.title}, {ranks}, {bytes_text(self.size_bytes)}"
+        return f"{printable(str(self.path))}: {self.described}"
 
     def __repr__(self) -> str:
         return f"<Traces {self.text()}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,12 @@ class UnitEvents:
 
 def load_unit(traces: Traces, unit: Unit) -> UnitEvents:
     """Read a unit; raise `DamagedLogError` if it is damaged."""
-    parts = list(map(_columns, traces.read(unit)))
+    return events_of(unit, traces.read(unit))
+
+
+def events_of(unit: Unit, read: Iterable[Part]) -> UnitEvents:
+    """Return the events of a unit whose parts are being read."""
+    parts = list(map(_columns, read))
     names, name = _joined([part["names"] for part in parts])
     groups, group = _joined([part["groups"] for part in parts])
 
@@ -100,10 +106,10 @@ def _joined(parts: list[tuple[tuple[str, ...], Ints]]) -> tuple[tuple[str, ...],
     return tuple(known), np.concatenate(numbers)
 
 
-def _resolved(ids: Keys, wanted: Keys) -> Ints:
+def _resolved(ids: Keys, named: Keys) -> Ints:
     """Return where identifiers are, of equal ones the first, or `MISSING`."""
     if not len(ids):
-        return np.full(len(wanted), MISSING)
+        return np.full(len(named), MISSING)
     order = np.argsort(ids, kind="stable")
-    at = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
-    return np.where(ids[order[at]] == wanted, order[at], MISSING)
+    at = np.minimum(np.searchsorted(ids[order], named), len(ids) - 1)
+    return np.where(ids[order[at]] == named, order[at], MISSING)

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import Block
-from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.files import InputFile
 from rewritelog.inspection.dump_reader import TimelineReader
 from rewritelog.inspection.dump_text import json_pieces, text_pieces
 from rewritelog.text import count_text
 
 DumpKind: TypeAlias = Literal["text", "jsonl"]
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A PE's timeline, printed while it is read."""
+
+    logs: LogSet
+    pe: int
+
+    def pieces(self, *, as_json: bool) -> Iterator[str]:
+        """Yield it as text, or as a line of JSON for each SEB."""
+        return dump_pieces(self.logs, self.pe, "jsonl" if as_json else "text")
+
+    def sebs(self) -> Iterator[dict[str, Any]]:
+        """Return its SEBs as JSON types."""
+        return map(json.loads, dump_lines(self.logs, self.pe, "jsonl"))
 
 
 def dump_pieces(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:

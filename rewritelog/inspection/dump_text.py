@@ -174,5 +174,5 @@ def _text(raw: bytes, size: int) -> str:
 
 
 def _flag(flag: int) -> str:
-    said = [name for bit, name in _FLAGS.items() if flag & bit]
-    return f"{flag} ({', '.join(said)})" if said else str(flag)
+    names = [name for bit, name in _FLAGS.items() if flag & bit]
+    return f"{flag} ({', '.join(names)})" if names else str(flag)

@@ -10,30 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.cores import limited_to
-from rewritelog.formats.bgtrace.files import paths_in
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.bgtrace.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.formats.bgtrace.summary import Summary
 from rewritelog.formats.bgtrace.tracer import tracer_replaces
+from rewritelog.formats.files import paths_in
+from rewritelog.formats.provenance import PROVENANCE_NAME, Provenance, read_provenance
 from rewritelog.formats.traces import Traces
-from rewritelog.inspection.survey import Survey, read_survey
+from rewritelog.inspection.survey import SHOWN, Survey, read_survey, share_of, time_table
 from rewritelog.inspection.trace_info import survey_traces
 from rewritelog.inspection.traffic import Traffic
 from rewritelog.text import (
     Readable,
-    TextTable,
     bytes_text,
     count_text,
     json_number,
     percent_text,
     printable,
-    time_column,
     time_text,
     wrapped,
 )
 
-_SHOWN = 20
 _PARAM_FILE = re.compile(r"param\.[0-9]+")
 _LOG_FILE = re.compile(r"bgTrace[0-9]*|" + re.escape(PROVENANCE_NAME))
 _UNPAIRED = {
@@ -143,7 +140,8 @@ class LogInfo(Readable):
     def text(self) -> str:
         """Return the summary as text, with only the names that take most time."""
         heads = map(wrapped, (*self._machine_lines(), *self._content_lines()))
-        return "\n".join([*heads, *self._name_lines()])
+        rows = [(name.name, name.sebs, name.seconds) for name in self.names]
+        return "\n".join([*heads, *time_table(("SEB name", "SEBs"), rows, self.seb_seconds)])
 
     def _machine_lines(self) -> list[str]:
         s = self.summary
@@ -188,14 +186,6 @@ class LogInfo(Readable):
             lines.append(f"TraceR has durations of its own for {share} of it (docs/simulating.md)")
         return lines
 
-    def _name_lines(self) -> list[str]:
-        times = time_column([name.seconds for name in self.names])
-        rows = [
-            (name.name, f"{name.sebs:,}", time, percent_text(name.share))
-            for name, time in zip(self.names, times, strict=True)
-        ]
-        return TextTable(("SEB name", "SEBs", "time", "share"), rows, most_rows=_SHOWN).lines()
-
 
 def _json(value: Any) -> Any:
     if isinstance(value, tuple):
@@ -208,9 +198,9 @@ def _seconds(value: float | None) -> str:
 
 
 def _file_lines(files: tuple[FileInfo, ...]) -> list[str]:
-    lines = [f"  {file.name} ({bytes_text(file.bytes)})" for file in files[:_SHOWN]]
-    if len(files) > _SHOWN:
-        lines.append(f"  and {len(files) - _SHOWN:,} more")
+    lines = [f"  {file.name} ({bytes_text(file.bytes)})" for file in files[:SHOWN]]
+    if len(files) > SHOWN:
+        lines.append(f"  and {len(files) - SHOWN:,} more")
     return lines
 
 
@@ -223,30 +213,31 @@ def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
     param_files, companions = _beside(logs.folder)
     params = list_params(logs.folder)
     with limited_to(jobs):
-        found = read_survey(logs, params if params.pes else None)
+        surveyed = read_survey(logs, params if params.pes else None)
     return LogInfo(
         folder=printable(str(logs.folder)),
         summary=logs.summary,
         files=tuple(FileInfo(file.path.name, file.size_bytes) for file in logs.files),
-        earliest_s=found.earliest_s if found.earliest_s < math.inf else None,
-        latest_s=found.latest_s if found.latest_s > -math.inf else None,
-        seb_seconds=found.seconds,
-        names=_shares(found),
+        earliest_s=surveyed.earliest_s if surveyed.earliest_s < math.inf else None,
+        latest_s=surveyed.latest_s if surveyed.latest_s > -math.inf else None,
+        seb_seconds=surveyed.seconds,
+        names=_shares(surveyed),
         param_files=param_files,
         companions=companions,
         provenance=read_provenance(logs.folder),
-        traffic=found.traffic or Traffic.none(logs.summary.total_pes),
-        unpaired=tuple((rule, found.unpaired[rule]) for rule in _UNPAIRED if found.unpaired[rule]),
-        **found.counts,
+        traffic=surveyed.traffic or Traffic.none(logs.summary.total_pes),
+        unpaired=tuple(
+            (rule, surveyed.unpaired[rule]) for rule in _UNPAIRED if surveyed.unpaired[rule]
+        ),
+        **surveyed.counts,
     )
 
 
-def _shares(found: Survey) -> tuple[NameShare, ...]:
-    total = found.seconds
-    shares = []
-    for name, sebs, seconds in found.by_name():
-        share = seconds / total if 0 < total < math.inf else 0.0
-        shares.append(NameShare(printable(name), sebs, seconds, share))
+def _shares(surveyed: Survey) -> tuple[NameShare, ...]:
+    shares = [
+        NameShare(printable(name), sebs, seconds, share_of(seconds, surveyed.seconds))
+        for name, sebs, seconds in surveyed.by_name()
+    ]
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
 
 

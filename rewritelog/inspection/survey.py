@@ -1,18 +1,17 @@
-"""What `info` counts and adds up in the blocks of a log set."""
+"""What `info` counts and adds up in the blocks of a log set, and its table of times."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.checking.block import CheckedBlock
+from rewritelog.checking.block import CheckedBlock, params_of
 from rewritelog.checking.findings import Findings
-from rewritelog.checking.params import params_of
 from rewritelog.checking.rules import RULES
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, LoadedBlock
@@ -23,6 +22,10 @@ from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.bgtrace.records import LISTS, records_of
 from rewritelog.formats.bgtrace.summary import Summary
 from rewritelog.inspection.traffic import Traffic
+from rewritelog.text import TextTable, percent_text, time_column
+
+SHOWN = 20
+"""The most rows of a table of times, and of a list of files."""
 
 PAIRING = ("marks", "param-records", "param-seb")
 """The rules of `check` about brackets and param records."""
@@ -82,10 +85,10 @@ def read_survey(
 
     Rules of brackets and param records are checked if `params` are given.
     """
-    found = Survey()
+    whole = Survey()
     for part in logs.map(_BlockSurvey(logs.summary, params), block_bytes=block_bytes):
-        found.add(part)
-    return found
+        whole.add(part)
+    return whole
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,11 @@ class _BlockSurvey:
 
     def __call__(self, parts: Iterator[LoadedBlock], /) -> Survey:
         """Return the counts and sums of a block."""
-        found = Survey()
+        survey = Survey()
         for loaded in parts:
             params = None if self.params is None else params_of(self.params, loaded)
-            found.add(_survey_of(CheckedBlock(records_of(loaded), self.summary, params)))
-        return found
+            survey.add(_survey_of(CheckedBlock(records_of(loaded), self.summary, params)))
+        return survey
 
 
 def _survey_of(block: CheckedBlock) -> Survey:
@@ -143,6 +146,23 @@ def _unpaired(block: CheckedBlock) -> Counter[str]:
         for rule in PAIRING:
             RULES[rule].check(block, findings)
     return Counter(findings.counts)
+
+
+def time_table(
+    heads: tuple[str, str], rows: Sequence[tuple[str, int, float]], total_s: float
+) -> list[str]:
+    """Return the lines of a table of names, counts and seconds, with shares of the total."""
+    times = time_column([seconds for _, _, seconds in rows])
+    cells = [
+        (name, f"{count:,}", time, percent_text(share_of(seconds, total_s)))
+        for (name, count, seconds), time in zip(rows, times, strict=True)
+    ]
+    return TextTable((*heads, "time", "share"), cells, most_rows=SHOWN).lines()
+
+
+def share_of(seconds: float, total_s: float) -> float:
+    """Return a share from 0 to 1; 0 of a total that is 0 or infinite."""
+    return seconds / total_s if 0 < total_s < math.inf else 0.0
 
 
 def _total(seconds: Floats) -> float:

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rewritelog.cores import limited_to
-from rewritelog.formats.bgtrace.provenance import Provenance, read_provenance
-from rewritelog.formats.traces import Traces, Unit
+from rewritelog.formats.provenance import Provenance, read_provenance
+from rewritelog.formats.traces import Part, Traces, Unit
+from rewritelog.inspection.survey import time_table
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import (
-    Readable,
-    TextTable,
-    count_text,
-    percent_text,
-    printable,
-    time_text,
-    wrapped,
-)
+from rewritelog.text import Readable, count_text, printable, time_text, wrapped
 
-_SHOWN = 20
-
-Key = TypeVar("Key")
+Group: TypeAlias = tuple[str, ...]
+"""What events have in common: `("types", TYPE)`, `("names", TYPE, NAME)`, `("lanes", LANE)` or
+`("ranks", RANK)`."""
 
 
 @dataclass
-class Share:
+class EventShare:
     """Some events and their seconds."""
 
     events: int = 0
@@ -42,31 +36,23 @@ class Share:
 
 
 @dataclass
-class UnitSums:
-    """The sums of a unit, or of several."""
+class EventSums:
+    """The sums of some events."""
 
-    types: dict[str, Share] = field(default_factory=dict)
-    names: dict[tuple[str, str], Share] = field(default_factory=dict)
-    """By type and name."""
-    lanes: dict[str, Share] = field(default_factory=dict)
-    dependencies: int = 0
-    zero: int = 0
-    started: int = 0
-    """The events with a recorded start."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many dependencies, durations of 0 and recorded starts there are."""
+    groups: defaultdict[Group, EventShare] = field(default_factory=lambda: defaultdict(EventShare))
 
-    def add(self, other: UnitSums) -> None:
-        """Add those of another unit."""
-        _add_shares(self.types, other.types)
-        _add_shares(self.names, other.names)
-        _add_shares(self.lanes, other.lanes)
-        self.dependencies += other.dependencies
-        self.zero += other.zero
-        self.started += other.started
+    def add(self, other: EventSums) -> None:
+        """Add those of other events."""
+        self.counts.update(other.counts)
+        for group, share in other.groups.items():
+            self.groups[group].add(share.events, share.seconds)
 
-
-def _add_shares(own: dict[Key, Share], more: Mapping[Key, Share]) -> None:
-    for key, share in more.items():
-        own.setdefault(key, Share()).add(share.events, share.seconds)
+    def by(self, what: str) -> dict[Group, EventShare]:
+        """Return the events by what they have in common, most time first."""
+        groups = ((group[1:], share) for group, share in self.groups.items() if group[0] == what)
+        return dict(sorted(groups, key=lambda item: (-item[1].seconds, -item[1].events, item[0])))
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,8 +60,7 @@ class TraceInfo(Readable):
     """The result of `survey` of traces."""
 
     traces: Traces
-    sums: UnitSums
-    ranks: dict[int, Share]
+    sums: EventSums
     provenance: Provenance | None
 
     warnings = ()
@@ -83,108 +68,97 @@ class TraceInfo(Readable):
     @property
     def nodes(self) -> int:
         """The number of nodes."""
-        return sum(share.events for share in self.ranks.values())
+        return sum(share.events for share in self.sums.by("ranks").values())
 
     @property
     def seconds(self) -> float:
         """The sum of all durations."""
-        return sum(share.seconds for share in self.ranks.values())
+        return sum(share.seconds for share in self.sums.by("ranks").values())
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as a JSON object."""
-        sums = self.sums
+        counts = self.sums.counts
+        shares = {
+            what: {name: vars(share) for (name,), share in self.sums.by(what).items()}
+            for what in ("types", "lanes", "ranks")
+        }
         return {
             "logs": str(self.traces.path),
             "format": self.traces.title,
             "bytes": self.traces.size_bytes,
             "nodes": self.nodes,
-            "dependencies": sums.dependencies,
-            "zero_durations": sums.zero,
-            "started": sums.started,
+            "dependencies": counts["dependencies"],
+            "zero_durations": counts["zero"],
+            "started": counts["started"],
             "seconds": self.seconds,
-            "types": {name: vars(share) for name, share in sums.types.items()},
-            "lanes": {name: vars(share) for name, share in sums.lanes.items()},
+            **shares,
             "names": [
                 {"type": kind, "name": printable(name), **vars(share)}
-                for (kind, name), share in self._by_time()
+                for (kind, name), share in self.sums.by("names").items()
             ],
-            "ranks": {str(rank): vars(share) for rank, share in self.ranks.items()},
             "provenance": None if self.provenance is None else dict(self.provenance.content),
         }
 
-    def _by_time(self) -> list[tuple[tuple[str, str], Share]]:
-        return sorted(
-            self.sums.names.items(), key=lambda item: (-item[1].seconds, -item[1].events, item[0])
-        )
-
     def text(self) -> str:
         """Return the summary as text."""
-        sums, total = self.sums, self.seconds
-        deps = count_text(sums.dependencies, "dependency", "dependencies")
+        counts = self.sums.counts
+        dependencies = count_text(counts["dependencies"], "dependency", "dependencies")
         lines = [
             self.traces.text(),
             *([f"rewritten {self.provenance.text()}"] if self.provenance else []),
-            f"{count_text(self.nodes, 'node')}, {deps}; durations together {time_text(total)}, "
-            f"{sums.zero:,} of them 0; "
-            + (f"{sums.started:,} with a start" if sums.started else "no start times"),
+            f"{count_text(self.nodes, 'node')}, {dependencies}; durations together "
+            f"{time_text(self.seconds)}, {count_text(counts['zero'], 'node')} of zero duration; "
+            + (f"{counts['started']:,} with a start" if counts["started"] else "no start times"),
         ]
         tables = [
-            _table("type", dict(sorted(sums.types.items())), total),
-            _table("runs on", dict(sorted(sums.lanes.items())), total),
-            _table("node", {f"{n} ({k})": share for (k, n), share in self._by_time()}, total),
+            *self._table("type", "types", "{}"),
+            *self._table("runs on", "lanes", "{}"),
+            *self._table("node", "names", "{1} ({0})"),
+            *(self._table("rank", "ranks", "rank {}") if len(self.traces.units) > 1 else []),
         ]
-        if len(self.ranks) > 1:
-            most = sorted(self.ranks.items(), key=lambda item: -item[1].seconds)
-            tables.append(_table("rank", {f"rank {r}": share for r, share in most}, total))
-        return "\n".join([*map(wrapped, lines), *(line for table in tables for line in table)])
+        return "\n".join([*map(wrapped, lines), *tables])
 
-
-def _table(head: str, shares: dict[str, Share], total: float) -> list[str]:
-    rows = [
-        (
-            name,
-            f"{share.events:,}",
-            time_text(share.seconds),
-            percent_text(share.seconds / total if total else 0.0),
-        )
-        for name, share in shares.items()
-    ]
-    return TextTable((head, "nodes", "time", "share"), rows, most_rows=_SHOWN).lines()
+    def _table(self, head: str, what: str, label: str) -> list[str]:
+        shares = self.sums.by(what).items()
+        rows = [(label.format(*group), share.events, share.seconds) for group, share in shares]
+        return time_table((head, "nodes"), rows, self.seconds)
 
 
 def survey_traces(traces: Traces, *, jobs: int = 0) -> TraceInfo:
     """Read all traces and return their summary."""
-    total, ranks = UnitSums(), dict[int, Share]()
+    total = EventSums()
     with limited_to(jobs):
         work = partial(_sums, traces)
-        for unit, sums in map_blocks(work, traces.units, "reading", traces.size_bytes):
+        for _, sums in map_blocks(work, traces.units, "reading", traces.size_bytes):
             total.add(sums)
-            rank = ranks.setdefault(unit.rank, Share())
-            for share in sums.types.values():
-                rank.add(share.events, share.seconds)
-    return TraceInfo(traces, total, ranks, read_provenance(traces.folder))
+    return TraceInfo(traces, total, read_provenance(traces.folder))
 
 
-def _sums(traces: Traces, unit: Unit) -> UnitSums:
-    sums = UnitSums()
+def _sums(traces: Traces, unit: Unit) -> EventSums:
+    sums = EventSums()
+    rank = sums.groups["ranks", str(unit.rank)]
     for part in traces.read(unit):
-        names, name = part.names
-        duration_s, kind = part.duration_s, part.type
-        key = kind * max(len(names), 1) + name
-        counts, seconds = np.bincount(key), np.bincount(key, duration_s)
-        for each in np.flatnonzero(counts).tolist():
-            which, called = divmod(each, len(names))
-            type_name = traces.types[which]
-            for share in (
-                sums.types.setdefault(type_name, Share()),
-                sums.names.setdefault((type_name, names[called]), Share()),
-            ):
-                share.add(int(counts[each]), float(seconds[each]))
-        for on_host, lane in set(zip(part.on_host.tolist(), part.lane.tolist(), strict=True)):
-            own = (part.on_host == on_host) & (part.lane == lane)
-            label = f"{'CPU thread' if on_host else 'device stream'} {lane}"
-            sums.lanes.setdefault(label, Share()).add(int(own.sum()), float(duration_s[own].sum()))
-        sums.dependencies += int(part.dependencies()[0].sum())
-        sums.zero += int(np.count_nonzero(duration_s == 0))
-        sums.started += int(np.count_nonzero(~np.isnan(part.start_s)))
+        rank.add(len(part), float(part.duration_s.sum()))
+        for group, events, seconds in _groups(part, traces.types):
+            sums.groups[group].add(events, seconds)
+        sums.counts.update(
+            dependencies=int(part.dependencies()[0].sum()),
+            zero=int(np.count_nonzero(part.duration_s == 0)),
+            started=int(np.count_nonzero(~np.isnan(part.start_s))),
+        )
     return sums
+
+
+def _groups(part: Part, types: Sequence[str]) -> Iterator[tuple[Group, int, float]]:
+    """Yield types, names and lanes of a part with their numbers of events and seconds."""
+    names, name = part.names
+    key = part.type * max(len(names), 1) + name
+    counts, seconds = np.bincount(key), np.bincount(key, part.duration_s)
+    for each in np.flatnonzero(counts).tolist():
+        kind, called = divmod(each, len(names))
+        for group in (("types", types[kind]), ("names", types[kind], names[called])):
+            yield group, int(counts[each]), float(seconds[each])
+    for on_host, lane in set(zip(part.on_host.tolist(), part.lane.tolist(), strict=True)):
+        own = (part.on_host == on_host) & (part.lane == lane)
+        label = f"{'CPU thread' if on_host else 'device stream'} {lane}"
+        yield ("lanes", label), int(own.sum()), float(part.duration_s[own].sum())

@@ -7,6 +7,7 @@ all models that fit terms: `auto`, `least_squares`, `counters` and `sampled` are
 it; `fitted_events` holds the fits of all events, `fit_report` describes them. `outside` (regressors
 of third parties, as `module:Class`), `coefficients` (a fit made elsewhere) and `constant` do
 without it. `exact_times` and `exact_matches` are mean times of
-identical parameters, `distinct_points` finds these parameters. `fit_schema` declares the JSON of a
-fit, `model_file` writes a fit to a file and reads it back; `from_file` is the model of such a file.
+identical parameters, `distinct_points` finds these parameters. `form` declares what is stored of a
+fit, `fit_json` makes JSON of it and checks it, `model_file` writes it to a file and reads it back;
+`from_file` is the model of such a file.
 """

@@ -48,4 +48,4 @@ class Auto(Model[AutoOptions]):
             return fit_event(timings, self._config)
         config = replace(self._config, category=formula.category)
         fitted = fit_event(timings, config.with_terms("formula", formula.terms))
-        return replace(fitted, names=formula.names)
+        return fitted.named(formula.names)

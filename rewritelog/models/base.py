@@ -17,17 +17,16 @@ from rewritelog.arrays import Flags, Floats
 
 __all__ = [
     "EventTimings",
-    "FittedModel",
     "Flags",
     "Floats",
     "Model",
+    "ModelFit",
     "ModelText",
     "Prediction",
     "Timings",
     "TotalSpread",
 ]
 """What the author of a model needs, including the array aliases."""
-
 
 LOST = "lost::"
 """The prefix of the events of a lost-cycles analysis, whose times are PE-seconds of a replay."""
@@ -107,7 +106,7 @@ class TotalSpread:
     """Share of held-out samples within their 90 % interval; None: not measured."""
 
 
-class FittedModel(ABC):
+class ModelFit(ABC):
     """A model after its fit. It has to be picklable."""
 
     @abstractmethod
@@ -188,7 +187,7 @@ class Model(ABC, Generic[OptionsT]):
     uses_params: ClassVar[bool] = True
     """Whether the model needs param records; if not, they are not read."""
 
-    columns: ClassVar[Literal["params", "counters"]] = "params"
+    columns: Literal["params", "counters"] = "params"
     """Whether the columns of its tables are the parameters or the counters of timing lines."""
 
     needs_timings: ClassVar[bool] = True
@@ -205,7 +204,7 @@ class Model(ABC, Generic[OptionsT]):
         self.text = text
 
     @abstractmethod
-    def fit(self, timings: Timings) -> FittedModel:
+    def fit(self, timings: Timings) -> ModelFit:
         """Return the model fitted to all samples.
 
         Raise `ModelError` where no fit is defined, but never because samples are few or unusual.

@@ -11,23 +11,21 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, RewriteLogError
-from rewritelog.models.base import FittedModel, Model, Prediction, Timings, TotalSpread
+from rewritelog.models.base import Model, ModelFit, Prediction, Timings, TotalSpread
 from rewritelog.stopping import is_stop, raise_if_stopped
 
 
-def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> FittedModel:
+def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> ModelFit:
     """Return the fitted model; raise `ModelError` naming the model if that fails."""
     with errors_as_model_errors(f"model {model_name!r} cannot be fitted"):
         fitted: Any = model.fit(timings)  # outsiders may break the type
-    if not isinstance(fitted, FittedModel):
-        found = type(fitted).__name__
-        raise ModelError(f"model {model_name!r}: fit() returned {found}, not a FittedModel")
+    if not isinstance(fitted, ModelFit):
+        kind = type(fitted).__name__
+        raise ModelError(f"model {model_name!r}: fit() returned {kind}, not a ModelFit")
     return fitted
 
 
-def checked_prediction(
-    fitted: FittedModel, model_name: str, event: str, params: Floats
-) -> Prediction:
+def checked_prediction(fitted: ModelFit, model_name: str, event: str, params: Floats) -> Prediction:
     """Return the model's predictions for the rows, with float64 seconds and all masks.
 
     Raise `ModelError` naming model and event if the model raises, or if its result does not have
@@ -59,7 +57,7 @@ def _mask_or_none(mask: Flags | None, params: Floats) -> Flags:
 
 
 def checked_interval(
-    fitted: FittedModel, model_name: str, event: str, params: Floats
+    fitted: ModelFit, model_name: str, event: str, params: Floats
 ) -> tuple[Floats, Floats]:
     """Return the bounds in seconds of each row's 90 % interval, NaN where they are unknown.
 
@@ -69,13 +67,13 @@ def checked_interval(
     with errors_as_model_errors(where):
         low, high = fitted.interval(event, params)
         bounds = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    for one in bounds:
-        _require_shape(one.shape, len(params), f"{where}: a bound")
+    for bound in bounds:
+        _require_shape(bound.shape, len(params), f"{where}: a bound")
     return bounds
 
 
 def checked_factors(
-    fitted: FittedModel, model_name: str, event: str, params: Floats, numbers: Floats
+    fitted: ModelFit, model_name: str, event: str, params: Floats, numbers: Floats
 ) -> Floats | None:
     """Return the random factors for the rows' durations, or None if the model has none.
 
@@ -86,7 +84,7 @@ def checked_factors(
 
 
 def checked_retransformation(
-    fitted: FittedModel, model_name: str, event: str, params: Floats
+    fitted: ModelFit, model_name: str, event: str, params: Floats
 ) -> Floats:
     """Return the factors that make sums agree with measured ones, 1 if the model has none.
 
@@ -109,19 +107,19 @@ def _factors(ask: Callable[[], Any], rows: int, where: str) -> Floats | None:
 
 
 def total_seconds(
-    fitted: FittedModel, model_name: str, event: str, params: Floats, found: Prediction
+    fitted: ModelFit, model_name: str, event: str, params: Floats, prediction: Prediction
 ) -> Floats:
     """Return predicted durations in seconds, at least 0, whose sums agree with measured ones.
 
     Exact matches are left as they are: means of measured times already have the right sum.
     """
     factors = checked_retransformation(fitted, model_name, event, params)
-    seconds = np.where(found.seconds < 0, 0.0, found.seconds)
-    return seconds * np.where(found.exact, 1.0, factors)
+    seconds = np.where(prediction.seconds < 0, 0.0, prediction.seconds)
+    return seconds * np.where(prediction.exact, 1.0, factors)
 
 
 def checked_spread(
-    fitted: FittedModel, model_name: str, event: str, parameters: int
+    fitted: ModelFit, model_name: str, event: str, parameters: int
 ) -> TotalSpread | None:
     """Return the components of the error of a sum of the event's durations, or None.
 
@@ -141,14 +139,14 @@ def checked_spread(
     return spread
 
 
-def knows_intervals(fitted: FittedModel) -> bool:
+def knows_intervals(fitted: ModelFit) -> bool:
     """Return whether the model implements `interval`."""
-    return type(fitted).interval is not FittedModel.interval
+    return type(fitted).interval is not ModelFit.interval
 
 
-def knows_residuals(fitted: FittedModel) -> bool:
+def knows_residuals(fitted: ModelFit) -> bool:
     """Return whether the model implements `drawn_factors`."""
-    return type(fitted).drawn_factors is not FittedModel.drawn_factors
+    return type(fitted).drawn_factors is not ModelFit.drawn_factors
 
 
 @contextmanager

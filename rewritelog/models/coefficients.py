@@ -17,7 +17,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import FittedModel, Model, ModelText, Timings
+from rewritelog.models.base import Model, ModelFit, ModelText, Timings
 from rewritelog.models.options import CoefficientsOptions
 from rewritelog.text import count_text, printable
 
@@ -68,7 +68,7 @@ class EventCoefficients:
 
 
 @dataclass(frozen=True)
-class FittedCoefficients(FittedModel):
+class FittedCoefficients(ModelFit):
     """The coefficients of each event."""
 
     name: str
@@ -78,11 +78,11 @@ class FittedCoefficients(FittedModel):
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN for an event or parameter count without a line."""
-        found = self.events.get(event)
-        if found is None:
+        coefficients = self.events.get(event)
+        if coefficients is None:
             return np.full(len(params), np.nan)
         with np.errstate(all="ignore"):
-            seconds = self.unit_s * found.evaluate(params)
+            seconds = self.unit_s * coefficients.evaluate(params)
         seconds[~np.isfinite(seconds)] = np.nan
         return seconds
 
@@ -92,14 +92,14 @@ class FittedCoefficients(FittedModel):
             "file": self.name,
             "unit_s": self.unit_s,
             "events": [
-                {"event": one.event, "factors": list(one.factors), "constant": one.constant}
-                for one in self.events.values()
+                {"event": line.event, "factors": list(line.factors), "constant": line.constant}
+                for line in self.events.values()
             ],
         }
 
     def summary(self) -> tuple[str, ...]:
         """Return how each line is interpreted."""
-        return tuple(one.summary_line() for one in self.events.values())
+        return tuple(line.summary_line() for line in self.events.values())
 
 
 class Coefficients(Model[CoefficientsOptions]):
@@ -138,12 +138,12 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
     lines: dict[str, int] = {}
     for number, line in _lines(text.text):
         where = f"{printable(text.name)}:{number}"
-        found = _parse_line(line, where)
-        if found.event in events:
-            name, first = printable(found.event), lines[found.event]
+        coefficients = _parse_line(line, where)
+        if coefficients.event in events:
+            name, first = printable(coefficients.event), lines[coefficients.event]
             raise ModelError(f"{where}: event {name!r} is already in line {first}")
-        events[found.event] = found
-        lines[found.event] = number
+        events[coefficients.event] = coefficients
+        lines[coefficients.event] = number
     if not events:
         raise ModelError(f"{printable(text.name)}: contains no coefficients")
     return events

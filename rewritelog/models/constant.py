@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.base import FittedModel, Model, Timings
+from rewritelog.models.base import Model, ModelFit, Timings
 from rewritelog.models.options import NoOptions
 
 
-class FittedConstant(FittedModel):
+class FittedConstant(ModelFit):
     """Covers no event."""
 
     def predict(self, event: str, params: Floats) -> Floats:  # noqa: ARG002 - none is covered

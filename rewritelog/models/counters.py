@@ -25,8 +25,8 @@ class Counters(Model[CountersOptions]):
         return fit_events("counters", self.options, timings, self._fit_event)
 
     def _fit_event(self, timings: EventTimings) -> EventFit:
-        many = timings.parameters
-        terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, many + 1))))
+        count = timings.parameters
+        terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, count + 1))))
         options = self.options
         config = FitConfig(options.weights, options.loss, options.exact_match)
         return fit_event(timings, config.with_terms("counters", terms, non_negative=True))

@@ -41,8 +41,8 @@ def model_text(name: str) -> str:
         lines += ["", f"--{cls.takes_text} FILE" + (" is needed." if cls.needs_text else "")]
     options = describe_options(name, cls)
     lines += ["", "Options:" if options else "It has no options."]
-    for one in options:
-        lines += [f"  {flag_of(one)}", *_indented(f"{one.help} [default: {one.default}]")]
+    for option in options:
+        lines += [f"  {flag_of(option)}", *_indented(f"{option.help} [default: {option.default}]")]
     return "\n".join(map(printable, lines))
 
 

@@ -7,21 +7,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_times import ExactTimes, rows_among
+from rewritelog.models.fitting import tuning
+from rewritelog.models.form import Form
 
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
-
-DETERMINED = 0.5
-"""A prediction with at least this weight on the measured mean counts as an exact match."""
-
-
-FEWEST_AGAIN = 8
-"""With fewer repeated samples their variance is unknown."""
-
-SHARES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, np.inf)
-"""The values of λ, the ratio of variances, among which the best one is chosen."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +25,7 @@ class HeldOutTimes:
     predicted_s: Floats
 
 
-@dataclass(frozen=True)
-class ExactMatches:
+class ExactMatches(Form, frozen=True):
     """The mean times of measured parameter sets, and their weights."""
 
     times: ExactTimes
@@ -49,7 +40,7 @@ class ExactMatches:
         means = np.where(known, self.times.seconds[index], 0.0)
         blended = np.where(weight == 1, means, seconds + weight * (means - seconds))
         unknown = np.isnan(seconds) & known & (weight > 0)
-        return np.where(unknown, means, blended), known & (weight >= DETERMINED)
+        return np.where(unknown, means, blended), known & (weight >= tuning.DETERMINED)
 
 
 def exact_matches_of(
@@ -66,7 +57,7 @@ def exact_matches_of(
     """
     if mode == "never":
         return None
-    if mode == "auto" and len(held_out.seconds) < FEWEST_AGAIN:
+    if mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN:
         return None
     if mode == "always":
         times = ExactTimes.from_timings(usable)
@@ -94,7 +85,7 @@ def _measured_as(held_out: HeldOutTimes, usable: EventTimings) -> EventTimings:
     return EventTimings(usable.event, usable.params[rows], usable.seconds[rows])
 
 
-def _weight(variance_ratio: float, counts: Floats) -> Floats:
+def _weight(variance_ratio: float, counts: Ints) -> Floats:
     if np.isinf(variance_ratio):
         return np.ones(len(counts))
     weight: Floats = variance_ratio * counts / (1 + variance_ratio * counts)
@@ -105,13 +96,13 @@ def _variance_ratio(times: ExactTimes, held_out: HeldOutTimes) -> float:
     """Return λ, the variance of the fit's errors divided by that of a single measurement."""
     index = times.find(held_out.params)
     again = (index >= 0) & (times.counts[index] > 1) & (held_out.seconds > 0)
-    if np.count_nonzero(again) < FEWEST_AGAIN:
+    if np.count_nonzero(again) < tuning.FEWEST_AGAIN:
         return 0.0
     index, measured = index[again], held_out.seconds[again]
     predicted, others = held_out.predicted_s[again], times.counts[index] - 1
     mean = (times.seconds[index] * times.counts[index] - measured) / others
     best, least = 0.0, _limited_errors(predicted, measured)
-    for variance_ratio in SHARES[1:]:
+    for variance_ratio in tuning.VARIANCE_RATIOS[1:]:
         errors = _limited_errors(
             predicted + _weight(variance_ratio, others) * (mean - predicted), measured
         )

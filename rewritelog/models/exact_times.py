@@ -6,7 +6,7 @@ time, but never leads to a wrong result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventTimings
+from rewritelog.models.form import Form
 from rewritelog.models.parallel import map_in_threads
 
 BLOCK_ROWS = 1 << 15
@@ -50,13 +51,13 @@ def rows_among(rows: Floats, others: Floats) -> Ints:
     may_be, shift = np.zeros(1 << FILTER_BITS, dtype=np.bool_), np.uint64(64 - FILTER_BITS)
     may_be[few >> shift] = True
 
-    def found(start: int) -> Ints:
+    def rows_in_block(start: int) -> Ints:
         keys = hash_rows(rows[start : start + BLOCK_ROWS])
         likely = np.flatnonzero(may_be[keys >> shift])
         nearest = few[np.minimum(np.searchsorted(few, keys[likely]), len(few) - 1)]
         return np.asarray(start + likely[nearest == keys[likely]])
 
-    return np.concatenate(list(map_in_threads(found, range(0, len(rows), BLOCK_ROWS))))
+    return np.concatenate(list(map_in_threads(rows_in_block, range(0, len(rows), BLOCK_ROWS))))
 
 
 def grouped(rows: Floats) -> tuple[Keys, Ints, Flags]:
@@ -74,20 +75,29 @@ def grouped(rows: Floats) -> tuple[Keys, Ints, Flags]:
     return keys, order, first
 
 
-@dataclass(frozen=True)
-class ExactTimes:
-    """The distinct parameter sets of one event's samples, each with the mean of its times."""
+class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts": "samples"}):
+    """The distinct parameter sets of one event's samples, each with the mean of its times.
 
-    keys: Keys
-    """Hash of each set, ascending."""
-    rows: Floats
-    """The sets, shape (sets, parameters)."""
+    They are in the order of their hashes.
+    """
+
     seconds: Floats
     """Mean time of each set, shape (sets,)."""
-    counts: Floats
+    counts: Ints
     """Number of samples of each set, shape (sets,)."""
-    longest_run: int
-    """The largest number of sets that share a hash."""
+    rows: Floats
+    """The sets, shape (sets, parameters)."""
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The hash of each set, ascending."""
+        return hash_rows(self.rows)
+
+    @cached_property
+    def longest_run(self) -> int:
+        """The largest number of sets that share a hash."""
+        runs = np.diff(np.flatnonzero(_changes(self.keys)), append=len(self.keys))
+        return int(runs.max(initial=0))
 
     @classmethod
     def from_timings(cls, timings: EventTimings) -> ExactTimes:
@@ -96,14 +106,11 @@ class ExactTimes:
         Times are added in the order of the samples, so that the result is the same to the bit for
         the same samples. The mean of equal times is exactly that time.
         """
-        keys, order, first = grouped(timings.params)
+        _, order, first = grouped(timings.params)
         means, counts = _means(timings.seconds[order], first)
         sets = order[first]
         del order, first  # of very many samples they take as much memory as the result
-        keys = keys[sets]
-        runs = np.diff(np.flatnonzero(_changes(keys)), append=len(sets))
-        longest = int(runs.max(initial=0))
-        return cls(keys, timings.params.take(sets, axis=0), means, counts, longest)
+        return cls(means, counts, timings.params.take(sets, axis=0))
 
     def find(self, params: Floats) -> Ints:
         """Return the index of each row's set, −1 if it was not timed."""
@@ -120,12 +127,12 @@ class ExactTimes:
         return indices
 
 
-def _means(seconds: Floats, first: Flags) -> tuple[Floats, Floats]:
+def _means(seconds: Floats, first: Flags) -> tuple[Floats, Ints]:
     """Return mean and number of the times of each group, given where each group begins."""
     base, group = seconds[first], np.cumsum(first) - 1
     sums = np.bincount(group, weights=seconds - base[group], minlength=len(base))
-    counts = np.bincount(group, minlength=len(base))
-    return base + sums / counts, counts.astype(np.float64)
+    counts = np.bincount(group, minlength=len(base)).astype(np.int64, copy=False)
+    return base + sums / counts, counts
 
 
 def _changes(values: NDArray[Any]) -> Flags:
@@ -135,14 +142,14 @@ def _changes(values: NDArray[Any]) -> Flags:
     return changes
 
 
-def _rows_change(rows: Floats, order: Ints, wanted: Flags) -> Flags:
-    """Return which of the wanted rows, in this order, differ from their predecessor."""
+def _rows_change(rows: Floats, order: Ints, same_hash: Flags) -> Flags:
+    """Return which rows with the hash of their predecessor, in this order, differ from it."""
 
     def differ(places: Ints) -> Flags:
         before, after = rows.take(order[places - 1], axis=0), rows.take(order[places], axis=0)
         return np.asarray((before != after).any(axis=1))
 
     changes = np.zeros(len(order), dtype=np.bool_)
-    places = _in_blocks(np.flatnonzero(wanted))
-    changes[wanted] = np.concatenate(list(map_in_threads(differ, places)))
+    places = _in_blocks(np.flatnonzero(same_hash))
+    changes[same_hash] = np.concatenate(list(map_in_threads(differ, places)))
     return changes

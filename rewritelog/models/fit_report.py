@@ -82,11 +82,11 @@ def summarise(fit: EventFit) -> list[str]:
     lines += _formula_lines("  seconds = ", whole, rename)
     lines += _correction_lines("  ", whole, fit.parameters, rename)
     lines += _growth_lines(fit, rename)
-    for one in fit.classes[1:]:
-        head = f"  class {one.value:g}: "
-        lines += _wrap("", _quality_texts(head, one, one.samples), ", ", indent=4)
-        lines += _formula_lines("    seconds = ", one, rename)
-        lines += _correction_lines("    ", one, fit.parameters, rename)
+    for class_fit in fit.classes[1:]:
+        head = f"  class {class_fit.value:g}: "
+        lines += _wrap("", _quality_texts(head, class_fit, class_fit.samples), ", ", indent=4)
+        lines += _formula_lines("    seconds = ", class_fit, rename)
+        lines += _correction_lines("    ", class_fit, fit.parameters, rename)
     names = parameter_names(fit.parameters, fit.names)
     ranges = (
         f"{name} {low:.6g} to {high:.6g}"
@@ -161,9 +161,9 @@ def renaming(names: Sequence[str]) -> Rename:
     """Return the function that replaces p1, p2, … by these names, given in this order."""
     called = parameter_names(len(names), names)
 
-    def name_of(found: re.Match[str]) -> str:
-        number = int(found[1])
-        return called[number - 1] if number <= len(called) else found[0]
+    def name_of(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return called[number - 1] if number <= len(called) else match[0]
 
     return lambda text: _PARAMETER.sub(name_of, text)
 
@@ -182,19 +182,19 @@ def _held_out_texts(fit: ClassFit) -> list[str]:
     quality = fit.quality
     if quality.held_out_error is None:
         return []
-    said = [f"mean error {share_text(quality.held_out_error, 2)}"]
+    texts = [f"mean error {share_text(quality.held_out_error, 2)}"]
     if quality.held_out_sum_error is not None:
-        said.append(f"error of the sum {share_text(quality.held_out_sum_error, 2, '+')}")
+        texts.append(f"error of the sum {share_text(quality.held_out_sum_error, 2, '+')}")
     if quality.held_out_r2 is not None:
-        said.append(f"R² {quality.held_out_r2:.4f}")
-    return said
+        texts.append(f"R² {quality.held_out_r2:.4f}")
+    return texts
 
 
 def _formula_lines(head: str, fit: ClassFit, rename: Rename) -> list[str]:
     if isinstance(fit.function, FittedMixture):
         return _mixture_lines(head, fit.function, rename)
-    terms = [one for one in fit.coefficients if one.value] or list(fit.coefficients[:1])
-    return _wrap(head, (rename(_coefficient_text(one)) for one in terms), " + ")
+    terms = [term for term in fit.coefficients if term.value] or list(fit.coefficients[:1])
+    return _wrap(head, (rename(_coefficient_text(term)) for term in terms), " + ")
 
 
 def _correction_lines(indent: str, fit: ClassFit, parameters: int, rename: Rename) -> list[str]:
@@ -249,14 +249,14 @@ def warn(fit: EventFit) -> list[str]:
     """Return the weak points of an event's fit, each as a sentence with advice."""
     name = event_label(fit.event, fit.parameters, names=fit.names)
     rename = renaming(fit.names)
-    found: list[str] = []
+    warnings: list[str] = []
     if fit.unusable:
         left_out = count_text(fit.unusable, "sample")
-        found.append(f"{left_out} with numbers that are not finite left out")
-    found += map(rename, _sample_warnings(fit))
-    found += map(rename, _dropped_warnings(fit.whole))
-    found += _quality_warnings(fit)
-    return [f"{name}: {text}" for text in found]
+        warnings.append(f"{left_out} with numbers that are not finite left out")
+    warnings += map(rename, _sample_warnings(fit))
+    warnings += map(rename, _dropped_warnings(fit.whole))
+    warnings += _quality_warnings(fit)
+    return [f"{name}: {text}" for text in warnings]
 
 
 def _sample_warnings(fit: EventFit) -> Iterable[str]:
@@ -293,8 +293,8 @@ def _dropped_warnings(fit: ClassFit) -> Iterable[str]:
 def _quality_warnings(fit: EventFit) -> Iterable[str]:
     """Yield a warning for each cause of doubt: noise, and the form of the fit."""
     quality = fit.whole.quality
-    if said := _inaccuracy(fit):
-        yield said
+    if sentence := _inaccuracy(fit):
+        yield sentence
     if quality.negative:
         yield (
             f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
@@ -319,11 +319,10 @@ def _inaccuracy(fit: EventFit) -> str:
     if enough and quality.outliers > MANY_OUTLIERS * fit.samples:
         symptoms.append(f"by more than a factor of 2 for {quality.outliers} of {fit.samples} lines")
     poor = _poor_r2(fit)
-    cause = _cause(fit, poor)
     if not (symptoms or poor or (enough and modes_of(whole.ratios) is not None)):
         return ""
     off = f"predictions are off {', '.join(symptoms)}" if symptoms else poor
-    return f"{off}: {cause}"
+    return f"{off}: {_cause(fit, poor)}"
 
 
 def _poor_r2(fit: EventFit) -> str:
@@ -341,12 +340,16 @@ def _poor_r2(fit: EventFit) -> str:
 def _cause(fit: EventFit, poor: str) -> str:
     """Return the probable cause of inaccurate predictions, with advice."""
     ratios = fit.whole.ratios
-    one, interrupted, modes = one_call_share(fit), interrupted_share(ratios), modes_of(ratios)
-    if one:
+    call_share, interrupted, modes = (
+        one_call_share(fit),
+        interrupted_share(ratios),
+        modes_of(ratios),
+    )
+    if call_share:
         return (
             f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "
-            f"{percent_text(one, 0)} of the time: it was probably interrupted, and totals leave it "
-            "out; time the event again on an idle machine"
+            f"{percent_text(call_share, 0)} of the time: it was probably interrupted, and "
+            f"{effect_on_totals(fit)}; time the event again on an idle machine"
         )
     if modes is not None and fit.samples >= ENOUGH:
         low, high = modes.centres
@@ -394,7 +397,7 @@ def first_calls_text(fits: Iterable[EventFit]) -> str:
     slow.sort(key=lambda pair: -pair[0])
     longest, fit = slow[0]
     label = event_label(fit.event, fit.parameters, names=fit.names)
-    names = [event_label(one.event, one.parameters, names=one.names) for _, one in slow[1:]]
+    names = [event_label(other.event, other.parameters, names=other.names) for _, other in slow[1:]]
     more = f"; so for {some_text(names, 3)}" if names else ""
     return (
         f"{label}: the first call took {longest:.1f} times as long as the fit predicts{more}: cold "
@@ -415,6 +418,14 @@ def one_call_share(fit: EventFit) -> float | None:
     return share if ratios[-1] > ONE_CALL * others else None
 
 
+def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
+    """Return what totals make of interrupted calls as they are written: a clause."""
+    ratio = fit.whole.total_ratio
+    if typical or ratio == 1:
+        return "totals leave it out"
+    return f"totals are {ratio:.3g} × those of usual times (--total typical leaves that out)"
+
+
 def share_text(value: float, digits: int = 0, sign: str = "") -> str:
     """Return a share in per cent, a huge one in scientific notation."""
     if abs(value) < MOST_SPELLED_OUT:
@@ -428,16 +439,11 @@ def _coefficient_text(coefficient: Coefficient) -> str:
     value = f"{coefficient.value:.6g}" + ("" if error is None else f" ± {error:.2g}")
     if coefficient.term == "1":
         return f"({value})"
-    term = f"({coefficient.term})" if _is_sum(coefficient.term) else coefficient.term
-    return f"({value}) {term}"
-
-
-def _is_sum(term: str) -> bool:
-    """Return whether a term needs parentheses as a factor; a file may contain any name for it."""
     try:
-        return parse(term).is_sum
-    except FormulaError:
-        return False
+        term = parse(coefficient.term).as_factor({})
+    except FormulaError:  # a file may contain any name for it
+        term = coefficient.term
+    return f"({value}) {term}"
 
 
 def _dropped_texts(fit: ClassFit) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,21 +15,18 @@ from rewritelog.models import fit_report
 from rewritelog.models.base import (
     EventKey,
     EventTimings,
-    FittedModel,
+    ModelFit,
     Prediction,
     Timings,
     TotalSpread,
 )
-from rewritelog.models.blas_threads import one_blas_thread
 from rewritelog.models.checks import errors_as_model_errors
-from rewritelog.models.fit_schema import event_in_report
+from rewritelog.models.fit_json import event_in_report
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
-from rewritelog.models.parallel import map_in_processes
-from rewritelog.progress import report_progress
+from rewritelog.models.parallel import map_in_processes, one_blas_thread
+from rewritelog.progress import part_of, report_progress
 from rewritelog.text import event_label, shorten
-
-ENOUGH = 60
-"""With fewer samples the choice of terms adds an error that held-out samples do not show."""
 
 FEW = 3
 """A fit of so few samples takes less time than its transfer from another process."""
@@ -39,7 +36,7 @@ INSIDE, NORMAL_UPPER = 0.9, 1.6448536269514722
 
 
 @dataclass(frozen=True)
-class FittedEvents(FittedModel):
+class FittedEvents(ModelFit):
     """The fits of all events."""
 
     model: str
@@ -104,7 +101,7 @@ class FittedEvents(FittedModel):
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
         single *= _student_upper(count - 1) / NORMAL_UPPER  # wider for few samples
         common = single / math.sqrt(quality.effective_sample_size)
-        common *= math.sqrt(max(ENOUGH / count, 1.0))
+        common *= math.sqrt(max(tuning.ENOUGH / count, 1.0))
         return TotalSpread(single, common, quality.coverage)
 
     def describe(self) -> dict[str, Any]:
@@ -127,9 +124,9 @@ class FittedEvents(FittedModel):
             "add timing lines"
             for event, count in self.unfitted
         )
-        said = (text for fit in self.fits.values() for text in fit_report.warn(fit))
+        weak_points = (text for fit in self.fits.values() for text in fit_report.warn(fit))
         first = fit_report.first_calls_text(self.fits.values())
-        return (*nothing, *self.notes, *said, *([first] if first else []))
+        return (*nothing, *self.notes, *weak_points, *([first] if first else []))
 
 
 def _student_upper(dof: int) -> float:
@@ -170,15 +167,21 @@ def fit_events(
             unfitted.append(key)
 
     def fit_one(samples: EventTimings) -> EventFit:
-        with errors_as_model_errors(f"model {model!r}, event {samples.event!r}"):
+        with (
+            part_of(f"fitting {shorten(samples.event, 24)}", len(fits), len(usable), "event"),
+            errors_as_model_errors(f"model {model!r}, event {samples.event!r}"),
+        ):
             return fit(samples)
 
+    def report(unfinished: Sequence[EventTimings]) -> None:
+        names = " and ".join(shorten(samples.event, 24) for samples in unfinished[:2])
+        done = len(usable) - len(unfinished)
+        report_progress(f"fitting {names}, events done", done, len(usable))
+
     fits: dict[EventKey, EventFit] = {}
-    report_progress("fitting events", 0, len(usable))
     long = [samples for samples in usable.values() if len(samples.seconds) > FEW]
     with one_blas_thread():
-        others = map_in_processes(fit_one, long)
+        others = map_in_processes(fit_one, long, report=report)
         for key, samples in usable.items():
             fits[key] = next(others) if len(samples.seconds) > FEW else fit_one(samples)
-            report_progress(f"fitted {shorten(key[0], 40)}, event", len(fits), len(usable))
     return FittedEvents(model, asdict(options), fits, tuple(unfitted))

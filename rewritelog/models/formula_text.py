@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.expressions.expression import PRECEDENCE
-from rewritelog.models.expressions.languages import (
-    Language,
-    enclosed,
-    number_in_language,
-    operand_in_language,
-)
+from rewritelog.models.expressions.languages import Language, number_in_language
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.function import FittedFunction, FittedMixture, formula_of
 from rewritelog.text import parameter_names
@@ -63,8 +57,6 @@ def _sum_text(function: FittedFunction, names: dict[int, str], language: Languag
     texts = []
     for term, value in zip(function.terms, values, strict=True):
         if value:
-            operand = operand_in_language(term, names, language)
-            number = number_in_language(value, language)
-            factor = enclosed(operand, PRECEDENCE["*"], language)
+            factor, number = term.as_factor(names, language), number_in_language(value, language)
             texts.append(number if factor == "1" else f"{number}{_TIMES[language]}{factor}")
     return (" + ".join(texts) or "0").replace("+ -", "- ")

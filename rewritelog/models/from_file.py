@@ -31,19 +31,9 @@ class FromFile(Model[FromFileOptions]):
         super().__init__(
             FromFileOptions(file.fitted.model, source.rewritelog, source.lines, source.sha256)
         )
+        self.columns = file.columns
         self._fitted = file.fitted
 
     def fit(self, timings: Timings) -> FittedEvents:  # noqa: ARG002 - the fit is given
         """Return the fit in the file."""
         return self._fitted
-
-
-class FromFileOfCounters(FromFile):
-    """The same for a fit whose parameters are counters."""
-
-    columns = "counters"
-
-
-def model_of(file: ModelFile) -> FromFile:
-    """Return the model in a file."""
-    return FromFileOfCounters(file) if file.columns == "counters" else FromFile(file)

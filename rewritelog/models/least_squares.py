@@ -34,6 +34,6 @@ class LeastSquares(Model[LeastSquaresOptions]):
             exact_match=options.exact_match,
             families={f"{options.basis} basis": polynomial.family},
             terms=polynomial.terms,
-            as_given=polynomial.as_given,
+            as_reported=polynomial.as_reported,
         )
         return fit_event(timings, config)

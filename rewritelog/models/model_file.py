@@ -12,30 +12,22 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from rewritelog import __version__
 from rewritelog.errors import ModelError
-from rewritelog.models.base import EventKey, FittedModel, Timings
-from rewritelog.models.fit_schema import (
-    Count,
-    EventForm,
-    EventName,
-    Form,
-    MisfitError,
-    ParameterCount,
-    Text,
-    event_in_file,
-)
+from rewritelog.models.base import EventKey, ModelFit, Timings
+from rewritelog.models.fit_json import AT, event_in_file, event_of
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.form import Count, EventName, Form, ParameterCount, Text
 from rewritelog.models.sample_digest import digest_of
 from rewritelog.text import printable, shorten
 
 FORMAT = "rewritelog model"
-VERSION = 3
+VERSION = 4
 
 MAX_CONTAINERS = 4_000_000
 """The most lists and objects in a document: each takes about 200 bytes of memory for 2 of text."""
@@ -81,7 +73,7 @@ class ModelFile:
     source: Source
 
 
-def writable(fitted: FittedModel, model_name: str) -> FittedEvents:
+def writable(fitted: ModelFit, model_name: str) -> FittedEvents:
     """Return the fit in a form that a file can hold; raise `ModelError` naming the model otherwise.
 
     A third-party regressor consists of its own code, which no model file contains.
@@ -131,7 +123,7 @@ def model_text(file: ModelFile) -> str:
         text = _pretty(head).removesuffix("\n}")
     except ValueError as error:
         raise ModelError(f"the fit cannot be written: {error}") from error
-    listed = ",".join("\n    " + one.replace("\n", "\n    ") for one in events)
+    listed = ",".join("\n    " + event.replace("\n", "\n    ") for event in events)
     return f'{text},\n  "events": [{listed}\n  ]\n}}\n'
 
 
@@ -147,15 +139,15 @@ _INNERMOST = re.compile(r"[\[{]\n[^\[\]{}]*[\]}]")
 _UNPRINTABLE = re.compile(r"[^\n -~]")
 
 
-def _in_one_line(found: re.Match[str]) -> str:
-    several = found[0]
+def _in_one_line(match: re.Match[str]) -> str:
+    several = match[0]
     line = re.sub(r"\n *", " ", several)
     line = line[0] + line[2:-2] + line[-1]
     return line if len(line) <= LINE_WIDTH or (line[0] == "[" and '"' not in line) else several
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f")
+def _escaped(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f")
 
 
 class _Head(msgspec.Struct):
@@ -191,7 +183,7 @@ class _Document(Form, frozen=True, kw_only=True):
     notes: list[Text]
     extra: dict[Text, _Extra]
     unfitted: list[_Key]
-    events: list[EventForm]
+    events: list[dict[str, Any]]
 
 
 def parse_model(text: str, name: str) -> ModelFile:
@@ -207,26 +199,28 @@ def parse_model(text: str, name: str) -> ModelFile:
             f'{printable(name)}: $: is not a model file: it lacks "format": "{FORMAT}"'
         )
     if head.version != VERSION:
-        said = (
+        version = (
             "no version" if head.version is None else f"version {shorten(repr(head.version), 80)}"
         )
-        raise ModelError(f"{printable(name)}: $: has {said}; this rewritelog reads {VERSION}")
+        raise ModelError(
+            f"{printable(name)}: $: has {version}; this rewritelog reads {VERSION}: fit again"
+        )
     document = _decoded(text, _Document, name)
     fits: dict[EventKey, EventFit] = {}
-    for index, form in enumerate(document.events):
-        path = f"{printable(name)}: $.events[{index}]"
+    for index, written in enumerate(document.events):
+        path = f"$.events[{index}]"
         try:
-            fit = form.made()
-        except MisfitError as error:
-            raise ModelError(f"{path}{error.path}: {error.problem}") from error
+            fit = event_of(written)
+        except ValueError as error:
+            raise _refused(name, path, error) from error
         if (fit.event, fit.parameters) in fits:
-            raise ModelError(f"{path}: is duplicated")
+            raise ModelError(f"{printable(name)}: {path}: is duplicated")
         fits[fit.event, fit.parameters] = fit
     fitted = FittedEvents(
         model=document.model,
         options=document.options,
         fits=fits,
-        unfitted=tuple((one.event, one.parameters) for one in document.unfitted),
+        unfitted=tuple((entry.event, entry.parameters) for entry in document.unfitted),
         notes=tuple(document.notes),
         extra=document.extra,
     )
@@ -236,12 +230,12 @@ def parse_model(text: str, name: str) -> ModelFile:
 def size_problem(text: str) -> str:
     """Return which limit a document exceeds, or "": its values may take far more than its text."""
     containers = text.count("{") + text.count("[")
-    for found, most, what in (
+    for count, most, what in (
         (containers, MAX_CONTAINERS, "lists and objects"),
         (containers + text.count(","), MAX_VALUES, "values"),
     ):
-        if found > most:
-            return f"holds {found:,} {what}; at most {most:,}"
+        if count > most:
+            return f"holds {count:,} {what}; at most {most:,}"
     return ""
 
 
@@ -253,20 +247,21 @@ def _decoded(text: str, kind: type[T], name: str) -> T:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
-        problem, path = _split(str(error))
-        raise ModelError(f"{printable(name)}: {path}: {shorten(problem, 200)}") from error
+        raise _refused(name, "$", error) from error
     except msgspec.DecodeError as error:
         problem, _, byte = str(error).rstrip(")").partition(" (byte ")
         before = text.encode()[: int(byte or len(text))].decode(errors="replace")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         problem = problem.removeprefix("JSON is malformed: ")
         where = f"{printable(name)}:{line}:{column}"
-        raise ModelError(f"{where}: is not JSON, so not a model file ({problem})") from error
+        hint = "; `fit` makes one of timing lines" if "TRACEBIGSIM:" in text else ""
+        raise ModelError(f"{where}: is not JSON, so not a model file ({problem}){hint}") from error
     except RecursionError as error:
         raise ModelError(f"{printable(name)}: is nested too deeply") from error
 
 
-def _split(said: str) -> tuple[str, str]:
-    """Return problem and path of what msgspec says of a value; it names no path of the document."""
-    problem, between, path = said.rpartition(" - at `")
-    return (problem, path.removesuffix("`")) if between else (said, "$")
+def _refused(name: str, path: str, error: Exception) -> ModelError:
+    """Return the error for a value at or below a path; those of parts follow the problem."""
+    problem, *steps = str(error).split(AT)
+    path += "".join(step.removesuffix("`") for step in reversed(steps))
+    return ModelError(f"{printable(name)}: {shorten(path, 200)}: {shorten(problem, 200)}")

@@ -24,7 +24,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import EventKey, EventTimings, FittedModel, Model, Prediction, Timings
+from rewritelog.models.base import EventKey, EventTimings, Model, ModelFit, Prediction, Timings
 from rewritelog.models.checks import checked_seconds, errors_as_model_errors, problem_of
 from rewritelog.text import count_text, event_label, exact_number
 
@@ -65,7 +65,7 @@ class MeanTime:
 
 
 @dataclass(frozen=True)
-class FittedOutside(FittedModel):
+class FittedOutside(ModelFit):
     """One fitted regressor for each event and number of parameters."""
 
     name: str
@@ -77,13 +77,13 @@ class FittedOutside(FittedModel):
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the regressor's prediction; NaN for rows with parameters that are not finite."""
         seconds = np.full(len(params), np.nan)
-        found = self.events.get((event, params.shape[1]))
+        fitted = self.events.get((event, params.shape[1]))
         usable = np.isfinite(params).all(axis=1)
-        if found is None or not usable.any():
+        if fitted is None or not usable.any():
             return seconds
         where = f"model {self.name!r}, event {event!r}"
         with _ONE_AT_A_TIME, errors_as_model_errors(where):
-            answer = found.regressor.predict(params[usable])
+            answer = fitted.regressor.predict(params[usable])
         seconds[usable] = checked_seconds(answer, int(usable.sum()), where)
         return seconds
 
@@ -91,9 +91,9 @@ class FittedOutside(FittedModel):
         """Return the regressor's prediction, and which rows are beyond the samples' range."""
         exact = np.zeros(len(params), dtype=np.bool_)
         outside = exact.copy()
-        found = self.events.get((event, params.shape[1]))
-        if found is not None:
-            outside = ~_within(params, found)
+        fitted = self.events.get((event, params.shape[1]))
+        if fitted is not None:
+            outside = ~_within(params, fitted)
         return Prediction(self.predict(event, params), exact, outside)
 
     def describe(self) -> dict[str, Any]:
@@ -223,11 +223,13 @@ def make_outside(name: str, maker: object, arguments: Mapping[str, object]) -> O
     """
     if not callable(maker):
         raise ModelError(f"model {name!r} is neither a class nor a function")
-    given = {key.replace("-", "_"): _converted_argument(value) for key, value in arguments.items()}
+    options = {
+        key.replace("-", "_"): _converted_argument(value) for key, value in arguments.items()
+    }
     with suppress(ValueError, TypeError):  # some callables have no signature
         if "random_state" in inspect.signature(maker).parameters:
-            given.setdefault("random_state", 0)
-    return Outside(name, OutsideOptions(given), maker)
+            options.setdefault("random_state", 0)
+    return Outside(name, OutsideOptions(options), maker)
 
 
 def _converted_argument(value: object) -> object:

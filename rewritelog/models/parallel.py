@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from rewritelog.cores import cores, in_order, limited_to
+from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
 
 Item = TypeVar("Item")
@@ -21,32 +26,43 @@ Result = TypeVar("Result")
 FEWEST = 8
 """With fewer items starting processes does not pay."""
 
-MOST_AT_ONCE = 4
-"""At most this many items are passed to a process at a time."""
+_REPORT_EVERY_S = 0.2
 
 _AHEAD = 2
 """Items in progress in threads, per thread, including results that wait for earlier ones."""
+
+_limits: list[threadpool_limits] = []
+_limits_lock = threading.Lock()
+"""The limits that the `with` blocks of `one_blas_thread` set, in all threads."""
 
 _work: list[Callable[[], Any]] = []
 """The calls that a forked process may be asked to make, by their numbers."""
 
 
 def map_in_processes(
-    function: Callable[[Item], Result], items: Sequence[Item], fewest: int = FEWEST
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    fewest: int = FEWEST,
+    report: Callable[[Sequence[Item]], None] | None = None,
 ) -> Iterator[Result]:
     """Yield the function's result for each item, in order; exceptions are passed on.
 
     Processes are forked, so that only results, not the function, have to be picklable. Where
     forking is impossible (not Linux, an MPI job, a daemonic process), and with fewer than `fewest`
-    items, the items are processed here.
+    items, the items are processed here. While processes work, `report` gets the unfinished items,
+    those that are being processed first.
     """
     processes = min(cores(), len(items))
     if len(items) < fewest or processes < 2 or not _may_fork():
         yield from map(function, items)
         return
     with _pool(processes, [partial(function, item) for item in items]) as pool:
-        at_once = min(MOST_AT_ONCE, 1 + len(items) // (4 * processes))
-        yield from pool.imap(_run, range(len(items)), chunksize=at_once)
+        results = [pool.apply_async(_run, (index,)) for index in range(len(items))]
+        for result in results:
+            while report is not None and not result.ready():
+                report([item for item, of in zip(items, results, strict=True) if not of.ready()])
+                result.wait(_REPORT_EVERY_S)
+            yield result.get()
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
@@ -67,6 +83,28 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
 
     with ThreadPoolExecutor(threads) as executor:
         yield from in_order(executor, handled, items, _AHEAD * threads)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let the linear algebra of numpy and scipy use one thread in the `with` block.
+
+    Matrices of fits are small: more threads make them slower, many times slower on a busy machine,
+    and their last bits would depend on the number of threads. That is the number of the process:
+    the last of several such blocks restores it. The command line sets the environment variables
+    that the libraries read when they are loaded; a program has loaded numpy before.
+    """
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
+        import scipy.linalg  # noqa: F401, PLC0415 - it loads a library of its own
+    with _limits_lock:
+        _limits.append(threadpool_limits(1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _limits_lock:
+            if len(_limits) == 1:
+                _limits[0].restore_original_limits()
+            _limits.pop()
 
 
 def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
@@ -91,7 +129,7 @@ def _set_up(mask: set[int], work: Sequence[Callable[[], Any]]) -> None:
 
 
 def _run(index: int) -> Any:
-    with limited_to(1):
+    with limited_to(1), listening(None):  # progress is reported by the parent alone
         return _work[index]()
 
 

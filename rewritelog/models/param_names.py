@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from rewritelog.models.base import FittedModel, ModelText
+from rewritelog.models.base import ModelFit, ModelText
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.formulas.located_toml import read_toml
@@ -59,19 +59,19 @@ def parse_param_names(text: ModelText) -> ParamNames:
         names = toml.declared(written, list[str], (pattern,))
         if not names:
             raise toml.of_value((pattern,)).error('expected "event" = ["name", "name"]')
-        named = [(one, toml.of_value((pattern, at))) for at, one in enumerate(names)]
+        named = [(name, toml.of_value((pattern, at))) for at, name in enumerate(names)]
         entries[pattern] = checked_names(named)
     if not entries:
         raise FormulaError(text.name, None, None, "names no event")
     return ParamNames(text.name, entries)
 
 
-def with_names(fitted: FittedModel, names: ParamNames) -> FittedModel:
+def with_names(fitted: ModelFit, names: ParamNames) -> ModelFit:
     """Return a fit whose reports use the names; those that a formula gives are kept."""
     if not isinstance(fitted, FittedEvents):
         return fitted
     named = {
-        (event, count): fit if fit.names else replace(fit, names=names.for_event(event, count))
+        (event, count): fit if fit.names else fit.named(names.for_event(event, count))
         for (event, count), fit in fitted.fits.items()
     }
     unused = tuple(names.unused((*fitted.fits, *fitted.unfitted)))

@@ -75,11 +75,11 @@ def model_class(name: str) -> type[Model[Any]]:
         origins = " and ".join(known[name].origins)
         raise ModelError(f"model {name!r} is declared more than once, by {origins}; remove one")
     with errors_as_model_errors(f"model {name!r} of {known[name].origins[0]} cannot be imported"):
-        found = known[name].entries[0].load()
-    if not (isinstance(found, type) and issubclass(found, Model)):
+        cls = known[name].entries[0].load()
+    if not (isinstance(cls, type) and issubclass(cls, Model)):
         origin = known[name].origins[0]
         raise ModelError(f"model {name!r} of {origin} is not a subclass of Model")
-    return found
+    return cls
 
 
 def load_model(
@@ -95,13 +95,13 @@ def load_model(
     an invalid value, or a text that is missing or not accepted, and `ModelError` for a plug-in
     that violates the contract.
     """
-    found = _outside_class(name) if ":" in name else model_class(name)
-    if not (isinstance(found, type) and issubclass(found, Model)):
-        return _load_outside(name, found, options, texts or {})
-    made = make_options(name, found, options)
-    text = _choose_text(name, found, texts or {})
+    cls = _outside_class(name) if ":" in name else model_class(name)
+    if not (isinstance(cls, type) and issubclass(cls, Model)):
+        return _load_outside(name, cls, options, texts or {})
+    model_options = make_options(name, cls, options)
+    text = _choose_text(name, cls, texts or {})
     with errors_as_model_errors(f"model {name!r} cannot be made"):
-        return found(made) if text is None else found(made, text)
+        return cls(model_options) if text is None else cls(model_options, text)
 
 
 def _outside_class(name: str) -> Any:
@@ -111,12 +111,12 @@ def _outside_class(name: str) -> Any:
 
 
 def _load_outside(
-    name: str, found: Any, options: Mapping[str, object], texts: Mapping[str, ModelText]
+    name: str, maker: Any, options: Mapping[str, object], texts: Mapping[str, ModelText]
 ) -> Model[Any]:
     from rewritelog.models.outside import Outside, make_outside  # noqa: PLC0415 - few runs need it
 
     _choose_text(name, Outside, texts)
-    return make_outside(name, found, options)
+    return make_outside(name, maker, options)
 
 
 def _choose_text(

@@ -100,7 +100,7 @@ class Sampled(Model[SampledOptions]):
 
     def fit(self, timings: Timings) -> FittedSampled:
         """Return the fit to the lines drawn, validated on the lines left out."""
-        masks = [self._drawn(samples) for samples in timings]
+        masks = [self._lines_to_fit(samples) for samples in timings]
         pairs = list(zip(timings, masks, strict=True))
         fitted = self._auto.fit([samples.part(mask) for samples, mask in pairs])
         left_out = {samples.key: _held_out_error(fitted, samples, mask) for samples, mask in pairs}
@@ -114,7 +114,7 @@ class Sampled(Model[SampledOptions]):
             left_out=left_out,
         )
 
-    def _drawn(self, samples: EventTimings) -> Flags:
+    def _lines_to_fit(self, samples: EventTimings) -> Flags:
         """Return which of the event's lines are drawn: the given share, at least `FEWEST_LINES`."""
         rows, parameters = samples.params.shape
         count = max(FEWEST_LINES, round(self.options.fraction * rows))

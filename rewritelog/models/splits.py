@@ -26,14 +26,14 @@ class Split:
 
 def folds(timings: Timings, count: int, seed: int) -> Iterator[Split]:
     """Yield the splits of a `count`-fold cross-validation, stratified by event."""
-    ranks = [random_ranks(one.event, len(one.seconds), seed) for one in timings]
+    ranks = [random_ranks(samples.event, len(samples.seconds), seed) for samples in timings]
     for fold in range(count):
         yield Split(tuple(rank % count == fold for rank in ranks))
 
 
 def fraction(timings: Timings, share: float, seed: int) -> Split:
     """Return a split with a random share of each event's lines, at least one, in the fit."""
-    ranks = [random_ranks(one.event, len(one.seconds), seed) for one in timings]
+    ranks = [random_ranks(samples.event, len(samples.seconds), seed) for samples in timings]
     return Split(tuple(rank >= max(1, round(share * len(rank))) for rank in ranks))
 
 

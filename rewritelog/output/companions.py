@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rewritelog.errors import OutputWarning
-from rewritelog.formats.bgtrace.files import paths_in
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.files import paths_in
 from rewritelog.output.files import copy_file
 from rewritelog.text import matches
 
@@ -20,7 +20,9 @@ COMPANIONS = ("*.sts", "*.log.gz")
 def copy_companions(logs: LogSet, target: Path, patterns: tuple[str, ...] = COMPANIONS) -> None:
     """Copy the files of the log folder whose names match a pattern, as `copy_own_files` does."""
     chosen = (
-        path for path in paths_in(logs.folder) if any(matches(one, path.name) for one in patterns)
+        path
+        for path in paths_in(logs.folder)
+        if any(matches(pattern, path.name) for pattern in patterns)
     )
     copy_own_files(logs, (path for path in chosen if not path.is_dir()), target)
 

@@ -9,12 +9,15 @@ import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rewritelog.arrays import Bytes
 from rewritelog.cores import in_order
-from rewritelog.formats.bgtrace.files import InputFile, OpenFile
+from rewritelog.formats.files import InputFile, OpenFile
+from rewritelog.running.engines import Gathered
 
 _COPY_BYTES = 1 << 20
 
@@ -113,3 +116,38 @@ class OutputFile(OpenFile):
                     raise
                 self._uncached = False
         return os.pwrite(self._fd, view[:_CACHED_WRITE_BYTES], offset)
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class FlushingWork(Gathered[Item, Result]):
+    """Work that writes files; each process flushes those that it wrote, as no other host can."""
+
+    def __init__(self, folder: Path | None, *, flush: bool) -> None:
+        """Begin with the folder of the files, which exist; None to write nothing."""
+        self._folder, self._flush = folder, flush
+        self._written: set[Path] = set()
+
+    def write(self, name: str, data: Bytes, offset: int) -> None:
+        """Write into a file of the folder; raise `OSError` if that fails."""
+        if self._folder is not None:
+            path = self._folder / name
+            self._written.add(path)
+            with OutputFile(path, flush=self._flush) as file:
+                file.write(data, offset)
+
+    def state(self) -> OSError | None:
+        """Flush the files; return the error if that fails."""
+        if self._flush:
+            try:
+                flush_files(sorted(self._written))
+            except OSError as error:
+                return error
+        return None
+
+    def gather(self, state: OSError | None) -> None:
+        """Raise the error of a process that could not flush its files."""
+        if state is not None:
+            raise state

@@ -152,11 +152,11 @@ def _discard(draft: Path) -> None:
     """
     if stopped() is not None and draft.is_dir():
         _unlink_files(draft, time.monotonic() + _STOP_S)
-        nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
+        to_null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
         command = [sys.executable, "-P", "-c", _REMOVE, str(draft)]
         if len(list(draft.iterdir())) > _FEW_FILES:
             with suppress(OSError, NotImplementedError):
-                os.posix_spawn(command[0], command, os.environ, file_actions=nowhere, setsid=True)
+                os.posix_spawn(command[0], command, os.environ, file_actions=to_null, setsid=True)
                 return
     _remove(draft)
 
@@ -214,15 +214,15 @@ def _holds(folder: Path, path: Path) -> bool:
     if folder in above:
         return True
     try:
-        wanted = folder.stat()
+        status = folder.stat()
     except OSError:  # a folder that does not exist contains nothing
         return False
-    return any(_is_same(one, wanted) for one in above)
+    return any(_is_same(path, status) for path in above)
 
 
-def _is_same(path: Path, wanted: os.stat_result) -> bool:
+def _is_same(path: Path, status: os.stat_result) -> bool:
     try:
-        return os.path.samestat(path.stat(), wanted)
+        return os.path.samestat(path.stat(), status)
     except OSError:  # a missing input raises an error when it is read
         return False
 
@@ -254,8 +254,8 @@ def _clear_up(target: Path) -> None:
     beside = re.escape(name_beside(target, "-").name)
     left = re.compile(beside + r"[0-9a-f]{8}(\.old)?")
     for path in target.parent.iterdir():
-        if found := left.fullmatch(path.name):
-            if found[1] and not target.exists():
+        if remains := left.fullmatch(path.name):
+            if remains[1] and not target.exists():
                 path.rename(target)
             else:
                 _remove_old(path)
@@ -276,18 +276,18 @@ def _replace(out: Path, target: Path, draft: Path, *, force: bool) -> None:
         _rename_in_turn(target, draft, draft.with_name(f"{draft.name}.old"))
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(draft: Path, target: Path) -> bool:
     """Exchange two folders atomically; return whether the system supports that."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False
-    names = (os.fsencode(one), os.fsencode(other))
+    names = (os.fsencode(draft), os.fsencode(target))
     if rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
         return True
     number = ctypes.get_errno()
     if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
         return False
-    raise OSError(number, os.strerror(number), str(other))
+    raise OSError(number, os.strerror(number), str(target))
 
 
 def _rename_in_turn(target: Path, draft: Path, aside: Path) -> None:

@@ -119,12 +119,12 @@ class OutputLock:
 
 def _check_lock_file(fd: int, out: Path, path: Path) -> None:
     """Raise `OutputError` for a file that is no lock file, since it would be overwritten."""
-    found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
         problem = "is not a regular file"
-    elif found.st_nlink > 1:
+    elif status.st_nlink > 1:
         problem = "is a hard link to another file"
-    elif found.st_size > _MOST_BYTES:
+    elif status.st_size > _MOST_BYTES:
         problem = "is too large for a lock"
     else:
         return

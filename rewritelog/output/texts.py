@@ -32,11 +32,11 @@ def check_outputs(
     """
     files = [path for path in inputs if path is not None]
     within = [path for path in folders if path is not None]
-    wanted = [path for path in outputs if path is not None]
-    for number, output in enumerate(wanted):
+    paths = [path for path in outputs if path is not None]
+    for number, output in enumerate(paths):
         try:
             _check_output(output, files, within, [path for path in replaced if path is not None])
-            if any(_same(output, other) for other in wanted[:number]):
+            if any(_same(output, other) for other in paths[:number]):
                 raise OutputError(f"{output}: is given for two outputs")
             _check_writable(output)
         except OSError as error:
@@ -57,12 +57,12 @@ def _check_output(
         raise OutputError(f"{output}: the output would replace an input")
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     """Return whether two paths lead to the same file or folder, through links too."""
-    if os.path.realpath(one) == os.path.realpath(other):
+    if os.path.realpath(path) == os.path.realpath(other):
         return True
     try:
-        return one.samefile(other) and not _is_stream(one)
+        return path.samefile(other) and not _is_stream(path)
     except OSError:  # a file that does not exist is not the same
         return False
 

@@ -91,14 +91,14 @@ def _roots(workload: Workload, never: Flags, origins: Numbers) -> Numbers:
 
 
 def _example(workload: Workload, seb: int, woken: int) -> BlockedSeb:
-    found = workload.irregular
+    irregular = workload.irregular
     pe, index = workload.index_of(seb)
-    at = int(np.searchsorted(found.not_sent, seb))
-    if at < len(found.not_sent) and found.not_sent[at] == seb:
-        source, number = found.not_sent_ids[at].tolist()
+    at = int(np.searchsorted(irregular.not_sent, seb))
+    if at < len(irregular.not_sent) and irregular.not_sent[at] == seb:
+        source, number = irregular.not_sent_ids[at].tolist()
         reason = f"no SEB sends its starting message, number {number} of PE {source}"
     else:
-        other = int(found.beyond[np.searchsorted(found.beyond[:, 0], seb), 1])
+        other = int(irregular.beyond[np.searchsorted(irregular.beyond[:, 0], seb), 1])
         length = int(np.diff(workload.sebs.first_of_pe)[pe])
         reason = f"depends on SEB {other}, but the timeline has {count_text(length, 'SEB')}"
     return BlockedSeb(pe, index, workload.name_of(seb), reason, woken)

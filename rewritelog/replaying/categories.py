@@ -109,6 +109,10 @@ class LostCycles:
         }
 
 
+NO_LOST_CYCLES = LostCycles(0, 0.0, (), (), np.zeros((0, 0)))
+"""Those of what has no PEs."""
+
+
 @dataclass(frozen=True)
 class _Ranges:
     """A division of the PEs into a few ranges of consecutive numbers."""

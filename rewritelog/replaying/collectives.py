@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import delays_s
 
@@ -27,6 +28,11 @@ class Kind:
     collective: int
     send: int
     receive: int
+
+    @classmethod
+    def of(cls, traces: Traces) -> Kind:
+        """Return those of a format."""
+        return cls(*map(traces.types.index, traces.communicating))
 
 
 @dataclass(frozen=True)

@@ -72,12 +72,12 @@ def _alone(outcome: ReplayedRun) -> Table:
     since_s = np.maximum(begins_s, np.append(-np.inf, ends_s[:-1])[: len(begins_s)])
     until_s = np.minimum(ends_s, np.append(begins_s[1:], np.inf)[: len(begins_s)])
     alone = until_s > since_s
-    found = np.empty(np.count_nonzero(alone), dtype=core.structs["lone_interval"])
-    found["begin_s"], found["end_s"] = since_s[alone], until_s[alone]
-    lengths_s = found["end_s"] - found["begin_s"]
-    found["before_s"][:1] = 0.0
-    found["before_s"][1:] = np.cumsum(lengths_s[:-1])
-    return found
+    intervals = np.empty(np.count_nonzero(alone), dtype=core.structs["lone_interval"])
+    intervals["begin_s"], intervals["end_s"] = since_s[alone], until_s[alone]
+    lengths_s = intervals["end_s"] - intervals["begin_s"]
+    intervals["before_s"][:1] = 0.0
+    intervals["before_s"][1:] = np.cumsum(lengths_s[:-1])
+    return intervals
 
 
 def _busy(outcome: ReplayedRun) -> tuple[Floats, Floats]:

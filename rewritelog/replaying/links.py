@@ -27,10 +27,10 @@ def grouped(keys: Numbers, values: Numbers, count: int) -> tuple[Numbers, Number
     """
     first = np.zeros(count + 1, dtype=np.int32)
     np.cumsum(np.bincount(keys, minlength=count), out=first[1:])
-    places, found = first[:-1].copy(), np.empty_like(values)
+    places, by_group = first[:-1].copy(), np.empty_like(values)
     for step in in_steps(len(keys)):
-        core.place(keys[step], values[step], places, found)
-    return first, found
+        core.place(keys[step], values[step], places, by_group)
+    return first, by_group
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Starters:
         starter = np.full(len(source), NO_MESSAGE, dtype=np.int32)
         for step in in_steps(len(source)):
             told = np.flatnonzero(number[step] >= 0)
-            found = np.full(len(told), NOT_SENT, dtype=np.int32)
+            starters = np.full(len(told), NOT_SENT, dtype=np.int32)
             pes = source[step][told]
             known = np.flatnonzero((pes >= 0) & (pes < len(self.bounds) - 1))
             if len(self.keys):
-                found[known] = self._find(pes[known].astype(np.int64), number[step][told[known]])
-            starter[step][told] = found
+                starters[known] = self._find(pes[known].astype(np.int64), number[step][told[known]])
+            starter[step][told] = starters
         return starter
 
     def _find(self, pes: Ints, number: Numbers) -> Ints:
@@ -79,29 +79,29 @@ class Starters:
         Numbers mostly have no gaps, so the place that follows from a PE's first one is tried first.
         """
         keys, last = self.keys, len(self.keys) - 1
-        wanted = (pes << 32) + number
+        sought = (pes << 32) + number
         low = np.minimum(self.bounds[pes], last)
-        at = np.clip(low + (wanted - keys[low]), 0, last)
+        at = np.clip(low + (sought - keys[low]), 0, last)
         missed = np.flatnonzero(
-            (keys[at] != wanted) | ((at > 0) & (keys[np.maximum(at - 1, 0)] == wanted))
+            (keys[at] != sought) | ((at > 0) & (keys[np.maximum(at - 1, 0)] == sought))
         )
-        at[missed] = np.minimum(np.searchsorted(keys, wanted[missed]), last)
-        found = at if self.order is None else self.order[at]
-        return np.where(keys[at] == wanted, found, NOT_SENT)
+        at[missed] = np.minimum(np.searchsorted(keys, sought[missed]), last)
+        rows = at if self.order is None else self.order[at]
+        return np.where(keys[at] == sought, rows, NOT_SENT)
 
     @staticmethod
     def misaddressed(
         starter: Numbers, pe: Numbers, node: Numbers, worker: Any, workers: int
     ) -> Ints:
         """Return the SEBs that are started by a message that is not for their PE."""
-        found = []
+        parts = []
         for step in in_steps(len(starter)):
             sebs = np.flatnonzero(starter[step] >= 0)
             message = starter[step][sebs]
             to = pe[step][sebs]
             wrong = ~_addresses(node[message].astype(np.int64), worker[message], to, workers)
-            found.append(sebs[wrong] + step.start)
-        return np.concatenate([np.empty(0, dtype=np.int64), *found])
+            parts.append(sebs[wrong] + step.start)
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
 def _addresses(node: Ints, worker: Any, to: Numbers, workers: int) -> Any:
@@ -111,5 +111,5 @@ def _addresses(node: Ints, worker: Any, to: Numbers, workers: int) -> Any:
     """
     any_worker = (worker == -1) | (worker == to % workers)
     excepted = (-100 - node == to // workers) & any_worker
-    one = (node == to // workers) & any_worker
-    return np.select([node == -2, node == -1, node >= 0], [True, any_worker, one], ~excepted)
+    that_node = (node == to // workers) & any_worker
+    return np.select([node == -2, node == -1, node >= 0], [True, any_worker, that_node], ~excepted)

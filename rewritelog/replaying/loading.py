@@ -23,7 +23,7 @@ from rewritelog.replaying.workload import (
     Irregularities,
     Messages,
     Numbers,
-    Regions,
+    PairedRegions,
     Sebs,
     Workload,
 )
@@ -49,14 +49,14 @@ class _LoadTask:
         return [self._columns(part) for part in parts]
 
     def _columns(self, loaded: LoadedBlock) -> BlockColumns:
-        wanted = self.predictor.columns
-        params, _ = read_params(self.params, loaded, strict=self.strict, columns=wanted)
+        columns = self.predictor.columns
+        params, _ = read_params(self.params, loaded, strict=self.strict, columns=columns)
         given_s = self.predictor.predict(params, loaded.pes).given_s
-        found = columns_of(loaded, params, given_s, predicts=self.predicts)
-        for name, column in found.columns.items():
+        loaded_columns = columns_of(loaded, params, given_s, predicts=self.predicts)
+        for name, column in loaded_columns.columns.items():
             if column.base is not None:  # it would keep all of that
-                found.columns[name] = column.copy()
-        return found
+                loaded_columns.columns[name] = column.copy()
+        return loaded_columns
 
 
 def load_workload(
@@ -73,8 +73,8 @@ def load_workload(
     or `ModelError`.
     """
     task = _LoadTask(list_params(params or logs.folder), predictor, predicts, strict)
-    found = logs.map(task, blocks=plan_in_turn(logs.files))
-    parts = [part for of_block in found for part in of_block]
+    loaded_blocks = logs.map(task, blocks=plan_in_turn(logs.files))
+    parts = [part for of_block in loaded_blocks for part in of_block]
     return _Assembly(logs, parts).workload()
 
 
@@ -150,7 +150,7 @@ class _Assembly:
             irregular=irregular,
         )
 
-    def _regions(self) -> Regions:
+    def _regions(self) -> PairedRegions:
         """Return the middle regions, with the numbers of their SEBs in the log set."""
         done = 0
         for part in self._parts:
@@ -160,7 +160,9 @@ class _Assembly:
             moved = part.columns["regions.seb"] + np.repeat(shift, of_piece)
             part.columns["regions.seb"] = moved.astype(np.int32)
             done += len(part.pes)
-        return Regions(*(self.column(f"regions.{field.name}") for field in fields(Regions)))
+        return PairedRegions(
+            *(self.column(f"regions.{field.name}") for field in fields(PairedRegions))
+        )
 
     def _linked(self) -> tuple[Sebs, Messages, Irregularities]:
         """Return SEBs and messages with the links between them, and their irregularities."""
@@ -200,10 +202,10 @@ class _Assembly:
             first_of_pe=self.first_of_pe.astype(np.int32),
         )
         receivers = np.flatnonzero(starter >= 0).astype(np.int32)
-        found = grouped(starter[receivers], receivers, int(first_message[-1]))
+        receivers_of = grouped(starter[receivers], receivers, int(first_message[-1]))
         names = ("scaled_s", "fixed_s", "transit_s", "size_bytes")
         kept = {name: self.column(f"messages.{name}") for name in names}
-        messages = Messages(**kept, first_receiver=found[0], receivers=found[1])
+        messages = Messages(**kept, first_receiver=receivers_of[0], receivers=receivers_of[1])
         irregular = Irregularities(
             not_sent=not_sent,
             not_sent_ids=not_sent_ids,

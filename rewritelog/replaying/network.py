@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rewritelog import units
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
-from rewritelog.replaying import units
 from rewritelog.text import bytes_text, time_text
 
 
@@ -132,7 +132,7 @@ def _quantities(texts: dict[str, str], before: str) -> dict[str, Any]:
 
 def machine_names() -> list[str]:
     """Return the names of the machines that rewritelog has a file of."""
-    return sorted(one.stem for one in _MACHINES.glob("*.toml"))
+    return sorted(file.stem for file in _MACHINES.glob("*.toml"))
 
 
 def _machine_path(machine: str | os.PathLike[str]) -> Path:
@@ -158,11 +158,11 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
     path = _machine_path(machine)
     read = read_model_text(path)
     try:
-        found = load_toml(read.text, read.name)
+        entries = load_toml(read.text, read.name)
     except RecursionError as error:
         raise RewriteLogError(f"{path}: is nested too deeply") from error
     texts = {}
-    for key, value in found.items():
+    for key, value in entries.items():
         if key in _TEXTS and isinstance(value, str):
             continue
         if key not in QUANTITIES or not isinstance(value, str | int | float):
@@ -172,6 +172,6 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
             )
         texts[key] = with_unit(key, value)
     try:
-        return replace(Network(**_quantities(texts, "")), name=found.get("name", ""))
+        return replace(Network(**_quantities(texts, "")), name=entries.get("name", ""))
     except UsageError as error:
         raise RewriteLogError(f"{path}: {error}") from error

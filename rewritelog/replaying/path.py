@@ -106,13 +106,13 @@ def _path(outcome: ReplayedRun) -> Path:
 
 def _followed(before: Numbers, last: int) -> Numbers:
     """Return a SEB, the one before it, and so on."""
-    found = [np.empty(0, dtype=np.int32)]
+    parts = [np.empty(0, dtype=np.int32)]
     while last >= 0:
         raise_if_stopped()
         part = np.empty(_STEP, dtype=np.int32)
-        found.append(part[: core.follow(before, last, part)].copy())
-        last = int(before[found[-1][-1]])
-    return np.concatenate(found)
+        parts.append(part[: core.follow(before, last, part)].copy())
+        last = int(before[parts[-1][-1]])
+    return np.concatenate(parts)
 
 
 def _largest_first(names: tuple[str, ...], seconds: Any) -> dict[str, float]:

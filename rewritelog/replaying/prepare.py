@@ -37,11 +37,11 @@ class Prepared:
 def prepare(logs: LogSet | str | Path, options: DurationOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
     source = open_logs(logs)
-    model, said, predictor = fitted_predictor(options)
+    model, remarks, predictor = fitted_predictor(options)
     workload = workload_of(source, options, predictor, predicts=model.uses_params)
     matched = DilationRules(1.0, options.dilation_for).matching(workload.names)
-    unused = warnings_of_unused(options, model, matched)
-    return Prepared(source, options, predictor, workload, (*said, *unused))
+    unused = warnings_of_unused(options, model, source.terms, matched)
+    return Prepared(source, options, predictor, workload, (*remarks, *unused))
 
 
 def workload_of(

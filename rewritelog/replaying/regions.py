@@ -10,8 +10,8 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.brackets import brackets_of
-from rewritelog.formats.bgtrace.params import ParamRecords
 from rewritelog.formats.bgtrace.records import BlockRecords
+from rewritelog.formats.param_records import ParamRecords
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 
@@ -43,9 +43,9 @@ class Paired:
         rows = rows[known] + begins[params.piece[known]]
         records = np.bincount(rows, minlength=len(block.sebs))
         brackets = brackets_of(block)
-        wanted = (records > 0) & (whole_s > 0)
-        marked = wanted & (brackets.counts == records)
-        unmarked = wanted & (brackets.counts == 0) & (records == 1)
+        usable = (records > 0) & (whole_s > 0)
+        marked = usable & (brackets.counts == records)
+        unmarked = usable & (brackets.counts == 0) & (records == 1)
         chosen = marked[rows] | unmarked[rows]
         seb = rows[chosen]
         begins_s, ends_s = np.zeros(len(seb)), whole_s[seb]
@@ -113,15 +113,15 @@ class BlockRegions:
         bound_s = np.zeros(2 * len(paired.seb) + 2 * len(owners))
         bound_s[middle], bound_s[middle + 1] = paired.begins_s, paired.ends_s
         bound_s[begins + 2 * counts + 1] = np.where(cut, duration_s, whole_s)[owners]
-        given = np.full(len(bound_s), np.nan)
-        given[middle] = given_s[paired.record]
+        predicted_s = np.full(len(bound_s), np.nan)
+        predicted_s[middle] = given_s[paired.record]
         lengths = np.diff(bound_s, append=0.0)
         lengths[begins + 2 * counts + 1] = 0.0
         before_s = np.empty((2, len(bound_s)))
-        core.add_up(begins, np.where(np.isnan(given), lengths, 0.0), before_s[0])
-        core.add_up(begins, np.nan_to_num(given), before_s[1])
+        core.add_up(begins, np.where(np.isnan(predicted_s), lengths, 0.0), before_s[0])
+        core.add_up(begins, np.nan_to_num(predicted_s), before_s[1])
         seb = np.repeat(owners, 2 * counts + 2)
-        return cls(paired, middle, seb, bound_s, given, before_s, modelled, cut)
+        return cls(paired, middle, seb, bound_s, predicted_s, before_s, modelled, cut)
 
     def durations(self, duration_s: Floats) -> Floats:
         """Return the scaled and fixed seconds of all SEBs of the block, shape (2, SEBs)."""

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.traces import Traces
 from rewritelog.replaying.blocked import Blocked
 from rewritelog.replaying.categories import LostCycles
 from rewritelog.replaying.gains import Gain
@@ -46,18 +48,21 @@ class ReplayReport(Readable):
 
     more = "PE time by range of PEs, critical path, all gains, busiest PEs"
 
-    logs: LogSet
+    logs: LogSet | Traces
     network: Network
     predicted_s: float
     recorded_s: float
-    """The latest end of a SEB in the log."""
+    """The latest end of a SEB in the log; 0 for traces."""
     pes: int
     sebs: int
     messages: int
     busy_s: float
-    """The PE-seconds in SEBs."""
+    """The seconds of all SEBs or nodes."""
     lost: LostCycles
+    """The time of PEs by category; traces have none."""
     path: CriticalPath
+    communication_s: float
+    """The part of the critical path in messages and collectives."""
     worst_pes: tuple[BusyPe, ...]
     blocked: Blocked
     remarks: tuple[str, ...]
@@ -68,29 +73,41 @@ class ReplayReport(Readable):
     """The gains if all middle regions of an event took no time, largest first."""
     gains_left_out: int = 0
     """The number of names and events without a gain because the log set is large."""
+    lane_names: tuple[str, ...] = ()
+    """The names of the threads and streams of traces, which take the place of PEs."""
+    notes: tuple[str, ...] = ()
+    """How things were replayed of which only this format has any."""
 
     def compared_with(self, before: ReplayReport) -> ReplayComparison:
         """Return the comparison with another replay, as the state before."""
+        if before.logs.title != self.logs.title:
+            raise UsageError(f"--against takes {self.logs.title} too")
         return ReplayComparison(before, self)
 
     @property
     def utilisation(self) -> float:
-        """The share of PE time in SEBs."""
-        return self.busy_s / (self.pes * self.predicted_s) if self.predicted_s > 0 else 0.0
+        """The share of the time of PEs, or of threads and streams, that is busy."""
+        whole_s = (len(self.lane_names) or self.pes) * self.predicted_s
+        return self.busy_s / whole_s if whole_s > 0 else 0.0
+
+    def lane_name(self, pe: int) -> str:
+        """Return the name of a PE, or of what takes its place."""
+        return self.lane_names[pe] if self.lane_names else f"PE {pe}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        found = [*self.remarks, *self.lost.warnings]
+        warnings = [*self.remarks, *self.lost.warnings]
         if self.blocked.count:
-            never = f"{self.blocked.count:,} of {count_text(self.sebs, 'SEB')} never ran"
-            found.insert(0, f"{never}: the predicted time does not include them")
-        return tuple(found)
+            item = self.logs.terms.item
+            never = f"{self.blocked.count:,} of {count_text(self.sebs, item)} never ran"
+            warnings.insert(0, f"{never}: the predicted time does not include them")
+        return tuple(warnings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         return {
-            "logs": str(self.logs.folder),
+            "logs": str(self.logs.path),
             "network": self.network.to_json(),
             "predicted_s": self.predicted_s,
             "recorded_s": self.recorded_s,
@@ -105,7 +122,8 @@ class ReplayReport(Readable):
             "gains": [vars(gain) for gain in self.gains],
             "event_gains": [vars(gain) for gain in self.event_gains],
             "gains_left_out": self.gains_left_out,
-            "worst_pes": [vars(pe) for pe in self.worst_pes],
+            "communication_s": self.communication_s,
+            "worst_pes": [{**vars(pe), "name": self.lane_name(pe.pe)} for pe in self.worst_pes],
             "never_run": self.blocked.to_json(),
             "warnings": list(self.warnings),
         }
@@ -116,14 +134,16 @@ class ReplayReport(Readable):
             _headline(self),
             _gains_text(self),
             lost_table(self.lost, most_events=_EVENT_ROWS),
-            _blocked_text(self.blocked),
+            _blocked_text(self),
         )
         return "\n\n".join(part for part in parts if part)
 
     def details(self) -> str:
         """Return the PE time by range of PEs, the critical path, all gains and busiest PEs."""
         parts = (
-            f"The logs themselves end at {time_text(self.recorded_s)}, when the emulator ran.",
+            f"The logs themselves end at {time_text(self.recorded_s)}, when the emulator ran."
+            if self.recorded_s
+            else "",
             lost_table(self.lost, ranges=True),
             _path_table(self),
             *_gains_tables(self),
@@ -178,10 +198,10 @@ class ReplayComparison(Readable):
         table = TextTable(
             ("PE time", "before", "after", "change"), list(zip(names, *columns, strict=True))
         )
-        where = f"on {count_text(after.pes, 'PE')}, {printable(after.network.text())}"
+        where = f"on {count_text(after.pes, after.logs.terms.lane)}"
         return (
             f"Predicted run time: {times[0]} → {times[1]}, {faster_text(self.speedup)}\n"
-            f"  {where}\n\n{table}"
+            f"  {where}, {printable(after.network.text())}" + (f"\n\n{table}" if names else "")
         )
 
     def details(self) -> str:
@@ -195,21 +215,29 @@ def _share_text(part: float, whole: float) -> str:
 
 def _headline(report: ReplayReport) -> str:
     path = report.path
-    total = count_text(report.pes, "PE")
+    terms, total = report.logs.terms, count_text(report.pes, report.logs.terms.lane)
+    if report.lane_names:
+        total += (
+            f" with {count_text(len(report.lane_names), 'thread or stream', 'threads and streams')}"
+        )
     used = percent_text(report.utilisation, 1)
     predicted = time_text(report.predicted_s)
     lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
     if report.sebs and report.blocked.count == report.sebs:
-        lines.insert(0, "No SEB can run: all wait for something that never happens, see below")
+        lines.insert(
+            0, f"No {terms.item} can run: all wait for something that never happens, see below"
+        )
     if path.length:
         name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
-        messages = sum(share.seconds for share in path.messages)
-        chain = f"  bounded by {count_text(path.length, 'SEB')} one after the other"
+        chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
         in_name = f"{_share_text(longest, report.predicted_s)} in {printable(name)}"
-        lines.append(f"{chain}: {in_name}, {_share_text(messages, report.predicted_s)} in messages")
+        sent = _share_text(report.communication_s, report.predicted_s)
+        lines.append(f"{chain}: {in_name}, {sent} in {terms.transfer}")
     lines.append(f"  network: {printable(report.network.text())}")
+    lines += [f"  {note}" for note in report.notes]
     if report.blocked.count:
-        lines.append(f"  {report.blocked.count:,} of {report.sebs:,} SEBs never ran, see below")
+        never = f"{report.blocked.count:,} of {report.sebs:,} {terms.item}s"
+        lines.append(f"  {never} never ran, see below")
     return "\n".join(lines)
 
 
@@ -220,11 +248,15 @@ def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | Non
     one row if there are more than `most_events`.
     """
     totals = {name: seconds for name, seconds in lost.totals_s.items() if seconds}
-    events = sorted((one for one in totals if one.startswith("useful[")), key=totals.__getitem__)
+    if not totals:
+        return ""
+    events = sorted(
+        (category for category in totals if category.startswith("useful[")), key=totals.__getitem__
+    )
     if most_events is not None and len(events) > most_events:
         others = events[: len(events) - most_events + 1]
         name = f"useful: {len(others):,} more events"
-        totals = {name: math.fsum(totals.pop(one) for one in others), **totals}
+        totals = {name: math.fsum(totals.pop(category) for category in others), **totals}
     whole = lost.pes * lost.predicted_s
     columns = [time_column(list(totals.values())), [_share_text(s, whole) for s in totals.values()]]
     heads = ["PE time", "PE-seconds", "share"]
@@ -270,12 +302,12 @@ def _message_text(share: MessageShare) -> str:
 
 def _gains_text(report: ReplayReport) -> str:
     """Return the names and events that the run would gain most without."""
-    events = {gain.name for gain in report.event_gains}
+    items = f"{report.logs.terms.item}s"
     gains = sorted((*report.gains, *report.event_gains), key=lambda gain: -gain.gain_s)
     worth = [gain for gain in gains if gain.gain_s >= _LEAST_GAIN * report.predicted_s > 0]
     parts = []
     if worth:
-        head = f"If {'SEBs or events' if events else 'SEBs'} took no time"
+        head = f"If {items}{' or events' if report.event_gains else ''} took no time"
         parts.append(_gains_table(head, tuple(worth[:_GAIN_ROWS]), report.predicted_s))
     if report.gains_left_out:
         more = count_text(report.gains_left_out, "more name or event", "more names and events")
@@ -286,7 +318,8 @@ def _gains_text(report: ReplayReport) -> str:
 def _gains_tables(report: ReplayReport) -> Iterator[str]:
     """Yield the tables of all gains, by SEB name and by event."""
     if report.gains:
-        yield _gains_table("If these SEBs took no time", report.gains, report.predicted_s)
+        head = f"If these {report.logs.terms.item}s took no time"
+        yield _gains_table(head, report.gains, report.predicted_s)
     if report.event_gains:
         yield _gains_table("If these events took no time", report.event_gains, report.predicted_s)
 
@@ -303,21 +336,25 @@ def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> s
 def _busiest_table(report: ReplayReport) -> str:
     busy = time_column([pe.busy_s for pe in report.worst_pes])
     rows = [
-        (f"PE {pe.pe}", f"{pe.sebs:,}", text, _share_text(pe.busy_s, report.predicted_s))
+        (report.lane_name(pe.pe), f"{pe.sebs:,}", text, _share_text(pe.busy_s, report.predicted_s))
         for pe, text in zip(report.worst_pes, busy, strict=True)
     ]
-    return str(TextTable(("Busiest PEs", "SEBs", "busy", "of the run"), rows))
+    where = "Busiest threads and streams" if report.lane_names else "Busiest PEs"
+    heads = (where, f"{report.logs.terms.item}s", "busy", "of the run")
+    return str(TextTable(heads, rows))
 
 
-def _blocked_text(blocked: Blocked) -> str:
+def _blocked_text(report: ReplayReport) -> str:
+    blocked, item = report.blocked, report.logs.terms.item
     if not blocked.count:
         return ""
-    total = count_text(blocked.count, "SEB")
+    total = count_text(blocked.count, item)
     lines = [
         f"Never ran: {total}; {blocked.roots:,} of them wait for something that the log lacks,",
         f"  {blocked.in_circles:,} are in cycles or wait for one",
     ]
-    for one in blocked.examples:
-        more = f"; {count_text(one.woken, 'more SEB')} never ran with it" if one.woken else ""
-        lines.append(f"  SEB {one.seb} of PE {one.pe} ({printable(one.name)}): {one.reason}{more}")
+    for seb in blocked.examples:
+        more = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
+        where = f"{item} {seb.seb} of {report.lane_name(seb.pe)}"
+        lines.append(f"  {where} ({printable(seb.name)}): {seb.reason}{more}")
     return "\n".join(lines)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial, singledispatch
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,15 +15,22 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces
 from rewritelog.progress import report_progress
 from rewritelog.replaying.blocked import Blocked, find_never_run
-from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles, region_lengths
+from rewritelog.replaying.categories import (
+    NO_LOST_CYCLES,
+    LostAs,
+    LostCycles,
+    lost_cycles,
+    region_lengths,
+)
 from rewritelog.replaying.gains import Gain, gain, questions
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.path import CriticalPath, find_critical_path
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, ReplayReport
-from rewritelog.replaying.simulate import Case, ReplayedRun, simulate
-from rewritelog.replaying.traces import replay_traces
+from rewritelog.replaying.simulate import ReplayedRun, simulate
+from rewritelog.replaying.trace_graph import Lanes
+from rewritelog.replaying.traces import prepared_task, replay_task
 from rewritelog.replaying.write import write_replayed
 
 WORST_PES = 5
@@ -37,6 +43,8 @@ class Replayed:
 
     report: ReplayReport
     outcome: ReplayedRun
+    lanes: Lanes | None = None
+    """The threads and streams of traces, which take the place of PEs."""
 
 
 def replay(
@@ -63,14 +71,32 @@ def replay_whole(
     return replay_prepared(prepared, network or Network(), options)
 
 
-@singledispatch
-def replay_opened(source: LogSet | Traces, network: Network, options: ReplayOptions) -> Any:
-    """Replay what has been opened; return the report as `report` of what else there is."""
-    raise NotImplementedError
+def replay_traces(
+    traces: Traces, network: Network | None = None, options: ReplayOptions | None = None
+) -> Replayed:
+    """Replay traces; memory is needed for all of their nodes.
+
+    Raise `UsageError` for options that traces have no use for, `DamagedLogError` for damage.
+    """
+    options, network = options or ReplayOptions(), network or Network()
+    task, said = prepared_task(traces, options)
+    run = replay_task(task, network, options.jobs)
+    report = _report(traces, run.outcome, None, options, (*said, *run.warnings))
+    report = replace(
+        report,
+        pes=len(traces.units),
+        communication_s=run.communication_s(report.path),
+        lane_names=run.graph.lanes.names,
+        notes=run.notes,
+    )
+    return Replayed(report, run.outcome, run.graph.lanes)
 
 
-replay_opened.register(LogSet, replay_whole)
-replay_opened.register(Traces, replay_traces)
+def replay_opened(source: LogSet | Traces, network: Network, options: ReplayOptions) -> Replayed:
+    """Replay what has been opened."""
+    if isinstance(source, Traces):
+        return replay_traces(source, network, options)
+    return replay_whole(source, network, options)
 
 
 def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions) -> Replayed:
@@ -78,21 +104,25 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     case = prepared.case(network)
     report_progress("replaying")
     outcome = simulate(prepared.workload, case)
-    report = _report(prepared, case, outcome, LostAs(options.lost_as), options)
+    said = (*prepared.warnings, *prepared.workload.warnings(recorded=network.recorded))
+    report = _report(prepared.logs, outcome, LostAs(options.lost_as), options, said)
     if options.write is not None:
         write_replayed(prepared, outcome, options.write, options)
     return Replayed(report, outcome)
 
 
 def _report(
-    prepared: Prepared,
-    case: Case,
+    logs: LogSet | Traces,
     outcome: ReplayedRun,
-    lost_as: LostAs,
+    lost_as: LostAs | None,
     options: ReplayOptions,
+    remarks: tuple[str, ...],
 ) -> ReplayReport:
-    """Return the report; replays for gains run in parallel to the analysis of this one."""
-    workload = prepared.workload
+    """Return the report; replays for gains run in parallel to the analysis of this one.
+
+    The time of PEs is divided into categories unless `lost_as` is None.
+    """
+    workload = outcome.workload
     busy = _Busy.of(outcome)
     most = options.gains if outcome.run else 0
     names, events, left_out = questions(workload, busy.name_s, busy.event_s, most)
@@ -101,14 +131,14 @@ def _report(
     with ThreadPoolExecutor(workers) as executor:
         analysis = executor.submit(_analysis, outcome, lost_as)
         ask = partial(gain, outcome)
-        found = []
+        answers = []
         for answer in in_order(executor, ask, asked, workers):
-            found.append(answer)
-            report_progress("replaying without a name or event", len(found), len(asked))
+            answers.append(answer)
+            report_progress("replaying without a name or event", len(answers), len(asked))
         lost, path, blocked = analysis.result()
     return ReplayReport(
-        logs=prepared.logs,
-        network=case.network,
+        logs=logs,
+        network=outcome.case.network,
         predicted_s=outcome.predicted_s,
         recorded_s=workload.recorded_s,
         pes=workload.pes,
@@ -117,20 +147,21 @@ def _report(
         busy_s=busy.total_s,
         lost=lost,
         path=path,
+        communication_s=sum(share.seconds for share in path.messages),
         worst_pes=busy.worst_pes(outcome),
         blocked=blocked,
-        remarks=(
-            *prepared.warnings,
-            *workload.warnings(recorded=case.network.recorded),
-        ),
-        gains=_largest_first(found[: len(names)]),
-        event_gains=_largest_first(found[len(names) :]),
+        remarks=remarks,
+        gains=_largest_first(answers[: len(names)]),
+        event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
     )
 
 
-def _analysis(outcome: ReplayedRun, lost_as: LostAs) -> tuple[LostCycles, CriticalPath, Blocked]:
-    return lost_cycles(outcome, lost_as), find_critical_path(outcome), find_never_run(outcome)
+def _analysis(
+    outcome: ReplayedRun, lost_as: LostAs | None
+) -> tuple[LostCycles, CriticalPath, Blocked]:
+    lost = NO_LOST_CYCLES if lost_as is None else lost_cycles(outcome, lost_as)
+    return lost, find_critical_path(outcome), find_never_run(outcome)
 
 
 def _largest_first(gains: list[Gain]) -> tuple[Gain, ...]:

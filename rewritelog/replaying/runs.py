@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rewritelog.paths import relative_paths
 from rewritelog.replaying.report import ReplayReport
 from rewritelog.text import (
     NO_VALUE,
@@ -28,7 +29,7 @@ class ReplayedRuns(Readable):
     def warnings(self) -> tuple[str, ...]:
         """The warnings of all replays."""
         return tuple(
-            f"{printable(str(run.logs.folder))}: {warning}"
+            f"{printable(str(run.logs.path))}: {warning}"
             for run in self.runs
             for warning in run.warnings
         )
@@ -37,41 +38,45 @@ class ReplayedRuns(Readable):
         """Return the reports as a JSON object."""
         return {"runs": [run.to_json() for run in self.runs], "warnings": list(self.warnings)}
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """What is compared of runs; speedups are over the first one."""
+        terms = self.runs[0].logs.terms
+        path = f"path in {terms.transfer}"
+        return ("run", f"{terms.lane}s", "predicted", "speedup", "busy", path)
+
     def rows(self) -> list[tuple[str, ...]]:
-        """Return what is compared of each run as texts, under `HEADS`."""
+        """Return what is compared of each run as texts, under `heads`."""
         times = time_column([run.predicted_s for run in self.runs])
         first_s = self.runs[0].predicted_s
+        names = relative_paths([run.logs.path for run in self.runs])
         return [
             (
-                printable(str(run.logs.folder)),
+                printable(name),
                 f"{run.pes:,}",
                 time,
                 f"{first_s / run.predicted_s:.3f}" if run.predicted_s > 0 else NO_VALUE,
                 percent_text(run.utilisation, 1),
                 percent_text(_path_in_messages(run), 1),
             )
-            for run, time in zip(self.runs, times, strict=True)
+            for name, run, time in zip(names, self.runs, times, strict=True)
         ]
 
     def text(self) -> str:
         """Return the table, and the network."""
         best = min(self.runs, key=lambda run: run.predicted_s)
-        name, count = printable(str(best.logs.folder)), count_text(len(self.runs), "run")
+        name, count = printable(str(best.logs.path)), count_text(len(self.runs), "run")
         lines = [
             f"Shortest of {count}: {name}, {time_text(best.predicted_s)}",
             f"  network: {printable(best.network.text())}",
             "",
-            str(TextTable(HEADS, self.rows())),
+            str(TextTable(self.heads, self.rows())),
         ]
         return "\n".join(lines)
-
-
-HEADS = ("run", "PEs", "predicted", "speedup", "busy", "path in messages")
-"""What is compared of runs; speedups are over the first one."""
 
 
 def _path_in_messages(run: ReplayReport) -> float | None:
     """Return the share of the critical path that messages are under way."""
     if not run.predicted_s > 0:
         return None
-    return sum(share.seconds for share in run.path.messages) / run.predicted_s
+    return run.communication_s / run.predicted_s

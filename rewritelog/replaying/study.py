@@ -18,8 +18,8 @@ from rewritelog.replaying.options import LostTimeOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.report import lost_table
 from rewritelog.replaying.simulate import simulate
-from rewritelog.replaying.units import number
 from rewritelog.text import Readable, count_text, printable, time_text
+from rewritelog.units import number
 
 _MOST_VARIABLES = 19
 _HEAD = "# lost cycles; parameters: "
@@ -59,14 +59,14 @@ class StudyRun(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        said = list(self.remarks)
+        warnings = list(self.remarks)
         if self.never_run:
-            said.append(
+            warnings.append(
                 f"{count_text(self.never_run, 'SEB')} never ran: the times do not include them"
             )
         if self.variables and self.timings_out is None:
-            said.append("--var is not used: only --timings-out writes the variables")
-        return (*said, *self.lost.warnings)
+            warnings.append("--var is not used: only --timings-out writes the variables")
+        return (*warnings, *self.lost.warnings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as a JSON object."""

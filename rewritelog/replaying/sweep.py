@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewritelog import units
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import report_progress
-from rewritelog.replaying import units
 from rewritelog.replaying.network import QUANTITIES, Network, with_unit
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_times
@@ -49,7 +49,7 @@ class Axis:
         if known not in SWEPT or not texts:
             names = ", ".join(SWEPT)
             raise UsageError(
-                f"--sweep {text or name}: expected NAME=VALUE,VALUE,…; the names are {names}"
+                f"--vary {text or name}: expected NAME=VALUE,VALUE,…; the names are {names}"
             )
         return cls(known, texts)
 
@@ -188,6 +188,6 @@ def _setting(
     texts = dict(zip((axis.name for axis in axes), values, strict=True))
     dilation = None
     if DILATION in texts:
-        dilation = units.number(texts.pop(DILATION), "--sweep dilation")
+        dilation = units.number(texts.pop(DILATION), "--vary dilation")
         check_factor("the dilation", dilation)
     return network.with_quantities(texts), dilation

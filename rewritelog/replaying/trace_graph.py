@@ -19,7 +19,7 @@ from rewritelog.formats.unit_events import MISSING, UnitEvents
 from rewritelog.replaying.collectives import Collective, Kind, seconds_of
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import delays_s
-from rewritelog.replaying.workload import Irregularities, Messages, Regions, Sebs, Workload
+from rewritelog.replaying.workload import Irregularities, Messages, PairedRegions, Sebs, Workload
 
 DEVICE, HOST, NETWORK = range(3)
 """What a lane of a rank belongs to."""
@@ -34,11 +34,17 @@ class Lanes:
     """`DEVICE`, `HOST` or `NETWORK`."""
     number: Ints
 
-    def name(self, lane: int) -> str:
-        """Return the name of a lane."""
-        kind = ("stream", "CPU thread", "network")[int(self.where[lane])]
-        number = "" if self.where[lane] == NETWORK else f" {self.number[lane]}"
-        return f"rank {self.rank[lane]} {kind}{number}"
+    def used_by(self, lane: Ints) -> tuple[Lanes, Ints]:
+        """Return the lanes that nodes run on, and that of each node among them."""
+        used, lane_of = np.unique(lane, return_inverse=True)
+        return Lanes(self.rank[used], self.where[used], self.number[used]), lane_of
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each lane."""
+        kinds = ("stream {}", "CPU thread {}", "network")
+        columns = (self.rank.tolist(), self.where.tolist(), self.number.tolist())
+        return tuple(f"rank {r} {kinds[w].format(n)}" for r, w, n in zip(*columns, strict=True))
 
 
 @dataclass(frozen=True)
@@ -110,17 +116,19 @@ def graph_of(
     before, after = np.concatenate([before, sends]), np.concatenate([after, receives])
     before, after = together[before], together[after]
     apart = before != after
-    lanes, lane, is_network = _lanes(nodes, kinds)
+    lanes, lane = lanes_of(units, kinds)
+    is_network = lanes.where[lane] == NETWORK
     used = np.flatnonzero(together == np.arange(len(together)))
     order = used[np.argsort(lane[used], kind="stable")]
+    lanes, lane_of = lanes.used_by(lane[order])
     seb = np.full(len(together), -1, dtype=np.int64)
     seb[order] = np.arange(len(order))
-    names, name = _names(units)
+    names, name = names_of(units)
     workload = _workload(
         duration_s[order],
         name[order],
         names,
-        lane[order],
+        lane_of,
         len(lanes.rank),
         seb[before[apart]],
         seb[after[apart]],
@@ -203,18 +211,21 @@ def _messages(
     return np.array(sends, np.int64), np.array(receives, np.int64), unmatched
 
 
-def _lanes(nodes: _Nodes, kinds: Kind) -> tuple[Lanes, Ints, Flags]:
-    """Return all lanes, and that of each node."""
-    is_network = np.isin(nodes.type, [kinds.collective, kinds.send, kinds.receive])
-    is_network &= ~nodes.on_host
-    where = np.where(is_network, NETWORK, np.where(nodes.on_host, HOST, DEVICE))
-    number = np.where(is_network, nodes.type, _joined(each.lane for each in nodes.units))
-    rows = np.stack([nodes.rank, where, number], axis=1)
-    different, lane = np.unique(rows, axis=0, return_inverse=True)
-    return Lanes(*different.T), lane.reshape(-1), is_network
+def lanes_of(units: Sequence[UnitEvents], kinds: Kind) -> tuple[Lanes, Ints]:
+    """Return all lanes, and that of each node of the units."""
+    rows = [np.zeros((0, 3), dtype=np.int64)]
+    for events in units:
+        communicates = np.isin(events.type, [kinds.collective, kinds.send, kinds.receive])
+        is_network = communicates & ~events.on_host
+        where = np.where(is_network, NETWORK, np.where(events.on_host, HOST, DEVICE))
+        number = np.where(is_network, events.type, events.lane)
+        rows.append(np.stack([np.full(len(events), events.unit.rank), where, number], axis=1))
+    different, lane = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
+    return Lanes(*different.T), lane.reshape(-1)
 
 
-def _names(units: Sequence[UnitEvents]) -> tuple[tuple[str, ...], Ints]:
+def names_of(units: Sequence[UnitEvents]) -> tuple[tuple[str, ...], Ints]:
+    """Return the distinct names, and the number of each node's."""
     known: dict[str, int] = {}
     numbers = []
     for events in units:
@@ -251,7 +262,7 @@ def _workload(
     return Workload(
         sebs=sebs,
         messages=Messages(empty, empty, empty, none, np.zeros(1, dtype=np.int32), none),
-        regions=Regions(none, none, empty, empty, empty, empty),
+        regions=PairedRegions(none, none, empty, empty, empty, empty),
         names=names,
         events=(),
         workers=1,

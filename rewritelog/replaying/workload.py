@@ -73,7 +73,7 @@ class Messages:
 
 
 @dataclass(frozen=True)
-class Regions:
+class PairedRegions:
     """The columns of the middle regions that are paired with a param record, by their SEB."""
 
     seb: Numbers
@@ -114,7 +114,7 @@ class Workload:
 
     sebs: Sebs
     messages: Messages
-    regions: Regions
+    regions: PairedRegions
     names: tuple[str, ...]
     """The distinct names of SEBs."""
     events: tuple[str, ...]
@@ -141,29 +141,29 @@ class Workload:
 
     def warnings(self, *, recorded: bool) -> list[str]:
         """Return the warnings, for a network with `recorded` transit times or another one."""
-        found = self.irregular
-        said = []
-        if found.misaddressed:
-            said.append(
-                f"{count_text(found.misaddressed, 'SEB')} started by a message that is not "
-                f"addressed to their PE ({self._first(found.misaddressed_example)})"
+        irregular = self.irregular
+        warnings = []
+        if irregular.misaddressed:
+            warnings.append(
+                f"{count_text(irregular.misaddressed, 'SEB')} started by a message that is not "
+                f"addressed to their PE ({self._first(irregular.misaddressed_example)})"
             )
-        if found.repeated_numbers:
-            said.append(
-                f"{count_text(found.repeated_numbers, 'message')} with the number of an earlier "
-                "one of the same PE; the first message of each number is used"
+        if irregular.repeated_numbers:
+            warnings.append(
+                f"{count_text(irregular.repeated_numbers, 'message')} with the number of an "
+                "earlier one of the same PE; the first message of each number is used"
             )
-        if found.negative_transit and recorded:
-            said.append(
-                f"{count_text(found.negative_transit, 'message')} with an invalid transit time "
+        if irregular.negative_transit and recorded:
+            warnings.append(
+                f"{count_text(irregular.negative_transit, 'message')} with an invalid transit time "
                 "(received before sent), delivered immediately by --network log"
             )
-        if found.cut:
-            said.append(
-                f"{count_text(found.cut, 'SEB')} with brackets longer than execTime, which are cut "
-                f"to it ({self._first(found.cut_example)})"
+        if irregular.cut:
+            warnings.append(
+                f"{count_text(irregular.cut, 'SEB')} with brackets longer than execTime, which are "
+                f"cut to it ({self._first(irregular.cut_example)})"
             )
-        return said
+        return warnings
 
     def _first(self, seb: int) -> str:
         pe, index = self.index_of(seb)

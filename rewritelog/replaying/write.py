@@ -25,15 +25,16 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.bgtrace.timelines import TimelineFile
-from rewritelog.output.flushing import FlushingWork
+from rewritelog.output.files import FlushingWork
 from rewritelog.replaying.links import spans
 from rewritelog.replaying.prepare import Prepared
 from rewritelog.replaying.regions import rounding_s
 from rewritelog.replaying.simulate import ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
+from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.options import OutputOptions
-from rewritelog.rewriting.run import new_output, rewrite_task
+from rewritelog.rewriting.run import new_output
 from rewritelog.rewriting.running_sums import RunningSums
 from rewritelog.running.engines import map_blocks
 
@@ -157,7 +158,8 @@ def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
     if not predicts and options.general_dilation == 1 and not options.dilation_for:
         return None
     params = list_params(options.params or prepared.logs.folder) if predicts else None
-    return rewrite_task(prepared.logs, prepared.predictor, params, options)
+    dilations = DilationRules(options.general_dilation, options.dilation_for)
+    return RewriteTask(prepared.logs, prepared.predictor, params, dilations, options.strict)
 
 
 def _write_times(placed: _Placed, loaded: LoadedBlock) -> None:
@@ -238,5 +240,5 @@ def _check_messages(block: BlockRecords, expected: Ints) -> None:
     """Raise `DamagedLogError` if a SEB has another number of messages than in the replay."""
     for k in np.flatnonzero(block.counts[:, 0] != expected)[:1].tolist():
         at = block.sebs.at[k] + block.sebs.dtype.itemsize
-        found = [core.LOG_CHANGED, at, block.counts[k, 0], block.piece[k], block.index[k]]
-        raise fault_error(np.array(found), block.loaded, absolute=True)
+        fault = [core.LOG_CHANGED, at, block.counts[k, 0], block.piece[k], block.index[k]]
+        raise fault_error(np.array(fault), block.loaded, absolute=True)

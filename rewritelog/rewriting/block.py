@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, read_block
+from rewritelog.formats.bgtrace.blocks import (
+    BLOCK_BYTES,
+    Block,
+    LoadedBlock,
+    plan_in_turn,
+    read_block,
+)
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import NO_RECORDS, ParamFolder, ParamNotes, read_params
-from rewritelog.output.flushing import FlushingWork
+from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
+from rewritelog.formats.param_records import NO_RECORDS
+from rewritelog.output.files import FlushingWork
 from rewritelog.rewriting.counts import EXAMPLES, IRREGULAR, DurationSum
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.patching import Patched, patch, records_for
@@ -34,10 +42,25 @@ class RewriteTask:
     params: ParamFolder | None
     """None if the model predicts nothing, so that no param file is read."""
     dilations: DilationRules
-    keep_recv: bool
     strict: bool
-    block_bytes: int
+    keep_recv: bool = False
+    """Whether messages keep their receive times."""
+    block_bytes: int = BLOCK_BYTES
     """The largest size of a part of a long timeline, unless one SEB is larger."""
+
+    @property
+    def blocks(self) -> Iterable[Block]:
+        """What is rewritten at a time."""
+        return plan_in_turn(self.logs.files, self.block_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all that is read."""
+        return self.logs.timelines_bytes
+
+    def rewriter(self, draft: Path | None, *, flush: bool) -> BlockRewriter:
+        """Return what rewrites blocks into the files of a folder; None to write nothing."""
+        return BlockRewriter(self, draft, flush=flush)
 
 
 class BlockRewriter(FlushingWork[Block, BlockStatistics]):
@@ -117,5 +140,5 @@ def _add_examples(statistics: BlockStatistics, loaded: LoadedBlock, patched: Pat
         rows = patched.irregular(which)[:EXAMPLES]
         piece = np.searchsorted(begins, rows, side="right") - 1
         sebs = (rows - begins[piece] + pieces.firsts[piece]).tolist()
-        found = zip(loaded.pes[piece].tolist(), sebs, strict=True)
-        statistics.examples[which] = Examples.of(loaded.begin, found)
+        places = zip(loaded.pes[piece].tolist(), sebs, strict=True)
+        statistics.examples[which] = Examples.of(loaded.begin, places)

@@ -6,7 +6,7 @@ from typing import Any
 
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
-from rewritelog.models.base import FittedModel, Model
+from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
@@ -28,16 +28,14 @@ def read_model(options: DurationOptions) -> Model[Any]:
     if isinstance(options.fitted, Model):
         return options.fitted
     if options.fitted is not None:
-        from rewritelog.models.from_file import model_of  # noqa: PLC0415 - only some runs need it
+        from rewritelog.models.from_file import FromFile  # noqa: PLC0415 - only some runs need it
 
-        return model_of(read_model_file(options.fitted))
+        return FromFile(read_model_file(options.fitted))
     texts = read_texts(options.formulas, options.coefficients)
     return load_model(options.model_name, options.model_options, texts)
 
 
-def fit_model(
-    model: Model[Any], options: DurationOptions
-) -> tuple[TimingsRead | None, FittedModel]:
+def fit_model(model: Model[Any], options: DurationOptions) -> tuple[TimingsRead | None, ModelFit]:
     """Read the timings and fit the model."""
     name = options.model_name
     if not model.needs_timings:
@@ -54,7 +52,7 @@ def fit_model(
         return read, named_fit(checked_fit(model, name, read.timings), names)
 
 
-def predictor_for(model: Model[Any], fitted: FittedModel, options: DurationOptions) -> Predictor:
+def predictor_for(model: Model[Any], fitted: ModelFit, options: DurationOptions) -> Predictor:
     """Return the predictor; raise `UsageError` to spread with a model without residuals."""
     if not isinstance(options, RewriteOptions):
         return Predictor(options.model_name, fitted, model.columns)
@@ -73,5 +71,5 @@ def fitted_predictor(options: DurationOptions) -> tuple[Model[Any], tuple[str, .
     """Return the model for the options, the warnings of its fit, and the predictor."""
     model = read_model(options)
     read, fitted = fit_model(model, options)
-    said = (*(() if read is None else read.warnings()), *fitted.warnings())
-    return model, said, predictor_for(model, fitted, options)
+    warnings = (*(() if read is None else read.warnings()), *fitted.warnings())
+    return model, warnings, predictor_for(model, fitted, options)

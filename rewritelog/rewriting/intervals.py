@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from rewritelog.models.base import FittedModel
+from rewritelog.models.base import ModelFit
 from rewritelog.models.checks import checked_spread
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, difference_s, total_of
@@ -46,7 +46,7 @@ class Expected:
 
 
 def expected_of(
-    fitted: FittedModel, model_name: str, events: Mapping[str, EventStatistics]
+    fitted: ModelFit, model_name: str, events: Mapping[str, EventStatistics]
 ) -> dict[str, Expected]:
     """Return the expected sum of each event's brackets; raise `ModelError` if the model fails."""
     return {
@@ -55,7 +55,7 @@ def expected_of(
 
 
 def _event_expected(
-    fitted: FittedModel, model_name: str, event: str, statistics: EventStatistics
+    fitted: ModelFit, model_name: str, event: str, statistics: EventStatistics
 ) -> Expected:
     deviations: list[float | None] = []
     most_s, coverage = 0.0, None
@@ -78,17 +78,17 @@ def _event_expected(
 
 def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) -> Expected:
     """Return the expected sum of all brackets, given that of each event."""
-    found = list(events)
+    expected = list(events)
     paired = total_of(event.total.new_s for event in statistics.events.values())
     others_s = difference_s(statistics.sums[DurationSum.BRACKETED_NEW], paired)
-    seconds = math.fsum([*(one.seconds for one in found), others_s])
-    known = [one.deviation_s for one in found if one.seconds > 0]
+    seconds = math.fsum([*(of_event.seconds for of_event in expected), others_s])
+    known = [of_event.deviation_s for of_event in expected if of_event.seconds > 0]
     return Expected(seconds, _root_sum_square(known), None)
 
 
 def _root_sum_square(deviations: list[float | None]) -> float | None:
     """Return the standard deviation of a sum of independent terms."""
-    known = [one for one in deviations if one is not None]
+    known = [deviation for deviation in deviations if deviation is not None]
     if not known or len(known) < len(deviations):
         return None
     return json_number(math.hypot(*known))

@@ -21,8 +21,8 @@ from rewritelog.options import (
     Jobs,
     ModelInputs,
     NodeChoice,
-    ParamNames,
-    Params,
+    ParamNamesFile,
+    ParamsFolder,
     as_pairs,
     declared,
     factors,
@@ -32,6 +32,8 @@ from rewritelog.options import (
 )
 
 if TYPE_CHECKING:
+    from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.formats.traces import Traces
     from rewritelog.models.base import Model
     from rewritelog.options import PathLike
     from rewritelog.timings.samples import OptionalTimings
@@ -89,7 +91,7 @@ class ModelAndDilation:
 
 
 @declared
-class DurationOptions(Jobs, Params, ParamNames, ModelInputs, ModelAndDilation):
+class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndDilation):
     """What determines the new durations of SEBs; raises `UsageError` for invalid values."""
 
     @property
@@ -164,15 +166,26 @@ class DurationOptions(Jobs, Params, ParamNames, ModelInputs, ModelAndDilation):
 class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
     """The options of what writes logs or traces with new durations."""
 
-    def check_for_logs(self) -> None:
-        """Raise `UsageError` for an option that bgTrace logs have no use for."""
-        for name, value in (
-            ("--types", self.types),
-            ("--event-params", self.event_params),
-            ("--roofline", getattr(self, "roofline", False)),
-        ):
+    def check_for(self, logs: LogSet | Traces) -> None:
+        """Raise `UsageError` for an option that the format of the logs has no use for."""
+        from rewritelog.formats.traces import Traces  # noqa: PLC0415 - heavy
+
+        for_logs = {
+            "--params": self.params is not None,
+            "--copy-params": self.copy_params,
+            "--recv keep": getattr(self, "recv", "shift") != "shift",
+            "--spread residual": getattr(self, "spread", "none") != "none",
+        }
+        for_traces = {
+            "--types": self.types,
+            "--event-params": self.event_params,
+            "--roofline": getattr(self, "roofline", False),
+        }
+        is_traces = isinstance(logs, Traces)
+        for name, value in (for_logs if is_traces else for_traces).items():
             if value:
-                raise UsageError(f"{name} is for traces of events, such as Chakra's, not bgTrace")
+                others = "bgTrace logs" if is_traces else "traces of events"
+                raise UsageError(f"{name} is for {others}: {logs.path} has {logs.title}")
 
 
 @declared

@@ -14,6 +14,12 @@ from rewritelog.rewriting.counts import BlockCount, DurationSum
 from rewritelog.rewriting.statistics import BlockStatistics, difference_s, total_of
 from rewritelog.text import json_number
 
+_COMPLETE = (
+    (DurationSum.OLD, DurationSum.BRACKETED_OLD, DurationSum.AROUND_OLD, DurationSum.WITHOUT_OLD),
+    (DurationSum.NEW, DurationSum.BRACKETED_NEW, DurationSum.AROUND_NEW, DurationSum.WITHOUT_NEW),
+)
+"""The sums of all time, and of the parts that a rewrite may change."""
+
 
 @dataclass(frozen=True)
 class Share:
@@ -48,8 +54,10 @@ class Overheads:
     """The time outside of brackets in SEBs that have any."""
     sebs_without_brackets: Share
     """SEBs without brackets, or with irregular marks."""
+    untouched: Share
+    """Nodes of types that the rewrite leaves as they are."""
     by_dilation: Share
-    """The time that only dilation determines: these three, and brackets that are not covered."""
+    """The time that only dilation determines: the first three, and brackets not covered."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts as a JSON object."""
@@ -58,6 +66,7 @@ class Overheads:
             "other_brackets": self.other_brackets.to_json(),
             "around_brackets": self.around_brackets.to_json(),
             "sebs_without_brackets": self.sebs_without_brackets.to_json(),
+            "untouched": self.untouched.to_json(),
             "by_dilation": self.by_dilation.to_json(),
         }
 
@@ -76,8 +85,8 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
             statistics.sums[k] for k in (DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW)
         )
         others_s = (
-            difference_s(old, total_of(one.old_s for one in sums.values())),
-            difference_s(new, total_of(one.new_s for one in sums.values())),
+            difference_s(old, total_of(sum_of_name.old_s for sum_of_name in sums.values())),
+            difference_s(new, total_of(sum_of_name.new_s for sum_of_name in sums.values())),
         )
     around_s = (
         statistics.seconds(DurationSum.AROUND_OLD),
@@ -88,15 +97,23 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
         statistics.seconds(DurationSum.WITHOUT_NEW),
     )
     dilated_s = (
-        float(total_of(one.dilated_old_s for one in sums.values())),
-        float(total_of(one.dilated_new_s for one in sums.values())),
+        float(total_of(sum_of_name.dilated_old_s for sum_of_name in sums.values())),
+        float(total_of(sum_of_name.dilated_new_s for sum_of_name in sums.values())),
+    )
+    untouched_s = (
+        difference_s(statistics.sums[whole], total_of(statistics.sums[part] for part in parts))
+        for whole, *parts in _COMPLETE
     )
     by_dilation = zip(others_s, around_s, without_s, dilated_s, strict=True)
     return Overheads(
-        {name: share(float(one.old_s), float(one.new_s)) for name, one in sums.items()},
+        {
+            name: share(float(sum_of_name.old_s), float(sum_of_name.new_s))
+            for name, sum_of_name in sums.items()
+        },
         share(*others_s),
         share(*around_s),
         share(*without_s),
+        share(*untouched_s),
         share(*(sum(parts) for parts in by_dilation)),
     )
 

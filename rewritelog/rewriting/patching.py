@@ -10,9 +10,9 @@ from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, raise_fault
 from rewritelog.formats.bgtrace.names import NameTable
-from rewritelog.formats.bgtrace.params import ParamRecords
 from rewritelog.formats.bgtrace.records import Records
 from rewritelog.formats.bgtrace.tracer import tracer_replaces
+from rewritelog.formats.param_records import ParamRecords
 from rewritelog.rewriting.counts import IRREGULAR, BlockCount
 
 _OUTCOMES = {
@@ -80,8 +80,8 @@ def patch(
         fault,
     )
     raise_fault(fault, loaded)
-    found = Records(loaded.buffer, lay.seb, lay.seb, np.arange(len(sebs)), sebs)
-    return Patched(found, outcomes, records, _block_counts(found, outcomes, counts))
+    patched = Records(loaded.buffer, lay.seb, lay.seb, np.arange(len(sebs)), sebs)
+    return Patched(patched, outcomes, records, _block_counts(patched, outcomes, counts))
 
 
 def records_for(loaded: LoadedBlock, params: ParamRecords, given_s: Floats, exact: Flags) -> Table:
@@ -96,7 +96,7 @@ def records_for(loaded: LoadedBlock, params: ParamRecords, given_s: Floats, exac
     return records
 
 
-def _block_counts(sebs: Records, outcomes: Bytes, found: Ints) -> Ints:
+def _block_counts(sebs: Records, outcomes: Bytes, counted: Ints) -> Ints:
     counts = np.zeros(len(BlockCount), dtype=np.int64)
     by_outcome = np.bincount(outcomes, minlength=core.SEB_OUTCOMES)
     each = np.arange(core.SEB_OUTCOMES)
@@ -105,7 +105,7 @@ def _block_counts(sebs: Records, outcomes: Bytes, found: Ints) -> Ints:
     for which, flag in IRREGULAR.items():
         counts[which] = by_outcome[(each & flag) > 0].sum()
     for which, place in _COUNTED.items():
-        counts[which] = found[place]
+        counts[which] = counted[place]
     counts[BlockCount.SEBS] = len(sebs)
     predicted = np.flatnonzero(outcomes % core.SEB_MARKS_IRREGULAR >= core.SEB_BY_EXACT)
     counts[BlockCount.TRACER_REPLACES] = _replaced_by_tracer(sebs.take(predicted))

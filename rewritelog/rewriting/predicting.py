@@ -9,8 +9,8 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.params import Columns, ParamRecords
-from rewritelog.models.base import EventKey, FittedModel
+from rewritelog.formats.param_records import Columns, ParamRecords
+from rewritelog.models.base import EventKey, ModelFit
 from rewritelog.models.checks import checked_factors, checked_prediction, total_seconds
 from rewritelog.rewriting.counts import EXAMPLES, RecordState
 from rewritelog.rewriting.running_sums import EventValues
@@ -24,7 +24,7 @@ class Predictor:
 
     name: str
     """The name of the model."""
-    fitted: FittedModel
+    fitted: ModelFit
     columns: Columns = "params"
     """Whether it predicts from the parameters or the counters of records."""
     spread_seed: int | None = None
@@ -53,22 +53,22 @@ class Predictor:
             flags[RecordFlag.REMOTE, rows] = prediction.remote
             flags[RecordFlag.UNCOUNTED, rows] = self.columns == "counters" and count == 0
         flags[RecordFlag.REMOTE] &= ~flags[RecordFlag.OUTSIDE]
-        found = Predicted(params, kinds, kind, seconds, seconds.copy(), flags)
+        predicted = Predicted(params, kinds, kind, seconds, seconds.copy(), flags)
         if self.spread_seed is not None:
             ordinal = ordinals(params.piece, params.seb)
             numbers = drawn_numbers(self.spread_seed, pes[params.piece], params.seb, ordinal)
-            self._spread(found, numbers)
-        return found
+            self._spread(predicted, numbers)
+        return predicted
 
-    def _spread(self, found: Predicted, numbers: Floats) -> None:
+    def _spread(self, predicted: Predicted, numbers: Floats) -> None:
         """Multiply each duration by the residual drawn by its number."""
-        for rows in rows_by_key(found.kind, ~np.isnan(found.seconds)):
-            event, count = found.kinds[found.kind[rows[0]]]
-            table = found.params.table(rows, count)
+        for rows in rows_by_key(predicted.kind, ~np.isnan(predicted.seconds)):
+            event, count = predicted.kinds[predicted.kind[rows[0]]]
+            table = predicted.params.table(rows, count)
             factors = checked_factors(self.fitted, self.name, event, table, numbers[rows])
-            found.flags[RecordFlag.NOT_SPREAD, rows] = factors is None
+            predicted.flags[RecordFlag.NOT_SPREAD, rows] = factors is None
             if factors is not None:
-                found.given_s[rows] = found.seconds[rows] * factors
+                predicted.given_s[rows] = predicted.seconds[rows] * factors
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ class Predicted:
     def _by_event(self, chosen: Flags) -> list[int]:
         """Return how many of the chosen records each event has."""
         counts = np.bincount(self.params.event[chosen], minlength=len(self.params.events))
-        found: list[int] = counts.tolist()
-        return found
+        by_event: list[int] = counts.tolist()
+        return by_event
 
     def _flagged(self, flag: RecordFlag, records: Table) -> Flags:
         """Return which records count under a flag."""
-        wanted = RecordState.NOT_COVERED if flag is RecordFlag.UNCOUNTED else RecordState.PREDICTED
-        flagged: Flags = self.flags[flag] & (records["state"] == wanted)
+        state = RecordState.NOT_COVERED if flag is RecordFlag.UNCOUNTED else RecordState.PREDICTED
+        flagged: Flags = self.flags[flag] & (records["state"] == state)
         return flagged

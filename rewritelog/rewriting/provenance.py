@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import rewritelog
-from rewritelog.formats.bgtrace.provenance import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.provenance import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
+from rewritelog.formats.traces import Traces
 from rewritelog.models.base import Model
 from rewritelog.models.sample_digest import digest_of
 from rewritelog.options import deciding
@@ -20,33 +20,23 @@ from rewritelog.text import json_text
 from rewritelog.timings.read import TimingsRead
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What is rewritten."""
-
-    folder: Path
-    sizes: Mapping[str, int]
-    """The size in bytes of each file."""
-    summary: Path | None = None
-
-
 def write_provenance(
     draft: Path,
-    origin: Origin,
+    logs: LogSet | Traces,
     options: RewriteOptions,
     model: Model[Any],
     timings: TimingsRead | None,
 ) -> None:
     """Write the file into the draft of OUT."""
-    content = provenance_of(origin, options, model, timings)
+    content = provenance_of(logs, options, model, timings)
     (draft / PROVENANCE_NAME).write_text(json_text(content, indent=2) + "\n", encoding="utf-8")
 
 
 def provenance_of(
-    origin: Origin, options: RewriteOptions, model: Model[Any], timings: TimingsRead | None
+    logs: LogSet | Traces, options: RewriteOptions, model: Model[Any], timings: TimingsRead | None
 ) -> dict[str, Any]:
     """Return what determines the bytes of OUT: versions, options and digests, no paths or dates."""
-    earlier = read_provenance(origin.folder)
+    earlier = read_provenance(logs.folder)
     model_file = options.fitted if isinstance(options.fitted, Path) else None
     return {
         "format": FORMAT,
@@ -64,12 +54,12 @@ def provenance_of(
             "formulas": _file_digest(options.formulas),
             "coefficients": _file_digest(options.coefficients),
             "model_file": _file_digest(model_file),
-            "summary": _file_digest(origin.summary),
+            "summary": _file_digest(logs.summary_path if isinstance(logs, LogSet) else None),
             **(
                 {"event_params": _file_digest(options.event_params)} if options.event_params else {}
             ),
         },
-        "timeline_bytes": dict(origin.sizes),
+        "timeline_bytes": logs.sizes,
         "rewritten_from": None if earlier is None else dict(earlier.content),
     }
 

@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import rewritelog
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import ParamFolder
-from rewritelog.formats.bgtrace.provenance import read_provenance
-from rewritelog.models.base import FittedModel, Model
-from rewritelog.models.fit_report import one_call_share
+from rewritelog.formats.provenance import read_provenance
+from rewritelog.formats.traces import Terms, Traces
+from rewritelog.models.base import Model, ModelFit
+from rewritelog.models.fit_report import effect_on_totals, one_call_share
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.options import json_value, reported
+from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.busy_times import BusyTime, Largest
 from rewritelog.rewriting.counts import BlockCount, DurationSum
 from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
@@ -28,6 +29,7 @@ from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of, warnings_of_options
 from rewritelog.rewriting.statistics import BlockStatistics
+from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running import EngineName
 from rewritelog.text import (
     Readable,
@@ -44,8 +46,13 @@ from rewritelog.text import (
 )
 from rewritelog.timings.read import TimingsRead
 
+Task: TypeAlias = RewriteTask | TraceTask
+
 _LEAST_RATED_BYTES, _LEAST_RATED_S = 100_000_000, 1.0
 """With less data or time the rate would be dominated by the start-up."""
+
+_LEAST_ROUNDING_S = 1e-9
+"""A difference below is that of floating-point numbers."""
 
 _MOST_EVENTS = 10
 """The rows of events in the table; the others share a row."""
@@ -60,7 +67,7 @@ class RunTime:
     network: str
     """The network of both replays, as text."""
     never_ran: int
-    """The number of SEBs that the replays could not start, and whose time is missing."""
+    """The number of SEBs or nodes that the replays could not start, and whose time is missing."""
 
     @property
     def speedup(self) -> float | None:
@@ -78,16 +85,15 @@ class RewriteReport(Readable):
 
     more = "fits, counts, busy times, shares"
 
-    logs: LogSet
+    task: Task
     out: Path | None
     options: RewriteOptions
     model: Model[Any]
-    fitted: FittedModel
+    fitted: ModelFit
     timings: TimingsRead | None
-    params: ParamFolder | None
     statistics: BlockStatistics
     expected: Mapping[str, Expected]
-    """The expected sum of each event's brackets."""
+    """The expected sum of what each event predicts."""
     engine: EngineName
     workers: int
     """The number of threads or ranks."""
@@ -97,13 +103,23 @@ class RewriteReport(Readable):
     no_run_time: str = ""
     """Why it was not replayed."""
 
+    @property
+    def logs(self) -> LogSet | Traces:
+        """What was rewritten."""
+        return self.task.logs
+
+    @property
+    def terms(self) -> Terms:
+        """What the format calls its things."""
+        return self.logs.terms
+
     def count(self, which: BlockCount) -> int:
         """Return a count."""
         return self.statistics.count(which)
 
     @cached_property
     def events(self) -> tuple[EventLine, ...]:
-        """The events that have param records, by name."""
+        """The events that the model was asked for, by name."""
         return tuple(
             event_line(name, event, self.expected[name])
             for name, event in sorted(self.statistics.events.items())
@@ -123,23 +139,33 @@ class RewriteReport(Readable):
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
         return (
-            *about_earlier_rewrite(self.logs.folder, "the host's"),
-            *warnings_of_options(self.options, self.model, self.statistics, self.by_dilation),
-            *warnings_of(
-                self.logs,
-                self.params,
-                self.timings,
-                self.fitted,
-                self.model.columns,
-                self.statistics,
+            *_about_earlier_rewrite(self.logs.folder),
+            *warnings_of_options(
+                self.options, self.model, self.terms, self.statistics, self.by_dilation
             ),
+            *warnings_of(self.task, self.timings, self.fitted, self.statistics),
         )
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What those have to know who replay the logs with TraceR; no warning for all others."""
+        replaced = self.count(BlockCount.TRACER_REPLACES)
+        if not replaced:
+            return ()
+        predicted = self.count(BlockCount.BY_MODEL) + self.count(BlockCount.BY_EXACT)
+        hint = (
+            f"TraceR would ignore {replaced:,} of the "
+            f"{count_text(predicted, 'predicted duration')}; replay and export use them "
+            "(docs/simulating.md)"
+        )
+        return (hint,)
 
     @property
     def by_dilation(self) -> float | None:
         """The share of the new time that only dilation determines; None without any time."""
         if not self.model.uses_params:
-            return 1.0 if self.statistics.seconds(DurationSum.NEW) > 0 else None
+            kept = self.overheads.untouched.new or 0.0
+            return 1.0 - kept if self.statistics.seconds(DurationSum.NEW) > 0 else None
         return self.overheads.by_dilation.new
 
     @property
@@ -155,12 +181,12 @@ class RewriteReport(Readable):
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         return {
-            "versions": versions(),
-            "logs": str(self.logs.folder),
+            "versions": _versions(),
+            "logs": str(self.logs.path),
             "out": None if self.out is None else str(self.out),
             "options": reported(self.options, RewriteOptions),
-            "machine": dataclasses.asdict(self.logs.summary),
-            "model": model_json(self.options, self.model, self.timings, self.fitted),
+            "machine": self.logs.machine_json(),
+            "model": _model_json(self.options, self.model, self.timings, self.fitted),
             "counts": {which.name.lower(): self.count(which) for which in BlockCount},
             "durations_s": {
                 which.name.lower(): json_number(self.statistics.seconds(which))
@@ -178,6 +204,7 @@ class RewriteReport(Readable):
                 when: busy.to_json()
                 for when, busy in zip(("old", "new"), self.busy_times, strict=True)
             },
+            "rounding": dataclasses.asdict(self.statistics.rounding),
             "warnings": list(self.warnings),
             "run": {
                 "engine": self.engine,
@@ -198,18 +225,18 @@ class RewriteReport(Readable):
         return _details(self)
 
 
-def about_earlier_rewrite(folder: Path, whose: str) -> Iterator[str]:
-    """Yield a warning if a folder was written by a rewrite; `whose` were its durations before."""
+def _about_earlier_rewrite(folder: Path) -> Iterator[str]:
+    """Yield a warning if a folder was written by a rewrite."""
     earlier = read_provenance(folder)
     if earlier is not None:
         yield (
-            f"{folder} was rewritten before, {earlier.text()}: its durations are no longer "
-            f"{whose}, and are now rewritten a second time"
+            f"{folder} was rewritten before, {earlier.text()}: its durations are no longer the "
+            "host's, and are now rewritten a second time"
         )
 
 
-def model_json(
-    options: RewriteOptions, model: Model[Any], timings: TimingsRead | None, fitted: FittedModel
+def _model_json(
+    options: RewriteOptions, model: Model[Any], timings: TimingsRead | None, fitted: ModelFit
 ) -> dict[str, Any]:
     """Return what reports say of a model and its fit as a JSON object."""
     return {
@@ -220,7 +247,7 @@ def model_json(
     }
 
 
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     """Return the versions of what determines a result."""
     return {
         "rewritelog": rewritelog.__version__,
@@ -268,13 +295,11 @@ def _run_time_sentences(report: RewriteReport) -> Iterator[str]:
     before, after = time_column([run.before_s, run.after_s])
     yield (
         f"Predicted run time: {before} → {after}, {faster_text(run.speedup)}, on "
-        f"{count_text(len(report.logs.pes), 'PE')}, {run.network}."
+        f"{count_text(len(report.logs.pes), report.terms.lane)}, {run.network}."
     )
     if run.never_ran:
-        yield (
-            f"{count_text(run.never_ran, 'SEB')} never ran in that replay: `rewritelog replay` "
-            "says which."
-        )
+        never = f"{count_text(run.never_ran, report.terms.item)} never ran in that replay"
+        yield f"{never}: `rewritelog replay` says which."
 
 
 def _changes_nothing(report: RewriteReport) -> bool:
@@ -289,24 +314,27 @@ def _sebs_sentence(report: RewriteReport) -> str:
         return f"Every duration stays as it is, without a model and at dilation 1: {copied}."
     old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
     old, new = time_column([old_s, new_s])
-    head = "Predicted time of all SEBs" if report.run_time is None else "All SEBs together"
+    items = f"{report.terms.item}s"
+    head = f"Predicted time of all {items}" if report.run_time is None else f"All {items} together"
     return f"{head}: {old} → {new}, {faster_text(speedup(old_s, new_s))}."
 
 
 def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield the basis of the new time: fits with their error, and dilation."""
-    alone = report.by_dilation
+    alone, kept = report.by_dilation, report.overheads.untouched.new
+    others = f", {percent_text(kept, 1)} is in {report.terms.item}s of other types" if kept else ""
     if not report.model.uses_params:
         if not _changes_nothing(report):
-            yield "All of the new time rests on --dilation alone."
+            share = percent_text(alone, 1) if kept else "All"
+            yield f"{share} of the new time rests on --dilation alone{others}."
         return
     if alone is None:
         return
     error = _error_text(report.bracketed)
     within = f" (±{error})".replace("±> ", "over ±") if error else ""
     yield (
-        f"{percent_text(1 - alone, 1)} of the new time comes from the model"
-        f"{within}, {percent_text(alone, 1)} rests on --dilation alone."
+        f"{percent_text(1 - alone - (kept or 0.0), 1)} of the new time comes from the model"
+        f"{within}, {percent_text(alone, 1)} rests on --dilation alone{others}."
     )
     predictions = sum(line.by_model + line.by_exact for line in report.events)
     outside = sum(line.outside + line.remote for line in report.events)
@@ -321,12 +349,14 @@ def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
     if not isinstance(report.fitted, FittedEvents):
         return
     used = {line.event for line in report.events}
+    typical = report.options.total == "typical"
     for fit in report.fitted.fits.values():
         share = one_call_share(fit) if fit.event in used else None
         if share:
             yield (
                 f"{printable(fit.event)}: one call of {fit.samples:,} has {percent_text(share, 0)} "
-                "of the measured time; it was probably interrupted, and totals leave it out."
+                "of the measured time; it was probably interrupted, and "
+                f"{effect_on_totals(fit, typical=typical)}."
             )
 
 
@@ -352,16 +382,9 @@ def _warnings_sentence(report: RewriteReport) -> str:
 
 
 def _logs(report: RewriteReport) -> Iterator[str]:
-    summary = report.logs.summary
     target = "nothing written (dry run)" if report.out is None else str(report.out)
-    nodes = f"{summary.x} × {summary.y} × {summary.z} nodes"
-    workers = count_text(summary.num_wth, "worker thread")
-    yield f"logs: {printable(str(report.logs.folder))} → {printable(target)}"
-    yield (
-        f"  {count_text(summary.total_pes, 'PE')} ({nodes}, {workers} each), log version "
-        f"{summary.log_version}, {summary.order}-endian, "
-        f"{count_text(summary.files, 'timeline file')}, {bytes_text(report.logs.size_bytes)}"
-    )
+    yield f"logs: {printable(str(report.logs.path))} → {printable(target)}"
+    yield f"  {report.logs.described}"
 
 
 def _model(report: RewriteReport) -> Iterator[str]:
@@ -377,21 +400,26 @@ def _model(report: RewriteReport) -> Iterator[str]:
         yield f"  spread: {report.options.spread}, seed {report.options.spread_seed}"
     yield f"dilation: {report.options.general_dilation:g} for what no model covers"
     for name, factor in report.options.dilation_for:
-        yield f"  {factor:g} for SEBs named {printable(name)}"
+        yield f"  {factor:g} for {report.terms.item}s named {printable(name)}"
 
 
 def _parts_table(report: RewriteReport) -> Iterator[str]:
-    """Yield the table of the time before and after, by part of all SEB time."""
-    parts, events = report.overheads, sorted(report.events, key=lambda line: -line.new_s)
+    """Yield the table of the time before and after, by part of all time."""
+    events = sorted(report.events, key=lambda line: -line.new_s)
     shown = events if len(events) <= _MOST_EVENTS + 1 else events[:_MOST_EVENTS]
     rows = [_event_row(line) for line in shown]
     if others := events[len(shown) :]:
-        times = (math.fsum(one.old_s for one in others), math.fsum(one.new_s for one in others))
+        times = (
+            math.fsum(event.old_s for event in others),
+            math.fsum(event.new_s for event in others),
+        )
         rows.append(_Part(f"{len(others):,} more events", *times))
     if events:
-        rows += [_Part(name, share.old_s, share.new_s) for name, share in _others(parts)]
+        rows += [_Part(name, share.old_s, share.new_s) for name, share in _others(report)]
     old_s, new_s = map(report.statistics.seconds, (DurationSum.OLD, DurationSum.NEW))
-    rows.append(_Part("all SEBs", old_s, new_s, f"{report.count(BlockCount.SEBS):,}"))
+    rows.append(
+        _Part(f"all {report.terms.item}s", old_s, new_s, f"{report.count(BlockCount.SEBS):,}")
+    )
     columns = {
         "calls": [row.calls for row in rows],
         "before": time_column([row.old_s for row in rows]),
@@ -406,14 +434,17 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
     yield from TextTable(("part", *kept), list(cells)).lines()
 
 
-def _others(parts: Overheads) -> Iterator[tuple[str, Share]]:
+def _others(report: RewriteReport) -> Iterator[tuple[str, Share]]:
     """Yield the time that belongs to no event, by what it is."""
+    parts = report.overheads
     if parts.other_brackets.old_s:
         yield "brackets, no record", parts.other_brackets
     if parts.around_brackets.old_s:
         yield "around brackets", parts.around_brackets
     if parts.sebs_without_brackets.old_s:
-        yield "other SEBs", parts.sebs_without_brackets
+        yield f"other {report.terms.item}s", parts.sebs_without_brackets
+    if parts.untouched.old_s:
+        yield f"{report.terms.item}s of other types", parts.untouched
 
 
 class _Part(NamedTuple):
@@ -446,23 +477,25 @@ def _sebs(report: RewriteReport) -> Iterator[str]:
         ("unchanged: zero length", BlockCount.ZERO_LENGTH),
         ("unchanged: unclosed", BlockCount.UNCLOSED),
     )
-    sebs, messages = report.count(BlockCount.SEBS), report.count(BlockCount.MESSAGES)
-    yield f"{count_text(sebs, 'SEB')}, {count_text(messages, 'message')}"
+    messages = report.count(BlockCount.MESSAGES)
+    sent = f", {count_text(messages, 'message')}" if isinstance(report.logs, LogSet) else ""
+    yield f"{count_text(report.count(BlockCount.SEBS), report.terms.item)}{sent}"
     cells = [(name, f"{report.count(which):,}") for name, which in rows if report.count(which)]
-    yield from TextTable(("new durations", "SEBs"), cells).lines()
+    yield from TextTable(("new durations", f"{report.terms.item}s"), cells).lines()
 
 
 def _busy_times(report: RewriteReport) -> Iterator[str]:
     before, after = report.busy_times
     rows = [("before", *before.cells()), ("after", *after.cells())]
-    yield "busy time of the PEs (imbalance: largest / mean)"
-    yield from TextTable(("", "largest", "of PE", "mean", "imbalance"), rows).lines()
+    lane = report.terms.lane
+    yield f"busy time of the {lane}s (imbalance: largest / mean)"
+    yield from TextTable(("", "largest", f"of {lane}", "mean", "imbalance"), rows).lines()
 
 
 def _records(report: RewriteReport) -> Iterator[str]:
     if not report.events:
         return
-    yield "param records by event"
+    yield f"{report.terms.record}s by event"
     columns = {
         "records": [line.records for line in report.events],
         "by model": [line.by_model for line in report.events],
@@ -490,9 +523,10 @@ def _shares(report: RewriteReport) -> Iterator[str]:
         )
         for line in report.events
     ]
-    rows += [(name, *_share(share), "", "") for name, share in _others(parts)]
+    rows += [(name, *_share(share), "", "") for name, share in _others(report)]
     rows.append(("of all: by dilation alone", *_share(parts.by_dilation), "", ""))
-    yield "shares of all SEB time (coverage: of the 90 % interval, on held-out timing lines)"
+    intervals = "coverage: of the 90 % interval, on held-out timing lines"
+    yield f"shares of all {report.terms.item} time ({intervals})"
     heads = ("before", "after", "extrapolated", "coverage")
     yield from TextTable(("part", *heads), rows).lines()
 
@@ -508,14 +542,15 @@ def _closing(report: RewriteReport) -> Iterator[str]:
     rate = f" ({bytes_text(size_bytes / seconds)}/s)" if rated else ""
     kind = "thread" if report.engine == "threads" else "rank"
     target = "nothing written (dry run)" if report.out is None else str(report.out)
+    rounding = report.statistics.rounding
+    if rounding.item_s >= _LEAST_ROUNDING_S:
+        zero = f"; {rounding.to_zero:,} of them became 0" if rounding.to_zero else ""
+        yield (
+            "new durations are rounded to whole microseconds, each by at most "
+            f"{1e6 * rounding.item_s:.2g} µs, their sum in a {report.terms.lane} by less than "
+            f"1 µs{zero}"
+        )
     done = f"done in {seconds:.2f} s on {count_text(report.workers, kind)}{rate}"
     yield f"{printable(target)}: {done}"
     if report.no_run_time and not _changes_nothing(report):
         yield f"no predicted run time: {report.no_run_time}"
-    if replaced := report.count(BlockCount.TRACER_REPLACES):
-        predicted = report.count(BlockCount.BY_MODEL) + report.count(BlockCount.BY_EXACT)
-        yield (
-            f"not for TraceR, which ignores {replaced:,} of the "
-            f"{count_text(predicted, 'predicted duration')}: use replay, BigSimulator or export "
-            "(docs/simulating.md)"
-        )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import Columns, ParamFolder
-from rewritelog.models.base import FittedModel, Model
-from rewritelog.rewriting.counts import BlockCount, RecordState
+from rewritelog.formats.bgtrace.params import ParamFolder
+from rewritelog.formats.param_records import Columns
+from rewritelog.formats.traces import Terms
+from rewritelog.models.base import Model, ModelFit
+from rewritelog.rewriting.block import RewriteTask
+from rewritelog.rewriting.counts import BlockCount, DurationSum, RecordState
 from rewritelog.rewriting.options import DurationOptions, RewriteOptions
 from rewritelog.rewriting.statistics import (
     BlockStatistics,
@@ -17,50 +21,59 @@ from rewritelog.rewriting.statistics import (
     PeAndSeb,
     RecordFlag,
 )
+from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import count_text, percent_text, printable
 from rewritelog.timings.read import TimingsRead
 
+_MOST_EVENTS = 5
+"""Of more events with the same cause for doubt, a single warning says all."""
+
 
 def warnings_of(
-    logs: LogSet,
-    params: ParamFolder | None,
+    task: RewriteTask | TraceTask,
     timings: TimingsRead | None,
-    fitted: FittedModel,
-    columns: Columns,
+    fitted: ModelFit,
     statistics: BlockStatistics,
 ) -> tuple[str, ...]:
     """Return the warnings, most general first."""
-    said = [] if timings is None else list(timings.warnings())
-    said += fitted.warnings()
-    if params is not None:
-        said += _about_params(logs, params, statistics)
-    said += _about_events(statistics, columns)
-    said += _about_brackets(statistics, with_params=params is not None)
-    said += _about_messages(statistics)
-    return tuple(said)
+    warnings = [] if timings is None else list(timings.warnings())
+    warnings += fitted.warnings()
+    if isinstance(task, TraceTask):
+        if task.params is not None and not statistics.events:
+            types = ", ".join(task.logs.types[number] for number in task.types)
+            warnings.append(f"there are no nodes of type {types}, so the model predicts nothing")
+    elif task.params is not None:
+        warnings += _about_params(task.logs, task.params, statistics)
+    warnings += _about_events(statistics, task.predictor.columns, task.logs.terms)
+    warnings += _about_brackets(statistics, with_params=task.params is not None)
+    warnings += _about_messages(statistics)
+    return tuple(warnings)
 
 
 def warnings_of_options(
     options: RewriteOptions,
     model: Model[Any],
+    terms: Terms,
     statistics: BlockStatistics,
     by_dilation: float | None,
 ) -> tuple[str, ...]:
     """Return a warning for each option without effect, and for a missing dilation."""
     return (
-        *warnings_of_unused(options, model, statistics.matched_patterns),
+        *warnings_of_unused(options, model, terms, statistics.matched_patterns),
+        *_about_roofline(options, statistics),
         *_about_host_speed(options, model, by_dilation),
     )
 
 
 def warnings_of_unused(
-    options: DurationOptions, model: Model[Any], matched_patterns: Collection[str]
+    options: DurationOptions, model: Model[Any], terms: Terms, matched_patterns: Collection[str]
 ) -> Iterator[str]:
     """Yield a warning for each option without effect, given the patterns that matched."""
     yield from _about_unread_params(options, model)
     for pattern, _ in options.dilation_for:
         if pattern not in matched_patterns:
-            yield f"the dilation for {printable(pattern)!r} was not used: no SEB's name matches"
+            name = f"no {terms.item}'s name"
+            yield f"the dilation for {printable(pattern)!r} was not used: {name} matches"
 
 
 def _about_unread_params(options: DurationOptions, model: Model[Any]) -> Iterator[str]:
@@ -68,6 +81,20 @@ def _about_unread_params(options: DurationOptions, model: Model[Any]) -> Iterato
         yield (
             f"{options.params}: the model {options.model_name!r} reads no params, so this "
             "folder was not used"
+        )
+    event_params = getattr(options, "event_params", None)
+    if event_params is not None and not model.uses_params:
+        yield f"{event_params}: not used, since the model {options.model_name!r} reads no params"
+
+
+def _about_roofline(options: RewriteOptions, statistics: BlockStatistics) -> Iterator[str]:
+    """Yield which share of the new time a simulator with a roofline model replaces."""
+    if options.roofline:
+        new_s = statistics.seconds(DurationSum.NEW)
+        share = statistics.on_device_s / new_s if new_s else 0.0
+        yield (
+            f"{percent_text(share, 1)} of the new time is computed by devices: with "
+            "roofline-enabled, ASTRA-sim takes times of its own for it"
         )
 
 
@@ -119,62 +146,71 @@ def _about_params(logs: LogSet, params: ParamFolder, statistics: BlockStatistics
         )
 
 
-def _about_events(statistics: BlockStatistics, columns: Columns) -> Iterator[str]:
-    for name, event in sorted(statistics.events.items()):
-        said = (*_about_cover(event, columns), *_about_predictions(event))
-        yield from (f"event {printable(name)!r}: {sentence}" for sentence in said)
+def _about_events(statistics: BlockStatistics, columns: Columns, terms: Terms) -> Iterator[str]:
+    """Yield a warning for each event and cause; if a cause concerns many events, one for all."""
+    events = dict(sorted(statistics.events.items()))
+    causes_of = {name: _about_event(event, columns, terms) for name, event in events.items()}
+    concerned = Counter(cause for causes in causes_of.values() for cause in causes)
+    for name, causes in causes_of.items():
+        for cause, sentence in causes.items():
+            if concerned[cause] <= _MOST_EVENTS:
+                yield f"event {printable(name)!r}: {sentence}"
+    for cause, count in concerned.items():
+        if count > _MOST_EVENTS:
+            names = [name for name in events if cause in causes_of[name]]
+            most, together = max(names, key=lambda name: _records(events[name])), EventStatistics()
+            for name in names:
+                together.add(events[name])
+            sentence = _about_event(together, columns, terms)[cause]
+            sentence = sentence.replace("this event", "these events")
+            yield f"{count:,} events, the largest being {printable(most)!r}: {sentence}"
 
 
-def _about_cover(event: EventStatistics, columns: Columns) -> Iterator[str]:
-    """Yield warnings of brackets that were dilated because no model covers them, with advice."""
-    uncounted = event.flags[RecordFlag.UNCOUNTED]
-    untimed = event.states[RecordState.NOT_COVERED] - uncounted
-    if untimed:
-        what = "counters" if columns == "counters" else "parameters"
-        yield (
-            f"{count_text(untimed, 'bracket')} dilated, since the model does not cover "
-            f"them: time this event, with as many {what} as its param records have"
-        )
-    if uncounted:
-        yield (
-            f"{count_text(uncounted, 'bracket')} dilated, since their param records have no "
-            "counters: let the emulation write the target's counters (PAPI:{ … }), or choose a "
-            "model of parameters"
-        )
+def _records(event: EventStatistics) -> int:
+    return event.states.total()
 
 
-def _about_predictions(event: EventStatistics) -> Iterator[str]:
-    """Yield warnings of unreliable predictions, with advice."""
-    predicted = event.states[RecordState.PREDICTED]
+def _about_event(event: EventStatistics, columns: Columns, terms: Terms) -> dict[str, str]:
+    """Return a sentence with advice for each cause for doubt about an event's durations."""
+    predicted, items, records = event.states[RecordState.PREDICTED], terms.predicted, terms.record
+    what = "counters" if columns == "counters" else "parameters"
+    counts = {flag.name: event.flags[flag] for flag in RecordFlag}
+    counts["NOT_COVERED"] = event.states[RecordState.NOT_COVERED] - counts["UNCOUNTED"]
 
-    def counted(flag: RecordFlag) -> str:
-        count = event.flags[flag]
-        if not count:
-            return ""
-        return (
-            f"{count_text(count, 'bracket')} ({100 * count / predicted:.3g} % of those predicted)"
-        )
+    def some(cause: str) -> str:
+        share = f"{100 * counts[cause] / max(1, predicted):.3g} % of those predicted"
+        return f"{count_text(counts[cause], items)} ({share})"
 
-    if negative := event.flags[RecordFlag.NEGATIVE]:
-        yield (
-            f"{count_text(negative, 'prediction')} below zero became 0, or the least that the fit "
-            "allows: the fit is invalid there; time this event with such parameters"
-        )
-    if outside := counted(RecordFlag.OUTSIDE):
-        yield (
-            f"{outside} with parameters outside the range of the samples: their durations are "
-            "extrapolated; time this event with such parameters too"
-        )
-    if remote := counted(RecordFlag.REMOTE):
-        yield (
-            f"{remote} with parameters each within the range of the samples, but together further "
-            "out than any of them: their durations are extrapolated; time such combinations too"
-        )
-    if unspread := counted(RecordFlag.NOT_SPREAD):
-        yield (
-            f"{unspread} not spread, since the fit has no residuals of held-out samples: "
-            "time more samples of this event"
-        )
+    sentences = {
+        "NOT_COVERED": (
+            f"{count_text(counts['NOT_COVERED'], items)} dilated, since the model does "
+            f"not cover them: time this event, with as many {what} as its {records}s have"
+        ),
+        "UNCOUNTED": (
+            f"{count_text(counts['UNCOUNTED'], items)} dilated, since their {records}s "
+            "have no counters: let the emulation write the target's counters (PAPI:{ … }), or "
+            "choose a model of parameters"
+        ),
+        "NEGATIVE": (
+            f"{count_text(counts['NEGATIVE'], 'prediction')} below zero became 0, or the "
+            "least that the fit allows: the fit is invalid there; time this event with such "
+            "parameters"
+        ),
+        "OUTSIDE": (
+            f"{some('OUTSIDE')} with parameters outside the range of the samples: their "
+            "durations are extrapolated; time this event with such parameters too"
+        ),
+        "REMOTE": (
+            f"{some('REMOTE')} with parameters each within the range of the samples, but "
+            "together further out than any of them: their durations are extrapolated; time such "
+            "combinations too"
+        ),
+        "NOT_SPREAD": (
+            f"{some('NOT_SPREAD')} not spread, since the fit has no residuals of held-out "
+            "samples: time more samples of this event"
+        ),
+    }
+    return {cause: sentence for cause, sentence in sentences.items() if counts[cause]}
 
 
 _WHOLE_SEBS = {
@@ -188,9 +224,9 @@ _WHOLE_SEBS = {
 
 
 def _about_brackets(statistics: BlockStatistics, *, with_params: bool) -> Iterator[str]:
-    for which, said in _WHOLE_SEBS.items():
+    for which, sentence in _WHOLE_SEBS.items():
         if count := statistics.count(which):
-            yield f"{count_text(count, 'SEB')} {said} ({_listed(statistics.examples[which])})"
+            yield f"{count_text(count, 'SEB')} {sentence} ({_listed(statistics.examples[which])})"
     without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
     if with_params and without:
         yield f"{count_text(without, 'bracket')} without a param record dilated"

@@ -27,5 +27,5 @@ def ordinals(piece: Ints, seb: Ints) -> Ints:
     begins = np.ones(len(seb), dtype=np.bool_)
     begins[1:] = (seb[1:] != seb[:-1]) | (piece[1:] != piece[:-1])
     first = np.flatnonzero(begins)
-    found: Ints = np.arange(len(seb)) - first[np.cumsum(begins) - 1]
-    return found
+    numbers: Ints = np.arange(len(seb)) - first[np.cumsum(begins) - 1]
+    return numbers

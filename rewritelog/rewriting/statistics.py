@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.formats.traces import NOT_ROUNDED, Rounding
 from rewritelog.rewriting.counts import EXAMPLES, BlockCount, DurationSum, RecordState
 from rewritelog.sums import NOTHING, ExactSum
 
@@ -131,7 +132,10 @@ class BlockStatistics:
     busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
     """Arrays of PEs, and their busy seconds before and after the rewrite."""
     matched_patterns: frozenset[str] = frozenset()
-    """The patterns of dilations that match a SEB name."""
+    """The patterns of dilations that match a name."""
+    rounding: Rounding = NOT_ROUNDED
+    on_device_s: float = 0.0
+    """The new seconds of what devices compute, where the format says what does."""
 
     def count(self, which: BlockCount) -> int:
         """Return a count."""
@@ -172,6 +176,8 @@ class BlockStatistics:
         self.size_bytes += other.size_bytes
         self.busy += other.busy
         self.matched_patterns |= other.matched_patterns
+        self.rounding = self.rounding.plus(other.rounding)
+        self.on_device_s += other.on_device_s
 
 
 def total_of(sums: Iterable[ExactSum]) -> ExactSum:

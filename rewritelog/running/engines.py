@@ -8,18 +8,75 @@ engine or on the number of workers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from typing import Literal, Protocol, TypeVar, overload
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from rewritelog.cores import cores, in_order, limited_to
 from rewritelog.errors import UsageError
 from rewritelog.progress import report_progress
 from rewritelog.running import EngineName
-from rewritelog.running.engine import AHEAD, Engine, Results, Work
+
+AHEAD = 4
+"""The number of items in progress per worker."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Results: TypeAlias = Generator[Result, None, None]
+Input = TypeVar("Input", contravariant=True)  # noqa: PLC0105 - only the first is exported
+Output = TypeVar("Output", covariant=True)  # noqa: PLC0105
+
+
+class Work(Protocol[Input, Output]):
+    """The function for one block. It is pickled for other processes, once for each pass."""
+
+    def __call__(self, block: Input, /) -> Output:
+        """Return the result of one block."""
+
+
+class Gathered(ABC, Generic[Item, Result]):
+    """Work with a state in each process, which the leading process gathers in the end."""
+
+    @abstractmethod
+    def __call__(self, block: Item, /) -> Result:
+        """Return the result of one block."""
+
+    @abstractmethod
+    def state(self) -> Any:
+        """Return the state of a process that has no more blocks; it is pickled."""
+
+    @abstractmethod
+    def gather(self, state: Any) -> None:
+        """Add the state of another process, in the leading one."""
+
+
+class Engine(ABC):
+    """The workers of one job."""
+
+    name: EngineName
+    leads = True
+    """False in a process that only works for the leading one, by calling `serve`."""
+    workers: int
+    """The number of blocks that are processed at a time."""
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(  # noqa: B027 - not every engine has anything to clean up
+        self, kind: type[BaseException] | None, error: BaseException | None, *_: object
+    ) -> None:
+        """End the workers."""
+
+    @abstractmethod
+    def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Results[Result]:
+        """Yield the results in the order of the items; the first error ends the pass."""
+
+    def serve(self) -> None:  # noqa: B027 - not every engine has further processes
+        """Work for the leading process until its job is done."""
 
 
 class Sized(Protocol):
@@ -30,9 +87,7 @@ class Sized(Protocol):
         """The size in bytes."""
 
 
-Item = TypeVar("Item")
 Piece = TypeVar("Piece", bound=Sized)
-Result = TypeVar("Result")
 
 
 class ThreadEngine(Engine):

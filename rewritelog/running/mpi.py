@@ -25,7 +25,7 @@ import numpy as np
 
 from rewritelog.cores import in_order
 from rewritelog.errors import RewriteLogError, UsageError
-from rewritelog.running.engine import AHEAD, Engine, Gathered, Results, Work
+from rewritelog.running.engines import AHEAD, Engine, Gathered, Results, Work
 from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
 
 _GRACE_S = 3.0

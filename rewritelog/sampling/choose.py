@@ -48,14 +48,14 @@ def sample(
     timings = () if read is None else read.timings
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)
-    choices = choose([one.stratum for one in strata], options.plan())
+    choices = choose([stratum.stratum for stratum in strata], options.plan())
     made = SampleReport(
         logs=source,
         out=out,
         options=options,
         records=len(run),
         strata=tuple(
-            ChosenStratum(one, choice) for one, choice in zip(strata, choices, strict=True)
+            ChosenStratum(stratum, choice) for stratum, choice in zip(strata, choices, strict=True)
         ),
         spreads=tuple(spreads.values()),
         remarks=(*run.warnings, *_remarks(read, formulas, strata)),
@@ -83,13 +83,13 @@ def _remarks(
     read: TimingsRead | None, formulas: Formulas | None, strata: tuple[RunStratum, ...]
 ) -> Sequence[str]:
     """Return the warnings of the timings and the formulas."""
-    said = [] if formulas is None else list(formula_warnings(formulas, strata))
+    remarks = [] if formulas is None else list(formula_warnings(formulas, strata))
     if read is not None:
-        said += read.warnings()
-        in_run = {(one.event, one.parameters) for one in strata}
-        foreign = [one.key for one in read.timings if one.key not in in_run]
-        said += [
+        remarks += read.warnings()
+        in_run = {(item.event, item.parameters) for item in strata}
+        foreign = [item.key for item in read.timings if item.key not in in_run]
+        remarks += [
             f"event {printable(event)!r} with {count} parameters is timed, but not in the run"
             for event, count in foreign
         ]
-    return said
+    return remarks

@@ -15,7 +15,7 @@ SAMPLED_POINTS = 1 << 10
 """The parameter that varies most in a cell is determined with about this many of its points."""
 
 
-def cover(coordinates: Floats, counts: Ints, taken: Flags, wanted: int, numbers: Keys) -> Ints:
+def cover(coordinates: Floats, counts: Ints, taken: Flags, number: int, numbers: Keys) -> Ints:
     """Choose points, in cells without any first, until `wanted` points are taken.
 
     `coordinates` has the shape (points, parameters), with parameters scaled to be comparable;
@@ -26,7 +26,7 @@ def cover(coordinates: Floats, counts: Ints, taken: Flags, wanted: int, numbers:
     weights = None if (counts == counts[0]).all() else counts
     chosen: list[Ints] = []
     everything = np.arange(len(counts), dtype=np.int64)
-    cells = [(everything, int(np.count_nonzero(taken)), min(wanted, len(counts)))]
+    cells = [(everything, int(np.count_nonzero(taken)), min(number, len(counts)))]
     while cells:
         cell, occupied, here = cells.pop()
         missing = here - occupied

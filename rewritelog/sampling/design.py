@@ -80,7 +80,7 @@ class Coordinates:
 
 
 @dataclass(frozen=True)
-class Terms:
+class DesignTerms:
     """The candidate terms, in their principal directions over a run, which are uncorrelated."""
 
     coordinates: Coordinates
@@ -90,7 +90,7 @@ class Terms:
     """The matrix from terms to directions, shape (terms, directions)."""
 
     @classmethod
-    def over(cls, coordinates: Coordinates, params: Floats, counts: Ints) -> Terms:
+    def over(cls, coordinates: Coordinates, params: Floats, counts: Ints) -> DesignTerms:
         """Return the terms for points with these numbers of rows."""
         centre, scale = _moments(_products(coordinates.of(params)), counts)
         scale = np.where(scale > LEAST_SPREAD, scale, 1.0)
@@ -108,7 +108,7 @@ class Terms:
         return np.concatenate([np.zeros((0, self.directions.shape[1])), *self.blocks(params)])
 
 
-def design(values: Floats, free: Flags, known: Floats, wanted: int) -> Ints:
+def design(values: Floats, free: Flags, known: Floats, number: int) -> Ints:
     """Choose `wanted` of the free points, each where the fit so far is least certain.
 
     `values` and `known`, of points already measured, are values of the directions, shape (points,
@@ -117,7 +117,7 @@ def design(values: Floats, free: Flags, known: Floats, wanted: int) -> Ints:
     covariance = covariance_of(known)
     variance = np.where(free, np.einsum("ij,ij->i", values @ covariance, values), -np.inf)
     chosen: list[int] = []
-    for _ in range(min(wanted, int(np.count_nonzero(free)))):
+    for _ in range(min(number, int(np.count_nonzero(free)))):
         best = int(np.argmax(variance >= _TIE * variance.max()))
         covariance_at = covariance @ values[best]
         variance_at = NOISE + float(values[best] @ covariance_at)
@@ -134,15 +134,15 @@ def covariance_of(values: Floats) -> Floats:
     return np.asarray(np.linalg.inv(information), dtype=np.float64)
 
 
-def leverages(terms: Terms, measured: Floats, params: Floats) -> Floats:
+def leverages(terms: DesignTerms, measured: Floats, params: Floats) -> Floats:
     """Return the leverage of each row of `params` on a fit to the measured rows.
 
     It is the variance of a prediction in units of the noise. A prediction with more leverage than
     all measured rows is an extrapolation in the combination of its terms.
     """
     covariance: Floats = covariance_of(terms.values(measured)) / NOISE
-    found = [np.einsum("ij,ij->i", block @ covariance, block) for block in terms.blocks(params)]
-    return np.concatenate([np.zeros(0), *found])
+    parts = [np.einsum("ij,ij->i", block @ covariance, block) for block in terms.blocks(params)]
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def _varies(params: Floats) -> Flags:

@@ -10,7 +10,7 @@ from rewritelog.options import (
     Jobs,
     OptionalInput,
     OptionalInputs,
-    Params,
+    ParamsFolder,
     Reading,
     Seed,
     declared,
@@ -26,7 +26,7 @@ SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
 
 
 @declared
-class SampleOptions(Reading, Jobs, Seed, Params):
+class SampleOptions(Reading, Jobs, Seed, ParamsFolder):
     """The options of `sample`; raises `UsageError` for invalid numbers."""
 
     timings: OptionalInputs = option(

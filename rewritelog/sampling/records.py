@@ -11,16 +11,10 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import (
-    Columns,
-    ParamFolder,
-    ParamNotes,
-    ParamRecords,
-    join_records,
-    read_records,
-)
+from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, join_records, read_records
+from rewritelog.formats.files import InputFile
+from rewritelog.formats.param_records import Columns, ParamRecords
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text
 
@@ -56,17 +50,17 @@ def read_folder(
         return read_records(source, group, strict=strict, columns=columns)
 
     with ThreadPoolExecutor(workers) as executor:
-        found = []
+        read_groups = []
         for done in in_order(executor, read, groups, 2 * workers):
-            found.append(done)
+            read_groups.append(done)
             report_progress(
-                "reading params, PE", min(len(found) * PES_AT_A_TIME, len(named)), len(named)
+                "reading params, PE", min(len(read_groups) * PES_AT_A_TIME, len(named)), len(named)
             )
     parts = [
         replace(records, piece=np.array(group)[records.piece])
-        for group, (records, _) in zip(groups, found, strict=True)
+        for group, (records, _) in zip(groups, read_groups, strict=True)
     ]
-    warnings = tuple(_note_warnings([notes for _, notes in found]))
+    warnings = tuple(_note_warnings([notes for _, notes in read_groups]))
     return RunRecords(**vars(join_records(parts)), warnings=warnings)
 
 
@@ -116,9 +110,9 @@ def _note_warnings(notes: Sequence[ParamNotes]) -> Iterable[str]:
 
 
 def _warnings_of_unplaced(
-    logs: LogSet, source: ParamFolder, nowhere: tuple[Ints, Ints]
+    logs: LogSet, source: ParamFolder, unplaced: tuple[Ints, Ints]
 ) -> Iterable[str]:
-    pes, sebs = nowhere
+    pes, sebs = unplaced
     if len(pes):
         where = f"{source.path(int(pes[0]))}, SEB {sebs[0]}"
         yield (

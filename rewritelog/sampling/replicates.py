@@ -23,7 +23,7 @@ MOST_REPLICATES = 10
 
 
 @dataclass(frozen=True)
-class Spread:
+class ReplicateSpread:
     """The variation of one event's times with identical parameters."""
 
     event: str
@@ -49,7 +49,7 @@ class Spread:
         return min(max(2, math.ceil((self.relative / LARGE_SPREAD) ** 2)), MOST_REPLICATES)
 
 
-def spread_of(timings: EventTimings) -> Spread:
+def spread_of(timings: EventTimings) -> ReplicateSpread:
     """Return the spread of an event's times, pooled over the points measured repeatedly."""
     points = DistinctPoints.of_rows(timings.params)
     point, seconds = points.point_of_row, timings.seconds
@@ -64,7 +64,7 @@ def spread_of(timings: EventTimings) -> Spread:
         sums = np.bincount(point[twice], weights=seconds[twice], minlength=len(points))
         means = sums[point[twice]] / counts[point[twice]]
         relative = math.sqrt(float(((seconds[twice] / means - 1) ** 2).sum()) / freedom)
-    return Spread(
+    return ReplicateSpread(
         timings.event,
         timings.parameters,
         lines=int(np.count_nonzero(twice)),

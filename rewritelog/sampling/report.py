@@ -17,7 +17,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.options import reported
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.records import RunRecords
-from rewritelog.sampling.replicates import LARGE_SPREAD, Spread
+from rewritelog.sampling.replicates import LARGE_SPREAD, ReplicateSpread
 from rewritelog.sampling.selection import Choice
 from rewritelog.sampling.strata import RunStratum
 from rewritelog.text import (
@@ -88,7 +88,7 @@ class SampleReport(Readable):
     records: int
     """The number of param records of the run."""
     strata: tuple[ChosenStratum, ...]
-    spreads: tuple[Spread, ...]
+    spreads: tuple[ReplicateSpread, ...]
     """The spread of each event with timing lines."""
     remarks: tuple[str, ...]
     """Warnings of the input files."""
@@ -98,22 +98,24 @@ class SampleReport(Readable):
     @property
     def rows(self) -> Ints:
         """The indices of the chosen records of the run, ascending."""
-        return np.sort(np.concatenate([one.of_run.records[one.choice.rows] for one in self.strata]))
+        return np.sort(
+            np.concatenate([stratum.of_run.records[stratum.choice.rows] for stratum in self.strata])
+        )
 
     @property
     def chosen(self) -> int:
         """The number of chosen records, including replicates."""
-        return sum(len(one.choice.rows) for one in self.strata)
+        return sum(len(stratum.choice.rows) for stratum in self.strata)
 
     @property
     def replicates(self) -> int:
         """The number of replicates."""
-        return sum(one.choice.replicates for one in self.strata)
+        return sum(stratum.choice.replicates for stratum in self.strata)
 
     @property
     def extrapolated(self) -> int:
         """The number of records whose prediction would be an extrapolation."""
-        return sum(one.choice.extrapolated for one in self.strata)
+        return sum(stratum.choice.extrapolated for stratum in self.strata)
 
     def head(self) -> str:
         """Return the comment lines that begin the list."""
@@ -152,7 +154,7 @@ class SampleReport(Readable):
             "replicates": self.replicates,
             "extrapolated": self.extrapolated,
             "extrapolated_share": self.extrapolated / self.records,
-            "strata": [one.to_json() for one in self.strata],
+            "strata": [stratum.to_json() for stratum in self.strata],
             "spreads": [
                 {**dataclasses.asdict(spread), "replicates": spread.replicates}
                 for spread in self.spreads
@@ -180,12 +182,12 @@ class SampleReport(Readable):
         return "\n".join(lines)
 
     def _table(self) -> list[str]:
-        split = any(one.of_run.category is not None for one in self.strata)
+        split = any(stratum.of_run.category is not None for stratum in self.strata)
         rows = []
-        for one in self.strata:
-            of_run, choice, records = one.of_run, one.choice, one.records
+        for stratum in self.strata:
+            of_run, choice, records = stratum.of_run, stratum.choice, stratum.records
             category = "" if of_run.category is None else f"{of_run.category:g}"
-            counts = (records, choice.points, one.timed, len(choice.rows))
+            counts = (records, choice.points, stratum.timed, len(choice.rows))
             shares = (choice.outside / records, choice.beyond / records)
             cells = [of_run.event, str(of_run.parameters), *([category] if split else [])]
             cells += [f"{n:,}" for n in counts]
@@ -219,14 +221,15 @@ class SampleReport(Readable):
             )
 
     def _span_warnings(self) -> Iterator[str]:
-        for one in self.strata:
-            share = one.choice.extrapolated / one.records
+        for stratum in self.strata:
+            share = stratum.choice.extrapolated / stratum.records
             if share > LARGE_SHARE:
-                points = count_text(one.choice.measured_points, "point")
+                points = count_text(stratum.choice.measured_points, "point")
                 yield (
-                    f"{one.name}: {percent_text(share, 1)} of its SEBs would be extrapolated from "
-                    f"the {points} measured, for a fit with {one.choice.coefficients} coefficients "
-                    "or more; choose a larger --fraction or --floor, or say with --formulas what "
+                    f"{stratum.name}: {percent_text(share, 1)} of its SEBs would be extrapolated "
+                    f"from the {points} measured, for a fit with "
+                    f"{stratum.choice.coefficients} coefficients or more; choose a larger "
+                    "--fraction or --floor, or say with --formulas what "
                     "its time depends on"
                 )
 
@@ -241,11 +244,12 @@ class SampleReport(Readable):
                     f"{self._asked_again(spread)}"
                 )
 
-    def _asked_again(self, spread: Spread) -> str:
+    def _asked_again(self, spread: ReplicateSpread) -> str:
         points = sum(
-            one.choice.replicated_points
-            for one in self.strata
-            if (one.of_run.event, one.of_run.parameters) == (spread.event, spread.parameters)
+            stratum.choice.replicated_points
+            for stratum in self.strata
+            if (stratum.of_run.event, stratum.of_run.parameters)
+            == (spread.event, spread.parameters)
         )
         if points == 0:
             return "no parameters recur in the run, so replicates are not possible"
@@ -253,7 +257,7 @@ class SampleReport(Readable):
         return f"the list repeats {count_text(points, 'point')} of it up to {times} times"
 
 
-def _spread_text(spread: Spread) -> str:
+def _spread_text(spread: ReplicateSpread) -> str:
     """Return the spread of an event's times as a line of text."""
     name = event_label(spread.event, spread.parameters)
     if spread.relative is None:

@@ -19,7 +19,7 @@ from rewritelog.models.expressions import Expression
 from rewritelog.progress import report_progress
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
-from rewritelog.sampling.design import Coordinates, Terms, design, leverages
+from rewritelog.sampling.design import Coordinates, DesignTerms, design, leverages
 from rewritelog.sampling.options import SampleMethod
 
 COVERAGE_SHARE = 1 / 2
@@ -117,9 +117,9 @@ def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
     weights = np.sqrt([n * task.coefficients for n, task in zip(rows, tasks, strict=True)])
     least = np.array([task.least for task in tasks], dtype=np.int64)
     most = np.array([task.most for task in tasks], dtype=np.int64)
-    wanted = allocate(round(plan.fraction * sum(rows)), weights, least, np.maximum(least, most))
+    shares = allocate(round(plan.fraction * sum(rows)), weights, least, np.maximum(least, most))
     choices = []
-    for number, (task, n) in enumerate(zip(tasks, wanted, strict=True)):
+    for number, (task, n) in enumerate(zip(tasks, shares, strict=True)):
         report_progress("choosing SEBs, strata done", number, len(tasks))
         choices.append(task.choice(int(n)))
     return tuple(choices)
@@ -177,48 +177,50 @@ class _StratumChoice:
         """The number of coefficients of a plain fit, without products and powers."""
         return 1 + len(self.coordinates.unit)
 
-    def choice(self, wanted: int) -> Choice:
+    def choice(self, number: int) -> Choice:
         pool = self._pool()
-        terms = Terms.over(self.coordinates, self.spanned[pool], self.points.counts[pool])
+        terms = DesignTerms.over(self.coordinates, self.spanned[pool], self.points.counts[pool])
         if self.plan.method == "random":
-            rows = self.drawn.any(self.free, wanted)
+            rows = self.drawn.any(self.free, number)
             chosen = np.unique(self.points.point_of_row[rows])
         else:
-            chosen = self._points(wanted, terms, pool)
-            rows = self.drawn.first(chosen, wanted)
+            chosen = self._points(number, terms, pool)
+            rows = self.drawn.first(chosen, number)
         again, twice = self.drawn.again(chosen, self.stratum.replicates)
         with_again = np.union1d(rows, again)
         return self._evaluated(with_again, terms, len(with_again) - len(rows), twice)
 
-    def _points(self, wanted: int, terms: Terms, pool: Ints) -> Ints:
+    def _points(self, number: int, terms: DesignTerms, pool: Ints) -> Ints:
         """Return `wanted` of the free points, or all of them, in the order of their choice."""
-        wanted = min(wanted, int(np.count_nonzero(self.free)))
+        number = min(number, int(np.count_nonzero(self.free)))
         designed = np.zeros(0, dtype=np.int64)
         if self.plan.method == "design":
             most = POINTS_PER_DIRECTION * terms.directions.shape[1]
-            count = min(wanted - round(COVERAGE_SHARE * wanted), most)
+            count = min(number - round(COVERAGE_SHARE * number), most)
             values, known = terms.values(self.spanned[pool]), terms.values(self.timed)
             designed = pool[design(values, self.free[pool], known, count)]
         taken = ~self.free
         measured = int(np.count_nonzero(taken))
         taken[designed] = True
-        spread = self._spread(taken, wanted + measured)
+        spread = self._spread(taken, number + measured)
         return np.concatenate([designed, spread])
 
     def _pool(self) -> Ints:
         """Return the points that a design chooses among: a random sample, and the extremes."""
         if len(self.points) <= POOL_POINTS:
             return np.arange(len(self.points))
-        drawn = np.argpartition(self.drawn.smallest, POOL_POINTS)[:POOL_POINTS]
+        at_random = np.argpartition(self.drawn.smallest, POOL_POINTS)[:POOL_POINTS]
         extremes = np.concatenate([self.spanned.argmin(axis=0), self.spanned.argmax(axis=0)])
-        return np.union1d(drawn, extremes)
+        return np.union1d(at_random, extremes)
 
-    def _spread(self, taken: Flags, wanted: int) -> Ints:
+    def _spread(self, taken: Flags, number: int) -> Ints:
         """Return points spread over the run, with which `wanted` points are taken."""
         coordinates = self.coordinates.of(self.spanned)
-        return cover(coordinates, self.points.counts, taken, wanted, self.drawn.smallest)
+        return cover(coordinates, self.points.counts, taken, number, self.drawn.smallest)
 
-    def _evaluated(self, rows: Ints, terms: Terms, replicates: int, replicated: int) -> Choice:
+    def _evaluated(
+        self, rows: Ints, terms: DesignTerms, replicates: int, replicated: int
+    ) -> Choice:
         """Return the choice with measures of how well it covers the rows, computed by point."""
         points = self.points
         chosen = np.unique(points.point_of_row[rows])
@@ -277,25 +279,25 @@ class _RowDraws:
     @property
     def smallest(self) -> Keys:
         """The smallest number of each point."""
-        found: Keys = self.numbers[self.order[self.starts[:-1]]]
-        return found
+        numbers: Keys = self.numbers[self.order[self.starts[:-1]]]
+        return numbers
 
-    def any(self, free: Flags, wanted: int) -> Ints:
+    def any(self, free: Flags, number: int) -> Ints:
         """Return `wanted` rows of the free points, drawn at random."""
         rows = self.order[free[self.point]]
-        return rows[np.argsort(self.numbers[rows], kind="stable")[:wanted]]
+        return rows[np.argsort(self.numbers[rows], kind="stable")[:number]]
 
-    def first(self, chosen: Ints, wanted: int) -> Ints:
+    def first(self, chosen: Ints, number: int) -> Ints:
         """Return one row of each chosen point, then second rows and so on, up to `wanted`."""
         rows = self.order[self.starts[chosen]]
-        if len(rows) >= wanted:
+        if len(rows) >= number:
             return rows
         is_chosen = np.zeros(len(self.starts) - 1, dtype=np.bool_)
         is_chosen[chosen] = True
         rank = np.arange(len(self.order)) - self.starts[self.point]
         further = np.flatnonzero(is_chosen[self.point] & (rank > 0))
         in_turn = np.lexsort((self.numbers[self.order[further]], rank[further]))
-        return np.concatenate([rows, self.order[further[in_turn[: wanted - len(rows)]]]])
+        return np.concatenate([rows, self.order[further[in_turn[: number - len(rows)]]]])
 
     def again(self, chosen: Ints, times: int) -> tuple[Ints, int]:
         """Return rows with which some points are measured `times` times, and the number of points.

@@ -12,7 +12,7 @@ from rewritelog.errors import ModelError
 from rewritelog.models.base import EventKey, Timings
 from rewritelog.models.formulas import EventFormula, Formulas
 from rewritelog.sampling.records import RunRecords
-from rewritelog.sampling.replicates import Spread
+from rewritelog.sampling.replicates import ReplicateSpread
 from rewritelog.sampling.selection import Stratum
 from rewritelog.text import printable
 
@@ -36,7 +36,7 @@ class RunStratum:
 def strata_of(
     run: RunRecords,
     timings: Timings,
-    spreads: Mapping[EventKey, Spread],
+    spreads: Mapping[EventKey, ReplicateSpread],
     formulas: Formulas | None,
     replicates: int,
 ) -> tuple[RunStratum, ...]:
@@ -46,7 +46,7 @@ def strata_of(
     `ModelError` for a formula that divides an event into too many categories.
     """
     timed = {samples.key: samples.params for samples in timings}
-    found: list[RunStratum] = []
+    strata: list[RunStratum] = []
     for key, rows in _by_event(run):
         event, parameters = key
         spread = spreads.get(key)
@@ -58,8 +58,8 @@ def strata_of(
             formulas.for_event(event, parameters) if formulas is not None else None,
             max(replicates, spread.replicates if spread is not None else 1),
         )
-        found.extend(group.strata())
-    return tuple(found)
+        strata.extend(group.strata())
+    return tuple(strata)
 
 
 def _by_event(run: RunRecords) -> Iterator[tuple[EventKey, Ints]]:
@@ -108,6 +108,6 @@ class _Group:
 
 def formula_warnings(formulas: Formulas, strata: tuple[RunStratum, ...]) -> Iterator[str]:
     """Yield a sentence for each formula that matches an event, but not its parameters."""
-    for event, parameters in dict.fromkeys((one.event, one.parameters) for one in strata):
+    for event, parameters in dict.fromkeys((of_run.event, of_run.parameters) for of_run in strata):
         yield from formulas.misfits(event, parameters)
     yield from formulas.unused({stratum.event for stratum in strata})

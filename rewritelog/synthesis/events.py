@@ -62,22 +62,17 @@ EVENTS: Final = (
 )
 
 
-"""The number of cells per PE for which the parameters of `EVENTS` hold."""
-
-
 def events_for(cells: int) -> tuple[SynthEvent, ...]:
     """Return the events of PEs with this many cells: their parameters grow in proportion."""
 
     def scaled(number: int) -> int:
         return max(number * cells // CELLS_OF_A_PE, min(number, 1))
 
-    return tuple(
-        replace(
-            event,
-            params=tuple(replace(p, low=scaled(p.low), span=scaled(p.span)) for p in event.params),
-        )
-        for event in EVENTS
-    )
+    def scaled_event(event: SynthEvent) -> SynthEvent:
+        params = (replace(p, low=scaled(p.low), span=scaled(p.span)) for p in event.params)
+        return replace(event, params=tuple(params))
+
+    return tuple(map(scaled_event, EVENTS))
 
 
 def event_params(made: tuple[SynthEvent, ...]) -> Ints:
@@ -94,7 +89,8 @@ def timing_lines(seed: int, count: int, made: tuple[SynthEvent, ...] = EVENTS) -
     lines = np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM)
     for k, start in enumerate(mix(lines).tolist()):
         event = made[k % len(made)]
-        draws = iter(_draws(start, len(event.params) + _NOISE_DRAWS))
+        numbers = sequence(len(event.params) + _NOISE_DRAWS, start) >> np.uint64(33)
+        draws = iter(numbers.tolist())
         values = tuple(p.low + next(draws) % p.span for p in event.params)
         noise = sum(draw % _NOISE_STEPS - _NOISE_STEPS // 2 for draw in draws)
         picoseconds = event.picoseconds(values) * (_NOISE_UNIT + noise) // _NOISE_UNIT
@@ -102,9 +98,3 @@ def timing_lines(seed: int, count: int, made: tuple[SynthEvent, ...] = EVENTS) -
         time = f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"
         params = " ".join(f"{value}.000000" for value in values)
         yield f"TRACEBIGSIM: event:{{ {event.name} }}  time:{{ {time} }}  params:{{ {params} }}\n"
-
-
-def _draws(start: int, count: int) -> list[int]:
-    """Return pseudo-random 31-bit numbers."""
-    draws: list[int] = (sequence(count, start) >> np.uint64(33)).tolist()
-    return draws

@@ -42,6 +42,7 @@ _CHAIN_NAMES = (
     "end-broadcast",
 )
 _ALLREDUCE, _ALLREDUCE_BYTES = 2, 8
+_TIMES = ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time")
 _PRINT = 2, b"user code at work\n\0"
 _MARKS = (3, b"startTraceBigSim %f\n\0"), (3, b"endTraceBigSim %f\n\0")
 
@@ -282,11 +283,7 @@ def _seb_bytes(
         "mpi_op": _ALLREDUCE if allreduce else 0,
         "mpi_size": _ALLREDUCE_BYTES if allreduce else 0,
         "charm_ep": 139 if chare else -1,
-        "recv_time": 0.0,
-        "eff_recv_time": 0.0,
-        "start_time": 0.0,
-        "exec_time": 0.0,
-        "end_time": 0.0,
+        **dict.fromkeys(_TIMES, 0.0),
         "flag": flag,
         "name": slot.name.encode().ljust(NAME_BYTES, b"\0"),
         "obj_id": [0 if chare else -1] * indices,
@@ -300,12 +297,5 @@ def _seb_bytes(
 
 
 def _message(number: int, node: int, size: int) -> dict[str, Any]:
-    return {
-        "msg_id": number,
-        "dst_node": node,
-        "send_time": 0.0,
-        "recv_time": 0.0,
-        "tid": min(node, 0),
-        "size": size,
-        "group": 1,
-    }
+    own = {"msg_id": number, "dst_node": node, "tid": min(node, 0), "size": size, "group": 1}
+    return {**own, "send_time": 0.0, "recv_time": 0.0}

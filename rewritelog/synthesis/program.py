@@ -16,25 +16,11 @@ import numpy as np
 from rewritelog.arrays import Flags, Ints, Keys, Table
 from rewritelog.hashing import GOLDEN, mix
 
-ROW = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "sends",
-            "first_send",
-            "event",
-            "started",
-            "root",
-            "backward",
-            "forward",
-            "at_ns",
-            "least_ns",
-            "spread_ns",
-            "time_1",
-            "time_2",
-        )
-    ]
-)
+_FIELDS = (
+    "sends", "first_send", "event", "started", "root", "backward", "forward", "at_ns", "least_ns",
+    "spread_ns", "time_1", "time_2",
+)  # fmt: skip
+ROW = np.dtype([(name, np.int64) for name in _FIELDS])
 """A row: number of messages, number of the first one, event (−1: no bracket), index of the starting
 message (−1: none), whether the SEB starts by itself, numbers of dependencies, start in the
 iteration, range of durations without a bracket, and byte offsets of the times of its events (0:
@@ -56,7 +42,7 @@ _EXTRA_COUNTER = 1 << 40
 _MASK = (1 << 64) - 1
 
 
-class Regions(NamedTuple):
+class RegionLengths(NamedTuple):
     """The lengths in ns before, in and after the bracket of SEBs; 0 and 0 without a bracket."""
 
     begin: Ints
@@ -68,9 +54,9 @@ class Regions(NamedTuple):
         """The lengths of SEBs."""
         return np.asarray(self.begin + self.middle + self.tail)
 
-    def take(self, which: Ints) -> Regions:
+    def take(self, which: Ints) -> RegionLengths:
         """Return the regions of some SEBs."""
-        return Regions(self.begin[which], self.middle[which], self.tail[which])
+        return RegionLengths(self.begin[which], self.middle[which], self.tail[which])
 
 
 @dataclass(frozen=True)
@@ -134,7 +120,7 @@ class SyntheticProgram:
         values = [kinds[:, k, 0] + draw(keys, 4 + k, kinds[:, k, 1]) for k in range(kinds.shape[1])]
         return np.stack(values, axis=1)
 
-    def regions(self, row: Ints, keys: Keys) -> Regions:
+    def regions(self, row: Ints, keys: Keys) -> RegionLengths:
         """Return the regions of SEBs."""
         rows = self.rows[row]
         begin = rows["least_ns"] + draw(keys, 1, rows["spread_ns"] + 1)
@@ -148,7 +134,7 @@ class SyntheticProgram:
         begin[marked] = BEGIN_LEAST_NS + draw(keys, 1, BEGIN_SPREAD_NS)
         middle[marked] = np.maximum(1, picoseconds * noise // NOISE_UNIT)
         tail[marked] = TAIL_LEAST_NS + draw(keys, 3, TAIL_SPREAD_NS)
-        return Regions(begin, middle, tail)
+        return RegionLengths(begin, middle, tail)
 
     def start_ns(self, row: Ints, iteration: Ints, keys: Keys) -> Ints:
         """Return the starts of SEBs in ns."""
@@ -191,7 +177,7 @@ def draw(keys: Keys, which: int, span: Ints | int) -> Ints:
     return np.asarray((mix(keys + step) >> np.uint64(33)).astype(np.int64) % span)
 
 
-def send_offset(regions: Regions, which: Ints, count: Ints) -> Ints:
+def send_offset(regions: RegionLengths, which: Ints, count: Ints) -> Ints:
     """Return the send times of messages `which` of `count`, in ns after the start of their SEBs.
 
     Of several messages of a bracketed SEB the first is sent before the bracket, the last after it.

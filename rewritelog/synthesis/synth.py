@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -85,13 +87,12 @@ def synthesise(
         timings = "".join(timing_lines(options.seed, options.timings, events_for(options.cells)))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
         lay = layout(options.log_version, options.byte_order)
-        writer = _Writer(draft, BatchWriter(program, lay, events_for(options.cells)), summary)
-        threads = min(options.files, cores())
-        context = copy_context()  # the listener to progress
+        batches = BatchWriter(program, lay, events_for(options.cells))
+        write = partial(_write_file, draft, batches, summary, count(1))
+        threads, context = min(options.files, cores()), copy_context()  # the listener to progress
         with ThreadPoolExecutor(threads) as pool:
-            files = range(options.files)
-            write = lambda index: context.copy().run(writer, index)  # noqa: E731
-            parts = list(in_order(pool, write, files, threads))
+            writing = (partial(context.copy().run, write, index) for index in range(options.files))
+            parts = list(in_order(pool, operator.call, writing, threads))
     sebs, messages, records, size = map(sum, zip(*parts, strict=True))
     seconds = time.perf_counter() - began
     return Synthesis(options.pes, sebs, messages, records, size, seconds)
@@ -120,22 +121,23 @@ def _summary_bytes(summary: Summary) -> bytes:
     return bytes(summary_struct(summary.order).build(fields))
 
 
+_SIZES = {
+    "char_size": 1,
+    "short_size": 2,
+    "int_size": 4,
+    "long_size": 8,
+    "int128_size": 16,
+    "float_size": 4,
+    "double_size": 8,
+    "bool_size": 1,
+    "pointer_size": 8,
+}
+
+
 def _machine(order: ByteOrder) -> dict[str, object]:
     """Return the machine header of usual 64-bit machines."""
     number_format = 1 if order == "little" else 0
-    sizes = {
-        "char_size": 1,
-        "short_size": 2,
-        "int_size": 4,
-        "long_size": 8,
-        "int128_size": 16,
-        "integer_format": number_format,
-        "float_size": 4,
-        "double_size": 8,
-        "float_format": number_format,
-        "bool_size": 1,
-        "pointer_size": 8,
-    }
+    sizes = {**_SIZES, "integer_format": number_format, "float_format": number_format}
     return {"magic": MAGIC, "header_version": _HEADER_VERSION, "sizes": sizes}
 
 
@@ -146,38 +148,31 @@ def timeline_file_head(order: ByteOrder, begins: Iterable[int]) -> bytes:
     return bytes(timeline_file_struct(order).build(fields))
 
 
-@dataclass(frozen=True)
-class _Writer:
-    """Writes timeline files; several threads may use it at a time."""
+def _write_file(
+    folder: Path, writer: BatchWriter, summary: Summary, numbers: Iterator[int], index: int
+) -> tuple[int, int, int, int]:
+    """Write a timeline file and the param files of its PEs.
 
-    folder: Path
-    batches: BatchWriter
-    summary: Summary
-    numbers: Iterator[int] = field(default_factory=lambda: count(1))
-    """A counter of the PEs that all threads have written, for the progress."""
-
-    def __call__(self, index: int, /) -> tuple[int, int, int, int]:
-        """Write a timeline file and the param files of its PEs.
-
-        Return the numbers of its SEBs, messages, param records and bytes.
-        """
-        pes = pes_of_file(self.summary, index)
-        totals = np.zeros(3, dtype=np.int64)
-        begins = []
-        with (self.folder / f"bgTrace{index}").open("xb") as file:
-            file.write(timeline_file_head(self.summary.order, [0] * len(pes)))
-            for batch in self.batches.batches(pes):
-                raise_if_stopped()
-                for begin in batch.begins:
-                    report_progress("writing PE", next(self.numbers), self.summary.total_pes)
-                    begins.append(file.tell() + begin)
-                file.write(batch.data)
-                for pe, lines in batch.params:
-                    with (self.folder / f"param.{pe}").open("ab") as params:
-                        params.write(lines.encode())
-                totals += (batch.sebs, batch.messages, batch.records)
-            size = file.tell()
-            file.seek(0)
-            file.write(timeline_file_head(self.summary.order, begins))
-        sebs, messages, records = totals.tolist()
-        return sebs, messages, records, size
+    `numbers` counts the PEs that all threads have written, for the progress. Return the numbers of
+    SEBs, messages, param records and bytes.
+    """
+    pes = pes_of_file(summary, index)
+    totals = np.zeros(3, dtype=np.int64)
+    begins = []
+    with (folder / f"bgTrace{index}").open("xb") as file:
+        file.write(timeline_file_head(summary.order, [0] * len(pes)))
+        for batch in writer.batches(pes):
+            raise_if_stopped()
+            for begin in batch.begins:
+                report_progress("writing PE", next(numbers), summary.total_pes)
+                begins.append(file.tell() + begin)
+            file.write(batch.data)
+            for pe, lines in batch.params:
+                with (folder / f"param.{pe}").open("ab") as params:
+                    params.write(lines.encode())
+            totals += (batch.sebs, batch.messages, batch.records)
+        size = file.tell()
+        file.seek(0)
+        file.write(timeline_file_head(summary.order, begins))
+    sebs, messages, records = totals.tolist()
+    return sebs, messages, records, size

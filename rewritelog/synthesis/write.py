@@ -17,7 +17,7 @@ from rewritelog.formats.bgtrace import Layout
 from rewritelog.formats.bgtrace.declaration import COUNT_BYTES
 from rewritelog.formats.bgtrace.records import Records
 from rewritelog.synthesis.events import SynthEvent
-from rewritelog.synthesis.program import Regions, SyntheticProgram, send_offset
+from rewritelog.synthesis.program import RegionLengths, SyntheticProgram, send_offset
 
 BATCH_SEBS = 16_384
 """About as many SEBs are made at a time."""
@@ -36,17 +36,6 @@ class Batch(NamedTuple):
     sebs: int
     messages: int
     records: int
-
-
-class _Units(NamedTuple):
-    """Iterations of one or several PEs."""
-
-    pe: Ints
-    iteration: Ints
-    first: Ints
-    """The index of the first SEB."""
-    total: Ints
-    """The number of SEBs of the PE."""
 
 
 @dataclass(frozen=True)
@@ -87,25 +76,28 @@ class BatchWriter:
             total = np.repeat(self.program.length + counts[:, -1], iterations)
             for begin in range(0, len(pe), at_once):
                 part = slice(begin, begin + at_once)
-                units = _Units(*(part_of[part] for part_of in (pe, iteration, index, total)))
-                yield self._batch(self._sebs(units, extra[part]))
+                columns = (pe[part], iteration[part], index[part], total[part], extra[part])
+                yield self._batch(self._sebs(*columns))
 
-    def _sebs(self, units: _Units, extra: Flags) -> _Sebs:
-        """Return the SEBs of iterations; `extra` says which have an extra one."""
+    def _sebs(self, pe: Ints, iteration: Ints, first: Ints, total: Ints, extra: Flags) -> _Sebs:
+        """Return the SEBs of iterations of PEs.
+
+        `first` are the indices of their first SEBs, `total` the numbers of SEBs of the PEs, and
+        `extra` says which have an extra one.
+        """
         program = self.program
-        plain = np.minimum(program.slots, program.length - units.iteration * program.slots)
+        plain = np.minimum(program.slots, program.length - iteration * program.slots)
         sizes = plain + extra
         unit = np.repeat(np.arange(len(sizes)), sizes)
         within = np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit]
-        pe, iteration = units.pe[unit], units.iteration[unit]
+        pe, iteration = pe[unit], iteration[unit]
         position = iteration * program.slots + within
         is_extra = within == plain[unit]
         row = np.where(is_extra, program.slots, within)
         row[(pe == 0) & (position == 0)] = program.slots + 1
         keys = program.keys(pe, position)
         keys[is_extra] = program.extra_keys(pe[is_extra], iteration[is_extra])
-        index, total = units.first[unit] + within, units.total[unit]
-        return _Sebs(pe, iteration, index, position, total, row, keys)
+        return _Sebs(pe, iteration, first[unit] + within, position, total[unit], row, keys)
 
     def _batch(self, sebs: _Sebs) -> Batch:
         rows = self.program.rows[sebs.row]
@@ -149,9 +141,8 @@ class BatchWriter:
         first = sebs.position == 0
         root = ~first & (rows["root"] == 1)
         started = np.flatnonzero(~first & ~root & (rows["started"] >= 0))
-        sender, number, came = self._starting_messages(
-            sebs.pe[started], sebs.iteration[started], rows["started"][started]
-        )
+        columns = (sebs.pe[started], sebs.iteration[started], rows["started"][started])
+        sender, number, came = self._starting_messages(*columns)
         heads.put("src_pe", sender, started)
         heads.put("msg_id", number, started)
         effective = np.where(root, start, 0)
@@ -188,7 +179,7 @@ class BatchWriter:
         return sender, number, sent + transit
 
     def _put_messages(
-        self, buffer: Bytes, at: Ints, sebs: _Sebs, rows: Table, regions: Regions, start: Ints
+        self, buffer: Bytes, at: Ints, sebs: _Sebs, rows: Table, regions: RegionLengths, start: Ints
     ) -> int:
         """Put in the messages; return their number."""
         program, lay = self.program, self.layout
@@ -215,7 +206,7 @@ class BatchWriter:
         return len(seb)
 
     def _put_event_times(
-        self, buffer: Bytes, at: Ints, rows: Table, regions: Regions, start: Ints
+        self, buffer: Bytes, at: Ints, rows: Table, regions: RegionLengths, start: Ints
     ) -> None:
         """Put in the times of events: the bounds of the bracket, or half-way through."""
         begin, middle, _ = regions
@@ -242,19 +233,13 @@ class BatchWriter:
     def _param_lines(self, sebs: _Sebs, event: Ints) -> list[tuple[int, str]]:
         """Return the param lines of each PE with brackets."""
         marked = np.flatnonzero(event >= 0)
-        values = self.program.event_params(event[marked], sebs.keys[marked]).tolist()
-        rows = zip(
-            sebs.pe[marked].tolist(),
-            sebs.index[marked].tolist(),
-            event[marked].tolist(),
-            values,
-            strict=True,
-        )
-        lines = []
-        for pe, of_pe in groupby(rows, key=lambda row: row[0]):
-            texts = [self._line(index, kind, params) for _, index, kind, params in of_pe]
-            lines.append((pe, "".join(texts)))
-        return lines
+        values = self.program.event_params(event[marked], sebs.keys[marked])
+        columns = (sebs.pe[marked], sebs.index[marked], event[marked], values)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [
+            (pe, "".join(self._line(*row) for _, *row in of_pe))
+            for pe, of_pe in groupby(rows, key=lambda row: row[0])
+        ]
 
     def _line(self, index: int, kind: int, values: list[int]) -> str:
         event = self.events[kind]

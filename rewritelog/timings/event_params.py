@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.formats.bgtrace.params import ParamRecords
+from rewritelog.formats.param_records import ParamRecords
 from rewritelog.formats.traces import Part
 from rewritelog.models.expressions import (
     FUNCTIONS,
@@ -79,10 +79,10 @@ class EventParams:
 
     def rule_of(self, name: str) -> int:
         """Return the index of the last rule that matches a name, −1 for none."""
-        found = (
+        matching = (
             k for k in reversed(range(len(self.rules))) if matches(self.rules[k].pattern, name)
         )
-        return next(found, -1)
+        return next(matching, -1)
 
     def records(self, part: Part, rows: Ints) -> ParamRecords:
         """Return a record for each of some rows of a part, `seb` being the row, in their order.
@@ -193,12 +193,12 @@ def _evaluated(
 
 
 def _variable(part: Part, rows: Ints, name: str) -> Floats:
-    found = _DIMENSION.fullmatch(name)
-    if found is None:
+    match = _DIMENSION.fullmatch(name)
+    if match is None:
         return part.number(name)[rows]
-    tensor, place = string.ascii_lowercase.index(found[1]), int(found[2]) - 1
+    tensor, place = string.ascii_lowercase.index(match[1]), int(match[2]) - 1
     texts, number = part.shapes
-    shapes = [[[d for one in tensors for d in one] for tensors in _inputs(t)] for t in texts]
+    shapes = [[[d for sizes in tensors for d in sizes] for tensors in _inputs(t)] for t in texts]
     values = [
         shape[tensor][place] if tensor < len(shape) and place < len(shape[tensor]) else np.nan
         for shape in shapes

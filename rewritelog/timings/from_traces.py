@@ -37,12 +37,14 @@ class WrittenTimings(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is left out, a sentence each."""
-        said = {
+        reasons = {
             "of duration 0, which is below the resolution of the trace": self.zero,
             "without values for their parameters, or that no line can hold": self.unusable,
         }
         return tuple(
-            f"left out: {count_text(count, 'node')} {why}" for why, count in said.items() if count
+            f"left out: {count_text(count, 'node')} {why}"
+            for why, count in reasons.items()
+            if count
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -87,8 +89,8 @@ def write_timings(
     counts, points, texts = np.zeros(3, dtype=np.int64), dict[str, tuple[int, set[str]]](), []
     with limited_to(jobs):
         work = partial(_lines, traces, params, types)
-        for _, (found, lines) in map_blocks(work, traces.units, "reading", traces.size_bytes):
-            counts += found
+        for _, (counted, lines) in map_blocks(work, traces.units, "reading", traces.size_bytes):
+            counts += counted
             for event, text in lines:
                 known = points.setdefault(event, (0, set()))
                 known[1].add(text.partition("params:")[2])
@@ -104,7 +106,7 @@ def write_timings(
 def _lines(
     traces: Traces, params: EventParams, types: tuple[int, ...], unit: Unit
 ) -> tuple[tuple[int, int, int], list[tuple[str, str]]]:
-    found, zero, unusable = list[tuple[str, str]](), 0, 0
+    named_lines, zero, unusable = list[tuple[str, str]](), 0, 0
     for part in traces.read(unit):
         rows = np.flatnonzero(np.isin(part.type, types))
         duration_s = part.duration_s
@@ -120,5 +122,5 @@ def _lines(
             except LineFormatError:
                 unusable += 1
             else:
-                found.append((name, line))
-    return (len(found), zero, unusable), found
+                named_lines.append((name, line))
+    return (len(named_lines), zero, unusable), named_lines

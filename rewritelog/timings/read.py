@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.errors import TimingError
-from rewritelog.formats.bgtrace.params import Columns
+from rewritelog.formats.param_records import Columns
 from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten
@@ -72,24 +72,26 @@ class TimingsRead:
 
     def warnings(self) -> tuple[str, ...]:
         """Return the warnings, one sentence each."""
-        said = []
+        warnings = []
         if self.faulty:
             shown = "; ".join(self.faults)
-            said.append(f"{count_text(self.faulty, 'malformed timing line')} left out: {shown}")
+            warnings.append(f"{count_text(self.faulty, 'malformed timing line')} left out: {shown}")
         if self.untimed:
-            said.append(f"{count_text(self.untimed, 'line')} without a time left out of the fit")
+            warnings.append(
+                f"{count_text(self.untimed, 'line')} without a time left out of the fit"
+            )
         if self.uncounted:
-            said.append(
+            warnings.append(
                 f"{count_text(self.uncounted, 'timing line')} without counters (PAPI) left out of "
                 "the fit: count them in the timed run too, or choose a model of parameters"
             )
-        said += (
+        warnings += (
             f"{path}: given more than once, so its lines count more than once"
             for path in self.repeated
         )
         if self.unused_clock:
-            said.append("the clock rate is not used: no timing line has a time in cycles")
-        return (*said, *self._mixed_counts())
+            warnings.append("the clock rate is not used: no timing line has a time in cycles")
+        return (*warnings, *self._mixed_counts())
 
     def _mixed_counts(self) -> Iterable[str]:
         by_event: dict[str, list[EventTimings]] = {}
@@ -140,19 +142,19 @@ def read_timings_as(
         try:
             for table in scan_file(path):
                 _refuse_faults(path, table, strict=strict)
-                for one in gathered.values():
-                    one.add(path, table, clock_hz)
+                for rows in gathered.values():
+                    rows.add(path, table, clock_hz)
         except TraceFileError as error:
             raise TimingError(str(error)) from error
-    found = {columns: one.finished(clock_hz, named) for columns, one in gathered.items()}
-    for columns, read in found.items():
+    finished = {columns: rows.finished(clock_hz, named) for columns, rows in gathered.items()}
+    for columns, read in finished.items():
         if not read.timings:
             names = ", ".join(map(str, named))
             what = "timing line with counters" if columns == "counters" else "timing line"
             raise TimingError(
-                f"{names}: no {what} found" + "".join(f"; {said}" for said in read.warnings())
+                f"{names}: no {what} found" + "".join(f"; {warning}" for warning in read.warnings())
             )
-    return found
+    return finished
 
 
 def refuse_too_many(path: Path, events: int, last: str) -> None:
@@ -264,7 +266,7 @@ def _repeated(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def line_groups(
-    table: LineTable, columns: Columns, wanted: Flags
+    table: LineTable, columns: Columns, chosen: Flags
 ) -> Iterator[tuple[str, Ints, Floats]]:
     """Yield the wanted lines grouped by event and number of columns, in order of first appearance.
 
@@ -276,7 +278,7 @@ def line_groups(
         start, numbers = table.counter_start, table.counters.astype(np.float64)
     counts = np.diff(start)
     keys = table.event.astype(np.int64) * (1 + counts.max(initial=0)) + counts
-    for rows in rows_by_key(keys, wanted):
+    for rows in rows_by_key(keys, chosen):
         row = rows[0]
         count = int(counts[row])
         if rows[-1] - row == len(rows) - 1:  # all lines from the first to the last one

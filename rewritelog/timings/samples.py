@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, to_column, to_floats, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats.bgtrace.columns import new_frame
-from rewritelog.formats.bgtrace.params import Columns
+from rewritelog.formats.param_records import Columns
 from rewritelog.models.base import EventTimings
 from rewritelog.models.param_names import ParamNames
 from rewritelog.options import As, PathsLike
@@ -98,7 +98,7 @@ class Timings:
     def _of(cls, samples: tuple[EventTimings, ...]) -> Timings:
         if not samples:
             raise UsageError("timings need at least one event")
-        return cls(TimingsRead(samples, sum(len(one.seconds) for one in samples), 0, 0, ()))
+        return cls(TimingsRead(samples, sum(len(event.seconds) for event in samples), 0, 0, ()))
 
     def __getitem__(self, event: str) -> EventTimings:
         """Return the samples of an event: `params`, shape (samples, parameters), and `seconds`.
@@ -114,21 +114,21 @@ class Timings:
         Raise `UsageError` for an unknown event, and for one that has samples with several numbers
         of parameters, unless `parameters` is one of them.
         """
-        found = {one.parameters: one for one in self if one.event == event}
-        if not found:
+        by_count = {timings.parameters: timings for timings in self if timings.event == event}
+        if not by_count:
             names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
             raise UsageError(f"no sample of the event {event!r}; events: {names}")
-        if parameters is None and len(found) == 1:
-            return next(iter(found.values()))
-        if parameters not in found:
-            counts = " and ".join(map(str, found))
+        if parameters is None and len(by_count) == 1:
+            return next(iter(by_count.values()))
+        if parameters not in by_count:
+            counts = " and ".join(map(str, by_count))
             raise UsageError(f"{event!r} has samples of {counts} parameters: use of_event")
-        return found[parameters]
+        return by_count[parameters]
 
     @property
     def events(self) -> tuple[str, ...]:
         """The names of the events."""
-        return tuple(dict.fromkeys(one.event for one in self))
+        return tuple(dict.fromkeys(timings.event for timings in self))
 
     @property
     def columns(self) -> Columns:
@@ -142,16 +142,20 @@ class Timings:
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with the columns `event`, `p1`, `p2`, … and `seconds`."""
-        most = max(one.parameters for one in self)
-        names = np.concatenate([np.full(len(one.seconds), one.event, dtype=object) for one in self])
+        most = max(timings.parameters for timings in self)
+        names = np.concatenate(
+            [np.full(len(timings.seconds), timings.event, dtype=object) for timings in self]
+        )
         columns: dict[str, Any] = {"event": names}
         for k in range(most):
             parts = (
-                one.params[:, k] if k < one.parameters else np.full(len(one.seconds), np.nan)
-                for one in self
+                timings.params[:, k]
+                if k < timings.parameters
+                else np.full(len(timings.seconds), np.nan)
+                for timings in self
             )
             columns[f"p{k + 1}"] = np.concatenate(list(parts))
-        columns["seconds"] = np.concatenate([one.seconds for one in self])
+        columns["seconds"] = np.concatenate([timings.seconds for timings in self])
         return new_frame(columns)
 
     def __iter__(self) -> Iterator[EventTimings]:
@@ -168,9 +172,9 @@ class Timings:
 
     def _repr_html_(self) -> str:
         rows = []
-        for one in self:
-            span = (f"{value:.6g}" for value in (one.seconds.min(), one.seconds.max()))
-            rows.append((one.event, str(one.parameters), str(len(one.seconds)), *span))
+        for timings in self:
+            span = (f"{value:.6g}" for value in (timings.seconds.min(), timings.seconds.max()))
+            rows.append((timings.event, str(timings.parameters), str(len(timings.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()
 
@@ -218,24 +222,28 @@ def read_timings(
     return Timings(read.read_timings(files, clock_hz, strict=strict, columns=columns))
 
 
-def to_timings(given: TimingsLike, columns: Columns = "params", **options: Any) -> Timings:
+def to_timings(samples: TimingsLike, columns: Columns = "params", **options: Any) -> Timings:
     """Return timings given in any accepted form."""
-    if are_paths(given):
-        return read_timings(given, columns=columns, **options)
-    timings = _samples(given)
+    if are_paths(samples):
+        return read_timings(samples, columns=columns, **options)
+    timings = _samples(samples)
     _check_columns(timings.read, columns)
     return timings
 
 
-def to_files_or_samples(given: TimingsLike, what: str) -> Timings | tuple[Path, ...]:
+def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path, ...]:
     """Return the paths of files, or samples given in any other form."""
-    return to_inputs(given, what) if are_paths(given) else _samples(given)
+    return to_inputs(samples, what) if are_paths(samples) else _samples(samples)
 
 
-def _samples(given: Any) -> Timings:
-    if isinstance(given, Timings):
-        return given
-    return Timings.from_arrays(given) if isinstance(given, Mapping) else Timings.from_pandas(given)
+def _samples(samples: Any) -> Timings:
+    if isinstance(samples, Timings):
+        return samples
+    return (
+        Timings.from_arrays(samples)
+        if isinstance(samples, Mapping)
+        else Timings.from_pandas(samples)
+    )
 
 
 def samples_of(
@@ -264,8 +272,8 @@ def files_of(timings: Timings | tuple[Path, ...]) -> tuple[Path, ...]:
     return () if isinstance(timings, Timings) else timings
 
 
-def _check_columns(given: TimingsRead, columns: Columns) -> None:
-    if given.columns != columns:
+def _check_columns(read_samples: TimingsRead, columns: Columns) -> None:
+    if read_samples.columns != columns:
         raise UsageError(
             f"the model is fitted to {columns}: read the timings with columns={columns!r}"
         )

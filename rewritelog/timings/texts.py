@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rewritelog.errors import ModelError
-from rewritelog.models.base import FittedModel, ModelText
+from rewritelog.models.base import ModelFit, ModelText
 
 if TYPE_CHECKING:
     from rewritelog.models.model_file import ModelFile
@@ -42,7 +42,7 @@ def read_param_names(path: Path | None) -> ParamNames | None:
     return parse_param_names(read_model_text(path))
 
 
-def named_fit(fitted: FittedModel, names: ParamNames | None) -> FittedModel:
+def named_fit(fitted: ModelFit, names: ParamNames | None) -> ModelFit:
     """Return a fit whose reports use the names, if there are any."""
     if names is None:
         return fitted

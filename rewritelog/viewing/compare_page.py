@@ -9,12 +9,12 @@ import numpy as np
 
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.text import count_text, percent_text, shorten
-from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
-from rewritelog.viewing.overview import event_table, graded_cell, name_cell, unknown_cell
+from rewritelog.viewing.overview import Cell, event_table
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS
-from rewritelog.viewing.plots import is_wide, legend_below, new_plot
-from rewritelog.viewing.swaps import Option, drawn_text, select_html, swap_json
+from rewritelog.viewing.plots import add_marks, is_wide, legend_below, new_plot, new_source
+from rewritelog.viewing.sampled import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
+from rewritelog.viewing.swaps import Option, drawn_text, swap_section
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
 MOST_EVENTS = 60
@@ -22,50 +22,49 @@ MOST_EVENTS = 60
 
 GOOD_ERROR, FAIR_ERROR = 0.1, 0.3
 
+_HEADS = (
+    "model", "mean error", "median error", "error of the sum", "without first lines", "no answer",
+    "below 0", "seconds",
+)  # fmt: skip
+
+Errors = dict[str, dict[str, float | None]]
+"""The mean relative error by model, then by event; None if unknown."""
+
 
 def compare_page(report: CompareReport) -> str:
     """Return the HTML page of a comparison of models."""
-    events = _worst_first(report)
-    section, swap = _event_section(report, events)
-    sections = [
-        Section("All lines", table=_models_table(report)),
-        Section("Events and models", html=_overview(report, events)),
-        section,
-        Section(
-            "Errors event by event",
-            paragraphs=_events_shown_text(events),
-            plot=_plot(report, events[:MOST_EVENTS]),
-            table=_events_table(report, events[:MOST_EVENTS]),
-        ),
-    ]
-    return page_text(
-        Page(
-            "Comparison of models",
-            _summary(report),
-            sections,
-            report.warnings,
-            ("tables.js", "swap.js"),
-            {"swap-data": [swap]},
-        )
-    )
-
-
-def _errors(report: CompareReport) -> dict[str, dict[str, float | None]]:
-    """Return the mean relative error by event, then by model; None if unknown."""
-    return {
+    errors: Errors = {
         trial.model: {event: score.mean_relative_error for event, score in trial.events}
         for trial in report.tried
     }
+    events = _worst_first(errors)
+    most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
+    event_section, data = swap_section(
+        "One event: measured against predicted time of held-out lines",
+        "event",
+        _event_plot(list(errors)),
+        [_option(report, event, most) for event in events],
+        of_overview=True,
+    )
+    rows = [(trial.model, *trial.cells()) for trial in report.tried]
+    sections = [
+        Section("All lines", table=PageTable("Models, on held-out lines", _HEADS, rows)),
+        Section("Events and models", html=_overview(errors, events)),
+        event_section,
+        _events_section(errors, events),
+    ]
+    scripts = ("overview.js", "swap.js")
+    page = Page("Comparison of models", _summary(report), sections, report.warnings, scripts, data)
+    return page_text(page)
 
 
-def _worst_first(report: CompareReport) -> list[str]:
+def _worst_first(errors: Errors) -> list[str]:
     """Return the events by the best model's error, the largest first."""
-    errors = _errors(report)
-    events = dict.fromkeys(event for trial in report.tried for event, _ in trial.events)
+    events = dict.fromkeys(event for of_event in errors.values() for event in of_event)
 
     def least(event: str) -> float:
-        known = [error for by in errors.values() if (error := by.get(event)) is not None]
-        return min(known, default=-1.0)
+        known = (of_event.get(event) for of_event in errors.values())
+        return min((error for error in known if error is not None), default=-1.0)
 
     return sorted(events, key=least, reverse=True)
 
@@ -73,17 +72,13 @@ def _worst_first(report: CompareReport) -> list[str]:
 def _summary(report: CompareReport) -> list[str]:
     lines = count_text(report.lines, "timing line")
     sentences = [f"{lines}; {report.request.method_text()}; all errors are on held-out lines."]
-    ranked = [trial for trial in report.tried if trial.overall.mean_relative_error is not None]
-    ranked.sort(key=lambda trial: trial.overall.mean_relative_error or 0.0)
+    known = {trial.model: trial.overall.mean_relative_error for trial in report.tried}
+    ranked = sorted((error, model) for model, error in known.items() if error is not None)
     if ranked:
-        best = ranked[0]
+        (least, best), *others = ranked
         sentences.append(
-            f"{best.model} is best: its mean relative error is "
-            f"{percent_text(best.overall.mean_relative_error)}"
-            + "".join(
-                f", {trial.model}'s {percent_text(trial.overall.mean_relative_error)}"
-                for trial in ranked[1:]
-            )
+            f"{best} is best: its mean relative error is {percent_text(least)}"
+            + "".join(f", {model}'s {percent_text(error)}" for error, model in others)
             + "."
         )
     sentences += [
@@ -94,72 +89,25 @@ def _summary(report: CompareReport) -> list[str]:
     return sentences
 
 
-def _events_shown_text(events: Sequence[str]) -> list[str]:
-    if len(events) <= MOST_EVENTS:
-        return []
-    return [f"The {MOST_EVENTS} of {len(events)} events whose smallest error is largest."]
-
-
-def _models_table(report: CompareReport) -> PageTable:
-    heads = (
-        "model",
-        "mean error",
-        "median error",
-        "error of the sum",
-        "without first lines",
-        "no answer",
-        "below 0",
-        "seconds",
-    )
-    rows = [(trial.model, *trial.cells()) for trial in report.tried]
-    return PageTable("Models, on held-out lines", heads, rows)
-
-
-def _events_table(report: CompareReport, events: Sequence[str]) -> PageTable:
-    errors = _errors(report)
-    rows = [
-        (
-            shorten(event, 60),
-            *(percent_text(errors[trial.model].get(event)) for trial in report.tried),
-        )
-        for event in events
-    ]
-    return PageTable("Mean relative error", ("event", *errors), rows)
-
-
-def _overview(report: CompareReport, events: Sequence[str]) -> str:
+def _overview(errors: Errors, events: Sequence[str]) -> str:
     """Return the sortable and filterable table of events by models, as HTML."""
-    errors = _errors(report)
-    rows = []
-    for number, event in enumerate(events):
-        cells = "".join(_cell(by.get(event)) for by in errors.values())
-        rows.append(f'<tr data-e="{number}">{name_cell(shorten(event, 60))}{cells}</tr>')
+
+    def cell(error: float | None) -> Cell:
+        if error is None:
+            return Cell()
+        grade = (error > GOOD_ERROR) + (error > FAIR_ERROR)
+        return Cell(percent_text(error), float(f"{error:.5g}"), grade)
+
+    labels = [shorten(event, 60) for event in events]
     return event_table(
         "Mean relative error on held-out lines. Choose a cell to see its event below.",
         (f"up to {percent_text(GOOD_ERROR, 0)}", f"up to {percent_text(FAIR_ERROR, 0)}", "above"),
         ("event", *errors),
-        rows,
+        (
+            (number, [Cell(label, label), *(cell(by.get(event)) for by in errors.values())])
+            for number, (label, event) in enumerate(zip(labels, events, strict=True))
+        ),
     )
-
-
-def _cell(error: float | None) -> str:
-    if error is None:
-        return unknown_cell()
-    grade = 0 if error <= GOOD_ERROR else 1 if error <= FAIR_ERROR else 2
-    return graded_cell(grade, error, percent_text(error))
-
-
-def _event_section(report: CompareReport, events: Sequence[str]) -> tuple[Section, dict[str, Any]]:
-    """Return the section of measured against predicted times of an event, and its script data."""
-    most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
-    options = [_option(report, event, most) for event in events]
-    section = Section(
-        "One event: measured against predicted time of held-out lines",
-        html=select_html("event", "event"),
-        plot=_event_plot([trial.model for trial in report.tried]),
-        table_name="event-table",
-    )
-    return section, swap_json("event", options, of_overview=True)
 
 
 def _option(report: CompareReport, event: str, most: int) -> Option:
@@ -181,53 +129,54 @@ def _option(report: CompareReport, event: str, most: int) -> Option:
         sources=sources | {"same": {"x": ends, "y": ends}},
         heads=("predicted", "measured"),
         names=names,
-        logarithmic=("x", "y") if len(ends) and is_wide(*ends) else (),
+        logarithmic="xy" if len(ends) and is_wide(*ends) else "",
         text=drawn_text(sentences),
     )
 
 
 def _event_plot(models: Sequence[str]) -> Any:
-    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
-
     plot = new_plot("predicted time", "measured time", height=480, seconds="xy", name="event")
     for number, model in enumerate(models):
-        source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=f"model-{number}")
-        plot.scatter("x", "y", source=source, legend_label=model, size=7, **_mark(number))
-    same = ColumnDataSource({"x": [1.0], "y": [1.0]}, name="same")
-    label = "measured = predicted"
+        source = new_source(f"model-{number}", "x", "y")
+        add_marks(plot, source, "x", "y", *_style(number), model)
+    same, label = new_source("same", "x", "y"), "measured = predicted"
     plot.line("x", "y", source=same, color="#000000", line_dash="dashed", legend_label=label)
     plot.legend.click_policy = "hide"
     legend_below(plot)
     return plot
 
 
-def _mark(number: int) -> dict[str, Any]:
-    """Return shape and colour of the markers of a model."""
-    colour = COLOURS[number % len(COLOURS)]
-    marker = MARKERS[number % len(MARKERS)]
-    return {"marker": marker, "fill_color": colour, "fill_alpha": 0.5, "line_color": colour}
+def _style(number: int) -> tuple[str, str]:
+    """Return shape and colour of the marks of a model."""
+    return MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
 
 
-def _plot(report: CompareReport, events: Sequence[str]) -> Any:
-    from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
-
-    names = [shorten(event, 40) for event in events]
+def _events_section(errors: Errors, events: Sequence[str]) -> Section:
+    """Return the section of the errors of all models, event by event."""
+    shown = events[:MOST_EVENTS]
+    names = [shorten(event, 40) for event in shown]
     labels = list(dict.fromkeys(names))
     plot = new_plot(
         "mean relative error on held-out lines, %",
         "event",
         height=min(1600, 140 + 24 * len(labels)),
-        y_range=FactorRange(factors=labels[::-1]),
+        y_range=labels[::-1],
     )
-    for number, (model, by) in enumerate(_errors(report).items()):
-        known = [
-            (100 * error, name)
-            for event, name in zip(events, names, strict=True)
-            if (error := by.get(event)) is not None
-        ]
-        data = {"x": [x for x, _ in known], "y": [y for _, y in known]}
-        source = ColumnDataSource(data)
-        plot.scatter("x", "y", source=source, legend_label=model, size=10, **_mark(number))
-    plot.x_range.start = 0  # type: ignore[attr-defined]
+    for number, (model, by) in enumerate(errors.items()):
+        known = [(error, name) for event, name in zip(shown, names, strict=True)
+                 if (error := by.get(event)) is not None]  # fmt: skip
+        data = {"x": [100 * error for error, _ in known], "y": [name for _, name in known]}
+        add_marks(plot, data, "x", "y", *_style(number), model, size=10)
+    plot.x_range.start = 0
     legend_below(plot)
-    return plot
+    rows = [
+        (shorten(event, 60), *(percent_text(by.get(event)) for by in errors.values()))
+        for event in shown
+    ]
+    text = f"The {MOST_EVENTS} of {len(events)} events whose smallest error is largest."
+    return Section(
+        "Errors event by event",
+        [text] if len(events) > MOST_EVENTS else (),
+        plot,
+        PageTable("Mean relative error", ("event", *errors), rows),
+    )

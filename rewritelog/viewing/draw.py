@@ -8,14 +8,21 @@ from pathlib import Path
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.traces import Traces
+from rewritelog.formats.unit_events import load_unit
 from rewritelog.output import check_outputs, write_file
+from rewritelog.replaying.collectives import Kind
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import simulate
+from rewritelog.replaying.trace_graph import lanes_of
+from rewritelog.replaying.traces import prepared_task, replay_task
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import MessageLines, message_lines
 from rewritelog.viewing.picture import Picture
+from rewritelog.viewing.spans import Spans
 from rewritelog.viewing.timeline import Run, TimelineOptions, TimelineView, timeline_view
 
 KINDS = ("png", "svg", "pdf", "html")
@@ -23,7 +30,7 @@ KINDS = ("png", "svg", "pdf", "html")
 
 
 def draw_timeline(
-    sets: Sequence[LogSet],
+    sets: Sequence[LogSet | Traces],
     output: Path | None = None,
     kind: str | None = None,
     options: TimelineOptions | None = None,
@@ -57,13 +64,31 @@ def draw_timeline(
     return picture
 
 
-def _run(logs: LogSet, first: Path, *, replayed: bool) -> Run:
+def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
     """Return what is drawn of a log set; a rewritten one may have left its params behind."""
+    if isinstance(logs, Traces):
+        return _run_of_traces(logs, replayed=replayed)
     params = logs.folder if list_params(logs.folder).pes else first
     if not replayed:
         return Run(logs, None, params)
     prepared = prepare(logs, RewriteOptions(params=params))
     return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
+
+
+def _run_of_traces(traces: Traces, *, replayed: bool) -> Run:
+    """Return what is drawn of traces: CPU threads, streams and the network of each rank."""
+    if replayed:
+        run = replay_task(prepared_task(traces, ReplayOptions())[0], Network())
+        return Run(traces, run.outcome, lanes=run.graph.lanes)
+    units = [load_unit(traces, unit) for unit in traces.units]
+    lanes, lane = lanes_of(units, Kind.of(traces))
+    spans = Spans.of_units(units, lane)
+    if not spans.finite.any():
+        raise UsageError(
+            f"{traces.path}: no start times are recorded, so there is no time axis: "
+            "--times replay draws those of a replay"
+        )
+    return Run(traces, lanes=lanes, recorded=spans)
 
 
 def _content(view: TimelineView, kind: str, lines: tuple[MessageLines, ...]) -> bytes:

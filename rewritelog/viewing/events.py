@@ -11,7 +11,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models import fit_report
-from rewritelog.models.base import EventTimings, FittedModel
+from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
@@ -22,7 +22,7 @@ from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_t
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
-from rewritelog.sampling.replicates import Spread, spread_of
+from rewritelog.sampling.replicates import ReplicateSpread, spread_of
 from rewritelog.text import event_label
 from rewritelog.timings.read import TimingsRead
 
@@ -40,7 +40,7 @@ class EventView:
     high_s: Floats
     """`low_s` and `high_s` are the 90 % interval of measured times; NaN if it is unknown."""
     single_terms: SingleTermFunctions
-    spread: Spread
+    spread: ReplicateSpread
     fit: EventFit | None
     """None for a model that is not a sum of terms."""
     r2: float | None
@@ -96,43 +96,32 @@ class EventView:
 
 def view_of(
     timings: EventTimings,
-    fitted: FittedModel,
+    fitted: ModelFit,
     single_terms: SingleTermFunctions,
     where: Callable[[int], str],
     *,
     unseen: bool = False,
 ) -> EventView:
     """Return what a page shows of an event; `unseen`: the fit was not made from these lines."""
-    fit = None
-    if isinstance(fitted, FittedEvents):
-        fit = fitted.fits.get(timings.key)
+    fit = fitted.fits.get(timings.key) if isinstance(fitted, FittedEvents) else None
 
     def predict(params: Floats) -> Floats:
         seconds = fit.predict(params) if fit else fitted.predict(timings.event, params)
         return np.where(seconds < 0, 0.0, seconds)
 
     predicted = predict(timings.params)
-    low = high = np.full(len(predicted), np.nan)
-    if fit is not None:
-        low, high = fit.interval(timings.params)
+    low, high = fitted.interval(timings.event, timings.params)
     if fit is None or unseen:
         known = np.isfinite(predicted) & np.isfinite(timings.seconds)
-        r2 = r_squared(predicted[known], timings.seconds[known])
-        error = mean_relative_error(predicted[known], timings.seconds[known])
+        quality = (
+            r_squared(predicted[known], timings.seconds[known]),
+            mean_relative_error(predicted[known], timings.seconds[known]),
+        )
     else:
-        r2, error = fit.whole.quality.held_out_r2, fit.whole.quality.held_out_error
+        quality = fit.whole.quality.held_out_r2, fit.whole.quality.held_out_error
+    spread = spread_of(timings)
     return EventView(
-        timings,
-        predicted,
-        low,
-        high,
-        single_terms,
-        spread_of(timings),
-        fit,
-        r2,
-        error,
-        predict,
-        where,
+        timings, predicted, low, high, single_terms, spread, fit, *quality, predict, where
     )
 
 
@@ -145,7 +134,7 @@ def events_shown(timings: Sequence[EventTimings]) -> str:
     )
 
 
-def views_of(read: TimingsRead, fitted: FittedModel, *, unseen: bool = False) -> list[EventView]:
+def views_of(read: TimingsRead, fitted: ModelFit, *, unseen: bool = False) -> list[EventView]:
     """Return the views of at most `MOST_EVENTS` events; `unseen`: not from the fit's own lines."""
     entries = _longest(read.timings)
     single_terms = _all_single_terms([read.timings[entry] for entry in entries], fitted)
@@ -165,7 +154,7 @@ def _longest(timings: Sequence[EventTimings]) -> list[int]:
 
 
 def _all_single_terms(
-    timings: Sequence[EventTimings], fitted: FittedModel
+    timings: Sequence[EventTimings], fitted: ModelFit
 ) -> list[SingleTermFunctions]:
     """Return the functions of one term of all events, with the fit's weights if it records them."""
     options = fitted.options if isinstance(fitted, FittedEvents) else {}

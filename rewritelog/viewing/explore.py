@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
-from rewritelog.models.from_file import model_of
+from rewritelog.models.from_file import FromFile
 from rewritelog.models.model_file import ModelFile, Source
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
@@ -37,8 +37,8 @@ MOST_EVENTS = 3_000
 """The live page shows every event as a row, and refuses timings with more events than this."""
 
 
-def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C; `say` is called with its address.
+def explore(options: ExploreOptions) -> None:
+    """Serve the page until Ctrl-C, and print its address.
 
     All events are fitted while it is served. Raise a `RewriteLogError` for inputs that cannot be
     read or fitted.
@@ -72,8 +72,8 @@ def explore(options: ExploreOptions, say: Callable[[str], None]) -> None:
 
         def ready(explorer: Explorer) -> None:
             address = explorer.access.address
-            explorer.document.text(explorer.access.origin)  # the first time takes longest
-            say(address)
+            explorer.document()  # the first time takes longest
+            sys.stdout.write(f"open {address}\nCtrl-C stops the server\n")
             if not options.no_browser:
                 opened.enter_context(_browser_at(address))
 
@@ -137,7 +137,7 @@ class _Effect:
         }
 
     def _options(self, fitted: FittedEvents, dilation: float) -> RewriteOptions:
-        model = model_of(ModelFile(fitted, "params", Source("", (), 0, None, "")))
+        model = FromFile(ModelFile(fitted, "params", Source("", (), 0, None, "")))
         return RewriteOptions(fitted=model, params=self.params, dilation=dilation)
 
     def _run_s(self, options: RewriteOptions) -> float:

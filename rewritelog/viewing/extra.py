@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -17,3 +19,19 @@ def require(module: str, what: str) -> Any:
         raise UsageError(
             f"{what} needs {package}, which is not installed: pip install 'rewritelog[view]'"
         ) from error
+
+
+@contextmanager
+def drawing_defaults(settings: dict[str, Any] | None = None) -> Iterator[None]:
+    """Draw with matplotlib's default settings and these.
+
+    The import of matplotlib reads a `matplotlibrc` from the working directory, which may be
+    untrusted. Raise `ImportError` without matplotlib.
+    """
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        current: Any = mpl.rcParams  # whose keys are literals for type checkers
+        current.update(settings or {})
+        yield

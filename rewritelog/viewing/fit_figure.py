@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.base import EventTimings, FittedModel
-from rewritelog.output.drawing import drawing_defaults
+from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.text import event_label, printable
-from rewritelog.viewing.extra import require
+from rewritelog.viewing.extra import drawing_defaults, require
 
 MOST_PANELS = 4
 """Further parameters are not drawn."""
@@ -20,7 +19,7 @@ _CURVE_POINTS = 200
 
 
 def fit_figure(
-    fitted: FittedModel,
+    fitted: ModelFit,
     samples: EventTimings,
     names: tuple[str, ...],
     kind: Literal["svg", "png"] = "svg",
@@ -50,7 +49,7 @@ def fit_figure(
     return content.getvalue()
 
 
-def _draw_fit(axes: Any, fitted: FittedModel, samples: EventTimings, at: Floats) -> None:
+def _draw_fit(axes: Any, fitted: ModelFit, samples: EventTimings, at: Floats) -> None:
     """Draw the predictions: a curve over one parameter, else a point for each sample."""
     if samples.parameters != 1:
         predicted = fitted.predict(samples.event, samples.params)

@@ -8,18 +8,16 @@ import numpy as np
 
 from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport
-from rewritelog.models.base import EventTimings, FittedModel
+from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.text import count_text, percent_text, some_text
 from rewritelog.timings.read import TimingsRead
 from rewritelog.timings.samples import files_of
-from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, events_json
+from rewritelog.viewing.event_data import events_json
 from rewritelog.viewing.event_plots import CURVE_STYLES, event_sections
 from rewritelog.viewing.events import EventView, events_shown, views_of
 from rewritelog.viewing.overview import FAIR, GOOD, overview_html, worst_first
-from rewritelog.viewing.page import MOST_BYTES, MOST_WARNINGS, Page, Section, page_text
-
-FIXED_BYTES = 1_600_000
-"""Bytes that Bokeh's scripts, the empty plots and the style take in a page."""
+from rewritelog.viewing.page import Page, Section, page_text
+from rewritelog.viewing.sampled import SEED
 
 OWN_LINES = "The column of the fit shows its R² on held-out lines."
 NEW_LINES = "The column of the fit shows the R² of its predictions of these lines."
@@ -37,7 +35,7 @@ def fit_page(report: FitReport) -> str:
     return page_text(events_page(title, verdict, report.warnings, views, OWN_LINES))
 
 
-def verify_page(report: VerifyReport, fitted: FittedModel, read: TimingsRead) -> str:
+def verify_page(report: VerifyReport, fitted: ModelFit, read: TimingsRead) -> str:
     """Return the HTML page of a model verified on timing lines that it was not fitted to."""
     views = worst_first(views_of(read, fitted, unseen=True))
     score = report.overall.score
@@ -88,32 +86,23 @@ def events_page(
     seen: str,
     more: Sequence[Section] = (),
     *,
-    live_plots: Sequence[Section] = (),
+    editor: str = "",
 ) -> Page:
     """Return a page of the sections `more`, then the overview and the views of the events.
 
-    `live_plots` are the sections of the chosen event in a page that gets its data from a server.
+    `editor` is HTML with which fits are changed, in a page that gets its data from a server.
     """
-    overview = overview_html(views, seen)
-    texts = sum(len(line) for line in (*verdict, *warnings[:MOST_WARNINGS])) + len(overview)
-    room = MOST_BYTES - FIXED_BYTES - texts - sum(len(section.html) for section in more)
-    events = [] if live_plots else events_json(views, room)
+    events = [] if editor else events_json(views)
     shown, lines = sum(event["shown"] for event in events), sum(event["lines"] for event in events)
-    drawn = (
-        [
-            (
-                f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed {SEED}): at most "
-                f"{MOST_POINTS:,} per event and {MOST_POINTS_A_PAGE:,} per page. Fits, R² and "
-                "errors are of all lines."
-            )
-        ]
-        if shown < lines
-        else []
+    note = (
+        f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed {SEED}). Fits, R² and "
+        "errors are of all lines."
     )
+    overview = overview_html(views, seen)
     sections = [
         *more,
-        Section("Events and parameters", paragraphs=drawn, html=overview),
-        *(live_plots or event_sections()),
+        Section("Events and parameters", [note] if shown < lines else (), html=overview),
+        *event_sections(editor=editor),
     ]
     data = {"events-data": {"events": events, "styles": CURVE_STYLES}}
-    return Page(title, verdict, sections, warnings, ("tables.js", "events.js"), data)
+    return Page(title, verdict, sections, warnings, ("overview.js", "events.js"), data)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import numpy as np
 
 from rewritelog.arrays import Ints
@@ -33,46 +31,37 @@ def info_page(info: LogInfo) -> str:
         ]
     if traffic.sizes.any():
         sections.append(_sizes(traffic))
-    sections.append(Section("Summary", html=f"<pre>{escape(info.text())}</pre>"))
+    sections.append(Section("Summary", text=info.text()))
     return page_text(Page(f"Logs of {info.folder}", [verdict], sections, info.warnings))
 
 
 def _matrix(heading: str, traffic: Traffic, counts: Ints, unit: str) -> Section:
     """Return the section of a communication matrix: senders are rows, receivers columns."""
-    from bokeh.models import HoverTool, LogColorMapper, Range1d  # noqa: PLC0415 - an extra
+    from bokeh.models import HoverTool, LogColorMapper  # noqa: PLC0415 - an extra
     from bokeh.models.annotations import ColorBar  # noqa: PLC0415
-    from bokeh.palettes import Cividis256  # noqa: PLC0415 - an extra
 
-    rows, end = len(counts), len(counts) * traffic.group
-    plot = new_plot(
-        "to PE",
-        "from PE",
-        height=520,
-        x_range=Range1d(start=0, end=end),
-        y_range=Range1d(start=end, end=0),
-    )
-    image = np.where(counts > 0, counts, np.nan)
+    pes = len(counts) * traffic.group
+    first, last = -0.5, pes - 0.5  # the number of a PE is in the middle of its row or column
+    plot = new_plot("to PE", "from PE", height=520, x_range=(first, last), y_range=(last, first))
     least, most = counts[counts > 0].min(initial=1), counts.max()
     mapper = LogColorMapper(
-        palette=Cividis256[::-1],
+        palette="Cividis256",
         low=int(least),
         high=int(max(most, least + 1)),
         nan_color="#FFFFFF",
     )
-    drawn = plot.image([image], x=0, y=0, dw=end, dh=end, color_mapper=mapper)
+    mapper.palette = mapper.palette[::-1]
+    image = np.where(counts > 0, counts, np.nan)
+    cells = plot.image([image], x=first, y=first, dw=pes, dh=pes, color_mapper=mapper)
     plot.add_layout(ColorBar(color_mapper=mapper, title=unit), "right")
     tooltips = [("to PE", "$x{0}"), ("from PE", "$y{0}"), (unit, "@image{0,0}")]
-    plot.add_tools(HoverTool(tooltips=tooltips, renderers=[drawn]))
-    order = np.argsort(-counts, axis=None, kind="stable")[:MOST_PAIRS]
-    pairs = [divmod(int(cell), rows) for cell in order.tolist()]
-    cells = [
-        (
-            _pes(sender, traffic.group),
-            _pes(receiver, traffic.group),
-            f"{counts[sender, receiver]:,}",
-        )
+    plot.add_tools(HoverTool(tooltips=tooltips, renderers=[cells]))
+    ranked = np.argsort(-counts, axis=None, kind="stable")[:MOST_PAIRS]
+    pairs = zip(*np.unravel_index(ranked, counts.shape), strict=True)
+    rows = [
+        (_pes(sender, traffic.group), _pes(receiver, traffic.group), f"{count:,}")
         for sender, receiver in pairs
-        if counts[sender, receiver]
+        if (count := counts[sender, receiver])
     ]
     sentences = []
     if traffic.group > 1:
@@ -82,7 +71,7 @@ def _matrix(heading: str, traffic: Traffic, counts: Ints, unit: str) -> Section:
             f"{traffic.multicasts:,} messages to lists of PEs, which the log does not hold, are "
             "not included."
         )
-    table = PageTable(f"The pairs with the most {unit}", ("from", "to", unit), cells)
+    table = PageTable(f"The pairs with the most {unit}", ("from", "to", unit), rows)
     return Section(heading, sentences, plot, table, in_grid=True)
 
 
@@ -92,16 +81,11 @@ def _pes(row: int, group: int) -> str:
 
 def _sizes(traffic: Traffic) -> Section:
     """Return the section of the histogram of message sizes."""
-    from bokeh.models import FactorRange  # noqa: PLC0415 - an extra
-
     classes = traffic.size_classes()
     labels = [bytes_text(least) if least else "0 bytes" for least, _, _ in classes]
-    counts = [count for _, _, count in classes]
-    plot = new_plot(
-        "size of the message, at least", "messages", height=320, x_range=FactorRange(factors=labels)
-    )
-    plot.vbar(x=labels, top=counts, width=0.9, color=COLOURS[0])
-    plot.y_range.start = 0  # type: ignore[attr-defined]
+    plot = new_plot("size of the message, at least", "messages", height=320, x_range=labels)
+    plot.vbar(x=labels, top=[count for _, _, count in classes], width=0.9, color=COLOURS[0])
+    plot.y_range.start = 0
     rows = [(f"{least:,}", f"{most:,}", f"{count:,}") for least, most, count in classes]
     table = PageTable("Messages by size in bytes", ("from", "to", "messages"), rows)
     return Section("Sizes of messages", plot=plot, table=table)

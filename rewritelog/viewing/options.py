@@ -10,11 +10,11 @@ from rewritelog.options import (
     OUTPUT,
     TIMINGS_HELP,
     As,
-    Formulas,
+    FormulasFile,
     InputPaths,
     OutputPath,
-    ParamNames,
-    Params,
+    ParamNamesFile,
+    ParamsFolder,
     Reading,
     argument,
     declared,
@@ -28,7 +28,7 @@ OptionalFolder: TypeAlias = "As[LogsLike | None, Path | None]"
 
 
 @declared
-class ExploreOptions(Reading, ParamNames, Params, Formulas):
+class ExploreOptions(Reading, ParamNamesFile, ParamsFolder, FormulasFile):
     """The inputs of the live page, and where its results are saved."""
 
     timings: InputPaths = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)

@@ -2,69 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rewritelog.models import fit_report
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.text import NO_VALUE, event_label, parameter_names, percent_text
 from rewritelog.viewing.events import EventView
+from rewritelog.viewing.page import rendered
 
 GOOD, FAIR = 0.9, 0.5
 """R² from which on a fit is graded good, or fair; below it is poor."""
 
-GRADES = (("good", "●"), ("fair", "◐"), ("poor", "○"))
+_LEGEND = (f"from {GOOD:g}", f"from {FAIR:g}", "below")
+_HEADS = ("event", "lines", "fit: R²", "fit: error", "warnings")
+_GRADES = (("good", "●"), ("fair", "◐"), ("poor", "○"))
 """CSS classes and marks of cells, by grade."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of an overview."""
+
+    text: str = NO_VALUE
+    value: float | str | None = None
+    """What its column is sorted by; None for a cell without a number."""
+    grade: int | None = None
+    """0 for good, 1 for fair, 2 for poor."""
+    title: str = ""
+    parameter: int = 0
+    """The parameter that choosing the cell chooses, 0 for none."""
+
+
+Rows = Iterable[tuple[int | None, Sequence[Cell]]]
+"""Rows of cells, each with the number of the event that choosing it chooses."""
 
 
 def worst_first(views: Sequence[EventView]) -> list[EventView]:
     """Return the events in ascending order of R², those without one last."""
-    return sorted(views, key=lambda view: (view.r2 is None, view.r2 or 0.0))
+    return sorted(views, key=lambda view: _rank(view.r2))
 
 
-def event_table(note: str, grades: Sequence[str], heads: Sequence[str], rows: Iterable[str]) -> str:
+def event_table(note: str, legend: Sequence[str], heads: Sequence[str], rows: Rows) -> str:
     """Return a table of events as HTML, which a script sorts by column and filters by name.
 
-    `grades` are the legends of the marks of good, fair and poor cells.
+    `legend` says what good, fair and poor cells are.
     """
-    cells = "".join(
-        f'<th scope="col"><button type="button">{escape(head)}</button></th>' for head in heads
-    )
-    legend = "".join(
-        f'<span class="{kind}">{mark} {escape(text)}</span>'
-        for (kind, mark), text in zip(GRADES, grades, strict=True)
-    )
-    return (
-        f'<p class="note">{escape(note)} Click a heading to sort.</p>'
-        f'<p class="legend note">{legend}</p>'
-        '<p class="screen"><label>events whose name contains '
-        '<input id="filter" type="search" autocomplete="off" maxlength="200"></label>'
-        '<span id="filtered" role="status"></span></p>'
-        '<div class="scroll" tabindex="0" role="region" aria-label="overview">'
-        '<table class="overview" id="overview">'
-        f"<thead><tr>{cells}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def name_cell(name: str) -> str:
-    """Return the cell of an event's name as HTML."""
-    name = escape(name, quote=True)
-    return f'<td data-v="{name}"><button type="button">{name}</button></td>'
-
-
-def graded_cell(grade: int, value: float, text: str, more: str = "") -> str:
-    """Return a cell with a grade (0 good, 1 fair, 2 poor); `more` are further HTML attributes."""
-    kind, mark = GRADES[grade]
-    return (
-        f'<td class="{kind}" data-v="{value:.5g}"{more}>'
-        f'<button type="button">{mark} {text}</button></td>'
-    )
-
-
-def unknown_cell(more: str = "", text: str = NO_VALUE) -> str:
-    """Return a cell without a number."""
-    return f'<td class="unknown"{more}>{text}</td>'
+    values = {"note": note, "legend": legend, "heads": heads, "rows": rows}
+    return rendered("overview.html", grades=_GRADES, **values)
 
 
 def overview_html(views: Sequence[EventView], seen: str) -> str:
@@ -74,82 +60,70 @@ def overview_html(views: Sequence[EventView], seen: str) -> str:
     return event_table(
         "A parameter's column shows the R² on held-out lines of the best function of that "
         f"parameter alone. {seen} Choose a cell to see its event below.",
-        (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
-        ("event", "lines", "fit: R²", "fit: error", "warnings", *parameters),
-        (row_html(view, number, most) for number, view in enumerate(views)),
-    )
-
-
-def fits_html(fitted: FittedEvents) -> str:
-    """Return a table of fits without their timing lines, the worst first, as HTML."""
-    fits = sorted(fitted.fits.values(), key=_held_out_r2)
-    return event_table(
-        "R² and mean error of the fit on held-out lines; the lines are not on this page.",
-        (f"from {GOOD:g}", f"from {FAIR:g}", "below"),
-        ("event", "lines", "fit: R²", "fit: error", "warnings"),
-        map(_fit_row, fits),
-    )
-
-
-def _held_out_r2(fit: EventFit) -> tuple[bool, float]:
-    r2 = fit.whole.quality.held_out_r2
-    return r2 is None, r2 or 0.0
-
-
-def _fit_row(fit: EventFit) -> str:
-    quality, warnings = fit.whole.quality, fit_report.warn(fit)
-    label = escape(event_label(fit.event, fit.parameters, names=fit.names), quote=True)
-    function = escape("; ".join(fit_report.summarise(fit)[1:]), quote=True)
-    words = escape("; ".join(warnings), quote=True)
-    return (
-        f'<tr><td data-v="{label}" title="{function}">{label}</td>'
-        f'<td data-v="{fit.samples}">{fit.samples:,}</td>'
-        f"{_r2_cell(quality.held_out_r2, '')}{_value_cell(quality.held_out_error)}"
-        f'<td data-v="{len(warnings)}" title="{words}">{len(warnings) or ""}</td></tr>'
+        _LEGEND,
+        (*_HEADS, *parameters),
+        ((number, list(_cells(view, most))) for number, view in enumerate(views)),
     )
 
 
 def row_html(view: EventView, number: int, most: int) -> str:
     """Return an event's row as HTML; `most` is the table's number of parameter columns."""
-    ignored = {parameter.parameter: parameter.reason for parameter in view.single_terms.ignored}
-    cells = [
-        name_cell(view.label),
-        f'<td data-v="{len(view.timings.seconds)}">{len(view.timings.seconds):,}</td>',
-        _r2_cell(view.r2, _title("the fit in all parameters")),
-        _value_cell(view.error),
-        f'<td data-v="{len(view.warnings)}">{len(view.warnings) or ""}</td>',
+    return rendered("overview.html", grades=_GRADES, rows=[(number, list(_cells(view, most)))])
+
+
+def fits_html(fitted: FittedEvents) -> str:
+    """Return a table of fits without their timing lines, the worst first, as HTML."""
+    fits = sorted(fitted.fits.values(), key=lambda fit: _rank(fit.whole.quality.held_out_r2))
+    return event_table(
+        "R² and mean error of the fit on held-out lines; the lines are not on this page.",
+        _LEGEND,
+        _HEADS,
+        ((None, _fit_cells(fit)) for fit in fits),
+    )
+
+
+def _rank(r2: float | None) -> tuple[bool, float]:
+    return r2 is None, r2 or 0.0
+
+
+def _fit_cells(fit: EventFit) -> list[Cell]:
+    quality, warnings = fit.whole.quality, fit_report.warn(fit)
+    label = event_label(fit.event, fit.parameters, names=fit.names)
+    return [
+        Cell(label, label, title="; ".join(fit_report.summarise(fit)[1:])),
+        Cell(f"{fit.samples:,}", fit.samples),
+        _r2_cell(quality.held_out_r2),
+        _error_cell(quality.held_out_error),
+        Cell(f"{len(warnings) or ''}", len(warnings), title="; ".join(warnings)),
     ]
+
+
+def _cells(view: EventView, most: int) -> Iterator[Cell]:
+    lines, warnings = len(view.timings.seconds), len(view.warnings)
+    yield Cell(view.label, view.label)
+    yield Cell(f"{lines:,}", lines)
+    yield _r2_cell(view.r2, "the fit in all parameters")
+    yield _error_cell(view.error)
+    yield Cell(f"{warnings or ''}", warnings)
+    reasons = {ignored.parameter: ignored.reason for ignored in view.single_terms.ignored}
+    names = parameter_names(view.parameters, view.names)
     for parameter in range(1, most + 1):
         best = next(iter(view.single_terms.of(parameter)), None)
         if best is None:
-            reason = ignored.get(parameter, "")
-            cells.append(unknown_cell(_title(reason), _reason(reason)))
+            reason = reasons.get(parameter, "")
+            word = "constant" if "constant" in reason else "copy" if "follows" in reason else ""
+            yield Cell(word, title=reason)
         else:
-            name = parameter_names(view.parameters, view.names)[parameter - 1]
-            more = f' data-p="{parameter}"{_title(f"{name}: {best.term}")}'
-            cells.append(_r2_cell(best.held_out_r2, more))
-    return f'<tr data-e="{number}">{"".join(cells)}</tr>'
+            title = f"{names[parameter - 1]}: {best.term}"
+            yield _r2_cell(best.held_out_r2, title, parameter)
 
 
-def _title(text: str) -> str:
-    return f' title="{escape(text, quote=True)}"'
-
-
-def _reason(text: str) -> str:
-    """Return in a word why no term of a parameter was tried."""
-    if "constant" in text:
-        return "constant"
-    return "copy" if "follows" in text else ""
-
-
-def _r2_cell(r2: float | None, more: str) -> str:
+def _r2_cell(r2: float | None, title: str = "", parameter: int = 0) -> Cell:
     if r2 is None:
-        return unknown_cell(more)
-    grade = 0 if r2 >= GOOD else 1 if r2 >= FAIR else 2
-    return graded_cell(grade, r2, f"{r2:.3f}" if r2 >= 0 else "&lt; 0", more)
+        return Cell(title=title, parameter=parameter)
+    text = f"{r2:.3f}" if r2 >= 0 else "< 0"
+    return Cell(text, float(f"{r2:.5g}"), (r2 < GOOD) + (r2 < FAIR), title, parameter)
 
 
-def _value_cell(error: float | None) -> str:
-    if error is None:
-        return unknown_cell()
-    return f'<td data-v="{error:.5g}">{percent_text(error, 1)}</td>'
+def _error_cell(error: float | None) -> Cell:
+    return Cell() if error is None else Cell(percent_text(error, 1), float(f"{error:.5g}"))

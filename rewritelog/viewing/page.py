@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
+from functools import cache
 from importlib.resources import files
-from itertools import groupby
 from typing import Any
+
+import numpy as np
 
 from rewritelog.text import count_text
 from rewritelog.viewing.extra import require
@@ -18,9 +20,6 @@ POLICY = (
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
 )
 """Content security policy: the page loads only what it contains, and may not use `eval`."""
-
-MOST_BYTES = 6_000_000
-"""The maximum size of a page."""
 
 WARNINGS_SHOWN = 6
 """Further warnings are folded away."""
@@ -37,18 +36,6 @@ class PageTable:
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
 
-    def html(self) -> str:
-        """Return the table as HTML, with all text escaped."""
-        heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self.heads)
-        lines = [
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows
-        ]
-        return (
-            f"<table><caption>{escape(self.caption)}</caption>"
-            f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-        )
-
 
 @dataclass(frozen=True)
 class Section:
@@ -60,6 +47,8 @@ class Section:
     """A Bokeh model."""
     table: PageTable | None = None
     """The numbers that the plot shows; in a section without a plot, the table itself is shown."""
+    text: str = ""
+    """Lines of a report, shown as they are."""
     html: str = ""
     """HTML before the plot, with all text escaped."""
     beside: str = ""
@@ -83,63 +72,60 @@ class Page:
     scripts: Sequence[str] = ()
     """Names of scripts in `assets` that the page runs, after the one that they all use."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Data of the scripts: JSON values of the page by element id."""
+    """Data of the scripts: values for `json_of` by element id."""
     policy: str = POLICY
     """The page's content security policy."""
     head: str = ""
     """Further HTML before the sections."""
 
 
-@dataclass(frozen=True)
-class Embedded:
-    """The plots of a page as HTML, reusable as long as the same plots are shown."""
-
-    script: str
-    divs: Mapping[int, str]
-    """The HTML element of each plot, by the number of its section."""
-    resources: str
-    """Bokeh's own scripts; empty if there are no plots."""
-
-    @classmethod
-    def of(cls, sections: Sequence[Section]) -> Embedded:
-        """Return the plots of sections; raise `UsageError` if the extra `[view]` is missing."""
-        require("bokeh", "a page")
-        from bokeh.embed import components  # noqa: PLC0415 - an extra
-        from bokeh.resources import Resources  # noqa: PLC0415
-
-        plots = {
-            str(number): section.plot
-            for number, section in enumerate(sections)
-            if section.plot is not None
-        }
-        if not plots:
-            return cls("", {}, "")
-        script, divs = components(plots)
-        resources = Resources(mode="inline", components=["bokeh"], log_level="error")
-        return cls(script, {int(key): div for key, div in divs.items()}, resources.render())
-
-
-def page_text(page: Page, embedded: Embedded | None = None) -> str:
-    """Return a page as HTML; `embedded` are its plots if they were made before.
+def page_text(page: Page) -> str:
+    """Return a page as HTML; raise `UsageError` if the extra `[view]` is missing.
 
     Bokeh's scripts come last, so that summary and tables are visible before they are loaded.
     """
-    plots = embedded or Embedded.of(page.sections)
-    body = [*_heading(page), page.head, *_sections(page.sections, plots.divs)]
-    names = ("pages.js", *page.scripts)
-    scripts = "".join(f"<script>{asset(name)}</script>\n" for name in names)
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{page.policy}">',
-            '<meta name="viewport" content="width=device-width">',
-            f"<title>{escape(page.title)}</title>\n<style>{asset('page.css')}</style>",
-            "</head>\n<body>\n<main>",
-            *body,
-            *(_json_script(name, value) for name, value in page.data.items()),
-            f"</main>\n{plots.resources}\n{plots.script}\n{scripts}</body>\n</html>\n",
-        ]
+    require("bokeh", "a page")
+    from bokeh.embed import components  # noqa: PLC0415 - an extra
+    from bokeh.resources import Resources  # noqa: PLC0415
+
+    plots = {str(k): section.plot for k, section in enumerate(page.sections) if section.plot}
+    script, divs = components(plots) if plots else ("", {})
+    resources = Resources(mode="inline", components=["bokeh"], log_level="error").render()
+    folded = page.warnings[WARNINGS_SHOWN:MOST_WARNINGS]
+    more = count_text(len(page.warnings) - WARNINGS_SHOWN, "more warning")
+    if len(page.warnings) > MOST_WARNINGS:
+        more += f", {len(folded):,} of them shown: the report has all"
+    return rendered(
+        "page.html",
+        page=page,
+        script=script,
+        divs=divs,
+        resources=resources if plots else "",
+        warnings=page.warnings[:WARNINGS_SHOWN],
+        folded=folded,
+        more=more,
+        data={name: json_of(value) for name, value in page.data.items()},
     )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return the HTML of a template in `assets`; it escapes all text but what it marks as safe."""
+    text: str = _environment().get_template(template).render(values)
+    return text
+
+
+@cache
+def _environment() -> Any:
+    jinja2 = require("jinja2", "a page")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rewritelog.viewing", "assets"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals["asset"] = asset
+    return environment
 
 
 def asset(name: str) -> str:
@@ -147,53 +133,19 @@ def asset(name: str) -> str:
     return files("rewritelog.viewing").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _json_script(name: str, value: Any) -> str:
-    text = json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json" id="{name}">{text}</script>'
+def json_of(value: Any) -> str:
+    """Return a value as JSON that a page can contain.
+
+    Dataclasses become objects, and arrays base64 of their numbers in column-major order: 32-bit
+    floats, or integers of an array of integers.
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), default=_json_value)
+    return text.replace("<", "\\u003c")
 
 
-def _heading(page: Page) -> Iterator[str]:
-    yield f"<h1>{escape(page.title)}</h1>"
-    yield '<div class="verdict">'
-    yield from (f"<p>{escape(line)}</p>" for line in page.verdict)
-    yield "</div>"
-    warnings = [f'<p class="warning">{escape(line)}</p>' for line in page.warnings[:MOST_WARNINGS]]
-    yield from warnings[:WARNINGS_SHOWN]
-    more = warnings[WARNINGS_SHOWN:]
-    if more:
-        count = len(page.warnings) - WARNINGS_SHOWN
-        only = "" if count == len(more) else f", {len(more):,} of them shown: the report has all"
-        yield f"<details><summary>{count_text(count, 'more warning')}{only}</summary>"
-        yield from more
-        yield "</details>"
-
-
-def _sections(sections: Sequence[Section], divs: Mapping[int, str]) -> Iterator[str]:
-    """Yield the HTML of the sections, those of a grid in an element of their own."""
-    numbered = enumerate(sections)
-    for in_grid, run in groupby(numbered, key=lambda pair: pair[1].in_grid):
-        yield '<div class="plots">' if in_grid else ""
-        for number, section in run:
-            yield from _section_lines(section, divs.get(number))
-        yield "</div>" if in_grid else ""
-
-
-def _section_lines(section: Section, div: str | None) -> Iterable[str]:
-    name = f' id="{section.name}"' if section.name else ""
-    heading = f' id="{section.name}-name" tabindex="-1"' if section.name else ""
-    yield f"<section{name}><h2{heading}>{escape(section.heading)}</h2>"
-    yield from (f"<p>{escape(text)}</p>" for text in section.paragraphs)
-    yield section.html
-    table = "" if section.table is None else section.table.html()
-    if div is None:
-        yield table
-    else:
-        label = escape(section.heading, quote=True)
-        yield f'<div class="sides"><figure role="group" aria-label="{label}">{div}</figure>'
-        yield f"<div>{section.beside}</div></div>" if section.beside else "</div>"
-        if table or section.table_name:
-            yield (
-                "<details><summary>the numbers as a table</summary>"
-                f'<div id="{section.table_name}">{table}</div></details>'
-            )
-    yield "</section>"
+def _json_value(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return vars(value)
+    kind = "<u4" if np.issubdtype(value.dtype, np.integer) else "<f4"
+    with np.errstate(over="ignore"):
+        return base64.b64encode(value.astype(kind).tobytes(order="F")).decode()

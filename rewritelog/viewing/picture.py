@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from rewritelog.text import Readable, bytes_text, printable
 
 
 class Picture(bytes):
@@ -43,3 +47,19 @@ class Picture(bytes):
         return f"<Picture: {self.kind}, {len(self):,} bytes>"
 
     __str__ = __repr__
+
+
+@dataclass(frozen=True, repr=False)
+class WrittenPicture(Readable):
+    """A picture that was written to a file."""
+
+    path: Path
+    picture: Picture
+
+    def text(self) -> str:
+        """Return the file and its size."""
+        return f"{printable(str(self.path))}: {bytes_text(len(self.picture))}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the shares of PEs in each colour over time."""
+        return {"over_time": list(self.picture.over_time)}

@@ -9,6 +9,9 @@ TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
 SECONDS = "seconds"
 """The tag of axes with times in seconds, which a script labels with SI units."""
 
+_LEGEND_CHARACTERS = 84
+"""The characters of a legend's row that fit on paper."""
+
 _TOOLBAR_STYLE = (
     ":host { position: absolute; right: 0; width: 280px !important; justify-content: flex-end; } "
     "@media print { :host { visibility: hidden !important; } }"
@@ -50,9 +53,34 @@ def new_plot(
     return plot
 
 
+def new_source(name: str, *columns: str) -> Any:
+    """Return a data source that a script finds by its name and fills.
+
+    It has a row, because Bokeh computes ranges before.
+    """
+    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
+
+    return ColumnDataSource({column: [1.0] for column in columns}, name=name)
+
+
+def add_marks(
+    plot: Any, source: Any, x: str, y: str, marker: str, colour: str, label: str, size: int = 7,
+    **more: Any,
+) -> Any:  # fmt: skip
+    """Draw a mark for each row of a source, or of columns by name; return the renderer.
+
+    `more` is passed on to Bokeh. Without a label they are not in the legend.
+    """
+    style = {"line_color": colour, "fill_color": colour, "fill_alpha": 0.5, **more}
+    legend = {"legend_label": label} if label else {}
+    return plot.scatter(x, y, source=source, marker=marker, size=size, **style, **legend)
+
+
 def legend_below(plot: Any, columns: int = 4) -> None:
-    """Move the plot's legend, if it has one, below the plot."""
+    """Move the plot's legend, if it has one, below the plot; long labels get fewer columns."""
     if plot.legend:
+        longest = max(len(getattr(item.label, "value", "")) for item in plot.legend[0].items)
+        columns = max(1, min(columns, _LEGEND_CHARACTERS // max(longest, 1)))
         plot.add_layout(plot.legend[0], "below")
         plot.legend.orientation = "horizontal"
         plot.legend.location = "left"

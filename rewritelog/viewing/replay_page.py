@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.replaying.report import ReplayReport
 from rewritelog.replaying.run import Replayed
-from rewritelog.replaying.runs import HEADS, ReplayedRuns
+from rewritelog.replaying.runs import ReplayedRuns
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.text import printable, shorten, time_text
@@ -18,7 +17,7 @@ from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS, OUTSIDE
 from rewritelog.viewing.plots import legend_below, new_plot
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
-from rewritelog.viewing.timeline_page import timeline_data, timeline_plot, timeline_sections
+from rewritelog.viewing.timeline_page import draw_panel
 
 MOST_STEPS = 1_000
 """At most this many steps of the critical path are in the table, those that took most time."""
@@ -35,11 +34,10 @@ PATH_HTML = (
 def replay_page(replayed: Replayed) -> str:
     """Return the HTML page of a replay: summary, timeline with the critical path, and report."""
     report = replayed.report
-    verdict, *others = report.text().split("\n\n")
-    details = f"<pre>{escape((chr(10) * 2).join([*others, report.details()]))}</pre>"
+    verdict = report.text().split("\n\n")[0]
     sections, data = _timeline(replayed) if report.predicted_s > 0 else ([], {})
-    sections.append(Section("Where the time goes", html=details))
-    title = f"Replay of {printable(str(report.logs.folder))}"
+    sections.append(Section("Where the time goes", text=report.details()))
+    title = f"Replay of {printable(str(report.logs.path))}"
     scripts = ("timeline.js",) if data else ()
     lines = _summary_lines(verdict)
     return page_text(Page(title, lines, sections, report.warnings, scripts, data))
@@ -48,14 +46,11 @@ def replay_page(replayed: Replayed) -> str:
 def _timeline(replayed: Replayed) -> tuple[list[Section], dict[str, Any]]:
     """Return the sections of the timeline with the critical path, and the data of its script."""
     report, outcome = replayed.report, replayed.outcome
-    view = timeline_view([Run(report.logs, outcome)])
-    panel = view.panels[0]
-    plot = timeline_plot(view, panel, None, None)
+    view = timeline_view([Run(report.logs, outcome, lanes=replayed.lanes)])
+    plot, sections, data = draw_panel(view, 0)
     _draw_path(plot, report, outcome, view)
-    sections = timeline_sections(view, panel, plot)
     sections.insert(1, Section("The critical path, step by step", html=PATH_HTML))
-    steps = _path_steps(report, outcome, view)
-    return sections, {"timelines": [timeline_data(view, panel)], "path-data": steps}
+    return sections, {"timelines": [data], "path-data": _path_steps(report, outcome, view)}
 
 
 def sweep_page(sweep: Sweep) -> str:
@@ -71,13 +66,10 @@ def sweep_page(sweep: Sweep) -> str:
 
 def runs_page(runs: ReplayedRuns) -> str:
     """Return the HTML page of many runs: their run times, and a table."""
-    from bokeh.models import FactorRange  # noqa: PLC0415 - an extra
-
     rows = runs.rows()
     labels = [f"{number}: {shorten(row[0], 40)}" for number, row in enumerate(rows, 1)]
     height = min(1600, 120 + 28 * len(rows))
-    factors = FactorRange(factors=labels[::-1])
-    plot = new_plot("predicted run time", "run", height=height, seconds="x", y_range=factors)
+    plot = new_plot("predicted run time", "run", height=height, seconds="x", y_range=labels[::-1])
     times = [run.predicted_s for run in runs.runs]
     busy = [run.utilisation * run.predicted_s for run in runs.runs]
     plot.hbar(labels, right=times, height=0.8, color=OUTSIDE, legend_label="run time")
@@ -86,7 +78,7 @@ def runs_page(runs: ReplayedRuns) -> str:
     legend_below(plot)
     sections = [
         Section("Run times", plot=plot),
-        Section("All runs", table=PageTable("Speedups are over the first run", HEADS, rows)),
+        Section("All runs", table=PageTable("Speedups are over the first run", runs.heads, rows)),
     ]
     verdict = _summary_lines(runs.text().split("\n\n")[0])
     return page_text(Page(f"{len(rows)} runs, replayed", verdict, sections, runs.warnings))
@@ -116,7 +108,7 @@ def _path_steps(report: ReplayReport, outcome: ReplayedRun, view: TimelineView) 
     return {
         "length": length,
         "step": (length - chosen).tolist(),
-        "pe": pe.tolist(),
+        "pe": list(map(view.panels[0].run.lane_label, pe.tolist())),
         "row": _rows(view, pe).tolist(),
         "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
         "name": [printable(workload.name_of(number)) for number in seb.tolist()],
@@ -139,15 +131,14 @@ def _draw_path(plot: Any, report: ReplayReport, outcome: ReplayedRun, view: Time
     start = outcome.times.start_s[path.seb]
     x = np.column_stack([start + path.ran_s, start]).ravel()[::-1]
     y = np.repeat(_rows(view, sebs.pe[path.seb]), 2)[::-1] + 0.5
-    every = -(-len(x) // (2 * _MOST_DRAWN)) or 1
-    label = "critical path" if every == 1 else f"critical path, every {every:,}th step"
-    plot.line(x[::every], y[::every], color=_PATH_COLOUR, line_width=2, legend_label=label)
+    stride = -(-len(x) // (2 * _MOST_DRAWN)) or 1
+    label = "critical path" if stride == 1 else f"critical path, every {stride:,}th step"
+    plot.line(x[::stride], y[::stride], color=_PATH_COLOUR, line_width=2, legend_label=label)
     empty: dict[str, list[float]] = {"x": [], "y": [], "left": [], "right": []}
-    steps = ColumnDataSource(empty, name="path-steps")
+    steps, chosen = (ColumnDataSource(empty, name=name) for name in ("path-steps", "path-chosen"))
     marks = plot.scatter(
         "x", "y", source=steps, size=7, color=_PATH_COLOUR, fill_alpha=0.3, nonselection_alpha=1
     )
-    chosen = ColumnDataSource(empty, name="path-chosen")
     plot.hbar(
         "y", left="left", right="right", height=0.94, source=chosen, fill_alpha=0,
         line_color=_PATH_COLOUR, line_width=3,

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import singledispatch
-from html import escape
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.diffing.blocks import Totals
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
-from rewritelog.diffing.run import compare_logs
-from rewritelog.diffing.totals import Totals
-from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.event_lines import speedup
 from rewritelog.rewriting.report import RewriteReport, summary_sentences
 from rewritelog.rewriting.statistics import total_of
-from rewritelog.rewriting.trace_report import TraceReport
-from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten
+from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten, time_text
 from rewritelog.viewing.dry_run import compare_dry_run
 from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
 from rewritelog.viewing.overview import fits_html, worst_first
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
-from rewritelog.viewing.plots import is_wide, legend_below, new_plot
-from rewritelog.viewing.swaps import Option, select_html, swap_json
+from rewritelog.viewing.plots import add_marks, is_wide, legend_below, new_plot, new_source
+from rewritelog.viewing.swaps import Option, swap_section
 
 MOST_ROWS = 40
 """Rows of a table and of a plot; the last one has the time of all others."""
@@ -42,217 +37,189 @@ COARSER = 8
 
 DETERMINED = ("the fit", "exact match", "dilation", "untouched")
 
+_SIDES = {"old": ("circle", COLOURS[5]), "new": ("square", COLOURS[0])}
+"""Marker and colour of the logs before and after."""
+
 
 def rewrite_page(report: RewriteReport) -> str:
-    """Return the HTML page of a rewrite, reading the logs once more."""
-    totals = _compared(report)
-    histogram, swap = _histograms(totals)
-    sections = [_shares_section(report), _names_section("SEB names", totals.by_name)]
+    """Return the HTML page of a rewrite, rewriting the logs once more in memory."""
+    totals, item = compare_dry_run(report.task, report.options.jobs), report.terms.item
+    histogram, swap = _histograms(totals, item)
+    sections = [_shares_section(report), _names_section(f"{item} names", totals.by_name)]
     if totals.by_event:
         sections.append(_names_section("events", totals.by_event))
     sections += [histogram, _busy_section(report)]
     verdict = [*summary_sentences(report)]
     if report.out is None:
         verdict.append("Nothing was written (dry run).")
-    title = f"Rewrite of {report.logs.folder}"
-    page = Page(title, verdict, sections, report.warnings)
+    title, scripts, data = f"Rewrite of {report.logs.folder}", ["swap.js"], swap
     if report.timings is not None:
         views = worst_first(views_of(report.timings, report.fitted))
         verdict += quality_lines(views, report.timings.timings)
         page = events_page(title, verdict, report.warnings, views, OWN_LINES, sections)
+        sections, data = [*page.sections], {**page.data, **swap}
+        scripts += page.scripts
     elif isinstance(report.fitted, FittedEvents):
-        fits = Section("Fits of the model file", html=fits_html(report.fitted))
-        page = Page(title, verdict, [*sections, fits], report.warnings, ("tables.js",))
-    data = {**page.data, "swap-data": [swap]}
-    scripts = ("swap.js", *page.scripts)
-    return page_text(Page(title, verdict, page.sections, report.warnings, scripts, data))
-
-
-def _compared(report: RewriteReport) -> Totals:
-    """Return the durations of the old and new logs by SEB name and by event."""
-    if report.out is None:
-        return compare_dry_run(report)
-    params = None if report.params is None else report.params.folder
-    return compare_logs(report.logs, open_logs(report.out), params).totals
+        sections.append(Section("Fits of the model file", html=fits_html(report.fitted)))
+        scripts.append("overview.js")
+    return page_text(Page(title, verdict, sections, report.warnings, scripts, data))
 
 
 def _shares_section(report: RewriteReport) -> Section:
     """Return the section of shares of time by what determined it, before and after."""
     names, old_s, new_s = _determined(report)
+    items = f"{report.terms.item}s"
     rows = [
         (name, f"{old:.6g}", f"{new:.6g}", _percent(old, old_s.sum()), _percent(new, new_s.sum()))
         for name, old, new in zip(names, old_s, new_s, strict=True)
     ]
     heads = ("determined by", "old, s", "new, s", "share of old", "share of new")
-    return Section(
-        "What determined the time",
-        plot=_stacked(names, old_s, new_s),
-        table=PageTable("Time of all SEBs by what determined it", heads, rows),
+    plot = new_plot(
+        f"time of all {items}",
+        "logs",
+        height=220,
+        seconds="x",
+        tools="save",
+        y_range=["new", "old"],
     )
+    plot.hbar_stack(
+        names,
+        y="y",
+        height=0.6,
+        source=dict(zip(names, zip(old_s, new_s, strict=True), strict=True)) | {"y": [*_SIDES]},
+        line_color="#000000",
+        fill_color=[COLOURS[0], COLOURS[4], COLOURS[1], OTHER],
+        legend_label=names,
+        hatch_pattern=[" ", "/", "x", "."],
+        hatch_alpha=0.4,
+        hatch_color="#000000",
+    )
+    plot.x_range.start = 0
+    legend_below(plot)
+    table = PageTable(f"Time of all {items} by what determined it", heads, rows)
+    return Section("What determined the time", plot=plot, table=table)
 
 
 def _determined(report: RewriteReport) -> tuple[list[str], Floats, Floats]:
     """Return labels, and seconds before and after, by what determined the new time."""
-    statistics = report.statistics
-    all_s = [statistics.seconds(which) for which in (DurationSum.OLD, DurationSum.NEW)]
-    events = [event.total for event in statistics.events.values()]
-    exact = float(total_of(event.exact_new_s for event in events))
-    exact_old = float(total_of(event.exact_old_s for event in events))
-    covered_old = float(total_of(event.old_s for event in events)) - float(
-        total_of(event.dilated_old_s for event in events)
-    )
-    covered = float(total_of(event.new_s for event in events)) - float(
-        total_of(event.dilated_new_s for event in events)
-    )
-    rest = all_s[0] - covered_old, all_s[1] - covered
-    options = report.options
-    untouched = options.general_dilation == 1 and not options.dilation_for
-    last = (0.0, 0.0), rest
-    dilated, kept = last if untouched else last[::-1]
-    old_s = (covered_old - exact_old, exact_old, dilated[0], kept[0])
-    new_s = (covered - exact, exact, dilated[1], kept[1])
-    return list(DETERMINED), np.maximum(old_s, 0.0), np.maximum(new_s, 0.0)
+    events = [event.total for event in report.statistics.events.values()]
+    untouched = report.options.general_dilation == 1 and not report.options.dilation_for
+
+    def parts(which: DurationSum, side: str) -> Floats:
+        covered, dilated, exact = (
+            float(total_of(getattr(event, f"{part}{side}_s") for event in events))
+            for part in ("", "dilated_", "exact_")
+        )
+        covered -= dilated
+        rest = report.statistics.seconds(which) - covered
+        left = (0.0, rest) if untouched else (rest, 0.0)
+        return np.maximum([covered - exact, exact, *left], 0.0)
+
+    return list(DETERMINED), parts(DurationSum.OLD, "old"), parts(DurationSum.NEW, "new")
 
 
 def _percent(seconds: float, all_s: float) -> str:
     return percent_text(seconds / all_s, 1) if all_s > 0 else NO_VALUE
 
 
-def _stacked(names: Sequence[str], old_s: Floats, new_s: Floats) -> Any:
-    from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
-
-    plot = new_plot(
-        "time of all SEBs",
-        "logs",
-        height=220,
-        seconds="x",
-        tools="save",
-        y_range=FactorRange(factors=["new", "old"]),
-    )
-    data = {"y": ["old", "new"]} | {
-        name: [old, new] for name, old, new in zip(names, old_s, new_s, strict=True)
-    }
-    plot.hbar_stack(
-        list(names),
-        y="y",
-        height=0.6,
-        source=ColumnDataSource(data),
-        line_color="#000000",
-        fill_color=[COLOURS[0], COLOURS[4], COLOURS[1], OTHER],
-        legend_label=list(names),
-        hatch_pattern=[" ", "/", "x", "."],
-        hatch_alpha=0.4,
-        hatch_color="#000000",
-    )
-    plot.x_range.start = 0  # type: ignore[attr-defined]
-    legend_below(plot)
-    return plot
-
-
 def _names_section(what: str, rows: Rows) -> Section:
     """Return the section of old and new time by name, the longest new time first."""
-    ranked = sorted(rows.items(), key=lambda item: -float(item[1].b_s))
-    shown, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
-    named = [(_name(name), row) for name, row in shown]
+    ranked = _longest_first(rows)
+    named, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
     if rest:
-        others = Row()
-        for _, row in rest:
-            others.add(row)
-        named.append((f"{len(rest):,} others", others))
-    heads = (what, "number", "old, s", "new, s", "speedup", "new / old: median", "from", "to")
+        named.append((f"{len(rest):,} others", _sum(row for _, row in rest)))
+    heads = (what, "number", "old", "new", "speedup", "new / old: lowest", "median", "highest")
     return Section(
         f"Old and new time by {what}",
-        plot=_dumbbells(what, named),
+        plot=_dumbbells(what, dict(named)),
         table=PageTable(
-            f"Old and new time by {what}; from and to: 90 % of the ratios",
+            f"Old and new time by {what}, and ratios of single ones",
             heads,
             [(name, *_cells(row)) for name, row in named],
         ),
     )
 
 
-def _name(name: str | None) -> str:
-    return "(others)" if name is None else shorten(name, 60) or "(no name)"
+def _longest_first(rows: Rows) -> list[tuple[str, Row]]:
+    """Return rows with their labels, those with the most new time first."""
+    ranked = sorted(rows.items(), key=lambda item: -float(item[1].b_s))
+    return [
+        ("(others)" if name is None else shorten(name, 60) or "(no name)", row)
+        for name, row in ranked
+    ]
+
+
+def _sum(rows: Iterable[Row]) -> Row:
+    total = Row()
+    for row in rows:
+        total.add(row)
+    return total
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     old, new = float(row.a_s), float(row.b_s)
-    ratios = (row.quantile(share) for share in (0.5, 0.05, 0.95))
-    return (
-        f"{row.sides[1]:,}",
-        f"{old:.6g}",
-        f"{new:.6g}",
-        ratio_text(speedup(old, new)),
-        *map(ratio_text, ratios),
-    )
+    ratios = (row.lowest, row.median, row.highest) if row.ratios else (None, None, None)
+    cells = map(ratio_text, (speedup(old, new), *ratios))
+    return f"{row.sides[1]:,}", time_text(old), time_text(new), *cells
 
 
-def _dumbbells(what: str, named: Sequence[tuple[str, Row]]) -> Any:
+def _dumbbells(what: str, rows: dict[str, Row]) -> Any:
     """Return a dumbbell plot of old and new time of each name, as marks of different shape."""
-    from bokeh.models import ColumnDataSource, FactorRange  # noqa: PLC0415 - an extra
-
-    unique = dict(named)
-    labels = list(unique)
-    old, new = ([float(getattr(row, side)) for row in unique.values()] for side in ("a_s", "b_s"))
-    data = {"y": labels, "old": old, "new": new}
-    ends = (min(old + new, default=0.0), max(old + new, default=0.0))
-    wide = is_wide(*ends)
+    labels = list(rows)
+    times = {
+        "old": [float(row.a_s) for row in rows.values()],
+        "new": [float(row.b_s) for row in rows.values()],
+    }
+    every = [*times["old"], *times["new"]]
+    wide = is_wide(min(every, default=0.0), max(every, default=0.0))
     plot = new_plot(
         "total time",
         what,
         height=130 + 24 * len(labels),
         seconds="x",
-        y_range=FactorRange(factors=labels[::-1]),
+        y_range=labels[::-1],
         x_axis_type="log" if wide else "linear",
     )
     if not wide:
         plot.x_range.start = 0
-    source = ColumnDataSource(data)
-    plot.segment("old", "y", "new", "y", source=source, line_color=OTHER, line_width=2)
-    for name, marker, colour in (("old", "circle", COLOURS[5]), ("new", "square", COLOURS[0])):
-        plot.scatter(
-            name,
-            "y",
-            source=source,
-            marker=marker,
-            size=10,
-            fill_color=colour,
-            line_color=colour,
-            fill_alpha=0.7,
-            legend_label=name,
-        )
+    plot.segment(times["old"], labels, times["new"], labels, line_color=OTHER, line_width=2)
+    for side, style in _SIDES.items():
+        data = {"x": times[side], "y": labels}
+        add_marks(plot, data, "x", "y", *style, side, size=10, fill_alpha=0.7)
     legend_below(plot)
     return plot
 
 
-def _histograms(totals: Totals) -> tuple[Section, dict[str, Any]]:
+def _histograms(totals: Totals, item: str) -> tuple[Section, dict[str, Any]]:
     """Return the section of histograms of new over old duration, and its script data."""
-    everything = Row()
-    for row in totals.by_name.values():
-        everything.add(row)
-    ranked = sorted(totals.by_name.items(), key=lambda item: -float(item[1].b_s))
-    choices = [("all SEBs", everything)]
-    choices += [(f"SEBs named {_name(name)}", row) for name, row in ranked[:MOST_HISTOGRAMS]]
-    choices += [
-        (f"brackets of {_name(name)}", row)
-        for name, row in list(totals.by_event.items())[:MOST_HISTOGRAMS]
+    names, events = _longest_first(totals.by_name), _longest_first(totals.by_event)
+    choices = [
+        (f"all {item}s", _sum(totals.by_name.values())),
+        *((f"{item}s named {name}", row) for name, row in names[:MOST_HISTOGRAMS]),
+        *((f"brackets of {event}", row) for event, row in events[:MOST_HISTOGRAMS]),
     ]
-    options = [_histogram(label, row) for label, row in choices]
-    section = Section(
-        "Ratios of new to old duration",
-        html=select_html("ratios", "histogram of"),
-        plot=_histogram_plot(),
-        table_name="ratios-table",
+    plot = new_plot(
+        "new duration / old duration", "number", height=340, name="ratios", x_axis_type="log"
     )
-    return section, swap_json("ratios", options)
+    plot.quad(
+        left="left",
+        right="right",
+        bottom=0,
+        top="count",
+        source=new_source("ratios-data", "left", "right", "count"),
+        fill_color=COLOURS[0],
+        fill_alpha=0.7,
+        line_color="#FFFFFF",
+    )
+    options = [_histogram(label, row) for label, row in choices]
+    return swap_section("Ratios of new to old duration", "histogram of", plot, options)
 
 
 def _histogram(label: str, row: Row) -> Option:
-    bins = np.zeros(BINS, dtype=np.int64) if row.bins is None else row.bins
-    edges, counts = coarse_bins(bins)
+    edges, counts = coarse_bins(np.zeros(BINS, dtype=np.int64) if row.bins is None else row.bins)
     data = {"left": edges[:-1], "right": edges[1:], "count": counts.astype(np.float64)}
     names = {"ratios-data": label}
-    return Option(label, {"ratios-data": data}, ("from", "to", "number"), names, logarithmic=["x"])
+    return Option(label, {"ratios-data": data}, ("from", "to", "number"), names, logarithmic="x")
 
 
 def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:
@@ -263,52 +230,21 @@ def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:
         return np.array([1.0, 1.0]), np.array([0])
     first = (int(used[0]) // COARSER) * COARSER
     last = (int(used[-1]) // COARSER + 1) * COARSER
-    padded = np.zeros(last, dtype=np.int64)
-    padded[: min(last, len(inner))] = inner[:last]
-    counts = padded[first:].reshape(-1, COARSER).sum(axis=1)
-    places = np.arange(first, last + 1, COARSER) - 0.5
-    return 2.0 ** (places / BINS_AN_OCTAVE - OCTAVES), counts
-
-
-def _histogram_plot() -> Any:
-    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
-
-    source = ColumnDataSource({"left": [1.0], "right": [1.0], "count": [0.0]}, name="ratios-data")
-    plot = new_plot(
-        "new duration / old duration",
-        "number",
-        height=340,
-        name="ratios",
-        x_axis_type="log",
-    )
-    plot.quad(
-        left="left",
-        right="right",
-        bottom=0,
-        top="count",
-        source=source,
-        fill_color=COLOURS[0],
-        fill_alpha=0.7,
-        line_color="#FFFFFF",
-    )
-    return plot
+    places = np.arange(first, last, COARSER)
+    counts = np.add.reduceat(inner, places)
+    edges = np.append(places, last) - 0.5
+    return 2.0 ** (edges / BINS_AN_OCTAVE - OCTAVES), counts
 
 
 def _busy_section(report: RewriteReport) -> Section:
     """Return the section of the PEs' busy time before and after."""
     first, old_s, new_s, width = busy_groups(report)
+    lane = report.terms.lane
     old, new = report.busy_times
     rows = [("old", *old.cells()), ("new", *new.cells())]
-    rows += [
-        (
-            f"PE {pe}" if width == 1 else f"PEs {pe} to {pe + width - 1}, mean",
-            f"{old:.6g} → {new:.6g}",
-            "",
-            "",
-            "",
-        )
-        for pe, old, new in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]
-    ]
+    for pe, before_s, after_s in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]:
+        label = f"{lane} {pe}" if width == 1 else f"{lane}s {pe} to {pe + width - 1}, mean"
+        rows.append((label, f"{before_s:.6g} → {after_s:.6g}", "", "", ""))
     sentences = [
         (
             f"Imbalance, the largest over the mean: {ratio_text(old.imbalance)} before, "
@@ -316,14 +252,11 @@ def _busy_section(report: RewriteReport) -> Section:
         )
     ]
     if width > 1:
-        sentences.append(f"Each mark is the mean of {width} neighbouring PEs.")
-    heads = ("", "largest, s", "of PE", "mean, s", "imbalance")
-    return Section(
-        "Busy time of the PEs",
-        sentences,
-        _busy_plot(first, old_s, new_s),
-        PageTable("Busy time of the PEs", heads, rows),
-    )
+        sentences.append(f"Each mark is the mean of {width} neighbouring {lane}s.")
+    heads = ("", "largest, s", f"of {lane}", "mean, s", "imbalance")
+    heading = f"Busy time of the {lane}s"
+    plot = _busy_plot(lane, first, {"old": old_s, "new": new_s})
+    return Section(heading, sentences, plot, PageTable(heading, heads, rows))
 
 
 def busy_groups(report: RewriteReport) -> tuple[Ints, Floats, Floats, int]:
@@ -339,49 +272,20 @@ def busy_groups(report: RewriteReport) -> tuple[Ints, Floats, Floats, int]:
     return pes[order][starts], means[0], means[1], width
 
 
-def _busy_plot(first: Ints, old_s: Floats, new_s: Floats) -> Any:
-    plot = new_plot("PE", "busy time", height=340, seconds="y")
-    places = first.astype(np.float64)
-    for name, marker, colour, values in (
-        ("old", "circle", COLOURS[5], old_s),
-        ("new", "square", COLOURS[0], new_s),
-    ):
-        plot.scatter(
-            places,
-            values,
-            marker=marker,
-            size=7,
-            fill_color=colour,
-            line_color=colour,
-            fill_alpha=0.6,
-            legend_label=name,
-        )
+def _busy_plot(lane: str, first: Ints, times: dict[str, Floats]) -> Any:
+    plot = new_plot(lane, "busy time", height=340, seconds="y")
+    for (side, values), dash in zip(times.items(), ("dashed", "dotdash"), strict=True):
+        marker, colour = _SIDES[side]
+        add_marks(plot, {"x": first, "y": values}, "x", "y", marker, colour, side)
         if len(values):
             plot.line(
-                places[[0, -1]],
+                first[[0, -1]],
                 [values.mean()] * 2,
                 line_color=colour,
-                line_dash="dashed" if name == "old" else "dotdash",
+                line_dash=dash,
                 line_width=2,
-                legend_label=f"mean, {name}",
+                legend_label=f"mean, {side}",
             )
-    plot.y_range.start = 0  # type: ignore[attr-defined]
+    plot.y_range.start = 0
     legend_below(plot)
     return plot
-
-
-@singledispatch
-def page_of(report: RewriteReport | TraceReport) -> str:
-    """Return the page of a rewrite."""
-    raise NotImplementedError
-
-
-@page_of.register
-def _trace_page(report: TraceReport) -> str:
-    text = report.text()
-    section = Section("Report", html=f"<pre>{escape(text)}</pre>")
-    title = f"Rewrite of {report.logs.path.name}"
-    return page_text(Page(title, [text.partition("\n")[0]], [section], report.warnings))
-
-
-page_of.register(RewriteReport, rewrite_page)

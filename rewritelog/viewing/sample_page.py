@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats
 from rewritelog.models.distinct_points import DistinctPoints
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
-from rewritelog.viewing.event_data import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS, OTHER
-from rewritelog.viewing.plots import legend_below, new_plot
-from rewritelog.viewing.swaps import Option, drawn_text, select_html, swap_json
+from rewritelog.viewing.plots import add_marks, legend_below, new_plot, new_source
+from rewritelog.viewing.sampled import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
+from rewritelog.viewing.swaps import Option, drawn_text, swap_section
 
-NAMES = {
-    "run-data": "in the run",
-    "extrapolated-data": "extrapolated",
-    "timed-data": "timed already",
-    "chosen-data": "chosen",
+_MARKS = {
+    "run-data": ("circle", OTHER, "in the run", 4),
+    "extrapolated-data": ("x", COLOURS[5], "extrapolated", 7),
+    "timed-data": ("diamond", COLOURS[2], "timed already", 10),
+    "chosen-data": ("square", COLOURS[0], "chosen", 8),
 }
+"""Marker, colour, label and size of each kind of points."""
 
 
 def sample_page(report: SampleReport) -> str:
@@ -34,34 +34,29 @@ def sample_page(report: SampleReport) -> str:
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
     options = [_option(report, stratum, pair, most) for stratum, pair in views]
     sections = [Section("Events of the run", table=_table(report))]
-    data = {}
+    data: dict[str, Any] = {}
     if options:
-        plot = Section(
-            "Points of the run, timed, chosen and extrapolated",
-            html=select_html("sample", "event and parameters"),
-            plot=_plot(),
-            table_name="sample-table",
-        )
-        sections.append(plot)
-        data = {"swap-data": [swap_json("sample", options)]}
+        heading = "Points of the run, timed, chosen and extrapolated"
+        section, data = swap_section(heading, "event and parameters", _plot(), options)
+        sections.append(section)
     title = f"Sample of {report.logs.folder}"
     scripts = ("swap.js",) if options else ()
     return page_text(Page(title, _summary(report), sections, report.warnings, scripts, data))
 
 
 def _summary(report: SampleReport) -> list[str]:
-    share = report.chosen / report.records
-    sentences = [
+    share, outside = (part / report.records for part in (report.chosen, report.extrapolated))
+    chosen = count_text(report.chosen, "SEB")
+    return [
         (
-            f"{count_text(report.chosen, 'SEB')} chosen of {report.records:,} with a param record "
-            f"({percent_text(share)}), by {report.options.method}, seed {report.options.seed}."
-        )
+            f"{chosen} chosen of {report.records:,} with a param record ({percent_text(share)}), "
+            f"by {report.options.method}, seed {report.options.seed}."
+        ),
+        (
+            f"{percent_text(outside)} of the records would be extrapolated from what is timed and "
+            "chosen."
+        ),
     ]
-    outside = percent_text(report.extrapolated / report.records)
-    sentences.append(
-        f"{outside} of the records would be extrapolated from what is timed and chosen."
-    )
-    return sentences
 
 
 def _table(report: SampleReport) -> PageTable:
@@ -91,89 +86,41 @@ def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
         yield first, first + 1
 
 
-@dataclass(frozen=True)
-class _Points:
-    """Distinct points to be drawn, with the number of records at each."""
-
-    params: Floats
-    counts: Ints
-    distinct: int
-    """The number of distinct points, drawn or not."""
-
-    @classmethod
-    def of(cls, params: Floats, most: int, label: str) -> _Points:
-        """Return the distinct points, a sample of at most `most` of them."""
-        points = DistinctPoints.of_rows(params)
-        rows = some_rows(label, len(points), most)
-        return cls(points.params[rows], points.counts[rows], len(points))
-
-    def columns(self, pair: tuple[int, int]) -> dict[str, Floats]:
-        """Return the values along both axes."""
-        values = [
-            self.counts.astype(np.float64) if number == 0 else self.params[:, number - 1]
-            for number in pair
-        ]
-        return {"x": values[0], "y": values[1]}
-
-
 def _option(
     report: SampleReport, stratum: ChosenStratum, pair: tuple[int, int], most: int
 ) -> Option:
-    """Return the option of a stratum, with at most `most` / 4 points of each kind."""
+    """Return the option of a stratum: its distinct points, at most `most` / 4 of each kind."""
     run = report.run.table(stratum.of_run.records, stratum.of_run.parameters)
-    share = max(1, most // len(NAMES))
     tables = {
         "run-data": run,
         "extrapolated-data": run[stratum.choice.extrapolated_rows],
         "timed-data": stratum.of_run.stratum.timed,
         "chosen-data": run[stratum.choice.rows],
     }
-    shown = {
-        name: _Points.of(table, share, f"{name} {stratum.name}") for name, table in tables.items()
-    }
+    sources: dict[str, dict[str, Floats]] = {}
+    sentences = []
+    for name, table in tables.items():
+        points = DistinctPoints.of_rows(table)
+        rows = some_rows(f"{name} {stratum.name}", len(points), max(1, most // len(tables)))
+        columns = np.column_stack([points.counts, points.params])[rows]
+        sources[name] = dict(zip("xy", columns.T[list(pair)], strict=True))
+        if len(rows) < len(points):
+            sentences.append(f"{len(rows):,} of {len(points):,} points {_MARKS[name][2]}")
     labels = ["records at the point" if number == 0 else f"p{number}" for number in pair]
-    sentences = [
-        f"{len(points.counts):,} of {points.distinct:,} points {NAMES[name]}"
-        for name, points in shown.items()
-        if len(points.counts) < points.distinct
-    ]
     return Option(
         label=f"{stratum.name}: {' and '.join(labels)}",
-        sources={name: points.columns(pair) for name, points in shown.items()},
+        sources=sources,
         heads=labels,
-        names=NAMES,
+        names={name: label for name, (_, _, label, _) in _MARKS.items()},
         axes={"below": labels[0], "left": labels[1]},
         text=drawn_text(sentences),
     )
 
 
 def _plot() -> Any:
-    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
-
     plot = new_plot("p1", "p2", height=560, name="sample")
-    for name, marker, colour, size in _marks():
-        source = ColumnDataSource({"x": [1.0], "y": [1.0]}, name=name)
-        plot.scatter(
-            "x",
-            "y",
-            source=source,
-            marker=marker,
-            size=size,
-            line_color=colour,
-            fill_color=colour,
-            fill_alpha=0.4,
-            line_width=1.5,
-            legend_label=NAMES[name],
-        )
+    for name, style in _MARKS.items():
+        add_marks(plot, new_source(name, "x", "y"), "x", "y", *style, line_width=1.5)
     plot.legend.click_policy = "hide"
     legend_below(plot)
     return plot
-
-
-def _marks() -> Sequence[tuple[str, str, str, int]]:
-    return (
-        ("run-data", "circle", OTHER, 4),
-        ("extrapolated-data", "x", COLOURS[5], 7),
-        ("timed-data", "diamond", COLOURS[2], 10),
-        ("chosen-data", "square", COLOURS[0], 8),
-    )

@@ -15,9 +15,11 @@ from rewritelog.formats.bgtrace.brackets import brackets_of
 from rewritelog.formats.bgtrace.names import NameTable
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import records_of
+from rewritelog.formats.unit_events import UnitEvents
 from rewritelog.replaying.categories import region_lengths
 from rewritelog.replaying.regions import Paired
 from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.trace_graph import names_of
 from rewritelog.text import printable
 
 
@@ -91,6 +93,26 @@ class Spans:
             begins_s,
             begins_s + region_lengths(outcome),
             regions.event.astype(np.int64),
+        )
+
+    @classmethod
+    def of_units(cls, units: Sequence[UnitEvents], lane: Ints) -> Spans:
+        """Return the nodes of traces, of which `lane` has the thread or stream."""
+        names, name = names_of(units)
+        none, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
+        start_s = np.concatenate([empty, *(events.start_s for events in units)])
+        return cls(
+            [printable(name) for name in names],
+            (),
+            lane,
+            np.concatenate([none, *(np.arange(len(events)) for events in units)]),
+            start_s,
+            start_s + np.concatenate([empty, *(events.duration_s for events in units)]),
+            name,
+            none,
+            empty,
+            empty,
+            none,
         )
 
     @property

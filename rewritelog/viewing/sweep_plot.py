@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rewritelog import units
 from rewritelog.errors import OutputError, UsageError
-from rewritelog.output.drawing import drawing_defaults
-from rewritelog.replaying import units
 from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.sweep import DILATION, Axis, Sweep
-from rewritelog.viewing.extra import require
+from rewritelog.viewing.extra import drawing_defaults, require
 
 _KINDS = (".png", ".svg", ".pdf")
 _MOST_LINES = 8

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Table
-from rewritelog.output.drawing import drawing_defaults
+from rewritelog.arrays import Floats
 from rewritelog.text import count_text
-from rewritelog.viewing.extra import require
+from rewritelog.viewing.extra import drawing_defaults, require
 from rewritelog.viewing.messages import MessageLines
 from rewritelog.viewing.palette import BRACKET, IDLE, MESSAGE, rgb
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
@@ -31,11 +30,9 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
     require("matplotlib", "a picture")
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
 
-    heights = _panel_inches(view)
+    height = float(np.clip(0.22 * view.rows, 1.2, 9.0)) * len(view.panels) + 1.6
     with drawing_defaults({"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}):
-        figure = Figure(
-            figsize=(WIDTH_INCHES, heights * len(view.panels) + 1.6), layout="constrained"
-        )
+        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
         axes = figure.subplots(len(view.panels), 1, sharex=True, squeeze=False)[:, 0]
         for number, (panel, ax) in enumerate(zip(view.panels, axes, strict=True)):
             _draw_panel(ax, view, panel)
@@ -54,12 +51,13 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
 
 def panel_title(view: TimelineView, panel: Panel) -> str:
     """Return the title of a panel: which logs, how much of them, and how it is drawn."""
-    pes, sebs = count_text(len(view.pes), "PE"), count_text(panel.sebs, "SEB")
-    text = f"{panel.run.label}: {pes}, {sebs}"
+    item = panel.run.logs.terms.item
+    lanes = panel.run.lane_words
+    text = f"{panel.run.label}: {count_text(len(view.pes), *lanes)}, {count_text(panel.sebs, item)}"
     if view.group > 1:
-        text += f", {view.group} PEs per row"
+        text += f", {view.group} {lanes[1]} per row"
     if panel.bars is None:
-        text += "; SEBs shorter than a pixel as shares of time"
+        text += f"; {item}s shorter than a pixel as shares of time"
     left_out = panel.unclosed + panel.not_finite
     if left_out:
         text += f"; {left_out:,} {panel.run.left_out} not drawn"
@@ -109,10 +107,6 @@ def bar_heights(bars: Bars, view: TimelineView) -> tuple[Floats, Floats]:
     return rows + np.where(strip, BRACKET_TOP, TOP), rows + BOTTOM
 
 
-def _panel_inches(view: TimelineView) -> float:
-    return float(np.clip(0.22 * view.rows, 1.2, 9.0))
-
-
 def _draw_panel(ax: Any, view: TimelineView, panel: Panel) -> None:
     scale, _ = time_unit(view)
     if panel.bars is None:
@@ -135,15 +129,8 @@ def _draw_bars(ax: Any, view: TimelineView, bars: Bars) -> None:
     tops, bottoms = bar_heights(bars, view)
     left = np.clip(bars.start_s, view.from_s, view.to_s) * scale
     right = np.clip(bars.end_s, view.from_s, view.to_s) * scale
-    corners = np.stack(
-        [
-            np.stack([left, tops], axis=1),
-            np.stack([right, tops], axis=1),
-            np.stack([right, bottoms], axis=1),
-            np.stack([left, bottoms], axis=1),
-        ],
-        axis=1,
-    )
+    x = np.column_stack([left, right, right, left])
+    corners = np.stack([x, np.column_stack([tops, tops, bottoms, bottoms])], axis=2)
     for layer in view.shown_layers:
         colour = view.layers[layer][1]
         mine = corners[bars.layer == layer]
@@ -155,14 +142,10 @@ def _draw_messages(ax: Any, view: TimelineView, lines: MessageLines) -> None:
     from matplotlib.collections import LineCollection  # noqa: PLC0415 - an extra
 
     scale, _ = time_unit(view)
-    segments: Table = np.stack(
-        [
-            np.stack([lines.sent_s * scale, lines.from_row + 0.5], axis=1),
-            np.stack([lines.arrived_s * scale, lines.to_row + 0.5], axis=1),
-        ],
-        axis=1,
-    )
-    ax.add_collection(LineCollection(list(segments), colors=MESSAGE, linewidths=0.35, alpha=0.6))
+    times = np.column_stack([lines.sent_s, lines.arrived_s]) * scale
+    rows = np.column_stack([lines.from_row, lines.to_row]) + 0.5
+    segments = list(np.stack([times, rows], axis=2))
+    ax.add_collection(LineCollection(segments, colors=MESSAGE, linewidths=0.35, alpha=0.6))
 
 
 def _add_legend(figure: Any, view: TimelineView, *, with_messages: bool) -> None:

@@ -13,7 +13,6 @@ from oracle import SAMPLE_LOGS
 import rewritelog
 from rewritelog.errors import ModelError
 from rewritelog.models.expressions import parse
-from rewritelog.models.expressions.languages import in_language
 
 LINES = SAMPLE_LOGS / "cells" / "timings.txt"
 NEVER = {"exact_match": "never"}
@@ -48,9 +47,9 @@ def evaluated(formula: str, names: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(("text", "python", "latex"), EXPRESSIONS)
 def test_an_expression_in_python_computes_what_it_does(text: str, python: str, latex: str) -> None:
     expression = parse(text)
-    assert in_language(expression, {}, "python") == python
-    assert in_language(expression, {}, "latex") == latex
-    assert in_language(expression, {}, "text") == str(expression)
+    assert expression.to_text({}, "python") == python
+    assert expression.to_text({}, "latex") == latex
+    assert expression.to_text({}, "text") == str(expression)
     params = np.random.default_rng(1).uniform(0.5, 8, (100, 2))
     values = evaluated(python, {"p1": params[:, 0], "p2": params[:, 1]})
     np.testing.assert_allclose(values, expression.evaluate(params), rtol=1e-14)
@@ -59,8 +58,8 @@ def test_an_expression_in_python_computes_what_it_does(text: str, python: str, l
 def test_a_function_that_numpy_lacks_is_named() -> None:
     torus = parse(f"torus_distance({', '.join(f'p{k}' for k in range(1, 10))})")
     with pytest.raises(ModelError, match="torus_distance is not a function of numpy"):
-        in_language(torus, {}, "python")
-    assert r"\operatorname{torus\_distance}" in in_language(torus, {}, "latex")
+        torus.to_text({}, "python")
+    assert r"\operatorname{torus\_distance}" in torus.to_text({}, "latex")
 
 
 @pytest.mark.parametrize("model", ["auto", "least-squares"])

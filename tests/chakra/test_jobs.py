@@ -74,7 +74,7 @@ def test_other_types_are_rewritten_on_demand(traces: Path, tmp_path: Path) -> No
     report = rewrite(rewritelog.open_traces(traces), tmp_path / "o", options)
     assert durations(tmp_path / "o")[0][-1] == 20
     assert durations(tmp_path / "o")[0][:-1] == durations(traces)[0][:-1]
-    assert report.to_json()["counts"]["changed"] == 2
+    assert report.to_json()["counts"]["by_dilation"] == 2
     assert run("rewrite", traces, tmp_path / "p", "--types", "COMP,COLL", "--dilation", "3").stdout
     assert durations(tmp_path / "p")[0][-1] == 120
     with pytest.raises(UsageError, match="there is no type 'KERNEL'"):
@@ -97,7 +97,17 @@ def test_timings_of_one_machine_predict_the_kernels_of_another(
     assert after[2:6] == pytest.approx(2 * before[2:6], rel=0.1)
     assert after[0] == before[0]
     assert {line.event: line.by_model + line.by_exact for line in report.events}["aten::mm"] == 10
-    assert "1 µs" in report.text() or "rounded" in report.text()
+    assert "rounded to whole microseconds" in " ".join(report.text().split())
+
+
+def test_rounding_is_told_only_where_durations_were_rounded(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1, duration=1), node(2, duration=40)]])
+    assert "rounded" not in rewritelog.rewrite(path, None, dilation=3).text()
+    text = " ".join(rewritelog.rewrite(path, None, dilation=1.01).text().split())
+    assert "each by at most 0.4 µs, their sum in a rank by less than 1 µs" in text
+    assert "became 0" not in text
+    report = rewritelog.rewrite(path, None, dilation=0.1)
+    assert "1 of them became 0" in " ".join(report.text().split())
 
 
 def test_a_file_says_which_parameters_events_have(traces: Path, tmp_path: Path) -> None:
@@ -187,17 +197,26 @@ def test_info_says_where_the_time_goes(traces: Path) -> None:
     assert told["types"]["COLL"] == {"events": 2, "seconds": pytest.approx(80e-6)}
     assert set(told["lanes"]) == {"CPU thread 1", "device stream 7"}
     assert told["names"][0]["name"] == "aten::mm"
-    assert "2 ranks" in run("info", traces).stdout
+    text = run("info", traces).stdout
+    assert "2 ranks" in text
+    tables = [line.split()[0] for line in text.splitlines() if line.endswith("time    share")]
+    assert tables == ["type", "runs", "node", "rank"]
 
 
 def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
     assert rewritelog.diff(traces, traces).verdict == "the same"
     rewritelog.rewrite(traces, tmp_path / "o", dilation=2)
     report = rewritelog.diff(traces, tmp_path / "o")
-    assert report.verdict == "different: only durations"
+    assert report.verdict == "different: only time fields"
     assert run("diff", traces, tmp_path / "o").returncode == 1
     other = write_traces(tmp_path / "other", [[node(1)], [node(1, "x"), node(7)]])
-    assert rewritelog.diff(traces, other).to_json()["fields"]["name"] == 1
+    differing = {
+        change["field"]: change["changed"]
+        for change in rewritelog.diff(traces, other).to_json()["fields"]
+    }
+    assert differing["name"] == 1
+    assert differing["only in A"] == 12
+    assert differing["only in B"] == 1
     with pytest.raises(NotComparableError):
         rewritelog.diff(traces, write_traces(tmp_path / "one", [[node(1)]]))
     with pytest.raises(NotComparableError):
@@ -289,3 +308,42 @@ def test_an_output_that_exists_is_found_before_the_timings_are_read(
     done = run("rewrite", traces, out, "--timings", timings)
     assert (done.returncode, "exists and is not empty" in done.stderr) == (1, True)
     assert [path.name for path in out.iterdir()] == ["kept"]
+
+
+def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    with pytest.raises(UsageError, match="no start times are recorded"):
+        rewritelog.timeline(traces, tmp_path / "t.svg")
+    timed = write_traces(
+        tmp_path / "timed",
+        [
+            [node(1, "launch", 5, start=10, attributes=CPU), node(2, start=20, attributes=GPU)]
+            for _ in range(2)
+        ],
+    )
+    drawn = bytes(rewritelog.timeline(timed, kind="svg", pes=[1])).decode()
+    assert "rank 1 CPU thread 1" in drawn
+    assert "rank 1 stream 7" in drawn
+    assert "rank 0" not in drawn
+    replayed = bytes(rewritelog.timeline(traces, kind="svg", times="replay")).decode()
+    assert "rank 0 network" in replayed
+    with pytest.raises(UsageError, match="--messages is for bgTrace logs"):
+        rewritelog.timeline(timed, kind="svg", messages=True)
+
+
+def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    page = tmp_path / "page.html"
+    for words, shown in (
+        (("rewrite", traces, "--dry-run", "--dilation", "2"), "Busy time of the ranks"),
+        (("rewrite", traces, tmp_path / "o", "--dilation", "2"), "Old and new time by node names"),
+        (("replay", traces), "rank 0 stream 7"),
+    ):
+        done = run(*words, "--html", page)
+        assert done.returncode == 0, done.stderr
+        assert shown in page.read_text()
+        assert "SEB" not in page.read_text().partition("</header>")[2].partition("<script")[0]
+    page.unlink()
+    done = run("info", traces, "--html", page)
+    assert (done.returncode, page.exists()) == (2, False)
+    assert f"--html is for bgTrace logs: {traces} has Chakra" in done.stderr

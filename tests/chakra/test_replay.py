@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 from chakrabuilder import COLL, RECV, SEND, node, write_traces
 from commands import rewritelog as run
+from oracle import SAMPLE_LOGS
 
 import rewritelog
+from rewritelog.errors import UsageError
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.traces import TraceReplay, replay_traces, starts_of
+from rewritelog.replaying.options import ReplayOptions
+from rewritelog.replaying.report import ReplayReport
+from rewritelog.replaying.run import replay_traces
+from rewritelog.replaying.traces import prepared_task, replay_task
 
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
 NETWORK = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
@@ -23,16 +28,23 @@ def gpu(stream: int = 7, **numbers: int) -> dict[str, tuple[str, object]]:
     return {**told, "stream": ("int64", stream), **{k: ("int64", v) for k, v in numbers.items()}}
 
 
-def replayed(
-    tmp_path: Path, ranks: Iterable[Iterable[bytes]], network: Network | None = None
-) -> TraceReplay:
+def traces_of(tmp_path: Path, ranks: Iterable[Iterable[bytes]]) -> Traces:
     traces = rewritelog.open_traces(write_traces(tmp_path / "t", ranks))
     assert isinstance(traces, Traces)
-    return replay_traces(traces, network)
+    return traces
 
 
-def starts(report: TraceReplay, rank: int = 0) -> list[float]:
-    return [round(1e6 * start_s, 6) for start_s in starts_of(report)[rank].tolist()]
+def replayed(
+    tmp_path: Path, ranks: Iterable[Iterable[bytes]], network: Network | None = None
+) -> ReplayReport:
+    return replay_traces(traces_of(tmp_path, ranks), network).report
+
+
+def starts(report: ReplayReport, rank: int = 0) -> list[float]:
+    assert isinstance(report.logs, Traces)
+    task, _ = prepared_task(report.logs, ReplayOptions())
+    times = replay_task(task, report.network).starts_s[rank]
+    return [round(1e6 * start_s, 6) for start_s in times.tolist()]
 
 
 def test_lanes_run_beside_each_other_and_each_in_order(tmp_path: Path) -> None:
@@ -60,7 +72,7 @@ def test_cycles_never_run_and_missing_nodes_are_not_waited_for(tmp_path: Path) -
     nodes = [node(1, deps=[2]), node(2, deps=[1]), node(3, duration=7, deps=[99])]
     report = replayed(tmp_path, [nodes])
     assert report.predicted_s == pytest.approx(7e-6)
-    assert report.never == 2
+    assert report.blocked.count == 2
     assert len(report.warnings) == 2
 
 
@@ -85,7 +97,7 @@ def test_collectives_start_when_all_ranks_are_ready(
     took = steps * (1 + size / share / 1000)
     assert starts(report)[1:] == pytest.approx([10 * ranks, 10 * ranks + took])
     assert report.predicted_s == pytest.approx(1e-6 * (10 * ranks + took + 2))
-    assert report.exposed_s == pytest.approx(1e-6 * took)
+    assert report.communication_s == pytest.approx(1e-6 * took)
 
 
 def test_without_a_network_collectives_take_the_longest_recorded_time(tmp_path: Path) -> None:
@@ -103,7 +115,7 @@ def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
         for k, g in enumerate(group)
     ]
     report = replayed(tmp_path, programs)
-    assert report.graph.collectives == 2
+    assert report.notes == ("2 collectives, as recorded: a simulator knows better",)
     assert [starts(report, rank)[1] for rank in range(4)] == [10, 10, 30, 30]
 
 
@@ -137,11 +149,31 @@ def test_new_durations_and_a_comparison(tmp_path: Path) -> None:
     assert "2 × faster" in run("replay", tmp_path / "o", "--against", path).stdout
 
 
+def test_several_runs_are_compared_in_a_table(tmp_path: Path) -> None:
+    paths = [
+        write_traces(tmp_path / f"t{length}", [[node(1, duration=length)]] * 2)
+        for length in (10, 20)
+    ]
+    done = run("replay", *paths)
+    assert f"Shortest of 2 runs: {paths[0]}, 10.00 µs" in done.stdout
+    assert [
+        row["predicted_s"] for row in json.loads(run("replay", *paths, "--json").stdout)["runs"]
+    ] == pytest.approx([10e-6, 20e-6])
+    assert "path in communication" in done.stdout
+    assert "PE" not in done.stdout.replace(str(tmp_path), "")
+    with pytest.raises(UsageError, match="runs of one format are compared"):
+        rewritelog.replay([paths[0], SAMPLE_LOGS / "cells"])
+    with pytest.raises(UsageError, match="--against takes Chakra execution traces too"):
+        rewritelog.replay(paths[0], against=SAMPLE_LOGS / "cells")
+
+
 def test_rewrite_says_how_the_run_time_changes(tmp_path: Path) -> None:
     path = write_traces(tmp_path / "t", [[node(1, duration=10), node(2, duration=5, deps=[1])]])
     report = rewritelog.rewrite(path, dilation=2)
     assert report.to_json()["run_time"]["after_s"] == pytest.approx(30e-6)
-    assert report.text().startswith("Run time 15.00 µs → 30.00 µs, 2 × slower")
+    assert report.text().startswith(
+        "Predicted run time: 15.00 µs → 30.00 µs, 2 × slower, on 1 rank"
+    )
 
 
 def test_chrome_gets_the_starts_of_a_replay(tmp_path: Path) -> None:

@@ -217,6 +217,27 @@ def test_wrong_usage_exits_with_2(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("helpp", "'help'"), ("rewrte", "'rewrite'"), ("simulate", "")],
+)
+def test_the_nearest_command_is_suggested(name: str, meant: str) -> None:
+    done = run(name, "x")
+    assert done.returncode == 2
+    suggestion = f"; did you mean {meant}?" if meant else ""
+    first, second = done.stderr.splitlines()
+    assert first == f"rewritelog: error: no such command '{name}'{suggestion}"
+    assert second == "Try 'rewritelog --help' for help."
+
+
+def test_help_is_a_command_too() -> None:
+    overview, of_fit = run("--help").stdout, run("fit", "--help").stdout
+    assert overview != of_fit
+    for words in (("help",), ("help", "help"), ("--debug", "help")):
+        assert run(*words).stdout == overview
+    assert run("help", "fit").stdout == run("--debug", "help", "fit").stdout == of_fit
+
+
 def test_everything_else_exits_with_1(logs: Path, tmp_path: Path) -> None:
     failed(run("rewrite", tmp_path / "nowhere", tmp_path / "out"), 1, "nowhere: does not exist")
     failed(run("rewrite", tmp_path, tmp_path / "out"), 1, "no log set here")
@@ -372,9 +393,12 @@ def test_a_signal_leaves_no_half_set(number: int, code: int, tmp_path: Path) -> 
     assert {path.name for path in tmp_path.iterdir()} == {"in"}
 
 
-def test_a_bar_is_shown_on_a_terminal_and_nowhere_else(logs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [(25, 80), (0, 0)])  # the latter: a terminal of a container
+def test_a_bar_is_shown_on_a_terminal_and_nowhere_else(
+    logs: Path, tmp_path: Path, size: tuple[int, int]
+) -> None:
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 80, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     with os.fdopen(ours, "rb", buffering=0) as terminal:
         for flags, shown in ((["--quiet"], False), ([], True)):
             subprocess.run(

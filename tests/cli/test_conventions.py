@@ -154,6 +154,17 @@ def test_warnings_stay_with_quiet_and_can_fail(logs: Path, timings: Path, tmp_pa
     assert (tmp_path / "out/bgTrace0").exists()
 
 
+def test_what_concerns_users_of_tracer_alone_is_no_warning(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "in", [[seb(0, 1, events=bracket(0.2, 0.4), name=b"msgep")]])
+    write_params(logs, 0, (0, "k", 2))
+    timings = write_timings(tmp_path / "timings.txt", ("k", 0.3, 2.0))
+    words = ("rewrite", logs, tmp_path / "out", "--timings", timings, "--dilation", "1", "--force")
+    done = rewritelog(*words, "--fail-on-warning", "--json")
+    assert "note: TraceR would ignore 1 of the 1 predicted duration" in done.stderr
+    assert done.returncode == int("warning:" in done.stderr)
+    assert "TraceR" not in rewritelog(*words, "--quiet").stderr
+
+
 def test_json_on_stdout_is_the_report_file(logs: Path, tmp_path: Path) -> None:
     report = tmp_path / "r.json"
     for words in (("rewrite", logs, "--dry-run"), ("info", logs), ("check", logs),

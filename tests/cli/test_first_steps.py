@@ -11,6 +11,8 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import seb, write_logs, write_timings
 
+from rewritelog.replaying.network import read_machine
+
 
 @pytest.fixture
 def timings(tmp_path: Path) -> Path:
@@ -79,7 +81,24 @@ def test_machines_are_known_by_name(logs: Path) -> None:
     assert (found["name"], found["latency_s"]) == ("Cray XE6 (Gemini)", 1.4e-6)
     done = run("replay", logs, "--machine", "cray")
     assert done.returncode == 1
-    assert "cray: does not exist, and is no known machine; known: cray-xe6, " in done.stderr
+    assert "cray: does not exist, and is no known machine; known: alps, azure-hbv4, " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "latency_s", "bandwidth_bytes_per_s"),
+    [
+        ("alps", 3e-6, 24e9),
+        ("azure-hbv4", 2e-6, 50e9),
+        ("oci-optimized3", 1.68e-6, 12.25e9),
+        ("piz-daint", 1.11e-6, 9.7e9),
+    ],
+)
+def test_newer_machines_have_what_their_sources_say(
+    name: str, latency_s: float, bandwidth_bytes_per_s: float
+) -> None:
+    machine = read_machine(name)
+    assert machine.latency_s == pytest.approx(latency_s)
+    assert machine.bandwidth_bytes_per_s == pytest.approx(bandwidth_bytes_per_s)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +153,9 @@ def test_help_is_a_command_too() -> None:
 
 def test_a_time_beyond_the_logs_is_not_drawn(logs: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    done = run("timeline", logs, "-o", tmp_path / "t.svg", "--from", "4", "--until", "5")
+    done = run("timeline", logs, "-o", tmp_path / "t.svg", "--from", "4", "--until", "5000ms")
     assert done.returncode == 2
-    assert "nothing to draw from 4 s to 5 s: the logs last from 0 s to 3 s" in done.stderr
+    assert "nothing to draw from 4.000 to 5.000 s: the logs last from 0" in done.stderr
     assert not (tmp_path / "t.svg").exists()
+    done = run("timeline", logs, "-o", tmp_path / "t.svg", "--from", "4 hours")
+    assert "--from: '4 hours' is not a time: a number with one of s, ms, us or ns" in done.stderr

@@ -36,7 +36,11 @@ def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) 
         ([], 2, "missing option '--to'; choose from chrome, parquet, csv, goal, simgrid\n"),
         (["--to", "nothing"], 2, "nothing"),
         (["--to", "csv", "--pes", "99"], 2, "--pes 99: the PEs are 0 to 15"),
-        (["--to", "csv", "--from", "2", "--until", "1"], 2, "--from 2.0 is not before --until 1.0"),
+        (
+            ["--to", "csv", "--from", "2", "--until", "1ms"],
+            2,
+            "--from 2.0 s is not before --until 0.001",
+        ),
         (["--to", "goal", "--pes", "1"], 2, "cannot be combined with --to goal"),
         (["--to", "simgrid", "--from", "1"], 2, "cannot be combined with --to simgrid"),
         (["--to", "csv", "--replayed"], 2, "--replayed is for goal and simgrid, not for csv"),

@@ -168,7 +168,7 @@ def test_stats_follow_a_bounded_number_of_parameter_sets(
     found = stats.file_stats([path])
     (kind,) = found.kinds
     assert (kind.lines, kind.total) == (100, 100)
-    assert kind.spread == stats.Spread(0.0, 10, 50)
+    assert kind.spread == stats.SetSpread(0.0, 10, 50)
     assert "the first 10 parameter sets; there are more" in stats.stats_text(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rewritelog.models.base import EventTimings, FittedModel
+from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.models.least_squares import LeastSquares
 from rewritelog.models.options import LeastSquaresOptions
 
@@ -16,7 +16,7 @@ def fit(*timings: EventTimings, **options: Any) -> Any:
     return LeastSquares(LeastSquaresOptions(**given)).fit(timings)
 
 
-def only(fitted: FittedModel) -> Any:
+def only(fitted: ModelFit) -> Any:
     """Return the one event with its function's facts and quality, checked to be strict JSON."""
     (described,) = json.loads(json.dumps(fitted.describe(), allow_nan=False))["events"]
     return flattened(described)
@@ -28,9 +28,9 @@ def flattened(described: Any) -> Any:
     return described | whole | whole["quality"]
 
 
-def coefficients(fitted: FittedModel) -> Any:
+def coefficients(fitted: ModelFit) -> Any:
     return {term["term"]: term["value"] for term in only(fitted)["coefficients"]}
 
 
-def dropped(fitted: FittedModel) -> Any:
+def dropped(fitted: ModelFit) -> Any:
     return {term["term"]: term["reason"] for term in only(fitted)["dropped"]}

@@ -10,7 +10,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.auto import Auto
-from rewritelog.models.base import EventTimings, FittedModel
+from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.models.options import AutoOptions
 
 
@@ -60,7 +60,7 @@ def relative_errors(predicted: Floats, seconds: Floats) -> Any:
     return np.abs(predicted - seconds) / seconds
 
 
-def errors_elsewhere(fitted: FittedModel, law: Any, count: int = 400) -> Any:
+def errors_elsewhere(fitted: ModelFit, law: Any, count: int = 400) -> Any:
     """Errors at other parameters of the same ranges, against the law itself, without noise."""
     params = law.params(count, np.random.default_rng(99))
     return relative_errors(fitted.predict("kernel", params), law.seconds(params))

@@ -18,10 +18,10 @@ from models.laws import LAWS, auto, errors_elsewhere, relative_errors
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats
-from rewritelog.models.base import EventTimings, FittedModel
+from rewritelog.models.base import EventTimings, ModelFit
 
 
-def predicted(fitted: FittedModel, params: ArrayLike) -> Any:
+def predicted(fitted: ModelFit, params: ArrayLike) -> Any:
     return fitted.predict("kernel", np.array(params, dtype=np.float64))
 
 

@@ -11,8 +11,10 @@ from models.laws import relative_errors
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import averaged_products as family
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.cross_validation import fit_terms
-from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Samples
 
@@ -77,7 +79,7 @@ def test_factors_of_one_product_use_different_parameters() -> None:
     for one in factors:
         assert set(one.parameters) == one.column.parameters
     (term,) = family.averaged_products(given)
-    assert str(term).count("^0.") <= family.MOST_AVERAGED * 3
+    assert str(term).count("^0.") <= tuning.MOST_AVERAGED * 3
 
 
 def test_one_interrupted_call_does_not_change_the_product() -> None:
@@ -132,7 +134,7 @@ def test_terms_of_all_pairs_need_few_parameters() -> None:
     params = np.floor(np.exp(rng.uniform(1, 7, (10, 14))))
     given = selection(params, params[:, 3] * 1e-9)
     family.averaged_products(given)
-    factors = given.table.terms("factors", lambda _: [])
+    factors: Any = given.table.candidates("factors", lambda _: [])[0]
     pairs = {factor.parameters for factor in factors if len(factor.parameters) == 2}
     assert len(pairs) == len(list(combinations(range(5), 2)))
     assert any(4 in pair for pair in pairs)

@@ -10,14 +10,14 @@ import pytest
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import EventTimings, FittedModel, Model, Prediction
+from rewritelog.models.base import EventTimings, Model, ModelFit, Prediction
 from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.options import NoOptions
 
 PARAMS = np.ones((3, 2))
 
 
-class Answers(FittedModel):
+class Answers(ModelFit):
     """Answers what it was made with, or raises it."""
 
     def __init__(self, answer: Any) -> None:
@@ -34,7 +34,7 @@ class Judges(Answers):
         return self.answer
 
 
-def check(fitted: FittedModel) -> Any:
+def check(fitted: ModelFit) -> Any:
     return checked_prediction(fitted, "mine", "Cell::bonded", PARAMS)
 
 
@@ -117,7 +117,7 @@ def test_a_fit_is_checked() -> None:
     assert checked_fit(Fits(fitted), "mine", []) is fitted
     with pytest.raises(ModelError, match="model 'mine' cannot be fitted: KeyError: 'x'"):
         checked_fit(Fits(KeyError("x")), "mine", [])
-    with pytest.raises(ModelError, match="returned int, not a FittedModel"):
+    with pytest.raises(ModelError, match="returned int, not a ModelFit"):
         checked_fit(Fits(3), "mine", [])
 
 

@@ -165,10 +165,10 @@ def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("inputs", 0, "parameter"), 3, "is 3; the event has 2 parameters"),
-        (("inputs", 0, "smooth_length"), 0.0, "smooth_length"),
-        (("inputs", 0, "kind"), "cosine", "kind"),
-        (("inputs",), [], "inputs"),
+        (("inputs", "parameters", 0), 3, "has 3; the event has 2 parameters"),
+        (("kernel", "smooth_lengths", 0), 0.0, "smooth_lengths: must be above 0"),
+        (("inputs", "kinds", 0), "cosine", "kinds"),
+        (("inputs", "kinds"), [], "kinds: Expected `array` of length >= 1"),
         (("weights",), [1.0], "must have 300 numbers, not 1"),
         (("params", 5), [1.0], "must have 2 numbers, not 1"),
         (("most",), -1.0, "most"),

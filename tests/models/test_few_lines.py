@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fit_schema import event_in_file
+from rewritelog.models.fit_json import event_in_file
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Weighting
 

@@ -33,3 +33,22 @@ def test_a_mean_of_functions_is_shown_by_the_one_with_the_largest_weight() -> No
     (mean,) = [line for line in lines if "the prediction is a mean of this and" in line]
     assert re.search(r"to \d+ %; .* and \d+ other functions?$", mean)
     assert sum("seconds = " in line for line in lines) == 1
+
+
+def with_long_calls(long: int) -> list[str]:
+    draw = np.random.default_rng(4)
+    seconds = 1e-4 * np.exp(0.02 * draw.standard_normal(300))
+    seconds[7 : 7 + long] *= 500
+    fitted = load_model("auto", {}).fit((EventTimings("kernel", np.empty((300, 0)), seconds),))
+    return [text for text in fitted.warnings() if "of the time" in text or "leaves" in text]
+
+
+def test_long_calls_are_left_out_of_totals_only_if_the_warning_says_so() -> None:
+    (one,) = with_long_calls(1)
+    assert "totals leave it out" in one
+
+
+def test_totals_that_long_calls_raise_are_named_with_their_factor() -> None:
+    (several,) = with_long_calls(4)
+    assert "totals leave it out" not in several
+    assert "totals are 7.64 × those of usual times (--total typical leaves that out)" in several

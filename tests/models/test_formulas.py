@@ -158,7 +158,7 @@ def test_a_file_takes_little_time_whatever_it_holds(kind: str) -> None:
 def test_matching_takes_linear_time() -> None:
     started = time.process_time()
     assert not matches("*a" * 2000 + "*b", "a" * 100_000)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 20
 
 
 @pytest.mark.parametrize("kind", KINDS)

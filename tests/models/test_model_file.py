@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kinds import MakeTimings, ReferenceTimings
+from msgspec import structs
 
 from rewritelog.errors import ModelError
 from rewritelog.models.auto import Auto
@@ -23,7 +24,7 @@ from rewritelog.models.checks import (
 )
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import FittedFunction
-from rewritelog.models.from_file import model_of
+from rewritelog.models.from_file import FromFile
 from rewritelog.models.model_file import (
     Columns,
     ModelFile,
@@ -161,13 +162,13 @@ def test_degenerate_samples(event: MakeTimings) -> None:
 def test_a_fit_of_counters_says_so(event: MakeTimings) -> None:
     timings = [event([1.0, 2, 3, 4], [5.0, 5, 6, 6], seconds=[1.0, 2, 3, 4])]
     back = again(file_of(timings, "counters", "counters"))
-    assert model_of(back).columns == "counters"
-    assert model_of(again(file_of(timings))).columns == "params"
+    assert FromFile(back).columns == "counters"
+    assert FromFile(again(file_of(timings))).columns == "params"
 
 
 def test_a_read_model_is_a_model(sample_timings: list[EventTimings]) -> None:
     back = again(file_of(some(sample_timings)))
-    model = model_of(back)
+    model = FromFile(back)
     assert not model.needs_timings
     assert checked_fit(model, "m.json", ()) is back.fitted
     assert model.options.made_by == "auto"
@@ -220,7 +221,7 @@ def document(text: str) -> dict[str, Any]:
 LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is not a model file"),
-    (("version",), 2, "has version 2; this rewritelog reads 3"),
+    (("version",), 2, "has version 2; this rewritelog reads 4"),
     (("version",), True, "has version True"),
     (("version",), None, "has no version"),
     (("version",), "x" * 100_000, "has version 'x*…x*'; this"),
@@ -250,22 +251,23 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("events", 1, "category"), "p1 +", r"\$\.events\[1\]\.category: column 5"),
     ((*LAW, "kind"), "other", r"function\.kind: Invalid value 'other'"),
     ((*LAW, "bounds", "lowest"), [1.0], r"function\.bounds\.lowest: must have 2 numbers, not 1"),
-    ((*LAW, "terms", 0, "term"), "p3", r"terms\[0\]\.term: column 1: unknown parameter"),
-    ((*LAW, "terms", 0, "term"), "1 + system(p1)", r"column 5: unknown function 'system'"),
-    ((*LAW, "terms", 0, "term"), "(" * 5000 + "1" + ")" * 4999, "nested|more than"),
-    ((*LAW, "terms", 0, "coefficient"), "nan", r"coefficient: Expected `float`, got `str`"),
-    ((*LAW, "terms", 0, "coefficient"), 10**400, r"coefficient: Number out of range"),
-    ((*LAW, "terms", 0, "more"), 1, r"terms\[0\]: Object contains unknown field `more`"),
+    ((*LAW, "terms", 0), "p3", r"terms\[0\]: column 1: unknown parameter"),
+    ((*LAW, "terms", 0), "1 + system(p1)", r"column 5: unknown function 'system'"),
+    ((*LAW, "terms", 0), "(" * 5000 + "1" + ")" * 4999, "nested|more than"),
+    ((*LAW, "coefficients", 0), "nan", r"coefficients\[0\]: Expected `float`, got `str`"),
+    ((*LAW, "coefficients", 0), 10**400, r"\$.*: Number out of range"),
+    ((*LAW, "more"), 1, r"function: Object contains unknown field `more`"),
     ((*LAW, "calibration"), None, r"calibration: Expected `float`, got `null`"),
-    (("events", 1, "classes", 0, "leverage_root"), [[1.0] * 5], r"leverage_root\[0\]: must have"),
-    (("events", 1, "classes", 0, "leverage_root"), [[1.0]] * 2, "root: has more than 1 rows"),
+    (("events", 1, "classes", 0, "leverage_root"), [[1.0] * 5], r"leverage_root: must have"),
+    (("events", 1, "classes", 0, "leverage_root"), [[1.0]] * 2, "must have 1 × 1 numbers, not 2"),
     (("events", 1, "classes", 0, "quality", "rank"), 1.5, "Expected `int`, got `float`"),
     (("events", 1, "classes", 0, "quality", "chi2"), "NaN", "Invalid enum value 'NaN'"),
     (("events", 1, "classes", 0, "total_ratio"), -1.0, "Expected `float` >= 0.0"),
+    (("events", 1, "classes", 0, "ratios"), [[], []], r"ratios: must have 2 numbers, not 2 × 0"),
     (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "are not in ascending order"),
-    (("events", 1, "exact_matches", "weights", 0), 1.5, r"weights\[0\]: Expected `float` <= 1.0"),
-    (("events", 1, "exact_matches", "params", 0), [2.0, 5.0], r"params: has a duplicated row"),
-    (("events", 1, "exact_matches", "seconds"), [1.0], "seconds: must have 4 numbers, not 1"),
+    (("events", 1, "exact_matches", "weights", 0), 1.5, r"weights: must be between 0 and 1"),
+    (("events", 1, "exact_matches", "times", "params", 0), [2.0, 5.0], "params: has a duplic"),
+    (("events", 1, "exact_matches", "times", "seconds"), [1.0], "seconds: must have 4 numbers"),
 ]
 
 
@@ -295,7 +297,7 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
     """A person who writes a file need not know them."""
     plain = document["events"][1]
     assert not {"names", "unusable_samples", "category"} & plain.keys()
-    assert plain["classes"][0]["function"]["bounds"] == {}
+    assert not {"least_s", "most_s"} & plain["classes"][0]["function"]["bounds"].keys()
     read = parse_model(json.dumps(document), "m").fitted.describe()
     plain |= {"names": [], "unusable_samples": 0, "category": None}
     plain["classes"][0]["value"] = None
@@ -333,8 +335,9 @@ def test_a_fit_that_could_not_be_read_back_is_not_written(document: dict[str, An
     file = parse_model(json.dumps(document), "m")
     (key, fit), *_ = file.fitted.fits.items()
     assert isinstance(fit.whole.function, FittedFunction)
-    function = replace(fit.whole.function, calibration=math.nan)
-    fits = {key: replace(fit, classes=(replace(fit.whole, function=function),))}
+    function = structs.replace(fit.whole.function, calibration=math.nan)
+    whole = structs.replace(fit.whole, function=function)
+    fits = {key: structs.replace(fit, classes=(whole,))}
     broken = replace(file, fitted=replace(file.fitted, fits=fits))
     with pytest.raises(ModelError, match=r"cannot be written: .*function\.calibration"):
         model_text(broken)
@@ -345,9 +348,9 @@ def test_a_fit_that_could_not_be_read_back_is_not_written(document: dict[str, An
 def test_many_rows_of_one_hash_are_refused(
     document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rewritelog.models.fit_schema.MOST_SETS_OF_A_HASH", 0)
+    monkeypatch.setattr("rewritelog.models.fit_json.MOST_SETS_OF_A_HASH", 0)
     with pytest.raises(
-        ModelError, match=r"exact_matches\.params: has 1 rows with the same hash; at most 0"
+        ModelError, match=r"exact_matches\.times\.params: has 1 rows with the same hash; at most 0"
     ):
         parse_model(json.dumps(document), "m.json")
 
@@ -355,7 +358,8 @@ def test_many_rows_of_one_hash_are_refused(
 def test_rows_of_exact_matches_may_stand_in_any_order(document: dict[str, Any]) -> None:
     rows = np.array([[1.0, 5.0], [4.0, 7.0]])
     before = parse_model(json.dumps(document), "m").fitted.predict("plain", rows)
-    for values in document["events"][1]["exact_matches"].values():
+    matches = document["events"][1]["exact_matches"]
+    for values in (matches["weights"], *matches["times"].values()):
         values.reverse()
     after = parse_model(json.dumps(document), "m").fitted.predict("plain", rows)
     assert before.tobytes() == after.tobytes()

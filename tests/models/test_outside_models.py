@@ -19,7 +19,7 @@ from kinds import MakeTimings
 from numpy.typing import ArrayLike
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import EventTimings, FittedModel, ModelText
+from rewritelog.models.base import EventTimings, ModelFit, ModelText
 from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.least_squares import LeastSquares
 from rewritelog.models.registry import load_model
@@ -46,7 +46,7 @@ def fit(name: str, *timings: EventTimings, **options: Any) -> Any:
     return checked_fit(load_model(f"regressors:{name}", options), f"regressors:{name}", timings)
 
 
-def seconds(fitted: FittedModel, params: ArrayLike, event: str = "kernel") -> Any:
+def seconds(fitted: ModelFit, params: ArrayLike, event: str = "kernel") -> Any:
     return checked_prediction(fitted, "outside", event, np.array(params, dtype=float)).seconds
 
 

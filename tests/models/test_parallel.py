@@ -2,23 +2,29 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rewritelog.arrays import Floats
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fit_schema import event_in_file
+from rewritelog.models.fit_json import event_in_file
 from rewritelog.models.fitting.automatic import automatic_families
 from rewritelog.models.fitting.extrapolation import _Trial
 from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
-from rewritelog.models.parallel import map_in_processes, map_in_threads
+from rewritelog.models.parallel import map_in_processes, map_in_threads, one_blas_thread
 
 
 def test_children_that_are_done_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
@@ -43,6 +49,26 @@ def test_threads_that_use_processes_at_once_get_their_own_results() -> None:
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(doubled, range(0, 400, 100)))
     assert found == [[2 * n for n in range(first, first + 9)] for first in range(0, 400, 100)]
+
+
+def test_items_behind_a_slow_one_are_not_reported_as_unfinished(tmp_path: Path) -> None:
+    heard: list[list[int]] = []
+
+    def report(unfinished: Sequence[int]) -> None:
+        heard.append(list(unfinished))
+        if heard[-1] == [0]:
+            (tmp_path / "others are done").touch()
+
+    def wait_for_others(number: int) -> int:
+        while number == 0 and not (tmp_path / "others are done").exists():
+            time.sleep(0.01)
+        return number
+
+    with limited_to(2):
+        results = list(map_in_processes(wait_for_others, range(9), report=report))
+    assert results == list(range(9))
+    assert heard[-1] == [0]
+    assert all(unfinished == sorted(unfinished) for unfinished in heard)
 
 
 def test_one_job_is_this_process() -> None:
@@ -84,3 +110,38 @@ def test_trials_in_processes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch)
     assert families < len(tried) < 2 * families
     monkeypatch.setattr("rewritelog.models.fitting.cross_validation.LARGE_TRIAL", 1)
     assert fitted(2) == alone
+
+
+def test_a_library_that_a_fit_would_load_later_has_one_thread_too() -> None:
+    script = (
+        "from rewritelog.models.parallel import one_blas_thread\n"
+        "from threadpoolctl import threadpool_info\n"
+        "with one_blas_thread():\n"
+        "    import scipy.linalg\n"
+        "    print({one['num_threads'] for one in threadpool_info() if one['user_api'] == 'blas'})"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() in ("{1}", "set()")
+
+
+def test_one_thread_of_linear_algebra_within_the_block_and_as_many_as_before_after_it() -> None:
+    def threads() -> set[int]:
+        libraries = [one for one in threadpool_info() if one["user_api"] == "blas"]
+        return {library["num_threads"] for library in libraries}
+
+    with threadpool_limits(2, user_api="blas"):
+        if threads() != {2}:
+            pytest.skip("needs a numpy whose threads can be set")
+        with one_blas_thread():
+            assert threads() == {1}
+        assert threads() == {2}
+        first, second = one_blas_thread(), one_blas_thread()  # as of two threads
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}

@@ -11,7 +11,8 @@ from chosen import by_tier
 from rewritelog.arrays import Floats
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.logarithmic import ridge_power_law
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.power_sums import most_power_laws, sum_of_power_laws

@@ -13,7 +13,7 @@ from kinds import MakeTimings, ReferenceTimings
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
-from rewritelog.models.base import EventTimings, FittedModel
+from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.models.options import AutoOptions, SampledOptions
 from rewritelog.models.sampled import Sampled
 from rewritelog.models.splits import random_ranks
@@ -28,7 +28,7 @@ def fit(*timings: EventTimings, **options: Any) -> Any:
     return Sampled(SampledOptions(**options)).fit(timings)
 
 
-def only(fitted: FittedModel) -> Any:
+def only(fitted: ModelFit) -> Any:
     (described,) = json.loads(json.dumps(fitted.describe(), allow_nan=False))["events"]
     return described
 

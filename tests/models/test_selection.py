@@ -7,7 +7,7 @@ import pytest
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.models.fitting import selection
-from rewritelog.models.fitting.selection import Slopes, select
+from rewritelog.models.fitting.selection import select
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -21,7 +21,7 @@ def test_rows_of_the_gram_matrix_on_demand(
     columns = rng.uniform(0.5, 1.5, (60, 3))[:, np.arange(41) % 3] ** rng.uniform(0, 4, 41)
     columns[:, 0] = 1
     target = columns[:, ::6] @ rng.uniform(0.1, 1, 7) * rng.uniform(0.99, 1.01, 60)
-    slopes = Slopes(rng.integers(0, 4, 41).astype(np.float64), 30)
+    slopes = rng.integers(0, 4, 41).astype(np.float64)
     asked: list[Ints] = []
     compute = selection._GramMatrix.compute
 
@@ -29,8 +29,15 @@ def test_rows_of_the_gram_matrix_on_demand(
         asked.append(wanted)
         compute(matrix, wanted)
 
-    def selected(given: Slopes | None) -> list[int]:
-        return select(columns, target, non_negative=non_negative, constant=constant, slopes=given)
+    def selected(growth: Floats | None) -> list[int]:
+        return select(
+            columns,
+            target,
+            non_negative=non_negative,
+            constant=constant,
+            growth=growth,
+            plain=30,
+        )
 
     monkeypatch.setattr(selection._GramMatrix, "compute", counted)
     whole = [selected(None), selected(slopes)]

@@ -16,7 +16,7 @@ from rewritelog.replaying import simulate as simulating
 from rewritelog.replaying.links import grouped
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, run_time, simulate
-from rewritelog.replaying.workload import Irregularities, Messages, Regions, Sebs, Workload
+from rewritelog.replaying.workload import Irregularities, Messages, PairedRegions, Sebs, Workload
 
 STEPS = st.one_of(
     st.sampled_from([0.0, 0.25, 1.0, 1e-300, 1e300]),
@@ -51,7 +51,7 @@ def tree(senders: list[int], transits_s: Floats) -> Workload:
     )
     sizes = np.zeros(sent, dtype=np.int32)
     messages = Messages(np.zeros(sent), np.empty(0), transits_s[order], sizes, first, receivers)
-    regions = Regions(nobody, nobody, *[np.empty(0)] * 4)
+    regions = PairedRegions(nobody, nobody, *[np.empty(0)] * 4)
     irregular = Irregularities(nobody, nobody.reshape(0, 2), nobody.reshape(0, 2))
     return Workload(sebs, messages, regions, ("seb",), (), 1, 0.0, irregular)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -316,8 +317,8 @@ def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
 def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     sets = [write_logs(tmp_path / f"run{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (4, 2)]
     runs: Any = rewritelog.replay(sets)
-    assert [row[2:5] for row in runs.rows()] == [
-        ("4.000 s", "1.000", "62.5 %"), ("2.000 s", "2.000", "75.0 %"),
+    assert [(row[0], *row[2:5]) for row in runs.rows()] == [
+        ("run4", "4.000 s", "1.000", "62.5 %"), ("run2", "2.000 s", "2.000", "75.0 %"),
     ]  # fmt: skip
     assert [run["predicted_s"] for run in runs.to_json()["runs"]] == [4, 2]
     assert runs.text().startswith(f"Shortest of 2 runs: {sets[1]}, 2.000 s")
@@ -325,6 +326,18 @@ def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     assert (done.returncode, "take one log set" in done.stderr) == (2, True)
     with pytest.raises(UsageError, match="no log set"):
         rewritelog.replay([])
+
+
+def test_a_folder_of_log_sets_stands_for_all_of_them(tmp_path: Path) -> None:
+    sets = [write_logs(tmp_path / f"runs/p{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (2, 10)]
+    (tmp_path / "runs/notes.txt").touch()
+    runs: Any = rewritelog.replay(tmp_path / "runs")
+    assert [one.logs.folder for one in runs.runs] == sets
+    table = run("replay", tmp_path / "runs", tmp_path / "runs/p2", "--json")
+    assert [one["predicted_s"] for one in json.loads(table.stdout)["runs"]] == [2, 10, 2]
+    (tmp_path / "none").mkdir()
+    done = run("replay", tmp_path / "none")
+    assert (done.returncode, "none" in done.stderr) == (1, True)
 
 
 def test_many_runs_are_compared_on_a_page(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ MODULE = """
 import sys
 from dataclasses import dataclass, field
 import numpy as np
-from rewritelog.models.base import FittedModel, Model, Prediction
+from rewritelog.models.base import ModelFit, Model, Prediction
 
 ANSWERS = {
     "infinite": lambda n: np.full(n, np.inf),
@@ -42,7 +42,7 @@ ANSWERS = {
 }
 
 @dataclass(frozen=True)
-class Fitted(FittedModel):
+class Fitted(ModelFit):
     way: str
 
     def predict(self, event, params):

@@ -210,7 +210,7 @@ def test_an_interval_is_made_of_single_and_common_errors(logs: Path) -> None:
 MODULE = """
 from dataclasses import dataclass, field
 import numpy as np
-from rewritelog.models.base import FittedModel, Model, TotalSpread
+from rewritelog.models.base import ModelFit, Model, TotalSpread
 
 FACTORS = {
     "good": lambda n: np.full(n, 2.0),
@@ -226,7 +226,7 @@ SPREADS = {
 }
 
 @dataclass(frozen=True)
-class Fitted(FittedModel):
+class Fitted(ModelFit):
     factors: str
     spread: str
 

@@ -13,12 +13,12 @@ from rewritelog.hashing import draw_numbers
 from rewritelog.models.distinct_points import DistinctPoints, is_among
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
-from rewritelog.sampling.design import Coordinates, Terms, design, leverages
+from rewritelog.sampling.design import Coordinates, DesignTerms, design, leverages
 
 
 def terms_over(params: Floats) -> Any:
     counts = np.ones(len(params), dtype=np.int64)
-    return Terms.over(Coordinates.over(params, counts), params, counts)
+    return DesignTerms.over(Coordinates.over(params, counts), params, counts)
 
 
 def designed(rows: ArrayLike, wanted: int, known: Any = None) -> Any:

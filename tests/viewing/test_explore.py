@@ -18,10 +18,11 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto
-from rewritelog.models.base import ModelText
+from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.options import AutoOptions
 from rewritelog.models.param_names import parse_param_names
+from rewritelog.progress import report_progress
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file, read_model_text
 
@@ -32,11 +33,11 @@ from tornado.websocket import websocket_connect
 
 from rewritelog.viewing.explorer import access, server
 from rewritelog.viewing.explorer.choices import FitChoices, Result, fitted
-from rewritelog.viewing.explorer.requests import Sizes, read_request
+from rewritelog.viewing.explorer.requests import read_request
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
 from rewritelog.viewing.explorer.server import serve
 from rewritelog.viewing.explorer.session import Session
-from rewritelog.viewing.explorer.workers import Worker, Workers, WorkStoppedError
+from rewritelog.viewing.explorer.workers import Workers, WorkStoppedError
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
 FORMULA = FitChoices(("1", "p1*log(p1)"))
@@ -298,7 +299,10 @@ def test_a_refit_is_told_to_the_page(session: Session) -> None:
     converse(session, talk)
 
 
-SIZES = Sizes(lines=(20, 3), parameters=(1, 2))
+EVENTS = [
+    EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
+    for lines, parameters in ((20, 1), (3, 2))
+]
 GOOD = {"event": 0, **FORMULA.to_json()}
 
 
@@ -325,7 +329,7 @@ GOOD = {"event": 0, **FORMULA.to_json()}
 )  # fmt: skip
 def test_what_the_page_asks_is_validated(message: str | dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        read_request(message if isinstance(message, str) else json.dumps(message), SIZES)
+        read_request(message if isinstance(message, str) else json.dumps(message), EVENTS)
 
 
 def test_steps_are_undone_and_redone(session: Session) -> None:
@@ -341,7 +345,7 @@ def test_steps_are_undone_and_redone(session: Session) -> None:
     session.undo()
     session.put(event, fitted(session.timings(event), FitChoices(("p1",))))
     assert session.redo() is None
-    numbers = session.event_json(event)["before"]["numbers"]
+    numbers = session.state_of(event)["data"]["before"]["numbers"]
     assert numbers["R² on the lines of the fit"] == first.fit.whole.quality.r2
 
 
@@ -461,18 +465,18 @@ def test_work_is_stopped_and_its_errors_come_back() -> None:
         raise UsageError("no")
 
     async def work() -> None:
-        worker = Worker()
-        assert await worker.run(lambda: 6 * 7) == 42
+        worker = Workers()
+        assert await worker.run_one(lambda: 6 * 7) == 42
         with pytest.raises(UsageError, match="no"):
-            await worker.run(fail)
-        long = asyncio.create_task(worker.run(lambda: asyncio.run(asyncio.sleep(60))))
+            await worker.run_one(fail)
+        long = asyncio.create_task(worker.run_one(lambda: asyncio.run(asyncio.sleep(60))))
         while not worker.busy:
             await asyncio.sleep(0)
         worker.stop()
         with pytest.raises(WorkStoppedError):
             await long
         with pytest.raises(RewriteLogError, match="without a result"):
-            await worker.run(lambda: __import__("os")._exit(3))
+            await worker.run_one(lambda: __import__("os")._exit(3))
 
     asyncio.run(work())
 
@@ -483,6 +487,18 @@ def test_predictions_are_those_of_the_fit(session: Session) -> None:
     found = session.predict(event, [50.0])
     assert found["seconds"] == pytest.approx(1e-6 * 50 * np.log(50), rel=1e-6)
     assert found["by"] == "fit, outside the range of the lines"
+
+
+def test_progress_in_other_processes_is_heard_in_this_one() -> None:
+    told: list[tuple[Any, ...]] = []
+
+    def work(number: int) -> int:
+        report_progress("working", number, 3)
+        return number
+
+    with limited_to(2):
+        asyncio.run(Workers().run(work, 3, lambda *_: None, lambda *stage: told.append(stage)))
+    assert sorted(told) == [("working", number, 3, "") for number in range(3)]
 
 
 def test_first_fits_keep_to_the_number_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,8 +47,7 @@ def numbers(column: str) -> list[float]:
 
 
 def option(page: Path, label: str) -> dict[str, Any]:
-    (swap,) = data_of(page, "swap-data")
-    (found,) = (one for one in swap["options"] if one["label"] == label)
+    (found,) = (one for one in data_of(page, "swap-data")["options"] if one["label"] == label)
     assert isinstance(found, dict)
     return found
 
@@ -74,7 +73,7 @@ def test_a_dry_run_compares_as_a_rewrite_does(
     written = tmp_path / "written"
     rewrite(logs, written, asked)
     real = compare_logs(open_logs(logs), open_logs(written)).totals
-    dry = compare_dry_run(rewrite(logs, None, asked))
+    dry = compare_dry_run(rewrite(logs, None, asked).task)
     for one, other in ((real.by_name, dry.by_name), (real.by_event, dry.by_event)):
         assert one.keys() == other.keys()
         for name, row in one.items():

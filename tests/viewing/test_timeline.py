@@ -13,7 +13,7 @@ from logbuilder import bracket, message, seb, write_logs, write_params
 
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
-from rewritelog.formats.bgtrace.pes import parse_pes
+from rewritelog.formats.pes import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.palette import BRACKET, IDLE
@@ -213,7 +213,7 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
     (["--pes", "9"], "--pes 9: the PEs are 0 to 1"),
     (["--pes", "1-0"], "'1-0' is not a PE or a range of PEs"),
     (["--from", "6", "--until", "6"], "nothing to draw"),
-    (["--from", "7", "--until", "8"], "the logs last from 0 s to 6 s"),
+    (["--from", "7", "--until", "8"], "to 8.000 s: the logs last from 0 to 6.000 s"),
     (["--colour-by", "pe"], "event"),
     (["--from", "nan"], "nan is not a time"),
 ])  # fmt: skip

@@ -77,19 +77,19 @@ class Library:
         function.restype = _NUMBERS[result][0]
         kinds = list[Any]()
         arrays, lengths = list[tuple[int, _Array]](), list[tuple[int, int]]()
-        given, previous = 0, ""
+        args, previous = 0, ""
         for place, parameter in enumerate(filter(None, map(str.strip, parameters.split(",")))):
             *words, own = parameter.replace("*", " * ").split()
             kind = words[words.index("*") - 1] if "*" in words else words[-1]
             if "*" in words:
                 dtype = self.structs.get(kind) or np.dtype(_NUMBERS[kind][1])
-                arrays.append((given, _Array(f"{name}: {own}", dtype, "const" not in words)))
+                arrays.append((args, _Array(f"{name}: {own}", dtype, "const" not in words)))
             elif own == f"{previous}_len":
-                lengths.append((place, given - 1))
+                lengths.append((place, args - 1))
             kinds.append(_ADDRESS if "*" in words else _NUMBERS[kind][0])
-            given, previous = place + 1 - len(lengths), own
+            args, previous = place + 1 - len(lengths), own
         function.argtypes = kinds
-        return _checked(name, function, given, arrays, lengths)
+        return _checked(name, function, args, arrays, lengths)
 
 
 class _Array(NamedTuple):

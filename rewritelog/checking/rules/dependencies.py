@@ -68,8 +68,8 @@ def _dependencies_disagree(block: CheckedBlock) -> Iterator[Violations]:
     message = "its forward dependencies do not match the backward dependencies on it"
     if shared:
         message += f", or those of one of the {shared} SEBs after it"
-    found = (_location(block, *one) for one in zip(piece[:SHOWN], first, strict=False))
-    yield Violations(len(piece), [Finding(location, message) for location in found])
+    locations = (_location(block, *place) for place in zip(piece[:SHOWN], first, strict=False))
+    yield Violations(len(piece), [Finding(location, message) for location in locations])
 
 
 @Rule(
@@ -132,10 +132,10 @@ class _Sums:
 
     def wrong(self, ended: Flags) -> tuple[Ints, Ints]:
         """Return piece and first SEB of each sum that is not 0, of pieces that have ended."""
-        found = np.flatnonzero(self._sums)
-        piece = np.searchsorted(self._begins, found, side="right") - 1
-        found, piece = found[ended[piece]], piece[ended[piece]]
-        return piece, (found - self._begins[piece]) << self.shift
+        entries = np.flatnonzero(self._sums)
+        piece = np.searchsorted(self._begins, entries, side="right") - 1
+        entries, piece = entries[ended[piece]], piece[ended[piece]]
+        return piece, (entries - self._begins[piece]) << self.shift
 
 
 def _location(block: CheckedBlock, piece: int, index: int) -> Location:

@@ -57,15 +57,15 @@ def _param_seb(block: CheckedBlock) -> Iterator[Violations]:
     if block.params is None:
         return
     records, loaded = block.params.records, block.records.loaded
-    nowhere = np.flatnonzero(records.seb >= loaded.totals[records.piece])
-    found = []
-    for row in nowhere[:SHOWN].tolist():
-        pe, total = (int(one[records.piece[row]]) for one in (loaded.pes, loaded.totals))
+    unplaced = np.flatnonzero(records.seb >= loaded.totals[records.piece])
+    findings = []
+    for row in unplaced[:SHOWN].tolist():
+        pe, total = (int(column[records.piece[row]]) for column in (loaded.pes, loaded.totals))
         event = printable(records.events[records.event[row]])
         problem = f"a record of event {event!r}, but the timeline has {count_text(total, 'SEB')}"
         location = Location(block.params.source.path(pe), pe=pe, seb=int(records.seb[row]))
-        found.append(Finding(location, problem))
-    yield Violations(len(nowhere), found)
+        findings.append(Finding(location, problem))
+    yield Violations(len(unplaced), findings)
 
 
 @Rule(
@@ -77,8 +77,8 @@ def _param_seb(block: CheckedBlock) -> Iterator[Violations]:
 def _param_seqno(block: CheckedBlock) -> Iterator[Violations]:
     if block.params:
         notes = block.params.notes
-        found = [Finding(Location(), text) for text in notes.seqno_examples]
-        yield Violations(notes.seqno_differs, found)
+        findings = [Finding(Location(), text) for text in notes.seqno_examples]
+        yield Violations(notes.seqno_differs, findings)
 
 
 @Rule(

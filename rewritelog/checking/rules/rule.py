@@ -50,7 +50,7 @@ class Rule:
         """Add the violations in a block to the findings, in the order of the SEBs."""
         if self.find is None:
             return
-        found = list(self.find(block))
-        first = [finding for violations in found for finding in violations.first]
+        parts = list(self.find(block))
+        first = [finding for violations in parts for finding in violations.first]
         first.sort(key=lambda finding: (finding.location.pe or 0, finding.location.seb or 0))
-        findings.add(self.name, first, sum(violations.count for violations in found))
+        findings.add(self.name, first, sum(violations.count for violations in parts))

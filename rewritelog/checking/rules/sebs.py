@@ -31,8 +31,8 @@ _TIMED: dict[str, Record] = {"sebs": "seb", "messages": "message", "events": "ev
     "version.",
 )
 def _seqno(block: CheckedBlock) -> Iterator[Violations]:
-    found = block.records.sebs["seqno"]
-    yield block.where("sebs", found != block.records.index, lambda k: f"seqno {found[k]}")
+    seqno = block.records.sebs["seqno"]
+    yield block.where("sebs", seqno != block.records.index, lambda k: f"seqno {seqno[k]}")
 
 
 @Rule(

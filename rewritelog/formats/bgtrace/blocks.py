@@ -21,8 +21,8 @@ from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats.bgtrace import Layout
 from rewritelog.formats.bgtrace.declaration import COUNT_BYTES
 from rewritelog.formats.bgtrace.faults import FAULTS, FaultHandler, FaultKind, raise_first
-from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.timelines import TimelineFile
+from rewritelog.formats.files import InputFile
 from rewritelog.text import bytes_text
 
 BLOCK_BYTES = 16 << 20

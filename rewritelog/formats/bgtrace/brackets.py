@@ -41,8 +41,8 @@ class Brackets:
     @property
     def number(self) -> Ints:
         """The index of each bracket in its SEB."""
-        many = np.maximum(self.counts, 0)
-        first = np.cumsum(many) - many
+        counts = np.maximum(self.counts, 0)
+        first = np.cumsum(counts) - counts
         return np.asarray(np.arange(len(self)) - first[self.seb])
 
 
@@ -55,6 +55,6 @@ def brackets_of(block: BlockRecords) -> Brackets:
     counts = np.empty(len(block.sebs), dtype=np.int64)
     times = np.empty(len(block.events))
     buffer, starts, lay = block.loaded.buffer, block.loaded.pieces.starts, block.loaded.layout.core
-    found = core.find_brackets(buffer, starts, block.walked, lay, counts, times)
+    closed = core.find_brackets(buffer, starts, block.walked, lay, counts, times)
     sebs = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
-    return Brackets(counts, sebs, times[: 2 * found].reshape(-1, 2))
+    return Brackets(counts, sebs, times[: 2 * closed].reshape(-1, 2))

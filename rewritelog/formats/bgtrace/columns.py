@@ -23,10 +23,10 @@ class Rows(np.ndarray[Any, np.dtype[Any]]):
 
     def __getitem__(self, key: Any) -> Any:
         """Return some rows, or one field of all rows as a plain array."""
-        found = super().__getitem__(key)
-        if isinstance(found, Rows) and found.dtype.names is None:
-            return found.view(np.ndarray)
-        return found
+        rows = super().__getitem__(key)
+        if isinstance(rows, Rows) and rows.dtype.names is None:
+            return rows.view(np.ndarray)
+        return rows
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame, with the columns of `rewritelog export`.
@@ -52,11 +52,13 @@ def with_text(rows: Table) -> Rows:
     for name in rows.dtype.names or ():
         kind = rows.dtype[name]
         if kind.kind == "S":
-            found, which = np.unique(rows[name], return_inverse=True)
-            texts[name] = np.array([_text(one) for one in found.tolist()], dtype=np.str_)[which]
+            names, which = np.unique(rows[name], return_inverse=True)
+            texts[name] = np.array(
+                [_text(name_bytes) for name_bytes in names.tolist()], dtype=np.str_
+            )[which]
             kind = texts[name].dtype
         elif kind.kind == "O":
-            texts[name] = [_text(one) for one in rows[name].tolist()]
+            texts[name] = [_text(name_bytes) for name_bytes in rows[name].tolist()]
         kinds.append((name, kind))
     made = np.empty(len(rows), dtype=kinds)
     for name, _ in kinds:

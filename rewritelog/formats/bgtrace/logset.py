@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -24,12 +24,15 @@ from rewritelog.formats.bgtrace.columns import Rows, with_text
 from rewritelog.formats.bgtrace.summary import Summary, read_summary
 from rewritelog.formats.bgtrace.tables import Tables, join_tables, tables_of
 from rewritelog.formats.bgtrace.timelines import TimelineFile, read_timeline_file
+from rewritelog.formats.traces import Terms
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
 
 SUMMARY_NAME = "bgTrace"
 
 Result = TypeVar("Result")
+
+_TERMS = Terms("SEB", "PE", "bracket", "param record", "messages")
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +42,39 @@ class LogSet:
     folder: Path
     summary: Summary
     files: tuple[TimelineFile, ...]
+
+    title: ClassVar[str] = "bgTrace logs"
+    terms: ClassVar[Terms] = _TERMS
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.folder
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The folder, which no output may replace."""
+        return (self.folder,)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of each timeline file in bytes, by its name."""
+        return {file.path.name: file.size_bytes for file in self.files}
+
+    @property
+    def described(self) -> str:
+        """What they are, in a phrase."""
+        s = self.summary
+        workers = count_text(s.num_wth, "worker thread")
+        return (
+            f"{count_text(s.total_pes, 'PE')} ({s.x} × {s.y} × {s.z} nodes, {workers} each), log "
+            f"version {s.log_version}, {s.order}-endian, {count_text(s.files, 'timeline file')}, "
+            f"{bytes_text(self.size_bytes)}"
+        )
+
+    def machine_json(self) -> dict[str, Any]:
+        """Return the summary as a JSON object."""
+        return asdict(self.summary)
 
     @property
     def summary_path(self) -> Path:
@@ -169,14 +205,14 @@ def log_folder(path: str | Path) -> Path:
 
     Raise `MissingFileError` if it does not exist, `RewriteLogError` for another kind of file.
     """
-    given = Path(path)
-    folder = given if given.is_dir() else given.parent
-    if not given.is_dir() and given.name != SUMMARY_NAME:
-        if given.exists():
+    named = Path(path)
+    folder = named if named.is_dir() else named.parent
+    if not named.is_dir() and named.name != SUMMARY_NAME:
+        if named.exists():
             raise RewriteLogError(
-                f"{given}: is neither a log folder, a bgTrace file nor a Chakra trace"
+                f"{named}: is neither a log folder, a bgTrace file nor a Chakra trace"
             )
-        raise MissingFileError(f"{given}: does not exist")
+        raise MissingFileError(f"{named}: does not exist")
     if not (folder / SUMMARY_NAME).exists():
         raise MissingFileError(
             f"{folder}: no log set here: the file {SUMMARY_NAME} is missing (and there are no "

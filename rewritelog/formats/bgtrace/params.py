@@ -7,22 +7,19 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Ints
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
-from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.files import InputFile
+from rewritelog.formats.param_records import Columns, ParamRecords
 from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import read_text_chunks
 from tracebigsim.lines import LineTable, scan
-
-Columns: TypeAlias = Literal["params", "counters"]
-"""Whether the columns of records are the parameters or the counters (`PAPI`) of param lines."""
 
 SMALL_BYTES = 1 << 20
 """Param files up to this size are read as a whole and scanned together."""
@@ -38,53 +35,6 @@ MOST_RECORD_BYTES = 256 << 20
 of 16 MB has about a hundred thousand SEBs."""
 
 _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
-
-
-@dataclass(frozen=True)
-class ParamRecords:
-    """Param records of a block or a run, sorted by piece and SEB, then as in the file."""
-
-    events: tuple[str, ...]
-    event: Ints
-    """Index into `events`."""
-    piece: Ints
-    seb: Ints
-    """Index of the SEB in its timeline."""
-    param_start: Ints
-    param_count: Ints
-    params: Floats
-    """Record i has `param_count[i]` numbers from `param_start[i]`: parameters or counters."""
-
-    def __len__(self) -> int:
-        return len(self.event)
-
-    @property
-    def size_bytes(self) -> int:
-        """The memory that the records take."""
-        arrays = (self.event, self.piece, self.seb, self.param_start, self.param_count, self.params)
-        return sum(array.nbytes for array in arrays) + sum(map(len, self.events))
-
-    def kinds(self) -> tuple[tuple[tuple[str, int], ...], Ints]:
-        """Return each event with each number of parameters that it has, ordered by both.
-
-        The second result is the index of each record's kind among them.
-        """
-        most = int(self.param_count.max(initial=0)) + 1
-        keys = self.event * most + self.param_count
-        present = np.flatnonzero(np.bincount(keys))
-        pairs = (divmod(key, most) for key in present.tolist())
-        kinds = tuple((self.events[event], count) for event, count in pairs)
-        return kinds, np.searchsorted(present, keys)
-
-    def table(self, rows: Ints, count: int) -> Floats:
-        """Return the numbers of records that all have `count` of them, shape (rows, count)."""
-        chosen: Floats = self.params[self.param_start[rows][:, None] + np.arange(count)]
-        return chosen
-
-
-_NONE = np.zeros(0, dtype=np.int64)
-
-NO_RECORDS = ParamRecords((), _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0))
 
 
 @dataclass
@@ -281,9 +231,9 @@ def _note_malformed(
     for fault in table.faults[: FAULTS_SHOWN - len(notes.faults)]:
         path, line = scanned.where(fault.offset_bytes, fault.line)
         notes.faults.append(fault_text(path, line, fault.problem, fault.text))
-    nowhere = np.flatnonzero((table.seb < 0) & (table.seqno < 0))
-    notes.faulty += len(nowhere)
-    for row in nowhere[: FAULTS_SHOWN - len(notes.faults)]:
+    unplaced = np.flatnonzero((table.seb < 0) & (table.seqno < 0))
+    notes.faulty += len(unplaced)
+    for row in unplaced[: FAULTS_SHOWN - len(notes.faults)]:
         path, line = scanned.where(int(table.offset[row]), int(table.line[row]))
         notes.faults.append(f"{path}:{line}: a timing line, without a SEB number")
     if strict and notes.faults:
@@ -314,11 +264,11 @@ def _wanted_records(
     table = scanned.table
     seb = _sebs_of_lines(table)
     piece = scanned.pieces[scanned.file_of(table.offset)]
-    wanted = np.ones(len(table), dtype=np.bool_)
+    chosen = np.ones(len(table), dtype=np.bool_)
     if part is not None:
-        wanted = (seb >= part.first_seb) & (part.last | (seb < part.first_seb + part.sebs))
-    wanted &= seb >= 0
-    differs = wanted & (table.seb >= 0) & (table.seqno >= 0) & (table.seb != table.seqno)
+        chosen = (seb >= part.first_seb) & (part.last | (seb < part.first_seb + part.sebs))
+    chosen &= seb >= 0
+    differs = chosen & (table.seb >= 0) & (table.seqno >= 0) & (table.seb != table.seqno)
     if differs.any():
         first = int(np.argmax(differs))
         path, line = scanned.where(int(table.offset[first]), int(table.line[first]))
@@ -326,7 +276,7 @@ def _wanted_records(
         notes.seqno_examples.append(
             f"{path}:{line}: SEB {table.seb[first]}, but seqno {table.seqno[first]}"
         )
-    rows = np.flatnonzero(wanted)
+    rows = np.flatnonzero(chosen)
     return _records_of_rows(table, rows, piece, seb, columns)
 
 
@@ -350,7 +300,7 @@ def join_records(parts: Sequence[ParamRecords]) -> ParamRecords:
         counts.append(part.param_count)
         params.append(part.params)
         base += len(part.params)
-    none = [_NONE]
+    none = [np.zeros(0, dtype=np.int64)]
     piece = np.concatenate(none + [part.piece for part in parts])
     seb = np.concatenate(none + [part.seb for part in parts])
     order = _sorting_order(piece, seb)

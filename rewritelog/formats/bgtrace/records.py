@@ -53,20 +53,20 @@ class Records:
         return self._columns[name]
 
     def _column(self, name: str) -> Table:
-        wanted = self.newest[name]
+        dtype = self.newest[name]
         if name not in (self.dtype.names or ()):
-            column = np.empty(len(self), wanted)
+            column = np.empty(len(self), dtype)
             column[...] = MISSING[name]
             return column
-        found = self.raw(name)
-        if found.dtype.kind == "V":
-            return names_of(found)
-        if found.shape[1:] != wanted.shape:
-            column = np.empty(len(self), wanted)
+        raw = self.raw(name)
+        if raw.dtype.kind == "V":
+            return names_of(raw)
+        if raw.shape[1:] != dtype.shape:
+            column = np.empty(len(self), dtype)
             column[...] = MISSING[name]
-            column[:, : found.shape[1]] = found
+            column[:, : raw.shape[1]] = raw
             return column
-        return found
+        return raw
 
     def raw(self, name: str) -> Table:
         """Return a field as this log version has it, in native byte order."""
@@ -174,7 +174,9 @@ def walk_pieces(buffer: Bytes, starts: Ints, ends: Ints, counts: Ints, lay: Layo
     core.tally(buffer, starts, ends, counts, lay.core, walked, totals, faults)
     sebs = np.empty((int(walked.sum()), 1 + len(LISTS)), dtype=np.int64)
     lists = [np.empty((2, count), dtype=np.int64) for count in totals.tolist()]
-    core.locate(buffer, starts, walked, lay.core, sebs, *(one for pair in lists for one in pair))
+    core.locate(
+        buffer, starts, walked, lay.core, sebs, *(array for pair in lists for array in pair)
+    )
     return Walked(walked, sebs, lists, faults)
 
 
@@ -190,11 +192,11 @@ def records_of(loaded: LoadedBlock, on_faults: FaultHandler = raise_first) -> Bl
     Raise `DamagedLogError` for damage that it does not tolerate.
     """
     pieces, lay = loaded.pieces, loaded.layout
-    found = walk_pieces(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay)
-    codes = found.faults[:, core.FAULT_CODE]
+    walk = walk_pieces(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay)
+    codes = walk.faults[:, core.FAULT_CODE]
     damaged = (codes != core.OK) & (loaded.closed | (codes != core.BYTES_LEFT_OVER))
     for piece in np.flatnonzero(damaged).tolist():
-        on_faults([fault_error(found.faults[piece], loaded)])
+        on_faults([fault_error(walk.faults[piece], loaded)])
     newest = layout(LOG_VERSIONS[-1], _NATIVE)
     dependency = np.dtype([("other", lay.count)])
     kinds = (
@@ -204,12 +206,11 @@ def records_of(loaded: LoadedBlock, on_faults: FaultHandler = raise_first) -> Bl
         (dependency, np.dtype([("other", newest.count)])),
     )
     messages, events, backward, forward = (
-        Records(loaded.buffer, *kind, *where)
-        for kind, where in zip(kinds, found.lists, strict=True)
+        Records(loaded.buffer, *kind, *where) for kind, where in zip(kinds, walk.lists, strict=True)
     )
-    heads = seb_records(loaded.buffer, found, lay)
-    lengths = found.sebs[:, 1:]
-    return BlockRecords(loaded, found.counts, heads, messages, events, backward, forward, lengths)
+    heads = seb_records(loaded.buffer, walk, lay)
+    lengths = walk.sebs[:, 1:]
+    return BlockRecords(loaded, walk.counts, heads, messages, events, backward, forward, lengths)
 
 
 _NATIVE: ByteOrder = "little" if np.dtype("<i4").isnative else "big"

@@ -21,7 +21,7 @@ from rewritelog.formats.bgtrace.declaration import (
     summary_struct,
 )
 from rewritelog.formats.bgtrace.faults import raise_first
-from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.files import InputFile
 
 _ABSENT = {"log_version": 0, "thread_entry_point": -1}
 """The values of fields that older summaries lack."""

@@ -13,8 +13,8 @@ from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats.bgtrace import ByteOrder, number_type
 from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, MACHINE_HEADER_BYTES
 from rewritelog.formats.bgtrace.faults import FaultHandler, raise_first
-from rewritelog.formats.bgtrace.files import InputFile
 from rewritelog.formats.bgtrace.summary import Summary, byte_order
+from rewritelog.formats.files import InputFile
 from rewritelog.text import count_text
 
 _WRAP = 1 << 32
@@ -137,8 +137,10 @@ def _read_offsets(
     count = int(file.read(MACHINE_HEADER_BYTES, COUNT_BYTES).view(number)[0])
     expected = pe_count_of_file(summary, index)
     if count != expected:
-        wanted = count_text(expected, "PE")
-        problem = f"{count_text(count, 'timeline')}, but the summary puts {wanted} into this file"
+        pes_expected = count_text(expected, "PE")
+        problem = (
+            f"{count_text(count, 'timeline')}, but the summary puts {pes_expected} into this file"
+        )
         on_faults([DamagedLogError(location, problem, "timeline-count")])
         if file.size_bytes >= _OFFSETS_AT + COUNT_BYTES:
             first = int(file.read(_OFFSETS_AT, COUNT_BYTES).view(number)[0])

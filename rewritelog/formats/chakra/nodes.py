@@ -99,27 +99,29 @@ class NodePart(Part):
         return counts, ids
 
     def _attributes(self, name: str) -> Table:
-        found = np.empty(len(self), dtype=core.structs["attribute"])
-        wanted = np.frombuffer(name.encode(), dtype=np.uint8)
-        core.read_attributes(self.buffer, self.nodes, fields("Node"), wanted, found)
-        return found
+        attributes = np.empty(len(self), dtype=core.structs["attribute"])
+        name_bytes = np.frombuffer(name.encode(), dtype=np.uint8)
+        core.read_attributes(self.buffer, self.nodes, fields("Node"), name_bytes, attributes)
+        return attributes
 
     def number(self, name: str) -> Floats:
         """Return the numeric attribute of a name, NaN for nodes without it."""
-        found = self._attributes(name)
+        attributes = self._attributes(name)
         numbers = np.full(len(self), np.nan)
-        for field in np.unique(found["field"]).tolist():
+        for field in np.unique(attributes["field"]).tolist():
             kind, is_list = VALUE_FIELDS.get(field, ("", True))
             if not (is_list or kind in ("string", "bytes")):
-                rows = found["field"] == field
-                numbers[rows] = _decoded(kind, found["bits"][rows])
+                rows = attributes["field"] == field
+                numbers[rows] = _decoded(kind, attributes["bits"][rows])
         return numbers
 
     def text(self, name: str) -> tuple[tuple[str, ...], Ints]:
         """Return the distinct texts of an attribute, empty without one, and each node's number."""
-        found, raw = self._attributes(name), self.buffer.tobytes()
-        at, ends = found["at"].tolist(), (found["at"] + found["bytes"]).tolist()
-        is_text = np.isin(found["field"], [n for n, v in VALUE_FIELDS.items() if v[0] == "string"])
+        attributes, raw = self._attributes(name), self.buffer.tobytes()
+        at, ends = attributes["at"].tolist(), (attributes["at"] + attributes["bytes"]).tolist()
+        is_text = np.isin(
+            attributes["field"], [n for n, v in VALUE_FIELDS.items() if v[0] == "string"]
+        )
         rows = zip(is_text.tolist(), at, ends, strict=True)
         return numbered([raw[begin:end] if known else b"" for known, begin, end in rows])
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rewritelog.arrays import Bytes
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.formats.bgtrace.files import InputFile
+from rewritelog.formats.files import InputFile
 from rewritelog.formats.traces import Unit
 
 GZIP_MAGIC = b"\x1f\x8b"

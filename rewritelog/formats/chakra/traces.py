@@ -13,12 +13,12 @@ import numpy as np
 from rewritelog.arrays import Bytes, Flags, Floats
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, MissingFileError, RewriteLogError
-from rewritelog.formats.bgtrace.files import InputFile, paths_in
 from rewritelog.formats.chakra.declaration import MESSAGE_NUMBERS, NODE_TYPES, fields, schema
 from rewritelog.formats.chakra.faults import damage
 from rewritelog.formats.chakra.nodes import NodePart
 from rewritelog.formats.chakra.stream import GZIP_MAGIC, GZIP_WINDOW, TraceStream
-from rewritelog.formats.traces import Part, Sink, Traces, Unit, UnitWriter
+from rewritelog.formats.files import InputFile, paths_in
+from rewritelog.formats.traces import Part, Rounding, Sink, Traces, Unit, UnitWriter
 
 PART_BYTES = 8 << 20
 """The bytes of a part, unless one node has more."""
@@ -121,6 +121,11 @@ class _NodeWriter(UnitWriter):
         rest = np.cumsum(np.concatenate([[self._carried], micros - whole]))
         whole += np.diff(np.floor(rest + 0.5))
         self._carried = float(rest[-1] - np.floor(rest[-1] + 0.5))
+        self.rounding = Rounding(
+            max(self.rounding.item_s, 1e-6 * float(np.abs(whole - micros).max(initial=0.0))),
+            1e-6 * abs(self._carried),
+            self.rounding.to_zero + int(np.count_nonzero((whole == 0) & (micros > 0))),
+        )
         new = np.where(changes, np.maximum(whole, 0.0).astype(np.uint64), part.ticks)
         self._put(part.written(new))
         return new * 1e-6
@@ -174,12 +179,12 @@ def _beside(path: Path) -> list[Path]:
 
 
 def _named(path: Path) -> str:
-    found = _FILE.fullmatch(path.name)
-    return found["name"] if found else path.name
+    match = _FILE.fullmatch(path.name)
+    return match["name"] if match else path.name
 
 
 def _unit(path: Path) -> Unit:
-    found = _FILE.fullmatch(path.name)
+    match = _FILE.fullmatch(path.name)
     with InputFile(path) as file:
         head = file.read(0, min(len(GZIP_MAGIC), file.size_bytes)).tobytes()
-        return Unit(path, int(found["rank"]) if found else 0, file.size_bytes, head == GZIP_MAGIC)
+        return Unit(path, int(match["rank"]) if match else 0, file.size_bytes, head == GZIP_MAGIC)

@@ -3,8 +3,8 @@
 `parse` turns a text such as `min(p1, p2)*log1p(p3) + 2` into an `Expression`. No text ever reaches
 Python's `eval`, and untrusted text takes bounded time, memory and stack.
 
-Modules: `origin` (the location of a text, for errors), `parser`, `operations` (what operators
-and functions compute), `expression` (evaluation and canonical text).
+Modules: `origin` (the location of a text, for errors), `parser`, `operations` (the steps of an
+expression and what they compute), `expression` (evaluation), `languages` (its text in each).
 """
 
 from __future__ import annotations

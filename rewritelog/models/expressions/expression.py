@@ -6,64 +6,29 @@ The steps are a flat tuple, so that no operation on an expression is recursive.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
+from rewritelog.models.expressions.languages import PRODUCT, Language, enclosed, in_language
 from rewritelog.models.expressions.operations import (
-    MANY,
     NEGATE,
     OPERATIONS,
-    OPERATORS,
+    Apply,
+    Number,
+    Parameter,
+    Step,
     Value,
 )
 
 BLOCK_ROWS = 1 << 13
 """Rows evaluated at a time, so that all temporaries stay in the cache."""
 
-PRECEDENCE = {"+": 2, "-": 2, "*": 3, "/": 3, "^": 5} | dict.fromkeys(
-    ("<", "<=", ">", ">=", "==", "!="), 1
-)
-"""The precedence of each operator; a higher one binds tighter."""
-
-SIGN_PRECEDENCE = 4
-"""The precedence of a sign: −a^b is −(a^b), and −a·b is (−a)·b."""
-
-_TIGHTEST = 6
-"""The precedence of what never needs parentheses."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A number, not negative."""
-
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter, counted from 1."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """An operation on the values that the steps before it have left on the stack."""
-
-    name: str
-
-
-Step: TypeAlias = Constant | Parameter | Apply
-
 _APPLY = {name: Apply(name) for name in OPERATIONS}
 
 
-@dataclass(frozen=True)
 class Expression:
     """An expression in the parameters of one event; `parse` creates it.
 
@@ -71,8 +36,12 @@ class Expression:
     one.
     """
 
-    steps: tuple[Step, ...]
-    """In postfix notation: operands before their operation."""
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        """Take the steps in postfix notation: operands before their operation."""
+        self.steps = steps
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.steps == other.steps
 
     def __hash__(self) -> int:
         return self._hash
@@ -129,25 +98,16 @@ class Expression:
             steps.extend(values[step.number].steps if isinstance(step, Parameter) else (step,))
         return Expression(tuple(steps))
 
-    @property
-    def is_sum(self) -> bool:
-        """Whether it needs parentheses as a factor: its last operation binds looser than `*`."""
-        last = self.steps[-1]
-        return isinstance(last, Apply) and PRECEDENCE.get(last.name, _TIGHTEST) < PRECEDENCE["*"]
+    def to_text(self, names: Mapping[int, str], language: Language = "text") -> str:
+        """Return the text in a language, with the parameters in `names` called by these names.
 
-    def to_text(self, names: Mapping[int, str]) -> str:
-        """Return the canonical text, with the parameters in `names` called by these names."""
-        texts: list[tuple[str, int]] = []
-        for step in self.steps:
-            if isinstance(step, Constant):
-                texts.append((_number_text(step.value), _TIGHTEST))
-            elif isinstance(step, Parameter):
-                texts.append((names.get(step.number, f"p{step.number}"), _TIGHTEST))
-            else:
-                arity = OPERATIONS[step.name].arity
-                texts[-arity:] = [_operation_text(step.name, texts[-arity:])]
-        ((text, _),) = texts
-        return text
+        Raise `ModelError` for a function that the language does not have.
+        """
+        return in_language(self.steps, names, language)[0]
+
+    def as_factor(self, names: Mapping[int, str], language: Language = "text") -> str:
+        """Return the same, in parentheses if it needs them as a factor of a product."""
+        return enclosed(in_language(self.steps, names, language), PRODUCT, language)
 
     def __str__(self) -> str:
         return self.to_text({})
@@ -160,7 +120,7 @@ class Expression:
         """
         stack: list[Value] = []
         for step in self.steps:
-            if isinstance(step, Constant):
+            if isinstance(step, Number):
                 stack.append(np.float64(step.value))
             elif isinstance(step, Parameter):
                 stack.append(params[:, step.number - 1].astype(np.float64))
@@ -179,38 +139,4 @@ class Expression:
 def constant(value: float) -> Expression:
     """Return the expression of a number."""
     sign = (Apply(NEGATE),) if value < 0 else ()
-    return Expression((Constant(abs(value)), *sign))
-
-
-def _number_text(value: float) -> str:
-    """Return the shortest text that reads back as the number; integers without a point."""
-    text = repr(value)
-    return text.removesuffix(".0")
-
-
-def _operation_text(name: str, operands: list[tuple[str, int]]) -> tuple[str, int]:
-    """Return text and precedence of an operation, given those of its operands."""
-    if name == NEGATE:
-        return "-" + _parenthesized(operands[0], SIGN_PRECEDENCE), SIGN_PRECEDENCE
-    if name in OPERATORS:
-        return _operator_text(name, *operands), PRECEDENCE[name]
-    texts = [text for text, _ in operands]
-    if name in MANY and texts[0].startswith(f"{name}(") and operands[0][1] == _TIGHTEST:
-        texts[0] = texts[0][len(name) + 1 : -1]  # min(min(a, b), c) is min(a, b, c)
-    return f"{name}({', '.join(texts)})", _TIGHTEST
-
-
-def _operator_text(name: str, left: tuple[str, int], right: tuple[str, int]) -> str:
-    """Return the text of a binary operation, with parentheses only where they are needed."""
-    precedence = PRECEDENCE[name]
-    if name == "^":
-        return f"{_parenthesized(left, precedence + 1)}^{_parenthesized(right, SIGN_PRECEDENCE)}"
-    from_left = precedence + 1 if precedence == PRECEDENCE["<"] else precedence
-    between = name if name in "*/" else f" {name} "
-    return _parenthesized(left, from_left) + between + _parenthesized(right, precedence + 1)
-
-
-def _parenthesized(operand: tuple[str, int], loosest: int) -> str:
-    """Return an operand's text, in parentheses if it binds looser than `loosest`."""
-    text, precedence = operand
-    return text if precedence >= loosest else f"({text})"
+    return Expression((Number(abs(value)), *sign))

@@ -1,88 +1,140 @@
-"""Expressions in the syntax of other languages: Python with numpy, and LaTeX."""
+"""Expressions as text: in the syntax of formulas files, in Python with numpy, and in LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple, TypeAlias
 
 from rewritelog.errors import ModelError
-from rewritelog.models.expressions.expression import (
+from rewritelog.models.expressions.operations import (
+    FUNCTIONS,
+    NEGATE,
+    OPERATIONS,
     PRECEDENCE,
     SIGN_PRECEDENCE,
-    Constant,
-    Expression,
+    VARIADIC,
+    Number,
     Parameter,
+    Step,
 )
-from rewritelog.models.expressions.operations import NEGATE, OPERATIONS, OPERATORS
 
 Language: TypeAlias = Literal["text", "python", "latex"]
 """The syntax of formulas files, that of Python with numpy as `np`, and that of LaTeX."""
 
-_CLOSED = max(PRECEDENCE.values()) + 1
-"""The precedence of what never needs parentheses."""
-
-_NUMPY = {"min": "minimum", "max": "maximum", "abs": "absolute"}
-_LATEX_OPERATORS = {
-    "*": r" \cdot ",
-    "<=": r" \le ",
-    ">=": r" \ge ",
-    "==": " = ",
-    "!=": r" \ne ",
-}
-_LATEX_BRACKETS = {
-    "abs": (r"\left|", r"\right|"),
-    "ceil": (r"\left\lceil ", r"\right\rceil"),
-    "floor": (r"\left\lfloor ", r"\right\rfloor"),
-    "sqrt": (r"\sqrt{", "}"),
-}
-_LATEX_FUNCTIONS = {
-    "exp": r"\exp",
-    "log": r"\ln",
-    "log1p": r"\ln",
-    "log2": r"\log_2",
-    "max": r"\max",
-    "min": r"\min",
-}
-
 Operand: TypeAlias = tuple[str, int]
 """A text with its precedence."""
 
+SUM, PRODUCT, COMPARISON = PRECEDENCE["+"], PRECEDENCE["*"], PRECEDENCE["<"]
 
-@dataclass(frozen=True)
-class _Syntax:
-    """How a language spells numbers, parameters and operations."""
-
-    number: Callable[[float], str]
-    parameter: Callable[[str], str]
-    operation: Callable[[str, Sequence[Operand]], Operand]
+CLOSED = max(PRECEDENCE.values()) + 1
+"""The precedence of what never needs parentheses."""
 
 
-def in_language(expression: Expression, names: Mapping[int, str], language: Language) -> str:
-    """Return an expression in a language, with its parameters called by these names.
+class Spelling(NamedTuple):
+    """How a language spells an operation."""
+
+    template: str
+    """With braces for each operand, as for `str.format`."""
+    precedence: int
+    loosest: tuple[int, ...]
+    """The loosest precedence with which each operand needs no parentheses."""
+
+
+def _operators(times: str, over: str) -> dict[str, Spelling]:
+    """Return the operators that all languages spell alike, with these signs of products."""
+    return {
+        NEGATE: Spelling("-{}", SIGN_PRECEDENCE, (SIGN_PRECEDENCE,)),
+        "+": Spelling("{} + {}", SUM, (SUM, SUM + 1)),
+        "-": Spelling("{} - {}", SUM, (SUM, SUM + 1)),
+        "*": Spelling(f"{{}}{times}{{}}", PRODUCT, (PRODUCT, PRODUCT + 1)),
+        "/": Spelling(f"{{}}{over}{{}}", PRODUCT, (PRODUCT, PRODUCT + 1)),
+    }
+
+
+def _comparisons(
+    template: str, precedence: int, signs: Mapping[str, str] | None = None
+) -> dict[str, Spelling]:
+    """Return the comparisons, with `~` in the template for the sign of each."""
+    return {
+        name: Spelling(
+            template.replace("~", (signs or {}).get(name, name)), precedence, (COMPARISON + 1,) * 2
+        )
+        for name in PRECEDENCE
+        if PRECEDENCE[name] == COMPARISON
+    }
+
+
+def _functions(template: str, names: Mapping[str, str] | None = None) -> dict[str, Spelling]:
+    """Return calls of all functions, with `~` in the template for the name of each."""
+    made = {}
+    for name, operation in FUNCTIONS.items():
+        call = template.replace("~", (names or {}).get(name, name))
+        operands = ", ".join(["{}"] * operation.arity)
+        made[name] = Spelling(call.replace("…", operands), CLOSED, (0,) * operation.arity)
+    return made
+
+
+TEXT = {
+    **_operators("*", "/"),
+    **_comparisons("{} ~ {}", COMPARISON),
+    **_functions("~(…)"),
+    "^": Spelling("{}^{}", PRECEDENCE["^"], (CLOSED, SIGN_PRECEDENCE)),
+}
+
+PYTHON = {
+    **_operators(" * ", " / "),
+    **_comparisons("np.where({} ~ {}, 1.0, 0.0)", CLOSED),
+    **_functions("np.~(…)", {"min": "minimum", "max": "maximum", "abs": "absolute"}),
+    "^": Spelling("{}**{}", PRECEDENCE["^"], (CLOSED, SIGN_PRECEDENCE)),
+}
+del PYTHON["torus_distance"]
+
+LATEX = {
+    **_operators(r" \cdot ", ""),
+    # Iverson's bracket: 1 where it is true, 0 elsewhere
+    **_comparisons("[{} ~ {}]", CLOSED, {"<=": r"\le", ">=": r"\ge", "==": "=", "!=": r"\ne"}),
+    **_functions(
+        r"~\left(…\right)",
+        {name: "\\" + name for name in ("exp", "max", "min")}
+        | {"log": r"\ln", "log2": r"\log_2", "torus_distance": r"\operatorname{{torus\_distance}}"},
+    ),
+    "/": Spelling(r"\frac{{{}}}{{{}}}", PRODUCT, (0, 0)),
+    "^": Spelling("{}^{{{}}}", PRECEDENCE["^"], (CLOSED, 0)),
+    "abs": Spelling(r"\left|{}\right|", CLOSED, (0,)),
+    "ceil": Spelling(r"\left\lceil {}\right\rceil", CLOSED, (0,)),
+    "floor": Spelling(r"\left\lfloor {}\right\rfloor", CLOSED, (0,)),
+    "log1p": Spelling(r"\ln\left(1 + {}\right)", CLOSED, (0,)),
+    "sqrt": Spelling(r"\sqrt{{{}}}", CLOSED, (0,)),
+}
+
+SPELLINGS: dict[Language, dict[str, Spelling]] = {"text": TEXT, "python": PYTHON, "latex": LATEX}
+"""How each language spells the operations that it has."""
+
+
+def in_language(steps: Iterable[Step], names: Mapping[int, str], language: Language) -> Operand:
+    """Return the steps of an expression as text, with its parameters called by these names.
 
     Raise `ModelError` for a function that the language does not have.
     """
-    return operand_in_language(expression, names, language)[0]
-
-
-def operand_in_language(
-    expression: Expression, names: Mapping[int, str], language: Language
-) -> Operand:
-    """Return an expression in a language, with its precedence."""
-    if language == "text":
-        loosest = PRECEDENCE["+"] if expression.is_sum else PRECEDENCE["*"]
-        return expression.to_text(names), loosest
-    syntax = _PYTHON if language == "python" else _LATEX
     stack: list[Operand] = []
-    for step in expression.steps:
-        if isinstance(step, Constant):
-            stack.append((syntax.number(step.value), _CLOSED))
+    for step in steps:
+        if isinstance(step, Number):
+            stack.append((_constant_text(step.value, language), CLOSED))
         elif isinstance(step, Parameter):
-            stack.append((syntax.parameter(names.get(step.number, f"p{step.number}")), _CLOSED))
+            name = names.get(step.number, f"p{step.number}")
+            stack.append((_latex_name(name) if language == "latex" else name, CLOSED))
+        elif spelling := SPELLINGS[language].get(step.name):
+            operands = stack[-OPERATIONS[step.name].arity :]
+            texts = [
+                enclosed(operand, loosest, language)
+                for operand, loosest in zip(operands, spelling.loosest, strict=True)
+            ]
+            if language == "text" and step.name in VARIADIC and _is_call(operands[0], step.name):
+                texts[0] = texts[0][len(step.name) + 1 : -1]  # min(min(a, b), c) is min(a, b, c)
+            text = spelling.template.format(*texts)
+            stack[-len(texts) :] = [(text, spelling.precedence)]
         else:
-            arity = OPERATIONS[step.name].arity
-            stack[-arity:] = [syntax.operation(step.name, stack[-arity:])]
+            raise ModelError(f"{step.name} is not a function of numpy: use predict")
     (operand,) = stack
     return operand
 
@@ -106,61 +158,20 @@ def enclosed(operand: Operand, loosest: int, language: Language) -> str:
     return rf"\left({text}\right)" if language == "latex" else f"({text})"
 
 
-def _python_operation(name: str, operands: Sequence[Operand]) -> Operand:
-    if name == NEGATE:
-        return f"-{enclosed(operands[0], SIGN_PRECEDENCE, 'python')}", SIGN_PRECEDENCE
-    if name in OPERATORS:
-        precedence = PRECEDENCE[name]
-        left, right = operands
-        if name == "^":
-            base = enclosed(left, precedence + 1, "python")
-            return f"{base}**{enclosed(right, SIGN_PRECEDENCE, 'python')}", precedence
-        text = f"{enclosed(left, precedence + (precedence == 1), 'python')} {name} "
-        text += enclosed(right, precedence + 1, "python")
-        if precedence == PRECEDENCE["<"]:
-            return f"np.where({text}, 1.0, 0.0)", _CLOSED
-        return text, precedence
-    if len(operands) > 2:
-        raise ModelError(f"{name} is not a function of numpy: use predict")
-    arguments = ", ".join(text for text, _ in operands)
-    return f"np.{_NUMPY.get(name, name)}({arguments})", _CLOSED
+def _is_call(operand: Operand, name: str) -> bool:
+    text, precedence = operand
+    return precedence == CLOSED and text.startswith(f"{name}(")
 
 
-def _latex_operation(name: str, operands: Sequence[Operand]) -> Operand:
-    if name == NEGATE:
-        return f"-{enclosed(operands[0], SIGN_PRECEDENCE, 'latex')}", SIGN_PRECEDENCE
-    texts = [text for text, _ in operands]
-    if name == "/":
-        return rf"\frac{{{texts[0]}}}{{{texts[1]}}}", PRECEDENCE["*"]
-    if name == "^":
-        return f"{enclosed(operands[0], _CLOSED, 'latex')}^{{{texts[1]}}}", PRECEDENCE["^"]
-    if name in OPERATORS:
-        precedence = PRECEDENCE[name]
-        between = _LATEX_OPERATORS.get(name, f" {name} ")
-        left = enclosed(operands[0], precedence + (precedence == 1), "latex")
-        text = left + between + enclosed(operands[1], precedence + 1, "latex")
-        # Iverson's bracket: 1 where it is true, 0 elsewhere
-        return (f"[{text}]", _CLOSED) if precedence == PRECEDENCE["<"] else (text, precedence)
-    if name in _LATEX_BRACKETS:
-        begin, end = _LATEX_BRACKETS[name]
-        return f"{begin}{texts[0]}{end}", _CLOSED
-    if name == "log1p":
-        texts[0] = f"1 + {texts[0]}"
-    called = _LATEX_FUNCTIONS.get(name, rf"\operatorname{{{_escaped(name)}}}")
-    return rf"{called}\left({', '.join(texts)}\right)", _CLOSED
+def _constant_text(value: float, language: Language) -> str:
+    """Return the shortest text that reads back as the number, integers without a point."""
+    if language == "latex":
+        return number_in_language(value, language)
+    return repr(value).removesuffix(".0")
 
 
-def _latex_parameter(name: str) -> str:
+def _latex_name(name: str) -> str:
     if name[:1] == "p" and name[1:].isdecimal():
         return f"p_{{{name[1:]}}}"
-    return rf"\mathit{{{_escaped(name)}}}" if len(name) > 1 else name
-
-
-def _escaped(name: str) -> str:
-    return name.replace("_", r"\_")
-
-
-_PYTHON = _Syntax(lambda value: repr(value).removesuffix(".0"), str, _python_operation)
-_LATEX = _Syntax(
-    lambda value: number_in_language(value, "latex"), _latex_parameter, _latex_operation
-)
+    escaped = name.replace("_", r"\_")
+    return rf"\mathit{{{escaped}}}" if len(name) > 1 else name

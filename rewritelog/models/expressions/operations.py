@@ -1,4 +1,4 @@
-"""What the operators and functions of expressions compute, on arrays and on constants.
+"""The steps of expressions, and what operators and functions compute on arrays and constants.
 
 Every operation is elementwise IEEE 754 arithmetic in float64: log(0) is −∞ and 0/0 is NaN. Callers
 suppress numpy's warnings with `np.errstate`. A result overwrites an operand.
@@ -15,6 +15,30 @@ from numpy.typing import NDArray
 
 Value: TypeAlias = Any
 """A float64 array that may be overwritten, or a `np.float64`; numpy has no name for both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, not negative."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter, counted from 1."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operation on the values that the steps before it have left on the stack."""
+
+    name: str
+
+
+Step: TypeAlias = Number | Parameter | Apply
 
 
 @dataclass(frozen=True)
@@ -93,10 +117,18 @@ OPERATORS = {
 }
 """The binary operators."""
 
+PRECEDENCE = {"+": 2, "-": 2, "*": 3, "/": 3, "^": 5} | dict.fromkeys(
+    ("<", "<=", ">", ">=", "==", "!="), 1
+)
+"""The precedence of each operator; a higher one binds tighter."""
+
+SIGN_PRECEDENCE = 4
+"""The precedence of a sign: −a^b is −(a^b), and −a·b is (−a)·b."""
+
 NEGATE = "negate"
 """The name of the unary minus, which differs from that of the binary one."""
 
-MANY = frozenset({"min", "max"})
+VARIADIC = frozenset({"min", "max"})
 """Functions of two or more operands; min(a, b, c) is min(min(a, b), c)."""
 
 FUNCTIONS = {

@@ -18,16 +18,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rewritelog.models.expressions.expression import (
+from rewritelog.models.expressions.expression import Expression
+from rewritelog.models.expressions.operations import (
+    FUNCTIONS,
+    NEGATE,
+    OPERATORS,
     PRECEDENCE,
     SIGN_PRECEDENCE,
+    VARIADIC,
     Apply,
-    Constant,
-    Expression,
+    Number,
     Parameter,
     Step,
 )
-from rewritelog.models.expressions.operations import FUNCTIONS, MANY, NEGATE, OPERATORS
 from rewritelog.models.expressions.origin import FormulaError, Origin
 
 MAX_LENGTH = 100_000
@@ -102,16 +105,16 @@ def _tokenized(text: str, where: Origin) -> list[Token]:
     if len(text) > MAX_LENGTH:
         raise where.error(f"the expression has {len(text)} characters; at most {MAX_LENGTH}")
     tokens, at = [], 0
-    for found in _TOKEN.finditer(text):
-        if found.start() > at:
+    for match in _TOKEN.finditer(text):
+        if match.start() > at:
             break
-        at = found.end()
-        kind, word = found.lastgroup, found.group()
+        at = match.end()
+        kind, word = match.lastgroup, match.group()
         if word in _MISSPELLED:
             problem = f"unknown operator {word!r}; write {_MISSPELLED[word]!r}"
-            raise where.error(problem, found.start())
+            raise where.error(problem, match.start())
         if kind != "blank":
-            tokens.append(Token(kind or "", word, found.start()))
+            tokens.append(Token(kind or "", word, match.start()))
     if at < len(text):
         raise where.error(f"invalid character {text[at]!r}", at)
     return [*tokens, Token("end", "", at)]
@@ -119,14 +122,14 @@ def _tokenized(text: str, where: Origin) -> list[Token]:
 
 def is_name(text: str) -> bool:
     """Return whether the text can be a name: a letter or `_`, then letters, digits and `_`."""
-    found = _TOKEN.fullmatch(text)
-    return found is not None and found.lastgroup == "name"
+    match = _TOKEN.fullmatch(text)
+    return match is not None and match.lastgroup == "name"
 
 
 def parameter_number(name: str) -> int | None:
     """Return the number in a name such as `p12`; None for any other name."""
-    found = re.fullmatch(r"p(0|[1-9][0-9]{0,8})", name)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"p(0|[1-9][0-9]{0,8})", name)
+    return int(match[1]) if match else None
 
 
 class _Parser:
@@ -155,8 +158,8 @@ class _Parser:
 
     def unexpected(self, problem: str) -> FormulaError:
         """Return the error that the next token is not expected here."""
-        found = "the end" if self.next.kind == "end" else repr(self.next.text)
-        return self._where.error(f"{problem} {found}", self.next.offset)
+        token = "the end" if self.next.kind == "end" else repr(self.next.text)
+        return self._where.error(f"{problem} {token}", self.next.offset)
 
     def _operand(self, depth: int) -> None:
         """Read a number, a name, a call, something in parentheses, or a sign and its operand."""
@@ -183,7 +186,7 @@ class _Parser:
         value = float(token.text)
         if not math.isfinite(value):
             raise self._where.error(f"{token.text} is larger than any float64", token.offset)
-        self._emit(Constant(value), token)
+        self._emit(Number(value), token)
 
     def _name_or_call(self, token: Token, depth: int) -> None:
         """Read a function's arguments, or emit the parameter that the name stands for."""
@@ -211,7 +214,7 @@ class _Parser:
         if self.next.text != "(":
             raise self.unexpected(f"'(' is missing after {name.text!r}, before")
         self._take()
-        many = name.text in MANY
+        variadic = name.text in VARIADIC
         arguments = 0
         while arguments == 0 or self.next.text == ",":
             if arguments:
@@ -220,18 +223,18 @@ class _Parser:
                 break
             self.expression(0, depth + 1)
             arguments += 1
-            if many and arguments > 1:
+            if variadic and arguments > 1:
                 self._emit(Apply(name.text), name)
         self._close("',' or ')' is missing before")
         self._check_arity(name, arguments)
-        if not many:
+        if not variadic:
             self._emit(Apply(name.text), name)
 
     def _check_arity(self, name: Token, arguments: int) -> None:
         needed = FUNCTIONS[name.text].arity
-        fits = arguments >= needed if name.text in MANY else arguments == needed
+        fits = arguments >= needed if name.text in VARIADIC else arguments == needed
         if not fits:
-            least = "at least " if name.text in MANY else ""
+            least = "at least " if name.text in VARIADIC else ""
             plural = "" if needed == 1 else "s"
             problem = f"{name.text} takes {least}{needed} argument{plural}, not {arguments}"
             raise self._where.error(problem, name.offset)

@@ -1,9 +1,11 @@
 """Fits: from the timed samples of one event to a readable function of its parameters.
 
 - `pipeline`: all steps of a fit, top down; a good place to start reading
+- `tuning`: the numbers that decide between functions, each with what it decides
 - `samples`: the usable samples of an event, with the weight of each
 - `short_outliers`: implausibly short times, whose relative weight would dominate any fit
 - `candidates`: candidate terms for the given parameters, and products of them
+- `design`: the samples of a fit with its candidate terms, whose values are computed once
 - `columns`: the values of terms over samples, and which of these columns are independent
 - `regression`: the solver, the robust loss and the criterion that all regressions share
 - `solving`: the coefficients of chosen terms, weighted and robust, for any number of samples
@@ -11,8 +13,8 @@
 - `product_shape`: the powers of a product of all parameters
 - `function`: fitted functions: sums of terms with coefficients, their bounds, and mixtures
 - `calibration`: the factor that makes the sum of the predictions equal the measured sum
-- `families`, `logarithmic`, `power_sums`, `program_terms`: the kinds of function, each a way to
-  choose terms
+- `families`, `logarithmic`, `power_sums`, `program_terms`, `averaged_products`: the kinds of
+  function, each a way to choose terms
 - `log_terms`, `constant_part`: the regressors of families in logarithms, and their regressand
 - `polynomial`: the family of the least-squares model
 - `automatic`: the families among which the model `auto` chooses

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.averaged_products import averaged_products
-from rewritelog.models.fitting.cross_validation import ENOUGH_FOR_ONE, solve_families
+from rewritelog.models.fitting.cross_validation import solve_families
+from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.families import (
     Family,
-    SelectionSamples,
     crossed_terms,
     power_law,
     product_terms,
@@ -22,18 +23,8 @@ from rewritelog.models.fitting.power_sums import sum_of_power_laws
 from rewritelog.models.fitting.product_shape import single_factor_may_fit
 from rewritelog.models.fitting.program_terms import program_terms
 
-ENOUGH_FOR_BREAKS = 20
-"""With fewer samples a change of slope cannot be distinguished from noise."""
-
-RIDGE_PRIOR_WEIGHT = 8.0
-AVERAGE_PRIOR_WEIGHT = 16.0
-"""Prior weights of the ridge power law and of averaged products, which have prior distributions."""
-
 PROPORTIONAL = "proportional"
 """The name of the family that is fitted to two or three samples."""
-
-EXACT = 0.01
-"""That one power fits three samples within this relative error is no coincidence."""
 
 
 def automatic_families(samples: int) -> dict[str, Family]:
@@ -42,32 +33,36 @@ def automatic_families(samples: int) -> dict[str, Family]:
     A later one is taken only if it predicts clearly better.
     """
     families = {"single terms": Family(single_terms), "short sum": Family(short_sum)}
-    if samples >= ENOUGH_FOR_ONE:
+    if samples >= tuning.ENOUGH:
         families["power law"] = Family(power_law)
     families["crossed terms"] = Family(crossed_terms)
     families["signed terms"] = Family(signed_terms, non_negative=False)
-    families["ridge power law"] = Family(ridge_power_law, prior_weight=RIDGE_PRIOR_WEIGHT)
+    families["ridge power law"] = Family(ridge_power_law, prior_weight=tuning.RIDGE_PRIOR_WEIGHT)
     families["program terms"] = Family(program_terms)
-    if samples < ENOUGH_FOR_ONE:
-        families["averaged products"] = Family(averaged_products, prior_weight=AVERAGE_PRIOR_WEIGHT)
-    if samples >= ENOUGH_FOR_BREAKS:
+    if samples < tuning.ENOUGH:
+        families["averaged products"] = Family(
+            averaged_products, prior_weight=tuning.AVERAGE_PRIOR_WEIGHT
+        )
+    if samples >= tuning.ENOUGH_FOR_BREAKS:
         families["power law with breaks"] = Family(power_law_with_breaks)
-    if samples >= ENOUGH_FOR_ONE:
+    if samples >= tuning.ENOUGH:
         families["sum of power laws"] = Family(sum_of_power_laws)
     return families
 
 
-def few_families(given: SelectionSamples) -> dict[str, Family]:
+def few_families(selection: SelectionSamples) -> dict[str, Family]:
     """Return the only family for two or three samples, too few to hold any out.
 
     It is a multiple of one parameter, or a constant; for three samples that one power fits within
-    `EXACT`, it is that power.
+    `EXACT_POWER`, it is that power.
     """
-    samples = given.samples
-    if len(samples) == 3 and single_factor_may_fit(samples, given.parameters, EXACT):
+    samples = selection.samples
+    if len(samples) == 3 and single_factor_may_fit(
+        samples, selection.parameters, tuning.EXACT_POWER
+    ):
         power = {"product": Family(product_terms)}
-        function = solve_families({"product": 1.0}, power, given)
+        function = solve_families({"product": 1.0}, power, selection)
         errors = np.abs(function.predict(samples.params) - samples.seconds) / samples.sigma_s
-        if errors.max() < EXACT:
+        if errors.max() < tuning.EXACT_POWER:
             return power
     return {PROPORTIONAL: Family(proportional)}

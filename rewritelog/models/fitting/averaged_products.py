@@ -18,14 +18,9 @@ from rewritelog.arrays import Floats, Ints, median
 from rewritelog.core import core
 from rewritelog.hashing import sequence
 from rewritelog.models.expressions import Expression, constant, parse
-from rewritelog.models.fitting.candidates import (
-    DEEPEST,
-    ONE,
-    Parameters,
-    bounded_below,
-    logarithm,
-)
-from rewritelog.models.fitting.families import SelectionSamples
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.candidates import ONE, Parameters, bounded_below, logarithm
+from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.program_terms import most_correlated
 
 NONE = 0.36
@@ -79,11 +74,6 @@ LEAST_INTEGERS = 3
 WIDTH = 24
 """How many products of n factors are tried with one more factor."""
 
-MOST_AVERAGED = 5
-LEAST_PROBABILITY = 0.05
-"""At most so many products are averaged, and none with less than this share of the probability of
-the most probable one."""
-
 
 @dataclass(frozen=True)
 class _Factor:
@@ -95,27 +85,24 @@ class _Factor:
     """Whether it is the factor of an indicator."""
 
 
-def averaged_products(given: SelectionSamples) -> tuple[Expression, ...]:
+def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose the geometric mean of probable functions, each c·F or c0 + c·F with a product F.
 
     They are weighted by their posterior probabilities: Bayesian model averaging (J. Hoeting et al.,
     "Bayesian model averaging: a tutorial", Statistical Science 14, 1999).
     """
-
-    def make(params: Floats) -> list[_Factor]:
-        return list(_factors(params, given.parameters, most_correlated(given)))
-
-    factors: Sequence[_Factor] = given.table.terms("factors", make)
+    factors, columns = selection.table.candidates(
+        "factors", lambda params: _factors(params, selection.parameters, most_correlated(selection))
+    )
     if not factors:
         return (ONE,)
-    logs, *rest = given.table.once(
-        "factor logs",
-        lambda: _arrays(factors, given.table.columns("factors", make), given.parameters),
+    logs, *rest = selection.table.once(
+        "factor logs", lambda: _arrays(factors, columns, selection.parameters)
     )
-    times = given.samples.sigma_s / median(given.samples.sigma_s)
-    depth = min(core.MOST_FACTORS, len(given.parameters.used))
-    found, figures = _most_probable(logs[:, given.rows], rest, times, depth)
-    return (_average(factors, found.tolist(), figures),)
+    times = selection.samples.sigma_s / median(selection.samples.sigma_s)
+    depth = min(core.MOST_FACTORS, len(selection.parameters.used))
+    functions, figures = _most_probable(logs[:, selection.rows], rest, times, depth)
+    return (_average(factors, functions.tolist(), figures),)
 
 
 def _most_probable(
@@ -126,7 +113,10 @@ def _most_probable(
     seen = np.zeros(4 * WIDTH * factors * depth + 64, dtype=np.int64)
     rows = 2 * WIDTH + core.MOST_WITH_SECOND + 1
     beam, beam_figures = np.empty((rows, 2 + depth), np.int64), np.empty((rows, 2 + samples))
-    found, figures = np.empty((MOST_AVERAGED, 1 + depth), np.int64), np.empty((MOST_AVERAGED, 2))
+    functions, figures = (
+        np.empty((tuning.MOST_AVERAGED, 1 + depth), np.int64),
+        np.empty((tuning.MOST_AVERAGED, 2)),
+    )
     count = core.most_probable_products(
         np.ascontiguousarray(logs),
         *rest,
@@ -137,11 +127,11 @@ def _most_probable(
         beam,
         beam_figures,
         np.empty((5, samples)),
-        found,
+        functions,
         figures,
-        MOST_AVERAGED,
+        tuning.MOST_AVERAGED,
     )
-    return found[:count], figures[:count]
+    return functions[:count], figures[:count]
 
 
 def _arrays(
@@ -159,15 +149,15 @@ def _arrays(
 
 
 def _average(
-    factors: Sequence[_Factor], found: Sequence[Sequence[int]], figures: Floats
+    factors: Sequence[_Factor], functions: Sequence[Sequence[int]], figures: Floats
 ) -> Expression:
     """Return the geometric mean of the functions, up to a constant factor."""
     relative = np.exp(figures[:, 0] - figures[0, 0])
-    shares = relative[relative >= LEAST_PROBABILITY]
+    shares = relative[relative >= tuning.LEAST_PROBABILITY]
     shares /= shares.sum()
     means = []
     for (second, *places), (_, offset), share in zip(
-        found, figures.tolist(), shares.tolist(), strict=False
+        functions, figures.tolist(), shares.tolist(), strict=False
     ):
         own = [factors[place].column for place in sorted(places) if place >= 0]
         function = reduce(Expression.times, own) if own else ONE
@@ -184,18 +174,20 @@ def _average(
 def _factors(params: Floats, parameters: Parameters, paired: Sequence[int]) -> Iterator[_Factor]:
     """Yield the factors of one parameter, and those of two of the parameters `paired`."""
     for number in parameters.used:
-        for text, probability in _of_one(number, params[:, number - 1], parameters):
+        for text, probability in _single_factors(number, params[:, number - 1], parameters):
             log = float(np.log(probability / NONE))
             yield _Factor(parse(text), log, (number,), indicator="==" in text)
     several = [number for number in paired if len(np.unique(params[:, number - 1])) > 2]
-    for one, other in combinations(several, 2):
-        lowest = min(parameters.lowest[one - 1], parameters.lowest[other - 1])
+    for first, second in combinations(several, 2):
+        lowest = min(parameters.lowest[first - 1], parameters.lowest[second - 1])
         for text, probability in (*(OF_TWO if lowest >= 0 else ()), DIFFERENCE):
-            column = parse(text.format(p=f"p{one}", q=f"p{other}"))
-            yield _Factor(column, float(np.log(probability / NONE)), (one, other))
+            column = parse(text.format(p=f"p{first}", q=f"p{second}"))
+            yield _Factor(column, float(np.log(probability / NONE)), (first, second))
 
 
-def _of_one(number: int, column: Floats, parameters: Parameters) -> Iterator[tuple[str, float]]:
+def _single_factors(
+    number: int, column: Floats, parameters: Parameters
+) -> Iterator[tuple[str, float]]:
     """Yield the texts of the factors of one parameter, each with its prior probability."""
     low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
     name, values = f"p{number}", np.unique(column)
@@ -213,5 +205,5 @@ def _of_one(number: int, column: Floats, parameters: Parameters) -> Iterator[tup
         parts = {"p": name, "log": logarithm(name, low), "bounded": bounded_below(name, low)}
         yield text.format(**parts), probability
     whole = bool((column == np.floor(column)).all())
-    if low >= 0 and whole and LEAST_INTEGERS <= high - low <= high <= DEEPEST:
+    if low >= 0 and whole and LEAST_INTEGERS <= high - low <= high <= tuning.DEEPEST:
         yield f"2^min({name}, {2 * high - low:.6g})", TREE

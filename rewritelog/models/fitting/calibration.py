@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from rewritelog.arrays import Floats
+from rewritelog.models.fitting.candidates import ONE
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.samples import Samples
 
@@ -36,11 +36,7 @@ def calibrate(
     """
     if not samples.relative:
         return function
-    if (
-        len(samples) > 1
-        and np.isfinite(spread)
-        and all(str(term) == "1" for term in function.terms)
-    ):
+    if len(samples) > 1 and np.isfinite(spread) and all(term == ONE for term in function.terms):
         constant = float(function.predict(samples.params[:1])[0])
         median = float(np.median(samples.seconds))
         return replace(function, calibration=median / constant) if constant > 0 else function

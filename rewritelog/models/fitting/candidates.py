@@ -16,33 +16,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats, Ints, quantiles
 from rewritelog.models.expressions import Expression, parse
-
-MOST_CROSSES = 500
-"""Products of two functions are candidates only if there are at most this many of them; otherwise
-only the products of two parameters themselves are."""
-
-MOST_FOR_TRIPLES = 9
-"""Products of three parameters are candidates only if there are at most this many parameters."""
+from rewritelog.models.fitting import tuning
 
 NARROWEST_RANGE = 1e-12
 """A parameter counts as constant if half its range is at most this share of its magnitude."""
 
 ROUNDING = 1e-9
 """Parameters, scaled to [0, 1], that differ by at most this are equal up to rounding."""
-
-DEEPEST = 64.0
-"""A parameter up to this may be the depth of a tree, with which times grow exponentially."""
-
-MOST_VALUES = 8
-"""A parameter with at most this many distinct values may have a term for each."""
-
-KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)
-"""Quantiles of a parameter at which a threshold may be, or an exponent may change."""
-
-EXPONENTS = (-3.0, 4.0)
-"""The least and the largest exponent of a power law."""
 
 ONE = parse("1")
 
@@ -123,13 +105,9 @@ def logarithm(name: str, lowest: float) -> str:
     return f"log(max({name}, 1))" if lowest >= 1 else f"log1p({name})"
 
 
-def power(parameter: int, exponent: float, lowest: float) -> str:
-    """Return the text of a power of a positive parameter; a negative power is bounded near 0."""
-    name = f"p{parameter}"
-    if exponent < 0:
-        return f"{bounded_below(name, lowest)}^{exponent:.4g}"
-    spelled = f"{exponent:.4g}"
-    return name if spelled == "1" else f"{name}^{spelled}"
+def knots_of(column: Floats, levels: Iterable[float]) -> list[float]:
+    """Return the distinct quantiles of a column at these levels, ascending."""
+    return sorted(set(quantiles(np.sort(column), levels)))
 
 
 def bounded_below(name: str, lowest: float) -> str:
@@ -167,15 +145,15 @@ class CandidateTerms:
     @cached_property
     def base(self) -> tuple[Expression, ...]:
         """The constant and the functions of one parameter each."""
-        return (ONE, *(term for some in self._functions for term in some))
+        return (ONE, *(term for functions in self._functions for term in functions))
 
     @cached_property
     def _base_indices(self) -> list[tuple[int, ...]]:
         """The indices among the base terms of the functions of each usable parameter."""
         starts = np.cumsum([1, *map(len, self._functions)]).tolist()
         return [
-            tuple(range(start, start + len(some)))
-            for start, some in zip(starts, self._functions, strict=False)
+            tuple(range(start, start + len(functions)))
+            for start, functions in zip(starts, self._functions, strict=False)
         ]
 
     @cached_property
@@ -194,17 +172,21 @@ class CandidateTerms:
 
         Where there would be too many, only the parameters themselves are multiplied.
         """
-        many = sum(len(one) * len(other) for one, other in combinations(self._base_indices, 2))
+        crosses = sum(
+            len(first) * len(second) for first, second in combinations(self._base_indices, 2)
+        )
         pairs = (
-            self._base_indices if many <= MOST_CROSSES else [one[:1] for one in self._base_indices]
+            self._base_indices
+            if crosses <= tuning.MOST_CROSSES
+            else [indices[:1] for indices in self._base_indices]
         )
         products: list[Product] = [
             (left, right)
-            for one, other in combinations(pairs, 2)
-            for left in one
-            for right in other
+            for first, second in combinations(pairs, 2)
+            for left in first
+            for right in second
         ]
-        if len(self._base_indices) <= MOST_FOR_TRIPLES:
+        if len(self._base_indices) <= tuning.MOST_FOR_TRIPLES:
             products += [(a[0], b[0], c[0]) for a, b, c in combinations(self._base_indices, 3)]
         return tuple(products)
 

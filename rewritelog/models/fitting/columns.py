@@ -33,16 +33,12 @@ def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
 
 def lengths_of(columns: Floats) -> Floats:
     """Return the Euclidean norm of each column, without overflow or underflow of the squares."""
-    lengths = _plain_lengths(columns)
+    lengths = np.asarray(np.sqrt(np.einsum("ij,ij->j", columns, columns)))
     if _ordinary(lengths):
         return lengths
     largest = np.abs(columns).max(axis=0, initial=0.0)
     units = columns / np.where(largest > 0, largest, 1.0)
     return np.asarray(largest * np.sqrt(np.einsum("ij,ij->j", units, units)))
-
-
-def _plain_lengths(columns: Floats) -> Floats:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->j", columns, columns)))
 
 
 def _ordinary(lengths: Floats) -> bool:
@@ -55,11 +51,10 @@ def _ordinary(lengths: Floats) -> bool:
 
 def unit_columns(columns: Floats) -> Floats:
     """Return the columns scaled to length 1; columns of zeros, or not finite, become zeros."""
-    lengths = _plain_lengths(columns)
-    if _ordinary(lengths):
-        return np.asarray(columns / lengths)
     lengths = lengths_of(columns)
     usable = np.isfinite(lengths) & (lengths > 0)
+    if usable.all():
+        return np.asarray(columns / lengths)
     return np.where(usable, columns, 0.0) / np.where(usable, lengths, 1.0)
 
 

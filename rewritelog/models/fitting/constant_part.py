@@ -13,23 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rewritelog.arrays import Floats, quantiles
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import least_squares, row_weights
-
-SHARES = (0.0, 0.4, 0.7, 0.9, 1.0)
-SHORTEST = 0.05
-"""The constant part is one of these shares of this quantile of the times."""
-
-LEAST_GAIN = 0.05
-"""A larger constant part must lower the error by this share."""
-
-LEAST_REST = 0.05
-"""The rest counts as at least this share of each time, before there is a fit."""
-
-FEWEST_PER_REGRESSOR = 3
-"""With fewer samples for each regressor a constant part is not sought."""
-
-LARGEST_ERROR = 2.0
-"""A larger relative error counts as this."""
 
 LARGEST_LOG = 700.0
 """The exponential of a larger number overflows."""
@@ -71,13 +56,13 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
     """
     best = np.inf
     chosen = plain = TimesBesideConstant(0.0, np.log(times_s), np.ones(len(times_s)))
-    if len(times_s) < FEWEST_PER_REGRESSOR * (2 * columns.shape[1] - 1):
+    if len(times_s) < tuning.FEWEST_PER_REGRESSOR * (2 * columns.shape[1] - 1):
         return plain
     curved = np.hstack((columns, columns[:, 1:] ** 2))
-    (shortest_s,) = quantiles(np.sort(times_s), (SHORTEST,))
-    for share in SHARES:
+    (shortest_s,) = quantiles(np.sort(times_s), (tuning.SHORTEST_QUANTILE,))
+    for share in tuning.CONSTANT_SHARES:
         constant_s = share * shortest_s
-        rest_s = np.maximum(times_s - constant_s, LEAST_REST * times_s)
+        rest_s = np.maximum(times_s - constant_s, tuning.LEAST_REST * times_s)
         tried = TimesBesideConstant(constant_s, np.log(rest_s), rest_s / times_s)
         fitted = tried.logs
         for _ in range(_ROUNDS):
@@ -85,7 +70,7 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
             fitted = curved @ least_squares(rows, target)
             tried = tried.near(fitted, times_s)
         predicted_s = constant_s + np.exp(np.minimum(fitted, LARGEST_LOG))
-        errors = np.minimum(np.abs(predicted_s / times_s - 1), LARGEST_ERROR)
-        if errors.mean() < best * (1 - LEAST_GAIN):
+        errors = np.minimum(np.abs(predicted_s / times_s - 1), tuning.LARGEST_ERROR)
+        if errors.mean() < best * (1 - tuning.LEAST_GAIN_OF_CONSTANT):
             best, chosen = float(errors.mean()), tried if share else plain
     return chosen

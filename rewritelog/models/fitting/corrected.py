@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -21,11 +22,17 @@ from rewritelog.models.fitting.cross_validation import (
     compare,
     fit_family,
 )
-from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction
+from rewritelog.models.fitting.process import Kernel
 from rewritelog.models.fitting.samples import Samples
+from rewritelog.progress import report_progress
 
 UseCorrection: TypeAlias = Literal["auto", "none"]
+
+Learn: TypeAlias = Callable[[Floats, Floats], tuple[Correction, Floats]]
+"""How a correction is learnt from parameters and residuals; see `Correction.learnt`."""
 
 GOOD_ENOUGH, TOO_POOR = 0.02, 0.5
 """A formula with a smaller held-out error is not corrected, since there is little to gain; nor is
@@ -36,6 +43,9 @@ CLEARLY = 2.0
 
 LEAST_GAIN = 0.1
 """It also has to lower it by this share."""
+
+NEARLY = 1.05
+"""A longer formula is taken if its error with a correction is less by more than this factor."""
 
 SHORT_FORMULAS = ("power law", "short sum", "sum of power laws")
 """The families of short formulas that a correction is tried on, beside the one selected."""
@@ -52,67 +62,78 @@ class CorrectedFit:
     samples: Samples
     """Those that the correction interpolates between."""
 
+    @property
+    def kernel(self) -> Kernel:
+        """The covariances of what the formula leaves."""
+        return self.function.correction.kernel
+
     def with_formula(self, formula: FittedFunction) -> CorrectedFunction:
         """Return a formula corrected by what it leaves of these samples."""
         if formula is self.function.formula:
             return self.function
         params = self.samples.params
         logs = _residuals(self.samples, formula.predict(params))
-        return CorrectedFunction(formula, self.function.correction.given(params, logs))
+        return CorrectedFunction(formula, self.function.correction.for_residuals(params, logs))
 
 
 def choose_correction(
     selected: str,
     families: Mapping[str, Family],
-    given: SelectionSamples,
+    selection: SelectionSamples,
     validation: CrossValidation,
 ) -> CorrectedFit | None:
     """Return the corrected fit that predicts held-out samples best, if clearly; None if none does.
 
     `selected` is the family whose formula predicts them best without a correction.
     """
-    samples = given.samples
+    samples = selection.samples
     rows = np.arange(len(samples))
     if len(samples) > MOST_POINTS:
-        rows = samples.drawn_rows(MOST_POINTS)
+        rows = samples.random_rows(MOST_POINTS)
     if len(rows) < FEWEST or not (samples.seconds > 0).all():
         return None
     plain = validation.predictions[selected]
     if not GOOD_ENOUGH <= plain.mean_error <= TOO_POOR:
         return None
-    some = samples.part(rows)
-    if not explains_something(some.params, _residuals(some, plain.predicted_s[rows])):
+    part = samples.part(rows)
+    if not explains_something(part.params, _residuals(part, plain.predicted_s[rows])):
         return None
-    tried = [
-        _tried(name, families[name], given, rows)
-        for name in dict.fromkeys((*SHORT_FORMULAS, selected))
-        if name in families
-    ]
-    best = min(tried, key=lambda fit: fit.held_out.mean_error)
-    best = _tried(best.family, families[best.family], given, rows, best.function.correction)
+    names = [name for name in dict.fromkeys((*SHORT_FORMULAS, selected)) if name in families]
+    tried = list[CorrectedFit]()
+    for name in names:
+        report_progress("corrections", len(tried), len(names) + 1)
+        learn = partial(Correction.learnt, similar=tried[0].kernel if tried else None)
+        tried.append(_tried(name, families[name], selection, rows, learn))
+    report_progress("corrections", len(tried), len(names) + 1)
+    best = min(tried, key=_error_with_length)
+    best = _tried(
+        best.family, families[best.family], selection, rows, best.function.correction.refined
+    )
     return best if best.held_out.clearly_better(plain, CLEARLY, LEAST_GAIN) else None
+
+
+def _error_with_length(fit: CorrectedFit) -> float:
+    """Return the held-out error, enlarged for a formula that is not short."""
+    return fit.held_out.mean_error * (1.0 if fit.family in SHORT_FORMULAS else NEARLY)
 
 
 def _tried(
     name: str,
     family: Family,
-    given: SelectionSamples,
+    selection: SelectionSamples,
     rows: Ints,
-    first: Correction | None = None,
+    learn: Learn,
 ) -> CorrectedFit:
     """Return a family's corrected fit, with predictions of all samples, each without itself.
-
-    With the correction of a first try it is refined.
 
     The correction is left without each sample in turn, but the formula's k coefficients are not:
     what remains of n samples is therefore enlarged by n/(n − k).
     """
-    samples = given.samples
-    formula = fit_family(family, given)
+    samples = selection.samples
+    formula = fit_family(family, selection)
     formula_s = formula.predict(samples.params)
-    some = samples.part(rows)
-    learn = Correction.learnt if first is None else first.refined
-    correction, logs = learn(some.params, _residuals(some, formula_s[rows]))
+    part = samples.part(rows)
+    correction, logs = learn(part.params, _residuals(part, formula_s[rows]))
     others: Flags = np.ones(len(samples), dtype=np.bool_)
     others[rows] = False
     factors = np.empty(len(samples))
@@ -122,7 +143,7 @@ def _tried(
     remaining *= len(samples) / max(len(samples) - len(formula.terms), 1)
     held_out_s = samples.seconds / np.exp(remaining)
     function = CorrectedFunction(formula, correction)
-    return CorrectedFit(name, function, compare(held_out_s, samples), some)
+    return CorrectedFit(name, function, compare(held_out_s, samples), part)
 
 
 def _residuals(samples: Samples, predicted_s: Floats) -> Floats:

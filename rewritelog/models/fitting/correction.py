@@ -8,20 +8,25 @@ is 0, and the formula alone predicts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from functools import cached_property
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Meta
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, distinct, median
 from rewritelog.models.exact_times import grouped
 from rewritelog.models.fitting.process import (
     MOST_LEARNT_FROM,
+    MOST_STEPS,
+    STEPS_FROM_SIMILAR,
     Kernel,
     Process,
     condition,
     learn,
 )
+from rewritelog.models.form import Form, NotNegative
 
 FEWEST = 100
 """With fewer samples there is no correction."""
@@ -62,13 +67,12 @@ LEAST_LIMIT = 0.1
 """Residuals up to this size count as they are, however small the others."""
 
 
-@dataclass(frozen=True)
-class Inputs:
+class Inputs(Form, frozen=True):
     """What the process knows of a row of parameters: sizes, wasted parts of tiles, alignment."""
 
     parameters: Ints
-    """The parameter of each input, counted from 0, shape (inputs,)."""
-    kinds: tuple[InputKind, ...]
+    """The parameter of each input, counted from 1, shape (inputs,)."""
+    kinds: Annotated[tuple[InputKind, ...], Meta(min_length=1)]
     """`log`, `arsinh`, `aligned`, or the size of a tile."""
     units: Floats
     """What the parameter is divided by before its arsinh is taken, shape (inputs,)."""
@@ -80,13 +84,13 @@ class Inputs:
     def of(cls, params: Floats) -> Inputs:
         """Return the inputs for these samples, those that vary among them."""
         parameters, kinds, units = list[int](), list[InputKind](), list[float]()
-        for index, values in enumerate(params.T):
+        for number, values in enumerate(params.T, 1):
             if not np.ptp(values):
                 continue
             middle = median(np.abs(values))
             size: InputKind = "log" if values.min() > 0 else "arsinh"
             mine = [size, *_step_kinds(values)]
-            parameters += [index] * len(mine)
+            parameters += [number] * len(mine)
             kinds += mine
             units += [middle if middle > 0 else 1.0] * len(mine)
         unscaled = cls(
@@ -117,7 +121,7 @@ class Inputs:
         columns = np.empty((len(params), len(self.kinds)))
         with np.errstate(all="ignore"):  # a model file may hold extreme numbers
             for index, kind in enumerate(self.kinds):
-                values = params[:, self.parameters[index]]
+                values = params[:, self.parameters[index] - 1]
                 columns[:, index] = _input(kind, values, float(self.units[index]))
             return np.asarray((columns - self.centres) / self.deviations)
 
@@ -144,36 +148,38 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
     return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
 
 
-@dataclass(frozen=True)
-class Correction:
+class Correction(Form, frozen=True, dict=True):
     """The factor by which a formula's seconds are multiplied."""
 
     inputs: Inputs
+    kernel: Kernel
+    most: NotNegative
+    """The logarithms of factors lie between this and its negative."""
     params: Floats
     """The parameters of the samples that it interpolates between, shape (samples, parameters)."""
-    process: Process
-    """It has a point for each of these samples."""
-    most: float
-    """The logarithms of factors lie between this and its negative."""
+    weights: Floats
+    """`Process.weights` for each of these samples."""
 
     @classmethod
-    def learnt(cls, params: Floats, logs: Floats) -> tuple[Correction, Floats]:
+    def learnt(
+        cls, params: Floats, logs: Floats, similar: Kernel | None = None
+    ) -> tuple[Correction, Floats]:
         """Return the correction that makes these residuals most probable.
 
         `logs` are the logarithms of measured over predicted times, shape (samples,); there are
-        at most `MOST_POINTS` samples, and at least one parameter varies. Also return the logarithm
-        of the factor at each sample of a correction without that sample.
+        at most `MOST_POINTS` samples, and at least one parameter varies. `similar` is the kernel
+        of a correction of another formula, over the same samples. Also return the logarithm of the
+        factor at each sample of a correction without that sample.
         """
         inputs = Inputs.of(params)
         points, limited = inputs.columns(params), within_reach(logs)
-        nothing = np.zeros(len(inputs.kinds), dtype=np.bool_)
-        kernel = learn(points, limited, nothing)
-        codes = _codes(kernel, points, params[:, inputs.parameters])
-        if codes.any():
-            kernel = learn(points, limited, codes, kernel)
-        lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
-        used = np.flatnonzero(lengths <= max(LONGEST, float(lengths.min())))
-        inputs, kernel = inputs.part(used), kernel.part(used)
+        if similar is not None:
+            kernel = learn(points, limited, similar.codes, similar, steps=STEPS_FROM_SIMILAR)
+        else:
+            kernel = learn(points, limited, np.zeros(len(inputs.kinds), dtype=np.bool_))
+            codes = _codes(kernel, points, params[:, inputs.parameters - 1])
+            if codes.any():
+                kernel = learn(points, limited, codes, kernel)
         return cls._conditioned(inputs, kernel, params, limited)
 
     def refined(self, params: Floats, logs: Floats) -> tuple[Correction, Floats]:
@@ -181,35 +187,39 @@ class Correction:
 
         `params`, `logs` and what else is returned are as for `learnt`.
         """
-        points, limited, kernel = (
-            self.inputs.columns(params),
-            within_reach(logs),
-            self.process.kernel,
-        )
-        kernel = learn(points, limited, kernel.codes, kernel, MOST_LEARNT_FROM)
-        return self._conditioned(self.inputs, kernel, params, limited)
+        limited, kernel = within_reach(logs), self.kernel
+        points = self.inputs.columns(params)
+        kernel = learn(points, limited, kernel.codes, kernel, MOST_LEARNT_FROM, MOST_STEPS)
+        lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
+        used = np.flatnonzero(lengths <= max(LONGEST, float(lengths.min())))
+        return self._conditioned(self.inputs.part(used), kernel.part(used), params, limited)
 
-    def given(self, params: Floats, logs: Floats) -> Correction:
+    def for_residuals(self, params: Floats, logs: Floats) -> Correction:
         """Return the correction with the same lengths and deviations for other residuals."""
-        kernel = self.process.kernel
-        return self._conditioned(self.inputs, kernel, params, within_reach(logs))[0]
+        return self._conditioned(self.inputs, self.kernel, params, within_reach(logs))[0]
 
     @classmethod
     def _conditioned(
         cls, inputs: Inputs, kernel: Kernel, params: Floats, logs: Floats
     ) -> tuple[Correction, Floats]:
         process, held_out = condition(kernel, inputs.columns(params), logs)
-        return cls(inputs, params, process, float(np.abs(logs).max())), held_out
+        most = float(np.abs(logs).max())
+        return cls(inputs, kernel, most, params, process.weights), held_out
+
+    @cached_property
+    def process(self) -> Process:
+        """The process, which has a point for each of the samples."""
+        return Process(self.kernel, self.inputs.columns(self.params), self.weights)
 
     @property
     def codes(self) -> tuple[int, ...]:
         """The parameters whose values are taken as codes without order, counted from 1."""
-        return tuple((self.inputs.parameters[self.process.kernel.codes] + 1).tolist())
+        return tuple(self.inputs.parameters[self.kernel.codes].tolist())
 
     @property
     def parameters(self) -> tuple[int, ...]:
         """The parameters that it depends on, counted from 1."""
-        return tuple(dict.fromkeys((self.inputs.parameters + 1).tolist()))
+        return tuple(dict.fromkeys(self.inputs.parameters.tolist()))
 
     def factors(self, params: Floats) -> Floats:
         """Return each row's factor; equal rows are predicted once."""
@@ -270,5 +280,5 @@ def explains_something(params: Floats, logs: Floats) -> bool:
     return False
 
 
-def _correlation(one: Floats, other: Floats) -> float:
-    return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else 0.0
+def _correlation(first: Floats, second: Floats) -> float:
+    return float(np.corrcoef(first, second)[0, 1]) if np.ptp(first) and np.ptp(second) else 0.0

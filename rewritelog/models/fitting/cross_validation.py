@@ -13,8 +13,10 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.hashing import sequence
 from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.calibration import calibrate
-from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.function import (
     FittedFunction,
     Formula,
@@ -26,21 +28,11 @@ from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import solve
 from rewritelog.models.parallel import map_in_processes
+from rewritelog.progress import report_progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LARGEST_ERROR = 2.0
-"""Larger errors count as this, so that no single sample decides on the family."""
-
-CLEARLY = 1.0
-"""A less simple family has to be better by this many standard errors of the difference."""
-
-LEAST_GAIN = 0.02
-"""It also has to lower the error by this share: with many samples any gain is significant."""
-
-ENOUGH_FOR_ONE = 60
-"""With at least this many samples one family is selected; with fewer, several are averaged."""
 
 LARGE_TRIAL = 8192
 """A trial of families with this product of their number and that of the samples takes longer than
@@ -48,12 +40,6 @@ to start a process: `auto` has nine or so, other models have one."""
 
 ROUNDING = 1e-12
 """Smaller differences of errors come from rounding."""
-
-FEW = 12
-"""The errors of fewer samples mean little, so that the prior weights of families count too."""
-
-NEARLY_AS_GOOD = 2.0
-"""Families with errors of up to this multiple of the least have weights in a mixture."""
 
 
 @dataclass(frozen=True)
@@ -119,27 +105,29 @@ def folds_of(count: int) -> Ints:
     return folds
 
 
-def cross_validate(families: Mapping[str, Family], given: SelectionSamples) -> CrossValidation:
+def cross_validate(families: Mapping[str, Family], selection: SelectionSamples) -> CrossValidation:
     """Fit each family to all folds but one, and predict that one."""
-    samples = given.samples
+    samples = selection.samples
     folds = folds_of(len(samples))
     parts = [np.flatnonzero(folds == fold) for fold in range(int(folds.max(initial=-1)) + 1)]
 
     def predicted_part(held_out: Ints) -> dict[str, Floats]:
-        training = given.part(np.setdiff1d(np.arange(len(samples)), held_out))
+        training = selection.part(np.setdiff1d(np.arange(len(samples)), held_out))
         predicted = {}
         for name, family in families.items():
             function = fit_family(family, training)
-            columns = given.table.values(function.terms, given.rows[held_out])
+            columns = selection.table.values(function.terms, selection.rows[held_out])
             predicted[name] = function.predict(samples.params[held_out], columns)
         return predicted
 
     predicted = {name: np.empty(len(samples)) for name in families}
     # the first fold fills the tables of terms and columns for all processes
-    found = chain(
-        map(predicted_part, parts[:1]), map_trials(predicted_part, parts[1:], families, given)
+    results = chain(
+        map(predicted_part, parts[:1]), map_trials(predicted_part, parts[1:], families, selection)
     )
-    for held_out, part in zip(parts, found, strict=True):
+    for done, held_out in enumerate(parts):
+        report_progress("held-out lines", done, len(parts))
+        part = next(results)
         for name, seconds in part.items():
             predicted[name][held_out] = seconds
     return CrossValidation(
@@ -151,24 +139,27 @@ def map_trials(
     trial: Callable[[Item], Result],
     items: Sequence[Item],
     families: Mapping[str, Family],
-    given: SelectionSamples,
+    selection: SelectionSamples,
 ) -> Iterator[Result]:
     """Yield the result of each trial of the families, in processes if it takes long."""
-    fewest = 2 if takes_long(families, given) else len(items) + 1
+    fewest = 2 if takes_long(families, selection) else len(items) + 1
     return map_in_processes(trial, items, fewest=fewest)
 
 
-def takes_long(families: Mapping[str, Family], given: SelectionSamples) -> bool:
+def takes_long(families: Mapping[str, Family], selection: SelectionSamples) -> bool:
     """Return whether a trial of the families takes longer than to start a process."""
-    return len(families) * len(given.samples) >= LARGE_TRIAL
+    return len(families) * len(selection.samples) >= LARGE_TRIAL
 
 
-def fit_family(family: Family, given: SelectionSamples) -> FittedFunction:
+def fit_family(family: Family, selection: SelectionSamples) -> FittedFunction:
     """Return the function of a family, with terms and coefficients from the same samples."""
-    terms = given.chosen(family.choose_terms)
+    terms = selection.chosen(family.choose_terms)
     key = (terms, family.non_negative, family.bounded)
-    return given.once(
-        key, lambda _: fit_terms(family, terms, given.samples, given.loss, given.values(terms))
+    return selection.once(
+        key,
+        lambda _: fit_terms(
+            family, terms, selection.samples, selection.loss, selection.values(terms)
+        ),
     )
 
 
@@ -193,26 +184,28 @@ def fit_terms(
 def solve_families(
     weights: Mapping[str, float],
     families: Mapping[str, Family],
-    given: SelectionSamples,
+    selection: SelectionSamples,
     samples: Samples | None = None,
 ) -> Formula:
     """Return the function of the selected family, or the mixture of several with their weights.
 
-    Terms are chosen with the samples `given`; coefficients are fitted to `samples`, by default
-    the same. Families that choose the same terms become one member with the sum of their weights.
+    Terms are chosen with the samples of `selection`; coefficients are fitted to `samples`, by
+    default the same. Families that choose the same terms become one member with the sum of their
+    weights.
     """
-    chosen = {name: given.chosen(families[name].choose_terms) for name in weights}
+    chosen = {name: selection.chosen(families[name].choose_terms) for name in weights}
     first: dict[frozenset[Expression], str] = {}
     together: dict[str, float] = {}
     for name, weight in weights.items():
         name_of_all = first.setdefault(frozenset(chosen[name]), name)
         together[name_of_all] = together.get(name_of_all, 0.0) + weight
     largest_first = sorted(together, key=lambda name: -together[name])
-    if samples is None or samples is given.samples:
-        functions = [fit_family(families[name], given) for name in largest_first]
+    if samples is None or samples is selection.samples:
+        functions = [fit_family(families[name], selection) for name in largest_first]
     else:
         functions = [
-            fit_terms(families[name], chosen[name], samples, given.loss) for name in largest_first
+            fit_terms(families[name], chosen[name], samples, selection.loss)
+            for name in largest_first
         ]
     return mixture_of(functions, [together[name] for name in largest_first])
 
@@ -224,18 +217,21 @@ def select_families(
 
     With few samples the best one is best by chance as often as not. Families within
     `NEARLY_AS_GOOD` times the least error then have weights in proportion to the inverse fourth
-    power of their errors; with fewer than `FEW` samples also to their prior weights.
+    power of their errors; with fewer than `FEW_TO_COMPARE` samples also to their prior weights.
     """
     if not validation.predictions:
         return {next(iter(families)): 1.0}
-    if len(validation.samples) >= ENOUGH_FOR_ONE:
+    if len(validation.samples) >= tuning.ENOUGH:
         return {select_family(families, validation): 1.0}
-    errors = {name: max(one.mean_error, 1e-9) for name, one in validation.predictions.items()}
-    best, few = min(errors.values()), len(validation.samples) < FEW
+    errors = {
+        name: max(prediction.mean_error, 1e-9)
+        for name, prediction in validation.predictions.items()
+    }
+    best, few = min(errors.values()), len(validation.samples) < tuning.FEW_TO_COMPARE
     weights = {
         name: (best / error) ** 4 * (families[name].prior_weight if few else 1.0)
         for name, error in errors.items()
-        if error <= NEARLY_AS_GOOD * best
+        if error <= tuning.NEARLY_AS_GOOD * best
     }
     total = sum(weights.values())
     descending = sorted(weights, key=lambda name: -weights[name])
@@ -250,7 +246,7 @@ def select_family(families: Mapping[str, Family], validation: CrossValidation) -
     """
     best = next(iter(families))
     for name, tried in validation.predictions.items():
-        if tried.clearly_better(validation.predictions[best], CLEARLY, LEAST_GAIN):
+        if tried.clearly_better(validation.predictions[best], tuning.CLEARLY, tuning.LEAST_GAIN):
             best = name
     return best
 
@@ -258,5 +254,7 @@ def select_family(families: Mapping[str, Family], validation: CrossValidation) -
 def compare(predicted_s: Floats, samples: Samples) -> HeldOutPredictions:
     """Return held-out predictions with their errors."""
     errors = np.abs(predicted_s - samples.seconds) / samples.sigma_s
-    limited = np.where(np.isfinite(errors), np.minimum(errors, LARGEST_ERROR), LARGEST_ERROR)
+    limited = np.where(
+        np.isfinite(errors), np.minimum(errors, tuning.LARGEST_ERROR), tuning.LARGEST_ERROR
+    )
     return HeldOutPredictions(predicted_s, limited)

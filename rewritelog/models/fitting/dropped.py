@@ -9,8 +9,8 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.columns import columns_of, unit_columns
+from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.diagnosis import Dropped
-from rewritelog.models.fitting.families import SelectionSamples
 from rewritelog.models.fitting.regression import least_squares
 from rewritelog.text import count_text
 
@@ -22,28 +22,32 @@ MOST_NAMED = 4
 
 
 def dropped_terms(
-    terms: Mapping[str, Expression], taken: Collection[str], given: SelectionSamples
+    terms: Mapping[str, Expression], taken: Collection[str], selection: SelectionSamples
 ) -> tuple[Dropped, ...]:
     """Return the terms, by name, that are not among those taken, each with the reason."""
     names = [name for name in terms if name in taken]
-    columns = unit_columns(columns_of([terms[name] for name in names], given.samples.params))
+    columns = unit_columns(columns_of([terms[name] for name in names], selection.samples.params))
     return tuple(
-        Dropped(name, _reason(term, names, columns, given))
+        Dropped(name, _reason(term, names, columns, selection))
         for name, term in sorted(terms.items())
         if name not in taken
     )
 
 
-def _reason(term: Expression, names: list[str], columns: Floats, given: SelectionSamples) -> str:
+def _reason(
+    term: Expression, names: list[str], columns: Floats, selection: SelectionSamples
+) -> str:
     constant = {
-        one.parameter: one.reason for one in given.parameters.ignored if "constant" in one.reason
+        ignored.parameter: ignored.reason
+        for ignored in selection.parameters.ignored
+        if "constant" in ignored.reason
     }
     if term.parameters and term.parameters <= constant.keys():
         return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
-    samples = len(given.samples)
+    samples = len(selection.samples)
     if len(names) >= samples:
         return f"{count_text(samples, 'sample')} cannot determine more terms"
-    column = unit_columns(columns_of([term], given.samples.params))[:, 0]
+    column = unit_columns(columns_of([term], selection.samples.params))[:, 0]
     return _combination_text(column, names, columns)
 
 

@@ -2,78 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, field
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import EventTimings, Prediction
 from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
 from rewritelog.models.fitting.extrapolation import Growth, distance
 from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.intervals import ENDS, quantiles
 from rewritelog.models.fitting.leverage import leverages
-
-UNKNOWN_RATE = 1.0
-"""How fast intervals widen beyond the range, per unit of `distance` in logarithms, where too few
-samples allowed a trial extrapolation to measure it."""
+from rewritelog.models.form import Count, EventName, Form, NotNegative, ParameterCount, Text
 
 
-@dataclass(frozen=True)
-class ClassFit:
+class ClassFit(Form, frozen=True, kw_only=True):
     """The function of one class of an event's calls, or of all of them."""
 
-    value: float | None
+    value: float | None = None
     """The value of the category expression in this class; None for the function of all samples."""
-    samples: int
-    family: str
+    samples: Count
+    family: Text
     function: AnyFunction
-    formula_error: float | None
+    formula_error: float | None = None
     """Mean held-out error of the formula of a corrected function without its correction."""
-    growth: Growth | None
+    growth: Growth | None = None
     """How the function is extrapolated; None if simply by its formula."""
-    total_ratio: float
+    total_ratio: NotNegative = 1.0
     """Σ measured / Σ predicted of held-out samples, by which sums of predictions are corrected for
     rare long calls; 1 unless it differs significantly from 1."""
-    coefficients: tuple[Coefficient, ...]
+    coefficients: tuple[Coefficient, ...] = ()
     """Empty for a mixture."""
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[Dropped, ...] = ()
     quality: Quality
     leverage_root: Floats
     """The matrix L, shape (terms, terms): the leverage of a row with term values t is |L·t|²."""
     ratios: Floats
     """Measured / predicted seconds of held-out samples, ascending."""
 
+    def widening(self, far: Floats) -> Floats | float:
+        """Return the factor by which intervals are wider at a `distance` beyond the range."""
+        if self.growth is None:
+            return 1.0
+        rate = tuning.UNKNOWN_RATE if self.growth.error is None else self.growth.error
+        return np.asarray(np.exp(np.minimum(rate * far, 50.0)))
 
-@dataclass(frozen=True)
-class EventFit:
+
+class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_samples"}):
     """The fit of one event with one number of parameters."""
 
-    event: str
-    samples: int
-    unusable: int
+    event: EventName
+    parameters: ParameterCount
+    names: tuple[Text, ...] = ()
+    """The names of the parameters in reports, `_` for one without a name; empty for p1, p2, …"""
+    samples: Count
+    unusable: Count = 0
     """Number of samples left out because a number in them is not finite."""
     lowest: Floats
     highest: Floats
     """The range of each parameter over the samples, shape (parameters,)."""
-    classes: tuple[ClassFit, ...]
-    """The function of all samples first, then one for each class with enough samples."""
-    category: Expression | None
+    category: Expression | None = None
     """The expression that divides the calls into classes; None if there is one function for all."""
-    family_errors: Mapping[str, float]
+    family_errors: dict[Text, float] = field(default_factory=dict)
     """Mean error of each family on held-out samples, by name."""
-    exact_matches: ExactMatches | None
+    classes: Annotated[tuple[ClassFit, ...], Meta(min_length=1)]
+    """The function of all samples first, then one for each class with enough samples."""
+    exact_matches: ExactMatches | None = None
     """Mean measured times of parameters that were timed, and their weight beside the function's."""
-    names: tuple[str, ...] = ()
-    """The names of the parameters in reports, `_` for one without a name; empty for p1, p2, …"""
 
-    @property
-    def parameters(self) -> int:
-        """The number of parameters."""
-        return len(self.lowest)
+    def named(self, names: tuple[str, ...]) -> EventFit:
+        """Return the fit with other names of its parameters."""
+        return replace(self, names=names)
 
     @property
     def whole(self) -> ClassFit:
@@ -130,30 +134,17 @@ class EventFit:
         samples.
         """
         seconds = self.predict(params)
-        factors = self.factors(params, ENDS)
-        wider = self._widening(params)
-        with np.errstate(over="ignore"):
-            low, high = seconds * factors[:, 0] / wider, seconds * factors[:, 1] * wider
-        predicted, _ = self._with_exact_matches(params, seconds)
-        return np.minimum(low, predicted), np.maximum(high, predicted)
-
-    def _widening(self, params: Floats) -> Floats:
-        """Return the factor by which each row's interval is wider for lying beyond the range."""
-        wider = np.ones(len(params))
         far = distance(params, self.lowest, self.highest)
-        for class_fit, rows in self._by_class(params):
-            if class_fit.growth is not None:
-                rate = UNKNOWN_RATE if class_fit.growth.error is None else class_fit.growth.error
-                wider[rows] = np.exp(np.minimum(rate * far[rows], 50.0))
-        return wider
-
-    def factors(self, params: Floats, levels: Floats) -> Floats:
-        """Return quantiles of measured / predicted time for each row, shape (rows, levels)."""
-        factors = np.full((len(params), len(levels)), np.nan)
+        low, high = np.full((2, len(params)), np.nan)
         for class_fit, rows in self._by_class(params):
             if len(class_fit.ratios):
-                factors[rows] = quantiles(class_fit.ratios, levels)
-        return factors
+                shortest, longest = quantiles(class_fit.ratios, ENDS)
+                wider = class_fit.widening(far[rows])
+                with np.errstate(over="ignore"):
+                    low[rows] = seconds[rows] * shortest / wider
+                    high[rows] = seconds[rows] * longest * wider
+        predicted, _ = self._with_exact_matches(params, seconds)
+        return np.minimum(low, predicted), np.maximum(high, predicted)
 
     def retransformation(self, params: Floats) -> Floats:
         """Return each row's factor that corrects sums of predictions (`ClassFit.total_ratio`)."""
@@ -187,12 +178,12 @@ class EventFit:
         if self.category is None or len(self.classes) == 1:
             return [(self.whole, rest)]
         values = self.category.evaluate(params)
-        found = []
+        classes = []
         for class_fit in self.classes[1:]:
             rows = np.asarray(values == class_fit.value)
             rest = np.asarray(rest & ~rows)
-            found.append((class_fit, rows))
-        return [(self.whole, rest), *found]
+            classes.append((class_fit, rows))
+        return [(self.whole, rest), *classes]
 
 
 def usable_part(timings: EventTimings) -> EventTimings:

@@ -18,7 +18,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.candidates import DEEPEST
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.cross_validation import (
     CrossValidation,
     fit_family,
@@ -26,41 +26,16 @@ from rewritelog.models.fitting.cross_validation import (
     solve_families,
     takes_long,
 )
-from rewritelog.models.fitting.families import (
-    Family,
-    SelectionSamples,
-    corners_of,
-    slopes_between,
-)
+from rewritelog.models.fitting.design import SelectionSamples, corners_of, slopes_between
+from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.function import AnyFunction, Formula, growth_between
 from rewritelog.models.fitting.intervals import widening_rate
 from rewritelog.models.fitting.samples import Samples
-
-FEWEST = 12
-"""With fewer samples there is no trial."""
-
-LARGE = 0.75
-"""In a trial families are fitted to the samples below this quantile of a parameter, and tested on
-those above it."""
-
-MOST_PARAMETERS = 2
-"""Trials are made for at most this many parameters, those most correlated with the time."""
-
-LEAST_CORRELATION = 0.3
-"""There is no trial for a parameter whose rank correlation with the time is smaller."""
+from rewritelog.models.form import Form
+from rewritelog.progress import report_progress
 
 LEAST_S = 1e-300
 """The least time, and range of a parameter, of which logarithms and quotients are taken."""
-
-POWER_OF_ERRORS = 9.0
-"""A family's share falls with this power of the product of its errors in trial and
-cross-validation."""
-
-PRIOR_WEIGHT_OF_OWN = 3.0
-"""Prior weight of the family that was selected within the range."""
-
-LEAST_PART = 0.05
-"""Families with less weight than this share of the largest have no share."""
 
 ROUNDING = 1e-6
 """Logarithms of weights that differ by less may be equal but for rounding."""
@@ -68,33 +43,16 @@ ROUNDING = 1e-6
 LEAST_ERROR = 1e-6
 """Smaller errors count as this."""
 
-LARGEST_ERROR = 5.0
-"""Larger errors, as differences of logarithms, count as this."""
 
-EXACT = 0.01
-"""A fit with a held-out mean relative error below this is extrapolated as it is."""
-
-UNTRIED_WEIGHT = 0.25
-"""Share in the growth, where no trial was possible, of the family with the most prior weight."""
-
-WITHIN = 0.8
-"""The power at the edge of the range is measured between this share of the largest value and it."""
-
-LEAST_SHARE = 0.01
-"""No prediction above the range is below this share of the shortest measured time. Where a
-function has no value above 0, it counts as no less than this share of its value at the edge."""
-
-
-@dataclass(frozen=True)
-class Growth:
+class Growth(Form, frozen=True):
     """How a fit is extrapolated beyond the range of the samples."""
 
-    function: Formula | None
+    function: Formula | None = None
     """The function whose growth from the edge of the range is used; None for the fit's own."""
-    error: float | None
+    error: float | None = None
     """How fast intervals widen with the `distance`, from the trial (`widening_rate`); None without
     one."""
-    least_s: float
+    least_s: float = 0.0
     """Least prediction beyond the range, but for rows with parameters below it, in proportion."""
     most_s: float | None = None
     """The longest measured time; None for no upper bound. The upper bound of a prediction is the
@@ -120,7 +78,7 @@ class Growth:
         else:
             seconds = at_edge * growth_between(self.function, edge, rows)
         usable = np.isfinite(seconds) & (seconds > 0)
-        known = np.where(usable, seconds, at_edge * np.maximum(smaller, LEAST_SHARE))
+        known = np.where(usable, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME))
         if self.most_s is not None:
             function = inner if self.function is None else self.function
             limit = np.fmax(at_edge, self.most_s) * _largest_growth(function, params, edge, highest)
@@ -160,12 +118,12 @@ def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest
         if not len(rows):
             continue
         inside = edge[rows].copy()
-        inside[:, column] *= WITHIN
+        inside[:, column] *= tuning.WITHIN
         growth = growth_between(function, inside, edge[rows])
-        power = np.fmax(np.log(growth) / -math.log(WITHIN), 1.0)
+        power = np.fmax(np.log(growth) / -math.log(tuning.WITHIN), 1.0)
         further = (params[rows, column] / highest[column]) ** power
-        if highest[column] <= DEEPEST:
-            rate = np.fmax(np.log(growth), 0.0) / (1 - WITHIN)
+        if highest[column] <= tuning.DEEPEST:
+            rate = np.fmax(np.log(growth), 0.0) / (1 - tuning.WITHIN)
             further = np.fmax(further, np.exp(rate * (params[rows, column] / highest[column] - 1)))
         factor[rows] *= further
     return factor
@@ -184,7 +142,7 @@ def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
 def growth_of(
     own: Mapping[str, float],
     families: Mapping[str, Family],
-    given: SelectionSamples,
+    selection: SelectionSamples,
     validation: CrossValidation,
     held_out_s: Floats | None,
 ) -> Growth:
@@ -193,22 +151,23 @@ def growth_of(
     `own` are the weights of the families that were selected for predictions within the range, and
     `held_out_s` the seconds that they predict, corrected or not, for held-out samples.
     """
-    samples = given.samples
+    samples = selection.samples
     positive = samples.seconds[samples.seconds > 0]
-    least_s = LEAST_SHARE * float(positive.min()) if len(positive) else 0.0
+    least_s = tuning.LEAST_SHARE_OF_TIME * float(positive.min()) if len(positive) else 0.0
     most_s = float(positive.max()) if len(positive) else None
-    trials = [_Trial.of(given, below, above) for below, above in _trial_splits(given)]
+    trials = [_Trial.of(selection, below, above) for below, above in _trial_splits(selection)]
     if not trials:
-        weights = _weights_without_trial(own, families, given, validation)
-        function = None if weights == own else solve_families(weights, families, given)
+        weights = _weights_without_trial(own, families, selection, validation)
+        function = None if weights == own else solve_families(weights, families, selection)
         return Growth(function, None, least_s, most_s)
-    weighing = _Weighing(own, families, given, validation)
+    report_progress("extrapolation")
+    weighing = _Weighing(own, families, selection, validation)
     logs = _logs_in_trials(trials, weighing)
     distances = np.concatenate([trial.distances for trial in trials])
     weights = weighing.weights({name: _trial_error(of_family) for name, of_family in logs.items()})
     residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
     error = widening_rate(_ratios(validation.samples, held_out_s), np.exp(-residual), distances)
-    function = None if weights == own else solve_families(weights, families, given)
+    function = None if weights == own else solve_families(weights, families, selection)
     return Growth(function, error, least_s, most_s)
 
 
@@ -233,10 +192,10 @@ class _Trial:
     """Scales of the other samples, shape (others,)."""
 
     @classmethod
-    def of(cls, given: SelectionSamples, below: Ints, above: Ints) -> _Trial:
+    def of(cls, selection: SelectionSamples, below: Ints, above: Ints) -> _Trial:
         """Divide the samples by row."""
-        others = given.samples
-        return cls(given.part(below), others.params[above], others.sigma_s[above])
+        others = selection.samples
+        return cls(selection.part(below), others.params[above], others.sigma_s[above])
 
     @property
     def distances(self) -> Floats:
@@ -258,19 +217,19 @@ def _logs_in_trials(trials: Sequence[_Trial], weighing: _Weighing) -> dict[str, 
     Trials that take long run at once. Else families are tried in turn, and those whose errors in
     the first trial alone rule out any weight are left out.
     """
-    families, given = weighing.families, weighing.given
-    if takes_long(families, given):
-        found = [
+    families, selection = weighing.families, weighing.selection
+    if takes_long(families, selection):
+        by_trial = [
             *map_trials(
-                lambda trial: {name: trial.logs(one) for name, one in families.items()},
+                lambda trial: {name: trial.logs(family) for name, family in families.items()},
                 trials,
                 families,
-                given,
+                selection,
             )
         ]
-        return {name: np.concatenate([logs[name] for logs in found]) for name in families}
+        return {name: np.concatenate([logs[name] for logs in by_trial]) for name in families}
     first, others = trials[0], trials[1:]
-    in_first = {name: first.logs(one) for name, one in families.items()}
+    in_first = {name: first.logs(family) for name, family in families.items()}
     count = sum(len(trial.params) for trial in trials)
     most = {
         name: weighing.before_slopes(name, _trial_error(logs, count))
@@ -284,7 +243,7 @@ def _logs_in_trials(trials: Sequence[_Trial], weighing: _Weighing) -> dict[str, 
         further = [trial.logs(families[name]) for trial in others]
         all_logs[name] = np.concatenate([in_first[name], *further])
         before = weighing.before_slopes(name, _trial_error(all_logs[name]))
-        least = max(least, weighing.after_slopes(name, before) + math.log(LEAST_PART))
+        least = max(least, weighing.after_slopes(name, before) + math.log(tuning.LEAST_PART))
     return {name: all_logs[name] for name in families if name in all_logs}
 
 
@@ -295,14 +254,14 @@ def _trial_error(logs: Floats, count: int | None = None) -> float:
     misses, hide less than in the mean which of them is right about the others. Of `count` errors,
     those that are not among `logs` count as 0.
     """
-    roots = np.sqrt(np.minimum(np.abs(logs), LARGEST_ERROR))
+    roots = np.sqrt(np.minimum(np.abs(logs), tuning.LARGEST_LOG_ERROR))
     return float((roots.sum() / (count or len(roots))) ** 2)
 
 
 def _weights_without_trial(
     own: Mapping[str, float],
     families: Mapping[str, Family],
-    given: SelectionSamples,
+    selection: SelectionSamples,
     validation: CrossValidation,
 ) -> Mapping[str, float]:
     """Return the weights where no trial was possible: the best prior knowledge gets some of it.
@@ -311,15 +270,15 @@ def _weights_without_trial(
     fit, the weights remain as they are.
     """
     likeliest = max(families, key=lambda name: families[name].prior_weight)
-    if families[likeliest].prior_weight <= 1 or len(given.samples) >= FEWEST:
+    if families[likeliest].prior_weight <= 1 or len(selection.samples) >= tuning.FEWEST_FOR_TRIAL:
         return own
     held_out_s = validation.predicted_by(own)
     if held_out_s is not None:
-        errors = np.abs(held_out_s / given.samples.sigma_s - 1)
-        if float(errors.mean()) < EXACT:
+        errors = np.abs(held_out_s / selection.samples.sigma_s - 1)
+        if float(errors.mean()) < tuning.EXACT_FIT:
             return own
-    weights = {name: weight * (1 - UNTRIED_WEIGHT) for name, weight in own.items()}
-    return weights | {likeliest: weights.get(likeliest, 0.0) + UNTRIED_WEIGHT}
+    weights = {name: weight * (1 - tuning.UNTRIED_WEIGHT) for name, weight in own.items()}
+    return weights | {likeliest: weights.get(likeliest, 0.0) + tuning.UNTRIED_WEIGHT}
 
 
 @dataclass(frozen=True)
@@ -329,19 +288,19 @@ class _Weighing:
     own: Mapping[str, float]
     """The weights of the families that were selected for predictions within the range."""
     families: Mapping[str, Family]
-    given: SelectionSamples
+    selection: SelectionSamples
     validation: CrossValidation
 
     def before_slopes(self, name: str, error: float) -> float:
         """Return a family's logarithmic weight by its errors, here in the trial, and its prior."""
         held_out = max(self.validation.predictions[name].mean_error, LEAST_ERROR)
-        by_errors = -POWER_OF_ERRORS * math.log(max(error, LEAST_ERROR) * held_out)
-        return by_errors + math.log1p((PRIOR_WEIGHT_OF_OWN - 1) * self.own.get(name, 0.0))
+        by_errors = -tuning.POWER_OF_ERRORS * math.log(max(error, LEAST_ERROR) * held_out)
+        return by_errors + math.log1p((tuning.PRIOR_WEIGHT_OF_OWN - 1) * self.own.get(name, 0.0))
 
     def after_slopes(self, name: str, before: float) -> float:
         """Return a weight less the sum of the squares of the family's slopes beyond the range."""
-        fitted = fit_family(self.families[name], self.given)
-        slopes = slopes_between(fitted.predict(corners_of(self.given.parameters))[None])
+        fitted = fit_family(self.families[name], self.selection)
+        slopes = slopes_between(fitted.predict(corners_of(self.selection.parameters))[None])
         return before - float((slopes**2).sum())
 
     def weights(self, trial: Mapping[str, float]) -> Mapping[str, float]:
@@ -357,44 +316,32 @@ class _Weighing:
             if before[name] < least:
                 break
             log = self.after_slopes(name, before[name])
-            terms = frozenset(fit_family(self.families[name], self.given).terms)
+            terms = frozenset(fit_family(self.families[name], self.selection).terms)
             logs.setdefault(first.setdefault(terms, name), []).append(log)
-            least = max(least, log + math.log(LEAST_PART))
-        largest = max(log for some in logs.values() for log in some)
+            least = max(least, log + math.log(tuning.LEAST_PART))
+        largest = max(log for family_logs in logs.values() for log in family_logs)
         weights = {
-            name: float(np.exp(np.array(some) - largest).mean()) for name, some in logs.items()
+            name: float(np.exp(np.array(family_logs) - largest).mean())
+            for name, family_logs in logs.items()
         }
-        enough = LEAST_PART * max(weights.values())
+        enough = tuning.LEAST_PART * max(weights.values())
         total = sum(weight for weight in weights.values() if weight >= enough)
         falling = sorted(weights, key=lambda name: -weights[name])
         return {name: weights[name] / total for name in falling if weights[name] >= enough}
 
 
-def _trial_splits(given: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
+def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
     """Yield the rows of samples with small and with large values of each parameter for a trial."""
-    samples = given.samples
+    samples = selection.samples
     count = len(samples)
-    if count < FEWEST:
+    if count < tuning.FEWEST_FOR_TRIAL:
         return
-    times = _midranks(samples.seconds)
-    correlations = {
-        number: _correlation(_midranks(samples.params[:, number - 1]), times)
-        for number in given.parameters.used
-    }
+    correlations = samples.rank_correlations(selection.parameters.used)
     strongest = sorted(correlations, key=lambda number: -correlations[number])
-    for number in strongest[:MOST_PARAMETERS]:
-        if correlations[number] >= LEAST_CORRELATION:
+    for number in strongest[: tuning.MOST_TRIALS]:
+        if correlations[number] >= tuning.LEAST_CORRELATION:
             order = np.argsort(samples.params[:, number - 1], kind="stable")
-            yield np.sort(order[: int(LARGE * count)]), np.sort(order[int(LARGE * count) :])
-
-
-def _correlation(one: Floats, other: Floats) -> float:
-    """Return the size of the correlation, 0 where either is constant."""
-    return abs(float(np.corrcoef(one, other)[0, 1])) if np.ptp(one) and np.ptp(other) else 0.0
-
-
-def _midranks(values: Floats) -> Floats:
-    """Return the ranks, averaged over equal values (midranks)."""
-    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray((ends - (counts + 1) / 2)[index])
+            yield (
+                np.sort(order[: int(tuning.LARGE_FROM * count)]),
+                np.sort(order[int(tuning.LARGE_FROM * count) :]),
+            )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.correction import Correction
 from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.form import Form, Share
 
 
-@dataclass(frozen=True)
-class PredictionBounds:
+class PredictionBounds(Form, frozen=True):
     """Bounds on the predictions of a function, whose terms may cancel beyond the samples.
 
     Without negative coefficients the only bound is 0, which negative parameters need. With them, a
@@ -27,8 +27,8 @@ class PredictionBounds:
     lowest: Floats
     highest: Floats
     """The range of each parameter, shape (parameters,)."""
-    least_s: float
-    most_s: float | None
+    least_s: float = 0.0
+    most_s: float | None = None
     """None for no upper bound."""
 
     def limits(self, params: Floats) -> tuple[Floats, Floats]:
@@ -51,8 +51,7 @@ class PredictionBounds:
         return lower, upper
 
 
-@dataclass(frozen=True)
-class FittedFunction:
+class FittedFunction(Form, frozen=True, tag_field="kind", tag="sum"):
     """seconds = calibration · Σ coefficient · term, limited to the bounds."""
 
     terms: tuple[Expression, ...]
@@ -96,8 +95,7 @@ class FittedFunction:
         return bounded
 
 
-@dataclass(frozen=True)
-class CorrectedFunction:
+class CorrectedFunction(Form, frozen=True, tag_field="kind", tag="corrected"):
     """seconds = formula · factor of the correction, limited to the bounds of the formula.
 
     Its growth beyond the samples is that of the formula.
@@ -124,17 +122,16 @@ class CorrectedFunction:
         return self.formula.bounded(raw, params)
 
 
-@dataclass(frozen=True)
-class FittedMixture:
+class FittedMixture(Form, frozen=True, tag_field="kind", tag="mixture"):
     """The weighted geometric mean of functions: seconds = Π function^weight.
 
     A member that predicts no positive time for a row, such as a power of a parameter that is 0
     there, is left out of the mean.
     """
 
-    members: tuple[FittedFunction, ...]
+    members: Annotated[tuple[FittedFunction, ...], Meta(min_length=1)]
     """Largest weight first."""
-    weights: tuple[float, ...]
+    weights: tuple[Share, ...]
     """The weights of the members, whose sum is 1."""
 
     @property
@@ -162,9 +159,9 @@ def geometric_mean(seconds: Sequence[Floats], weights: Sequence[float]) -> Float
     """Return each row's mean over the functions that are positive and finite; NaN without any."""
     logs, total = np.zeros((2, len(seconds[0])))
     with np.errstate(all="ignore"):
-        for one, weight in zip(seconds, weights, strict=True):
-            usable = np.isfinite(one) & (one > 0)
-            logs += np.where(usable, weight * np.log(np.where(usable, one, 1.0)), 0.0)
+        for member_s, weight in zip(seconds, weights, strict=True):
+            usable = np.isfinite(member_s) & (member_s > 0)
+            logs += np.where(usable, weight * np.log(np.where(usable, member_s, 1.0)), 0.0)
             total += np.where(usable, weight, 0.0)
         return np.asarray(np.exp(logs / total))
 

@@ -7,24 +7,13 @@ import math
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.models.fitting import tuning
 
 LEVEL = 0.9
 """The nominal coverage of a prediction interval."""
 
 ENDS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
 """The quantile levels of the two ends of an interval."""
-
-ENOUGH_RATIOS = 20
-"""Among this many ratios one lies beyond each end of a 90 % interval."""
-
-WIDER_WITH_FEW = 0.25
-"""How much wider intervals are, as a share of their logarithmic width, with half as many ratios."""
-
-LEAST_RATE = 0.1
-"""Intervals widen at least at this rate: in a trial functions reach less far than in use."""
-
-NEAREST = 0.1
-"""A smaller distance counts as this in a trial, whose noise is not divided by nearly 0."""
 
 
 def quantiles(ascending: Floats, levels: Floats) -> Floats:
@@ -39,12 +28,12 @@ def quantiles(ascending: Floats, levels: Floats) -> Floats:
     upper = np.ceil((count + 1) * levels) - 1
     lower = np.floor((count + 1) * levels) - 1
     rank = np.where(levels < 0.5, lower, upper)
-    found = ascending[np.clip(rank, 0, count - 1).astype(np.int64)]
+    quantiles = ascending[np.clip(rank, 0, count - 1).astype(np.int64)]
     middle = float(np.median(ascending))
-    if count >= ENOUGH_RATIOS or not middle > 0:
-        return found
-    wider = 1 + WIDER_WITH_FEW * (ENOUGH_RATIOS / count - 1)
-    return np.where(found > 0, middle * np.maximum(found / middle, 0) ** wider, found)
+    if count >= tuning.ENOUGH_RATIOS or not middle > 0:
+        return quantiles
+    wider = 1 + tuning.WIDER_WITH_FEW * (tuning.ENOUGH_RATIOS / count - 1)
+    return np.where(quantiles > 0, middle * np.maximum(quantiles / middle, 0) ** wider, quantiles)
 
 
 def widening_rate(ratios: Floats, tried: Floats, distances: Floats) -> float | None:
@@ -62,15 +51,15 @@ def widening_rate(ratios: Floats, tried: Floats, distances: Floats) -> float | N
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(tried[far])
         outside = np.fmax(np.fmax(logs - np.log(high), np.log(low) - logs), 0.0)
-    rates = np.sort(outside / np.maximum(distances[far], NEAREST))
+    rates = np.sort(outside / np.maximum(distances[far], tuning.NEAREST))
     rank = min(math.ceil((len(rates) + 1) * LEVEL), len(rates))
-    return max(float(rates[rank - 1]), LEAST_RATE)
+    return max(float(rates[rank - 1]), tuning.LEAST_RATE)
 
 
 def coverage(ratios: Floats) -> float | None:
     """Return the share of ratios within the 90 % interval of the other half; None for few."""
     finite = ratios[np.isfinite(ratios)]
-    if len(finite) < ENOUGH_RATIOS:
+    if len(finite) < tuning.ENOUGH_RATIOS:
         return None
     halves, inside = (finite[::2], finite[1::2]), 0
     for mine, others in (halves, halves[::-1]):

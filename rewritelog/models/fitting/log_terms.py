@@ -10,39 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from rewritelog.arrays import Floats, distinct, quantiles
+from rewritelog.arrays import Floats, distinct
 from rewritelog.models.expressions import Expression, constant, parse
-from rewritelog.models.fitting.candidates import (
-    DEEPEST,
-    EXPONENTS,
-    KNOTS,
-    MOST_VALUES,
-    ONE,
-    Parameters,
-    bounded_below,
-)
-
-DENSE_KNOTS = tuple(np.linspace(0.1, 0.9, 17).tolist())
-MOST_DENSELY_BROKEN = 4
-FEWEST_DENSE = 60
-"""`DENSE_KNOTS` are used for at most `MOST_DENSELY_BROKEN` parameters and at least `FEWEST_DENSE`
-samples; with fewer there are no smooth factors but powers either."""
-
-FEWEST_BEYOND = 5
-LEAST_BEYOND = 0.05
-"""At least this many samples, and this share of them, lie on either side of a break."""
-
-ALIGNMENTS = (2, 4, 8, 16)
-"""Calls with multiples of these may be faster, as of a vector's width."""
-
-FEWEST_CURVED_SAMPLES = 8
-"""With fewer samples a curvature is a guess, which explodes beyond them."""
-
-MOST_CURVED_SAMPLES = 60
-"""From this many samples on a change of slope is found without a prior."""
-
-MOST_CURVED_PARAMETERS = 5
-"""With more parameters exponents are assumed to be constant."""
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.candidates import ONE, Parameters, bounded_below, knots_of
 
 
 @dataclass(frozen=True)
@@ -90,7 +61,9 @@ def product_of_powers(
     enough = np.abs(exponents) > least
     return product_of(
         [
-            term.factor(float(np.clip(exponent, *EXPONENTS)) if term.kind == "power" else exponent)
+            term.factor(
+                float(np.clip(exponent, *tuning.EXPONENTS)) if term.kind == "power" else exponent
+            )
             for term, exponent, counts in zip(terms, exponents.tolist(), enough, strict=True)
             if counts
         ]
@@ -99,7 +72,7 @@ def product_of_powers(
 
 def fewest_beyond(count: int) -> int:
     """Return how many of the samples lie on either side of a break at least."""
-    return max(FEWEST_BEYOND, int(LEAST_BEYOND * count))
+    return max(tuning.FEWEST_BEYOND, int(tuning.LEAST_BEYOND * count))
 
 
 def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
@@ -107,33 +80,36 @@ def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
 
     Among few samples further ones would be chosen by chance.
     """
-    yield from (_power(number, parameters) for number in parameters.used)
-    if len(params) < FEWEST_DENSE:
+    yield from (power_of(number, parameters) for number in parameters.used)
+    if len(params) < tuning.ENOUGH:
         return
     for number in parameters.used:
         low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
-        if low >= 0 and high <= DEEPEST:
+        if low >= 0 and high <= tuning.DEEPEST:
             bounded = parse(f"min(p{number}, {2 * high - low:.6g})")
             yield LogTerm(bounded, times=(bounded,))
     fewest = fewest_beyond(len(params))
     for number in parameters.used:
         column = params[:, number - 1]
         whole = bool((column == np.floor(column)).all())
-        for size in ALIGNMENTS if whole and len(distinct(column)) > MOST_VALUES else ():
+        for size in (
+            tuning.ALIGNMENTS if whole and len(distinct(column)) > tuning.MOST_VALUES else ()
+        ):
             if fewest <= (column % size == 0).sum() <= len(params) - fewest:
                 multiple = parse(f"p{number}/{size} == floor(p{number}/{size})")
                 yield LogTerm(multiple, times=(multiple,))
-    for one, other in combinations(parameters.positive(), 2):
-        bases = zip(_bases(one, parameters), _bases(other, parameters), strict=True)
+    for first, second in combinations(parameters.positive(), 2):
+        bases = zip(_bases(first, parameters), _bases(second, parameters), strict=True)
         volume, bounded = (parse(f"{a}*{b}") for a, b in bases)
         yield LogTerm(volume.mapped("log"), volume, bounded)
-        larger = params[:, one - 1] > params[:, other - 1]
+        larger = params[:, first - 1] > params[:, second - 1]
         if fewest <= larger.sum() <= len(params) - fewest:
-            ratio = parse(f"max(p{one}, p{other})/min(p{one}, p{other})")
+            ratio = parse(f"max(p{first}, p{second})/min(p{first}, p{second})")
             yield LogTerm(ratio.mapped("log"), ratio)
 
 
-def _power(number: int, parameters: Parameters) -> LogTerm:
+def power_of(number: int, parameters: Parameters) -> LogTerm:
+    """Return a power of a parameter."""
     base, bounded = (parse(text) for text in _bases(number, parameters))
     return LogTerm(base.mapped("log"), base, bounded)
 
@@ -146,14 +122,14 @@ def powers_and_indicators(params: Floats, parameters: Parameters) -> Iterator[Lo
             indicator = parse(f"p{number}").applied("==", constant(float(values[1])))
             yield LogTerm(indicator, times=(indicator,), kind="indicator")
         else:
-            yield _power(number, parameters)
+            yield power_of(number, parameters)
 
 
 def curvatures(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield squares and products of the parameters' logarithms, centred on their means."""
     numbers = parameters.used
-    few = FEWEST_CURVED_SAMPLES <= len(params) < MOST_CURVED_SAMPLES
-    if not few or len(numbers) > MOST_CURVED_PARAMETERS:
+    few = tuning.FEWEST_CURVED_SAMPLES <= len(params) < tuning.ENOUGH
+    if not few or len(numbers) > tuning.MOST_CURVED_PARAMETERS:
         return
     centred = {}
     for number in numbers:
@@ -161,9 +137,9 @@ def curvatures(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
         mean = float(log.evaluate(params).mean())
         size = constant(float(f"{abs(mean):.4g}"))
         centred[number] = log.applied("-" if mean >= 0 else "+", size)
-    squared = [(one, one) for one in numbers if len(distinct(params[:, one - 1])) > 2]
-    for one, other in sorted([*squared, *combinations(numbers, 2)]):
-        factors = (centred[one], centred[other])
+    squared = [(first, first) for first in numbers if len(distinct(params[:, first - 1])) > 2]
+    for first, second in sorted([*squared, *combinations(numbers, 2)]):
+        factors = (centred[first], centred[second])
         yield LogTerm(product_of(factors), times=factors, kind="curvature")
 
 
@@ -181,19 +157,19 @@ def _bases(number: int, parameters: Parameters) -> tuple[str, str]:
 
 def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield changes of an exponent, thresholds, and factors for single values."""
-    dense = len(params) >= FEWEST_DENSE and len(parameters.used) <= MOST_DENSELY_BROKEN
+    dense = len(params) >= tuning.ENOUGH and len(parameters.used) <= tuning.MOST_DENSELY_BROKEN
     for number in parameters.used:
         column = params[:, number - 1]
         values = distinct(column)
-        if len(values) <= MOST_VALUES:
+        if len(values) <= tuning.MOST_VALUES:
             for value in values.tolist():
                 yield from _at_value(number, value, parameters)
         else:
-            for knot in _knots(column, DENSE_KNOTS if dense else KNOTS):
+            for knot in knots_of(column, tuning.DENSE_KNOTS if dense else tuning.KNOTS):
                 yield from _breaks_at(f"p{number}", knot, float(values[0]))
-    for one, other in combinations(parameters.positive(), 2):
-        for knot in _knots(params[:, one - 1] * params[:, other - 1], KNOTS):
-            yield from _breaks_at(f"(p{one}*p{other})", knot, 1.0)
+    for first, second in combinations(parameters.positive(), 2):
+        for knot in knots_of(params[:, first - 1] * params[:, second - 1], tuning.KNOTS):
+            yield from _breaks_at(f"(p{first}*p{second})", knot, 1.0)
 
 
 def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[LogTerm]:
@@ -220,7 +196,3 @@ def break_at(name: str, knot: float, *, hinge: bool) -> LogTerm:
         return LogTerm(base.mapped("log"), base, broken=name, knot=knot, hinge=True)
     beyond = own.applied(">", size)
     return LogTerm(beyond, times=(beyond,), broken=name, knot=knot)
-
-
-def _knots(column: Floats, levels: Sequence[float]) -> Sequence[float]:
-    return sorted(set(quantiles(np.sort(column), levels)))

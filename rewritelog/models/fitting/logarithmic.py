@@ -15,9 +15,10 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, distinct
 from rewritelog.models.expressions import Expression, parse
-from rewritelog.models.fitting.candidates import EXPONENTS, ONE
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.candidates import ONE
 from rewritelog.models.fitting.constant_part import TimesBesideConstant, times_beside_constant
-from rewritelog.models.fitting.families import SelectionSamples
+from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.log_terms import (
     LogTerm,
     break_at,
@@ -31,15 +32,6 @@ from rewritelog.models.fitting.log_terms import (
 )
 from rewritelog.models.fitting.regression import least_squares
 from rewritelog.models.fitting.selection import select
-
-NEAR = 0.15
-"""The break of a chosen term is moved past at most this share of the samples …"""
-
-MOST_BREAKS = 48
-"""… to one of at most this many positions."""
-
-LEAST_EXPONENT = 1e-3
-"""Smaller exponents of the ridge power law count as 0."""
 
 NEW_SHARE = 1e-8
 """A column is tried beside others only if at least this share of its squared length is orthogonal
@@ -70,33 +62,31 @@ LEVEL_VARIANCE = 100.0
 """Prior variance of the constant in log t: practically uninformative."""
 
 
-def power_law_with_breaks(given: SelectionSamples) -> tuple[Expression, ...]:
+def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose powers with breaks, and factors for single values and beyond thresholds.
 
     Regression splines of degree 1 in logarithms, selected forward: J. Friedman, "Multivariate
     adaptive regression splines", Annals of Statistics 19 (1991). A constant part of the times is
     the term 1 beside their product.
     """
-    samples, parameters = given.samples, given.parameters
+    samples, parameters = selection.samples, selection.parameters
 
     def make(params: Floats) -> list[LogTerm]:
         return [*smooth_factors(params, parameters), *breaks(params, parameters)]
 
-    terms = given.table.terms("breaks", make)
-    columns = np.column_stack(
-        [np.ones(len(samples)), given.table.columns("breaks", make)[given.rows]]
-    )
+    terms, columns = selection.table.candidates("breaks", make)
+    columns = np.column_stack([np.ones(len(samples)), columns[selection.rows]])
     times_s = samples.sigma_s
     rest = times_beside_constant(columns[:, : 1 + len(parameters.used)], times_s)
     for _ in range(3):
         taken, size = _selected(columns, rest)
         rest = rest.near(columns[:, taken] @ size, times_s)
-    found = [terms[index - 1] for index in taken if index]
-    found = _moved(found, given, rest.weights, rest.logs)
-    columns = given.values([term.column for term in found])
+    chosen = [terms[index - 1] for index in taken if index]
+    chosen = _moved(chosen, selection, rest.weights, rest.logs)
+    columns = selection.values([term.column for term in chosen])
     taken, size = _selected(np.column_stack((np.ones(len(samples)), columns)), rest)
     factors = [
-        found[index - 1].factor(float(np.clip(exponent, *EXPONENTS)))
+        chosen[index - 1].factor(float(np.clip(exponent, *tuning.EXPONENTS)))
         for index, exponent in zip(taken, size, strict=True)
         if index
     ]
@@ -113,17 +103,17 @@ def _selected(columns: Floats, times: TimesBesideConstant) -> tuple[list[int], F
 
 
 def _moved(
-    terms: Sequence[LogTerm], given: SelectionSamples, weights: Floats, times: Floats
+    terms: Sequence[LogTerm], selection: SelectionSamples, weights: Floats, times: Floats
 ) -> list[LogTerm]:
     """Return the terms with each break moved to where it explains most beside the other terms."""
-    found = list(terms)
+    moved = list(terms)
     ones = np.ones((len(times), 1))
-    columns = np.hstack((ones, given.values([term.column for term in terms])))
+    columns = np.hstack((ones, selection.values([term.column for term in terms])))
     columns *= weights[:, None]
     for index, term in enumerate(terms):
         if not term.broken:
             continue
-        values = given.values([parse(term.broken)])[:, 0]
+        values = selection.values([parse(term.broken)])[:, 0]
         knots = _break_positions(values, term.knot)
         knots = knots[knots > 0] if term.hinge else knots
         if term.hinge:
@@ -133,9 +123,9 @@ def _moved(
         tried = np.column_stack((columns[:, index + 1], rows * weights[:, None]))
         best = _best_beside(np.delete(columns, index + 1, axis=1), tried, times * weights)
         if best:
-            found[index] = break_at(term.broken, float(knots[best - 1]), hinge=term.hinge)
+            moved[index] = break_at(term.broken, float(knots[best - 1]), hinge=term.hinge)
             columns[:, index + 1] = tried[:, best]
-    return found
+    return moved
 
 
 def _break_positions(sizes: Floats, knot: float) -> Floats:
@@ -145,11 +135,11 @@ def _break_positions(sizes: Floats, knot: float) -> Floats:
     """
     rising = np.sort(sizes)
     count, index = len(rising), int(np.searchsorted(rising, knot))
-    fewest, near = fewest_beyond(count), int(NEAR * count)
+    fewest, near = fewest_beyond(count), int(tuning.NEAR_BREAK * count)
     first, last = max(fewest - 1, index - near), min(count - fewest, index + near)
     inner = distinct(rising[first : last + 1])
     between = (inner[1:] + inner[:-1]) / 2
-    indices = np.linspace(0, len(between) - 1, min(len(between), MOST_BREAKS))
+    indices = np.linspace(0, len(between) - 1, min(len(between), tuning.MOST_POSITIONS))
     return np.asarray(between[np.round(indices).astype(np.int64)])
 
 
@@ -167,26 +157,25 @@ def _best_beside(columns: Floats, tried: Floats, target: Floats) -> int:
     return int(np.argmax(gains))
 
 
-def ridge_power_law(given: SelectionSamples) -> tuple[Expression, ...]:
+def ridge_power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose one power of each parameter, its exponent shrunk towards common ones.
 
     With few samples the exponents may also change with the logarithms of the parameters.
     """
-    samples = given.samples
+    samples = selection.samples
 
     def make(params: Floats) -> list[LogTerm]:
         return [
-            *powers_and_indicators(params, given.parameters),
-            *curvatures(params, given.parameters),
+            *powers_and_indicators(params, selection.parameters),
+            *curvatures(params, selection.parameters),
         ]
 
-    terms = given.table.terms("powers", make)
+    terms, columns = selection.table.candidates("powers", make)
     if not terms:
         return (ONE,)
-    columns = given.table.columns("powers", make)[given.rows]
     kinds = tuple(term.kind for term in terms)
-    exponents = posterior_mean(columns, kinds, np.log(samples.sigma_s))
-    return (product_of_powers(terms, exponents, LEAST_EXPONENT),)
+    exponents = posterior_mean(columns[selection.rows], kinds, np.log(samples.sigma_s))
+    return (product_of_powers(terms, exponents, tuning.LEAST_EXPONENT),)
 
 
 def posterior_mean(columns: Floats, kinds: tuple[str, ...], times: Floats) -> Floats:
@@ -217,8 +206,8 @@ def posterior_mean(columns: Floats, kinds: tuple[str, ...], times: Floats) -> Fl
     spreads = 2 * count * np.log(noises[:, 0]) + prior.log_variance + determinants
     logs = prior.log_probability - 0.5 * (misfits + spreads[:, None])
     weights = np.exp(logs - logs.max())
-    found = np.einsum("kj,kij->i", weights, sizes[:, 1:]) + prior.means @ weights.sum(axis=0)
-    return np.asarray(found / weights.sum())
+    exponents = np.einsum("kj,kij->i", weights, sizes[:, 1:]) + prior.means @ weights.sum(axis=0)
+    return np.asarray(exponents / weights.sum())
 
 
 @dataclass(frozen=True)
@@ -250,7 +239,7 @@ def _prior_of(kinds: tuple[str, ...]) -> _Prior:
     means[power] = powers
     curvatures = CURVATURES if "curvature" in kinds else CURVATURES[:1]
     choices = np.meshgrid(PRIOR_DEVIATIONS, NOISES, curvatures)
-    deviations, noises, curved = (one.reshape(-1, 1) for one in choices)
+    deviations, noises, curved = (choice.reshape(-1, 1) for choice in choices)
     variances = np.where(power, deviations, np.where(indicator, INDICATOR_DEVIATION, curved)) ** 2
     variances = np.hstack([np.full((len(noises), 1), LEVEL_VARIANCE), variances])
     return _Prior(

@@ -7,20 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
-
-FEWEST = 20
-"""With fewer ratios two modes cannot be distinguished from one."""
-
-LEAST_SHARE = 0.05
-"""A smaller share of the calls is no mode, but counts as interrupted."""
-
-LEAST_EXPLAINED = 0.8
-"""Least share of the variance of the logarithms that the division explains; the best division of a
-normal distribution explains 2/π = 0.64."""
-
-LEAST_FACTOR = 1.2
-"""Least quotient of the centres of the two modes."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +29,7 @@ def modes_of(ratios: Floats) -> Modes | None:
     """
     logs = np.log(ratios[ratios > 0])
     count = len(logs)
-    if count < FEWEST or not logs.var() > 0:
+    if count < tuning.FEWEST_FOR_MODES or not logs.var() > 0:
         return None
     below = np.arange(1, count)
     sums = np.cumsum(logs)
@@ -50,9 +38,9 @@ def modes_of(ratios: Floats) -> Modes | None:
     best = int(np.argmax(between))
     share = (best + 1) / count
     if (
-        between[best] < LEAST_EXPLAINED * logs.var()
-        or not LEAST_SHARE <= share <= 1 - LEAST_SHARE
-        or upper[best] - lower[best] < np.log(LEAST_FACTOR)
+        between[best] < tuning.LEAST_EXPLAINED * logs.var()
+        or not tuning.LEAST_SHARE_OF_MODE <= share <= 1 - tuning.LEAST_SHARE_OF_MODE
+        or upper[best] - lower[best] < np.log(tuning.LEAST_FACTOR)
     ):
         return None
     return Modes((share, 1 - share), (float(np.exp(lower[best])), float(np.exp(upper[best]))))

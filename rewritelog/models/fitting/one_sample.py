@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.candidates import ONE, Parameters
 from rewritelog.models.fitting.diagnosis import UNSEEN, Coefficient, Dropped, Quality
 from rewritelog.models.fitting.event_fit import ClassFit
-from rewritelog.models.fitting.extrapolation import LEAST_SHARE, Growth
+from rewritelog.models.fitting.extrapolation import Growth
 from rewritelog.models.fitting.function import FittedFunction, PredictionBounds
 from rewritelog.models.fitting.samples import LEAST_SCALE_S, Weighting
 
@@ -63,12 +64,12 @@ def fit_one_sample(
             bounds=PredictionBounds(parameters.lowest, parameters.highest, 0.0, None),
         ),
         formula_error=None,
-        growth=Growth(None, None, LEAST_SHARE * time_s, time_s),
+        growth=Growth(None, None, tuning.LEAST_SHARE_OF_TIME * time_s, time_s),
         total_ratio=UNSEEN.total_ratio,
         coefficients=(Coefficient("1", constant_s, None),),
         dropped=tuple(
-            Dropped(f"p{one.parameter}", f"p{one.parameter} {one.reason}")
-            for one in parameters.ignored
+            Dropped(f"p{ignored.parameter}", f"p{ignored.parameter} {ignored.reason}")
+            for ignored in parameters.ignored
         ),
         quality=quality,
         leverage_root=np.array([[constant_s]]),

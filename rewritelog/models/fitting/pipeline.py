@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import structs
 
 from rewritelog.arrays import Flags, Floats, column_range
 from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.automatic import PROPORTIONAL, automatic_families, few_families
 from rewritelog.models.fitting.candidates import Parameters
 from rewritelog.models.fitting.corrected import UseCorrection, choose_correction
@@ -22,31 +24,20 @@ from rewritelog.models.fitting.cross_validation import (
     select_families,
     solve_families,
 )
+from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.diagnosis import Coefficient, Diagnosis, Dropped, diagnose
 from rewritelog.models.fitting.dropped import dropped_terms
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
 from rewritelog.models.fitting.extrapolation import growth_of
-from rewritelog.models.fitting.families import (
-    Family,
-    SelectionSamples,
-    fixed_terms,
-)
+from rewritelog.models.fitting.families import Family, fixed_terms
 from rewritelog.models.fitting.function import AnyFunction, FittedFunction, FittedMixture, Formula
 from rewritelog.models.fitting.one_sample import fit_one_sample, is_one_sample
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples, Weighting
 from rewritelog.models.fitting.short_outliers import without_short_scales
+from rewritelog.progress import report_progress
 
-FEWEST_TO_VALIDATE = 4
-"""With fewer samples there is no cross-validation, and the simplest family is taken."""
-
-FEWEST_IN_A_CLASS = 8
-"""A class with fewer samples is predicted by the function of all samples."""
-
-MOST_SELECTED_WITH = 2048
-"""Families and terms are selected with at most this many samples; coefficients use all of them."""
-
-AsGiven: TypeAlias = Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]]
+AsReported: TypeAlias = Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]]
 """A function of terms that returns their names in reports, and the matrix that turns their
 coefficients into those of the named terms."""
 
@@ -66,7 +57,7 @@ class FitConfig:
     """The expression that divides the event's calls into classes, each with its own fit."""
     terms: Callable[[Parameters], Mapping[str, Expression]] | None = None
     """The given terms of the only family, by their names in reports."""
-    as_given: AsGiven | None = None
+    as_reported: AsReported | None = None
     """How reports spell the terms, if not as they are fitted."""
 
     def with_terms(
@@ -74,7 +65,7 @@ class FitConfig:
     ) -> FitConfig:
         """Return the configuration with these terms as the only family, called `name`."""
         families = {name: fixed_terms(terms, non_negative=non_negative)}
-        return replace(self, families=families, terms=lambda _: {str(one): one for one in terms})
+        return replace(self, families=families, terms=lambda _: {str(term): term for term in terms})
 
 
 def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
@@ -91,6 +82,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
             held_out.append((of_class, held_out_s))
         return EventFit(
             event=timings.event,
+            parameters=usable.parameters,
             samples=len(usable.seconds),
             unusable=len(timings.seconds) - len(usable.seconds),
             lowest=lowest,
@@ -114,41 +106,42 @@ def _fit_class(
     Return the fit, its cross-validation, and the seconds that this predicts for held-out samples.
     """
     if config.families is None and is_one_sample(usable):
-        one = fit_one_sample(usable, PROPORTIONAL, config.weights, value)
-        return one, NOT_VALIDATED, None
+        class_fit = fit_one_sample(usable, PROPORTIONAL, config.weights, value)
+        return class_fit, NOT_VALIDATED, None
     samples = _cleaned(usable, config)
-    given = SelectionSamples.of(samples.drawn(MOST_SELECTED_WITH), config.loss)
-    families = _families(given, config)
+    selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
+    families = _families(selection, config)
     validation = NOT_VALIDATED
-    if len(samples) >= FEWEST_TO_VALIDATE:
-        validation = cross_validate(families, given)
+    if len(samples) >= tuning.FEWEST_TO_VALIDATE:
+        validation = cross_validate(families, selection)
     weights = select_families(families, validation)
     corrected = None
     if config.correction == "auto" and config.families is None and len(weights) == 1:
-        corrected = choose_correction(next(iter(weights)), families, given, validation)
+        corrected = choose_correction(next(iter(weights)), families, selection, validation)
     final_s = validation.predicted_by(weights)
     if corrected is not None:
         final_s = corrected.held_out.predicted_s
     growth = None
     if config.families is None:
-        growth = growth_of(weights, families, given, validation, final_s)
+        growth = growth_of(weights, families, selection, validation, final_s)
     if corrected is not None and corrected.family not in weights:
         if growth is not None and growth.function is None:
-            growth = replace(growth, function=solve_families(weights, families, given))
+            growth = structs.replace(growth, function=solve_families(weights, families, selection))
         weights = {corrected.family: 1.0}
     held_out_s = validation.predicted_by(weights)
-    if samples is not given.samples:  # what follows works on all of the many samples
-        given.table.forget_values()
-    formula = solve_families(weights, families, given, samples)
+    if samples is not selection.samples:  # what follows works on all of the many samples
+        selection.table.forget_values()
+    report_progress("coefficients")
+    formula = solve_families(weights, families, selection, samples)
     diagnosis = diagnose(formula, samples, validation.samples, held_out_s)
-    names, coefficients = _coefficients(formula, given.parameters, samples, config, diagnosis)
+    names, coefficients = _coefficients(formula, selection.parameters, samples, config, diagnosis)
     function: AnyFunction = formula
     formula_error = None
     if corrected is not None and isinstance(formula, FittedFunction):
         formula_error = diagnosis.quality.held_out_error
         function = corrected.with_formula(formula)
-        some = samples.drawn(BLOCK_ROWS)  # a correction costs much more than its formula
-        diagnosis = diagnose(function, some, validation.samples, final_s)
+        part = samples.random_part(BLOCK_ROWS)  # a correction costs much more than its formula
+        diagnosis = diagnose(function, part, validation.samples, final_s)
     fit = ClassFit(
         value=value,
         samples=len(samples),
@@ -158,7 +151,7 @@ def _fit_class(
         growth=growth,
         total_ratio=diagnosis.total_ratio,
         coefficients=coefficients,
-        dropped=_dropped(names, given, config),
+        dropped=_dropped(names, selection, config),
         quality=diagnosis.quality,
         leverage_root=diagnosis.leverage_root,
         ratios=diagnosis.ratios,
@@ -183,13 +176,13 @@ def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
     return without_short_scales(samples) if config.loss == "huber" else samples
 
 
-def _families(given: SelectionSamples, config: FitConfig) -> Mapping[str, Family]:
+def _families(selection: SelectionSamples, config: FitConfig) -> Mapping[str, Family]:
     """Return the families to choose from; only the simplest one if no sample can be held out."""
     if config.families is not None:
         return config.families
-    if len(given.samples) < FEWEST_TO_VALIDATE:
-        return few_families(given)
-    return automatic_families(len(given.samples))
+    if len(selection.samples) < tuning.FEWEST_TO_VALIDATE:
+        return few_families(selection)
+    return automatic_families(len(selection.samples))
 
 
 def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tuple[float, Flags]]:
@@ -197,9 +190,9 @@ def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tupl
     if category is None:
         return
     values = category.evaluate(usable.params)
-    found, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    for value, count in zip(found, counts, strict=True):
-        if count >= FEWEST_IN_A_CLASS:
+    distinct_values, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    for value, count in zip(distinct_values, counts, strict=True):
+        if count >= tuning.FEWEST_IN_A_CLASS:
             yield float(value), values == value
 
 
@@ -207,7 +200,9 @@ def _held_out_times(
     validated: Sequence[tuple[CrossValidation, Floats | None]],
 ) -> HeldOutTimes:
     """Return the held-out samples of several classes as one table."""
-    known = [(one.samples, held_out) for one, held_out in validated if held_out is not None]
+    known = [
+        (validation.samples, held_out) for validation, held_out in validated if held_out is not None
+    ]
     if not known:
         return HeldOutTimes(np.zeros((0, 0)), np.zeros(0), np.zeros(0))
     return HeldOutTimes(
@@ -232,8 +227,8 @@ def _coefficients(
     if isinstance(function, FittedMixture):
         return (), ()
     names, matrix = tuple(map(str, function.terms)), np.eye(len(function.terms))
-    if config.as_given is not None:
-        names, matrix = config.as_given(function.terms, parameters)
+    if config.as_reported is not None:
+        names, matrix = config.as_reported(function.terms, parameters)
     values = matrix @ function.coefficients * function.calibration
     quality = diagnosis.quality
     if not quality.dof:
@@ -245,12 +240,12 @@ def _coefficients(
 
 
 def _dropped(
-    taken: Sequence[str], given: SelectionSamples, config: FitConfig
+    taken: Sequence[str], selection: SelectionSamples, config: FitConfig
 ) -> tuple[Dropped, ...]:
     """Return the parameters that no candidate term uses, or the given terms that were left out."""
     if config.terms is None:
         return tuple(
-            Dropped(f"p{one.parameter}", f"p{one.parameter} {one.reason}")
-            for one in given.parameters.ignored
+            Dropped(f"p{ignored.parameter}", f"p{ignored.parameter} {ignored.reason}")
+            for ignored in selection.parameters.ignored
         )
-    return dropped_terms(config.terms(given.parameters), taken, given)
+    return dropped_terms(config.terms(selection.parameters), taken, selection)

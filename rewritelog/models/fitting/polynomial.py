@@ -14,7 +14,8 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting.candidates import ONE, Parameters
-from rewritelog.models.fitting.families import Family, SelectionSamples, independent_terms
+from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.families import Family, independent_terms
 
 
 @dataclass(frozen=True, order=True)
@@ -81,15 +82,16 @@ class Polynomial:
         powers = range(1, self.highest_power + 1)
         plain = {
             name: parse(name)
-            for one in parameters.ignored
-            for name in (f"p{one.parameter}", f"p{one.parameter}^2")[: len(powers)]
+            for ignored in parameters.ignored
+            for name in (f"p{ignored.parameter}", f"p{ignored.parameter}^2")[: len(powers)]
         }
         candidates = self.candidates(parameters)
         return plain | {
-            one.name: (one if one.power < 2 else one.uncentred()).expression for one in candidates
+            scaled.name: (scaled if scaled.power < 2 else scaled.uncentred()).expression
+            for scaled in candidates
         }
 
-    def as_given(
+    def as_reported(
         self, terms: Sequence[Expression], parameters: Parameters
     ) -> tuple[tuple[str, ...], Floats]:
         """Return the terms' names, and the matrix that maps coefficients to those of the names.
@@ -98,9 +100,12 @@ class Polynomial:
         u² = p²/s² − 2c·p/s² + c²/s², c and s being centre and scale.
         """
         known = self.candidates(parameters)
-        by_term = {one.expression: one for one in [*known, *(one.uncentred() for one in known)]}
+        by_term = {
+            scaled.expression: scaled
+            for scaled in [*known, *(scaled.uncentred() for scaled in known)]
+        }
         powers = [by_term[term] for term in terms]
-        index_of = {(one.parameter, one.power): index for index, one in enumerate(powers)}
+        index_of = {(scaled.parameter, scaled.power): index for index, scaled in enumerate(powers)}
         matrix = np.zeros((len(powers), len(powers)))
         matrix[0, 0] = 1
         for (parameter, power), column in index_of.items():
@@ -110,23 +115,25 @@ class Polynomial:
                 matrix[0, column] = (-centre / scale) ** power
             if power == 2 and centre:
                 matrix[index_of[parameter, 1], column] = -2 * (centre / scale) / scale
-        return tuple(one.name for one in powers), matrix
+        return tuple(scaled.name for scaled in powers), matrix
 
-    def _choose(self, given: SelectionSamples) -> tuple[Expression, ...]:
+    def _choose(self, selection: SelectionSamples) -> tuple[Expression, ...]:
         """Choose the terms that are no linear combination of terms of lower power.
 
         A square without p itself is not centred: u² would include p.
         """
         chosen: list[ScaledPower] = []
         for power in range(self.highest_power + 1):
-            linear = {one.parameter for one in chosen}
+            linear = {scaled.parameter for scaled in chosen}
             more = [
-                one if power < 2 or one.parameter in linear else one.uncentred()
-                for one in self.candidates(given.parameters)
-                if one.power == power
+                scaled if power < 2 or scaled.parameter in linear else scaled.uncentred()
+                for scaled in self.candidates(selection.parameters)
+                if scaled.power == power
             ]
             kept = set(
-                independent_terms([one.expression for one in (*chosen, *more)], given.samples)
+                independent_terms(
+                    [scaled.expression for scaled in (*chosen, *more)], selection.samples
+                )
             )
-            chosen = [one for one in (*chosen, *more) if one.expression in kept]
-        return tuple(one.expression for one in sorted(chosen))
+            chosen = [scaled for scaled in (*chosen, *more) if scaled.expression in kept]
+        return tuple(scaled.expression for scaled in sorted(chosen))

@@ -16,8 +16,9 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.families import SelectionSamples
-from rewritelog.models.fitting.log_terms import LogTerm, powers_and_indicators, product_of_powers
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.log_terms import powers_and_indicators, product_of_powers
 from rewritelog.models.fitting.logarithmic import posterior_mean, ridge_power_law
 from rewritelog.models.fitting.regression import (
     HUBER,
@@ -27,26 +28,11 @@ from rewritelog.models.fitting.regression import (
     robust_spreads,
 )
 
-MOST_POWER_LAWS = 3
-"""The most summands."""
-
-MOST_PARAMETERS = 12
-"""With more parameters there is one power law only."""
-
-FEWEST_PER_NUMBER = 3
-"""There are at least this many samples for each exponent and factor."""
-
 MOST_SAMPLES = 512
 """Exponents are fitted to at most this many samples."""
 
 MOST_TRIED_WITH = 128
 """Starting points are compared with at most this many samples."""
-
-LEAST_EFFECT = 0.1
-"""An exponent counts as 0 if its factor changes by less than this share over the samples."""
-
-LEAST_DIFFERENCE = 0.1
-"""Two power laws whose exponents all differ by less than this count as one."""
 
 DEVIATION, LEVEL_DEVIATION = 0.7, 10.0
 """Prior standard deviations of an exponent, about that of a single power law, and of log c."""
@@ -64,48 +50,47 @@ SETTLED = 1e-4
 """The method ends when no step lowers the cost by more than this share."""
 
 
-def sum_of_power_laws(given: SelectionSamples) -> tuple[Expression, ...]:
+def sum_of_power_laws(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose up to three power laws, as many as lower BIC; one is the ridge power law."""
-    most = most_power_laws(given)
+    most = most_power_laws(selection)
     if most == 1:
-        return given.chosen(ridge_power_law)
-    drawn = given.drawn(MOST_SAMPLES)
+        return selection.chosen(ridge_power_law)
+    part = selection.random_part(MOST_SAMPLES)
 
-    def make(params: Floats) -> list[LogTerm]:
-        return list(powers_and_indicators(params, given.parameters))
-
-    terms = given.table.terms("powers alone", make)
-    columns = given.table.columns("powers alone", make)[drawn.rows]
-    logs = np.log(drawn.samples.sigma_s)
+    terms, columns = selection.table.candidates(
+        "powers alone", lambda params: powers_and_indicators(params, selection.parameters)
+    )
+    columns = columns[part.rows]
+    logs = np.log(part.samples.sigma_s)
     exponents = posterior_mean(columns, tuple(term.kind for term in terms), logs)
     regression = _Regression.about(exponents, columns, logs)
     laws = regression.prior[None]
     for _ in range(most - 1):
         tried = regression.first(MOST_TRIED_WITH).improved(_splits(laws), TRYING)
-        one_more = regression.improved(tried[:1], FINISHING)[0]
-        if not (_differ(one_more) and regression.prefers(one_more, laws)):
+        extended = regression.improved(tried[:1], FINISHING)[0]
+        if not (_differ(extended) and regression.prefers(extended, laws)):
             break
-        laws = one_more
+        laws = extended
     if len(laws) == 1:
-        return given.chosen(ridge_power_law)
-    least = LEAST_EFFECT / np.ptp(columns, axis=0)
+        return selection.chosen(ridge_power_law)
+    least = tuning.LEAST_EFFECT / np.ptp(columns, axis=0)
     products = [product_of_powers(terms, law[1:], least) for law in laws]
     return tuple(dict.fromkeys(products))
 
 
-def most_power_laws(given: SelectionSamples) -> int:
+def most_power_laws(selection: SelectionSamples) -> int:
     """Return how many power laws the samples can determine together, at least 1."""
-    parameters = len(given.parameters.used)
-    if not 0 < parameters <= MOST_PARAMETERS:
+    parameters = len(selection.parameters.used)
+    if not 0 < parameters <= tuning.MOST_PARAMETERS_OF_LAWS:
         return 1
-    enough_for = len(given.samples) // (FEWEST_PER_NUMBER * (1 + parameters))
-    return max(1, min(MOST_POWER_LAWS, enough_for))
+    enough_for = len(selection.samples) // (tuning.FEWEST_PER_NUMBER * (1 + parameters))
+    return max(1, min(tuning.MOST_POWER_LAWS, enough_for))
 
 
 def _differ(laws: Floats) -> bool:
     """Return whether no two power laws have nearly the same exponents."""
     pairs = combinations(laws[:, 1:], 2)
-    return all(np.abs(one - other).max() >= LEAST_DIFFERENCE for one, other in pairs)
+    return all(np.abs(first - second).max() >= tuning.LEAST_DIFFERENCE for first, second in pairs)
 
 
 def _splits(laws: Floats) -> Floats:
@@ -114,15 +99,15 @@ def _splits(laws: Floats) -> Floats:
     The shape is (splits, laws + 1, 1 + exponents). The sum of the two is equal to the law where the
     parameter has its mean.
     """
-    found = []
+    splits = []
     for split in range(len(laws)):
         for column in range(1, laws.shape[1]):
             for step in (SPLIT, -SPLIT):
                 both = np.vstack((laws, laws[split]))
                 both[[split, -1], 0] -= np.log(2)
                 both[[split, -1], column] += (step, -step)
-                found.append(both)
-    return np.array(found)
+                splits.append(both)
+    return np.array(splits)
 
 
 @dataclass(frozen=True)

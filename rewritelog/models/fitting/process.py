@@ -8,20 +8,23 @@ predictions in closed form 5.4.2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import core
+from rewritelog.models.form import Form, NotNegative
 
 FIRST_LEARNT_FROM, MOST_LEARNT_FROM = 256, 400
 """Lengths and variances are learnt from so many points at first, and from more of them only where
 that is worth the time, which grows with their cube; still more hardly move them."""
 
-MOST_STEPS = 60
-"""Steps of the search for lengths and variances."""
+FIRST_STEPS, STEPS_FROM_SIMILAR, MOST_STEPS = 40, 10, 60
+"""Steps of the search for lengths and variances: of the first one, of one that begins at those of
+a process for nearly the same values, and of one that refines them."""
 
 LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 """Mean and deviation of the normal prior of a length's logarithm, in standard deviations of the
@@ -29,9 +32,6 @@ input: twice the range of most inputs, so that one without effect stays without.
 
 LEAST_NOISE = 1e-3
 """The least deviation of the noise, as a share of that of the values."""
-
-ROWS_AT_ONCE = 32
-"""Rows of a covariance matrix that are computed together."""
 
 FARTHEST, ROUNDS = 4.0, 10
 """How far a value may be from what the others say of it, and how often that is looked at."""
@@ -41,8 +41,7 @@ _LOG_DEVIATIONS = (-7.0, 2.0)
 """Bounds in the search for lengths and deviations; the latter relative to that of the values."""
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(Form, frozen=True):
     """A Matérn-5/2 covariance, a Matérn-1/2 covariance and noise, added."""
 
     codes: Flags
@@ -50,9 +49,9 @@ class Kernel:
     smooth_lengths: Floats
     rough_lengths: Floats
     """Shape (inputs,)."""
-    smooth: float
-    rough: float
-    noise: float
+    smooth: NotNegative
+    rough: NotNegative
+    noise: NotNegative
     """Standard deviations."""
 
     @property
@@ -76,20 +75,23 @@ class Kernel:
 
     def covariance(self, points: Floats) -> Floats:
         """Return the covariances, noise included, of points of the shape (points, inputs)."""
-        count, inputs = points.shape
-        covariance = np.empty((count, count))
-        for start in range(0, count, ROWS_AT_ONCE):  # all differences at once would fill the memory
-            rows = points[start : start + ROWS_AT_ONCE]
-            stop = start + len(rows)
-            differences = (rows[:, None] - points[:stop]).reshape(-1, inputs)
-            squares = np.where(self.codes, differences != 0, differences**2)
-            (smooth, _), (rough, _) = self.parts(np.ascontiguousarray(squares.T))
-            both = self.smooth**2 * smooth + self.rough**2 * rough
-            covariance[start:stop, :stop] = both.reshape(len(rows), stop)
-        pairs = np.tril_indices(count, -1)
-        covariance.T[pairs] = covariance[pairs]
+        from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
+
+        smooth, _ = _matern_5_2(self._squares(points, self.smooth_scales))
+        rough, _ = _matern_1_2(self._squares(points, self.rough_scales))
+        covariance = np.asarray(squareform(self.smooth**2 * smooth + self.rough**2 * rough))
         np.fill_diagonal(covariance, self.variance)
         return covariance
+
+    def _squares(self, points: Floats, scales: Floats) -> Floats:
+        """Return the scaled squared distances of pairs, in the order of scipy's `pdist`."""
+        from scipy.spatial.distance import pdist  # noqa: PLC0415 - heavy
+
+        scaled = points * np.sqrt(scales)
+        squares = np.asarray(pdist(scaled[:, ~self.codes], "sqeuclidean"))
+        for index in np.flatnonzero(self.codes):
+            squares += pdist(points[:, [index]], "hamming") * scales[index]
+        return squares
 
     @property
     def variance(self) -> float:
@@ -165,10 +167,11 @@ def condition(kernel: Kernel, points: Floats, values: Floats) -> tuple[Process, 
     A value further than `FARTHEST` deviations from that mean counts as one that far from it, so
     that a disturbed measurement hardly affects its surroundings.
     """
-    from scipy.linalg import cho_factor, cho_solve  # noqa: PLC0415 - heavy
+    from scipy.linalg import cholesky, lapack  # noqa: PLC0415 - heavy
 
-    factor = cho_factor(kernel.covariance(points), lower=True)
-    inverse = cho_solve(factor, np.eye(len(values)))
+    factor = cholesky(kernel.covariance(points), lower=True, overwrite_a=True)
+    below, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+    inverse = below + np.tril(below, -1).T
     precisions = np.diag(inverse)
     for _ in range(ROUNDS):
         errors = inverse @ values / precisions
@@ -185,11 +188,13 @@ def learn(
     codes: Flags,
     start: Kernel | None = None,
     most: int = FIRST_LEARNT_FROM,
+    steps: int = FIRST_STEPS,
 ) -> Kernel:
     """Return the kernel whose lengths and deviations make the values most probable.
 
     `points` has the shape (points, inputs), each input with a standard deviation near 1. The first
-    `most` of them count; the search begins at the lengths and deviations of `start`.
+    `most` of them count; the search begins at the lengths and deviations of `start` and takes
+    at most so many `steps`.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - heavy
 
@@ -203,15 +208,15 @@ def learn(
         first = np.log(np.concatenate((start.smooth_lengths, start.rough_lengths, deviations)))
     least_noise = (math.log(LEAST_NOISE), _LOG_DEVIATIONS[1])
     bounds = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
-    found = minimize(
+    optimum = minimize(
         likelihood.cost,
         np.clip(first, *np.array(bounds).T),
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": MOST_STEPS},
+        options={"maxiter": steps},
     )
-    kernel = likelihood.kernel(found.x)
+    kernel = likelihood.kernel(optimum.x)
     return replace(
         kernel,
         smooth=kernel.smooth * spread,

@@ -19,14 +19,14 @@ import numpy as np
 from rewritelog.arrays import Floats, median
 from rewritelog.core import core
 from rewritelog.models.expressions import Expression, parse
-from rewritelog.models.fitting.candidates import Parameters, logarithm, power
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.candidates import Parameters, logarithm
+from rewritelog.models.fitting.log_terms import power_of, product_of
 from rewritelog.models.fitting.regression import least_squares
 from rewritelog.models.fitting.samples import Samples
 
 POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3, 2, 2.5, 3)
 
-SIMPLER = 0.003
-"""A further factor, a fractional exponent or a logarithm has to lower the error by this share."""
 
 _SPELLED_WITHIN = 5e-4
 """Largest relative rounding error of exponents, which are printed with four digits."""
@@ -58,7 +58,7 @@ FACTORS = tuple(
     for log in (False, True)
     if exponent >= 0 or not log
 )
-_PENALTY = np.array([1 + SIMPLER * factor.complexity for factor in FACTORS])
+_PENALTY = np.array([1 + tuning.SIMPLER * factor.complexity for factor in FACTORS])
 _EXPONENTS = np.array([factor.exponent for factor in FACTORS])
 _HAS_LOG = np.array([factor.log for factor in FACTORS])
 _NO_FACTOR = FACTORS.index(Factor(0, False))
@@ -80,7 +80,7 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
         chosen = _forward_factors(errors_of, logs, most)
     _coordinate_descent(chosen, errors_of, logs, most)
     return tuple(
-        _expression(number, FACTORS[which], float(parameters.lowest[number - 1]))
+        _expression(number, FACTORS[which], parameters)
         for number, which in zip(usable, chosen, strict=True)
         if which != _NO_FACTOR
     )
@@ -186,8 +186,9 @@ def _errors_of(samples: Samples) -> _Errors:
     return errors_of
 
 
-def _expression(number: int, factor: Factor, lowest: float) -> Expression:
+def _expression(number: int, factor: Factor, parameters: Parameters) -> Expression:
     """Return a factor as a term."""
-    texts = [power(number, factor.exponent, lowest)] if factor.exponent else []
-    texts += [logarithm(f"p{number}", lowest)] if factor.log else []
-    return parse("*".join(texts))
+    factors = [power_of(number, parameters).factor(factor.exponent)] if factor.exponent else []
+    low = float(parameters.lowest[number - 1])
+    factors += [parse(logarithm(f"p{number}", low))] if factor.log else []
+    return product_of(factors)

@@ -45,10 +45,10 @@ def least_squares(
         return np.asarray(np.linalg.lstsq(columns, target, rcond=collinear)[0])
     samples, count = columns.shape
     rows, room = np.empty((samples, count + 1)), np.empty((count + 2, count + 1))
-    found = np.empty(count)
+    coefficients = np.empty(count)
     rows[:, :-1], rows[:, -1] = columns, target
-    core.nnls(rows, samples, count + 1, room, np.empty(count, np.int64), found)
-    return found
+    core.nnls(rows, samples, count + 1, room, np.empty(count, np.int64), coefficients)
+    return coefficients
 
 
 def robust_spread(errors: Floats, least: float = LEAST_SPREAD) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
@@ -11,17 +11,12 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, column_range, median
 from rewritelog.hashing import sequence
+from rewritelog.models.fitting import tuning
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
 
 BLOCK_ROWS = 1 << 16
 """Rows that are processed at a time, so that memory does not grow with the samples."""
-
-LEAST_SHARE = 1e-3
-"""A time below this share of the median has this share as its scale.
-
-The scale of a time of 0, which is the result of rounding, is the median itself.
-"""
 
 LEAST_SCALE_S = 1e-280
 """The least scale: the inverse of a smaller one could overflow."""
@@ -64,7 +59,7 @@ class Samples:
             return cls(params, seconds, np.full(len(size), mean or 1.0), first, relative=False)
         positive = size[size > 0]
         middle = max(median(positive), LEAST_SCALE_S) if len(positive) else 1.0
-        scale = np.where(size > 0, np.maximum(size, LEAST_SHARE * middle), middle)
+        scale = np.where(size > 0, np.maximum(size, tuning.LEAST_SHARE_OF_MEDIAN * middle), middle)
         return cls(params, seconds, scale, first, relative=True)
 
     @cached_property
@@ -77,6 +72,20 @@ class Samples:
         """The factor of each sample's residual, scaled to at most 1 so that none overflows."""
         weights: Floats = self.sigma_s.min(initial=np.inf) / self.sigma_s
         return weights
+
+    def rank_correlations(self, numbers: Sequence[int]) -> dict[int, float]:
+        """Return the size of Spearman's rank correlation of each parameter with the times.
+
+        It is 0 for a parameter or times that do not vary. `numbers` count from 1.
+        """
+        times = _midranks(self.seconds)
+        ranks = {number: _midranks(self.params[:, number - 1]) for number in numbers}
+        return {
+            number: abs(float(np.corrcoef(mine, times)[0, 1]))
+            if np.ptp(mine) and np.ptp(times)
+            else 0.0
+            for number, mine in ranks.items()
+        }
 
     def part(self, rows: Flags | Ints | slice) -> Samples:
         """Return the samples that a mask, indices or a slice select, in their order."""
@@ -93,23 +102,30 @@ class Samples:
         for start in range(0, len(self), rows):
             yield self.part(slice(start, start + rows))
 
-    def drawn(self, most: int) -> Samples:
+    def random_part(self, most: int) -> Samples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
-        return self if len(self) <= most else self.part(self.drawn_rows(most))
+        return self if len(self) <= most else self.part(self.random_rows(most))
 
-    def drawn_rows(self, many: int) -> Ints:
-        """Return the rows of a pseudo-random part of `many` samples, fewer than all."""
-        return _drawn_rows(len(self), many)
+    def random_rows(self, count: int) -> Ints:
+        """Return the rows of a pseudo-random part of `count` samples, fewer than all."""
+        return _random_rows(len(self), count)
 
 
 @lru_cache(maxsize=8)
-def _drawn_rows(count: int, many: int) -> Ints:
-    """Return the rows of the `many` smallest of the first `count` pseudo-random numbers."""
-    numbers = sequence(count)
+def _random_rows(total: int, count: int) -> Ints:
+    """Return the rows of the `count` smallest of the first `total` pseudo-random numbers."""
+    numbers = sequence(total)
     # those that may be among the smallest: of uniform numbers, twice as many as are wanted
-    likely = np.flatnonzero(numbers <= np.uint64((1 << 64) // count * min(2 * many, count - 1)))
-    if len(likely) <= many:
-        likely = np.arange(count)
-    rows = np.sort(likely[np.argpartition(numbers[likely], many)[:many]])
+    likely = np.flatnonzero(numbers <= np.uint64((1 << 64) // total * min(2 * count, total - 1)))
+    if len(likely) <= count:
+        likely = np.arange(total)
+    rows = np.sort(likely[np.argpartition(numbers[likely], count)[:count]])
     rows.flags.writeable = False
     return np.asarray(rows)
+
+
+def _midranks(values: Floats) -> Floats:
+    """Return the ranks, averaged over equal values (midranks)."""
+    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts + 1) / 2)[index])

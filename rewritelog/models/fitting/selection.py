@@ -5,23 +5,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.columns import unit_columns
 from rewritelog.models.fitting.regression import Loss, least_squares, row_weights
 from rewritelog.models.fitting.samples import Samples
 
 MOST_TERMS: int = core.MOST_TERMS
 """A formula of more terms is not readable."""
-
-PRICE_OF_GROWTH = 2.0
-"""Penalty per unit of growth, added to n log(χ²/n): −2 log of a prior probability that falls by the
-factor e with each unit."""
 
 MANY_SAMPLES = 1 << 9
 """With fewer samples the whole Gram matrix is computed at once."""
@@ -39,16 +35,6 @@ def most_terms(samples: int, most: int = MOST_TERMS) -> int:
     return max(1, min(most, 1 + samples // 4, samples // 3))
 
 
-@dataclass(frozen=True)
-class Slopes:
-    """How fast candidate terms grow beyond the samples, and which ones may replace others."""
-
-    growth: Floats
-    """How much faster than linearly they grow (`families.excess_growth`), shape (terms,)."""
-    plain: int
-    """The first so many candidates may replace one that grows faster."""
-
-
 def select_terms(
     columns: Floats,
     samples: Samples,
@@ -56,7 +42,8 @@ def select_terms(
     *,
     non_negative: bool,
     constant: int | None,
-    slopes: Slopes,
+    growth: Floats,
+    plain: int | None = None,
     most: int = MOST_TERMS,
 ) -> list[int]:
     """Return the indices of the columns, at most `most`, that are selected for the samples' times.
@@ -64,11 +51,18 @@ def select_terms(
     `constant` is the index of the constant column, the cost of a call that does nothing. With
     Huber's loss terms are selected twice, the second time with the Huber weights of a fit of the
     first selection. Of terms that fit the samples about equally well the one that grows less is
-    taken, since no sample contradicts the growth of the other one.
+    taken, since no sample contradicts the growth of the other one: see `select`.
     """
     rows = columns / samples.sigma_s[:, None]
     target = samples.seconds / samples.sigma_s
-    search = partial(select, non_negative=non_negative, constant=constant, slopes=slopes, most=most)
+    search = partial(
+        select,
+        non_negative=non_negative,
+        constant=constant,
+        growth=growth,
+        plain=plain,
+        most=most,
+    )
     taken = search(rows, target)
     if loss == "huber" and taken and len(samples) > len(taken) + 2:
         weights = np.ones(len(target))
@@ -88,33 +82,36 @@ def select(
     *,
     non_negative: bool,
     constant: int | None,
-    slopes: Slopes | None = None,
+    growth: Floats | None = None,
+    plain: int | None = None,
     most: int = MOST_TERMS,
 ) -> list[int]:
     """Return the indices of at most `most` columns that are selected for a fit to the target.
 
     Columns and target are already weighted, and coefficients are those of least squares. One
     search starts from the constant and one from nothing; the result is that with the lower BIC.
+    `growth` is how much faster than linearly each column grows (`families.excess_growth`); the
+    first `plain` columns, by default all, may replace one that grows faster.
     """
     gram = _GramMatrix(unit_columns(columns))
     along, square, most = target @ gram.units, float(target @ target), most_terms(len(target), most)
     starts = [-1] if constant is None or most < 2 else [constant, -1]
     if not gram.complete:
         gram.compute(np.append(np.argsort(-np.abs(along))[: ROWS_AT_ONCE - 1], starts[0]))
-    given = (gram.products, gram.squares, gram.known, along, square, len(target), non_negative)
+    problem = (gram.products, gram.squares, gram.known, along, square, len(target), non_negative)
     rows, places = np.empty((most + 2, len(along))), np.empty(most, dtype=np.int64)
-    wanted, criterion = np.empty(ROWS_AT_ONCE, dtype=np.int64), np.empty(1)
-    room = (most, rows, places, criterion, wanted)
+    missing_rows, criterion = np.empty(ROWS_AT_ONCE, dtype=np.int64), np.empty(1)
+    room = (most, rows, places, criterion, missing_rows)
     best, taken = np.inf, np.empty(0, dtype=np.int64)
     for start in starts:
-        while (count := core.forward_select(*given, start, *room)) < 0:
-            gram.compute(wanted)
+        while (count := core.forward_select(*problem, start, *room)) < 0:
+            gram.compute(missing_rows)
         if criterion[0] < best:
             best, taken = criterion[0], places[:count].copy()
-    if slopes is not None and len(taken):
-        how = (slopes.growth, slopes.plain, PRICE_OF_GROWTH)
+    if growth is not None and len(taken):
+        how = (growth, len(growth) if plain is None else plain, tuning.PRICE_OF_GROWTH)
         places = taken.copy()
-        while (missing := core.exchange_for_slower(*given, *how, places)) >= 0:
+        while (missing := core.exchange_for_slower(*problem, *how, places)) >= 0:
             gram.compute(np.array([missing]))
             places = taken.copy()
         taken = places
@@ -138,10 +135,10 @@ class _GramMatrix:
             self.squares = _squares(units)
             self.known = np.zeros(width, dtype=np.bool_)
 
-    def compute(self, wanted: Ints) -> None:
+    def compute(self, indices: Ints) -> None:
         """Compute rows of `products`, at least one; −1 among the indices stands for none."""
-        rows = np.full(ROWS_AT_ONCE, wanted.max())  # always as many, so that all round alike
-        rows[: len(wanted)] = np.where(wanted < 0, rows[0], wanted)
+        rows = np.full(ROWS_AT_ONCE, indices.max())  # always as many, so that all round alike
+        rows[: len(indices)] = np.where(indices < 0, rows[0], indices)
         self.products[rows] = self.units[:, rows].T @ self.units
         self.known[rows] = True
 

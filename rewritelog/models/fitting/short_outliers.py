@@ -14,24 +14,16 @@ from dataclasses import replace
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import huber_weights, robust_spread
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.parallel import map_in_threads
-
-FEWEST = 8
-"""With fewer samples an outlier cannot be distinguished from the function."""
 
 MOST_ROUGH = 4096
 """The rough fit uses at most this many samples."""
 
 BLOCK_ROWS = 1 << 13
 """Rows that are compared with it at a time, few enough for the cache of a core."""
-
-SHORT = 3.0
-"""A short outlier is shorter than expected by at least this factor …"""
-
-SPREADS = 6.0
-"""… and by this many robust standard deviations of the logarithms."""
 
 _ROUNDS = 10
 """Iterations of the reweighted least squares."""
@@ -45,15 +37,15 @@ _LEAST_SPREAD = 1e-3
 
 def without_short_scales(samples: Samples) -> Samples:
     """Return the samples with the expected time as the scale of each short outlier."""
-    if not samples.relative or len(samples) < FEWEST:
+    if not samples.relative or len(samples) < tuning.FEWEST_FOR_SHORT_OUTLIERS:
         return samples
-    drawn = samples.drawn(MOST_ROUGH)
-    middles = np.median(np.abs(drawn.params), axis=0)
+    part = samples.random_part(MOST_ROUGH)
+    middles = np.median(np.abs(part.params), axis=0)
     positive = samples.range[0] > 0
-    columns, logs = _columns(drawn.params, middles, positive), np.log(drawn.sigma_s)
+    columns, logs = _columns(part.params, middles, positive), np.log(part.sigma_s)
     coefficients = _robust_ridge(columns, logs)
     spread = robust_spread(logs - columns @ coefficients, _LEAST_SPREAD)
-    least = max(np.log(SHORT), SPREADS * spread)
+    least = max(np.log(tuning.SHORT), tuning.SHORT_BY_SPREADS * spread)
 
     def scales_of(block: Samples) -> Floats:
         expected = _columns(block.params, middles, positive) @ coefficients

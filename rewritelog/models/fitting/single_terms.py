@@ -16,8 +16,9 @@ from rewritelog.models.fitting.cross_validation import (
     cross_validate,
     fit_family,
 )
+from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.event_fit import usable_part
-from rewritelog.models.fitting.families import Family, SelectionSamples
+from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, Weighting
 from rewritelog.models.fitting.short_outliers import without_short_scales
@@ -60,7 +61,7 @@ class SingleTermFunctions:
 
     def of(self, parameter: int) -> tuple[SingleTermFunction, ...]:
         """Return the functions of a parameter, the one with the largest held-out R² first."""
-        mine = [one for one in self.functions if one.parameter == parameter]
+        mine = [function for function in self.functions if function.parameter == parameter]
         return tuple(sorted(mine, key=_by_r2))
 
 
@@ -78,24 +79,24 @@ def single_term_functions(
     usable = usable_part(timings)
     samples = Samples.weighted(
         usable.params, usable.seconds, weights, slow_first=has_slow_first_call(usable.event)
-    ).drawn(MOST_SAMPLES)
+    ).random_part(MOST_SAMPLES)
     if not len(samples) or not samples.params.shape[1]:
         return SingleTermFunctions((), ())
     with np.errstate(all="ignore"):
         samples = without_short_scales(samples) if loss == "huber" else samples
-        given = SelectionSamples.of(samples, loss)
+        selection = SelectionSamples.of(samples, loss)
         tried = {
             f"{number} {term}": (number, term, _line(term))
-            for number in given.parameters.used
-            for term in given.parameters.functions(number)
+            for number in selection.parameters.used
+            for term in selection.parameters.functions(number)
         }
         families = {name: family for name, (_, _, family) in tried.items()}
         held_out: Mapping[str, HeldOutPredictions] = {}
         if len(samples) >= FEWEST_SAMPLES:
-            held_out = cross_validate(families, given).predictions
-        found = (_fitted(*tried[name], given, held_out.get(name)) for name in tried)
-        usable_ones = tuple(one for one in found if one is not None)
-    return SingleTermFunctions(usable_ones, given.parameters.ignored)
+            held_out = cross_validate(families, selection).predictions
+        fitted = (_fitted(*tried[name], selection, held_out.get(name)) for name in tried)
+        functions = tuple(function for function in fitted if function is not None)
+    return SingleTermFunctions(functions, selection.parameters.ignored)
 
 
 def _line(term: Expression) -> Family:
@@ -107,16 +108,16 @@ def _fitted(
     parameter: int,
     term: Expression,
     family: Family,
-    given: SelectionSamples,
+    selection: SelectionSamples,
     held_out: HeldOutPredictions | None,
 ) -> SingleTermFunction | None:
     """Return the function of a term; None if it is not finite."""
-    function = fit_family(family, given)
+    function = fit_family(family, selection)
     constant_s, slope_s = (function.coefficients * function.calibration).tolist()
     if not (np.isfinite(slope_s) and np.isfinite(constant_s) and slope_s):
         return None
     r2 = error = None
     if held_out is not None:
-        r2 = r_squared(held_out.predicted_s, given.samples.seconds)
-        error = mean_relative_error(held_out.predicted_s, given.samples.seconds)
+        r2 = r_squared(held_out.predicted_s, selection.samples.seconds)
+        error = mean_relative_error(held_out.predicted_s, selection.samples.seconds)
     return SingleTermFunction(parameter, term, constant_s, slope_s, r2, error)

@@ -28,7 +28,7 @@ from rewritelog.models.parallel import map_in_threads
 ROUNDS = 6
 """At most this many least-squares solutions in a robust fit."""
 
-ROUNDS_OF_MANY = 3
+ROUNDS_IN_BLOCKS = 3
 """The same with more samples than `LARGE`."""
 
 SETTLED = 1e-4
@@ -76,13 +76,13 @@ def solve(
     """
     level_s = _level(terms, samples, non_negative=non_negative)
     robust = loss == "huber" and len(samples) > len(terms) + 2
-    rounds = (ROUNDS if len(samples) <= LARGE else ROUNDS_OF_MANY) if robust else 1
+    rounds = (ROUNDS if len(samples) <= LARGE else ROUNDS_IN_BLOCKS) if robust else 1
     if len(samples) <= FEW:
         columns = columns_of(terms, samples.params) if columns is None else columns
         coefficients, spread = _solve_few(columns, samples, level_s, rounds, non_negative)
     else:
         blocks = _Blocks(terms, samples, level_s, columns)
-        coefficients, spread = _solve_many(blocks, rounds, non_negative)
+        coefficients, spread = _solve_in_blocks(blocks, rounds, non_negative)
     if level_s:
         coefficients[terms.index(ONE)] += level_s
     return Solution(coefficients, spread)
@@ -109,7 +109,7 @@ def _solve_few(
     return coefficients, robust_spread(rows @ coefficients - target)
 
 
-def _solve_many(blocks: _Blocks, rounds: int, non_negative: bool) -> tuple[Floats, float]:
+def _solve_in_blocks(blocks: _Blocks, rounds: int, non_negative: bool) -> tuple[Floats, float]:
     """Return coefficients and spread of many samples, reduced block by block."""
     coefficients, spread = np.zeros(blocks.width - 1), np.inf
     for _ in range(rounds):
@@ -125,7 +125,9 @@ def _solve_many(blocks: _Blocks, rounds: int, non_negative: bool) -> tuple[Float
 def _settled(coefficients: Floats, before: Floats) -> bool:
     """Return whether no coefficient changed by more than the share `SETTLED`."""
     pairs = zip(coefficients.tolist(), before.tolist(), strict=True)
-    return all(abs(one - other) <= SETTLED * abs(other) for one, other in pairs)
+    return all(
+        abs(coefficient - previous) <= SETTLED * abs(previous) for coefficient, previous in pairs
+    )
 
 
 def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool) -> float:
@@ -172,7 +174,7 @@ class _Blocks:
     @cached_property
     def _few(self) -> tuple[Floats, Floats, Floats]:
         """At most `LARGE` samples."""
-        return self._made(self._samples.drawn(LARGE)) if self._kept is None else self._kept
+        return self._made(self._samples.random_part(LARGE)) if self._kept is None else self._kept
 
     def spread(self, coefficients: Floats) -> float:
         """Return the robust standard deviation of the residuals of at most `LARGE` samples."""
@@ -210,5 +212,7 @@ def _least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Fl
     """Return the least-squares coefficients; the columns are scaled to length 1 while solving."""
     lengths = lengths_of(columns)
     lengths[lengths == 0] = 1.0
-    found = least_squares(columns / lengths, target, non_negative=non_negative, collinear=COLLINEAR)
-    return np.asarray(found / lengths)
+    coefficients = least_squares(
+        columns / lengths, target, non_negative=non_negative, collinear=COLLINEAR
+    )
+    return np.asarray(coefficients / lengths)

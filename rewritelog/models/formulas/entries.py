@@ -28,7 +28,7 @@ class EventFormula:
     def highest_parameter(self) -> int:
         """The highest number of a parameter that terms and category need; 0 for none."""
         expressions = (*self.terms, *([self.category] if self.category else []))
-        return max((number for one in expressions for number in one.parameters), default=0)
+        return max((number for term in expressions for number in term.parameters), default=0)
 
     def is_for(self, event: str) -> bool:
         """Return whether one of the patterns matches the event's name."""

@@ -73,8 +73,8 @@ class LocatedToml:
             path = (*path, *(int(index) if index else key for key, index in _STEP.findall(within)))
             if unknown := _UNKNOWN_KEY.fullmatch(problem):
                 known = ", ".join(getattr(kind, "__struct_fields__", ()))
-                said = f"unknown key {unknown[1]!r}; known: {known}"
-                raise self.of_key((*path, unknown[1])).error(said) from None
+                explanation = f"unknown key {unknown[1]!r}; known: {known}"
+                raise self.of_key((*path, unknown[1])).error(explanation) from None
             named = next((key for key in reversed(path) if isinstance(key, str)), "")
             raise self.of_value(path).error(f"{named}: {problem}") from None
 
@@ -86,8 +86,8 @@ class LocatedToml:
         if path not in self.values:
             return self._origin(self.keys[path]) if path in self.keys else Origin(self.name, 1)
         start = self.values[path]
-        found = _STRING.match(self.text, start)
-        return self._string_origin(found[0], start) if found else self._origin(start)
+        match = _STRING.match(self.text, start)
+        return self._string_origin(match[0], start) if match else self._origin(start)
 
     def of_key(self, path: KeyPath) -> Origin:
         """Return the location of a key or header, or of the value if there is no key."""
@@ -103,8 +103,8 @@ class LocatedToml:
         end = len(string) - quotes
         offsets = list(range(begin, end + 1))
         if string[0] == '"' and "\\" in string:
-            found = _CHARACTER.finditer(string, begin, end)
-            offsets = [*(one.start() for one in found if one["fold"] is None), end]
+            characters = _CHARACTER.finditer(string, begin, end)
+            offsets = [*(match.start() for match in characters if match["fold"] is None), end]
         locations = [self._line_and_column(start + offset) for offset in offsets]
         line, column = locations[0]
         plain = locations == [(line, column + step) for step in range(len(locations))]
@@ -120,7 +120,7 @@ def read_toml(text: str, name: str) -> LocatedToml:
     try:
         document = load_toml(text, name)
         text = text.replace("\r\n", "\n")
-        lines = [0, *(found.end() for found in re.finditer("\n", text))]
+        lines = [0, *(newline.end() for newline in re.finditer("\n", text))]
         located = LocatedToml(name, text, document, lines=lines)
         _Scanner(located).document()
     except RecursionError as error:
@@ -139,9 +139,9 @@ def load_toml(text: str, name: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:  # also for a number with thousands of digits
-        found = _TOMLLIB_LOCATION.search(str(error))
+        match = _TOMLLIB_LOCATION.search(str(error))
         end = text.count("\n") + 1, len(text) - text.rfind("\n")
-        location = (int(found[1]), int(found[2])) if found and found[1] else end
+        location = (int(match[1]), int(match[2])) if match and match[1] else end
         problem = _TOMLLIB_LOCATION.sub("", str(error))
         raise FormulaError(name, *location, f"is not TOML: {problem}") from error
 
@@ -216,7 +216,7 @@ class _Scanner:
 
     def _take(self, pattern: re.Pattern[str]) -> str:
         """Return what matches here, and advance past it."""
-        found = pattern.match(self._located.text, self._at)
-        taken = found[0] if found else ""
+        match = pattern.match(self._located.text, self._at)
+        taken = match[0] if match else ""
         self._at += len(taken)
         return taken

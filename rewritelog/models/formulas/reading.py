@@ -54,7 +54,9 @@ def parse_formulas(text: str, name: str) -> Formulas:
         raise toml.of_value((TABLE,)).error(problem)
     if not tables:
         raise FormulaError(name, None, None, f"has no [[{TABLE}]]")
-    return Formulas(name, tuple(_formula(toml, (TABLE, at), one) for at, one in enumerate(tables)))
+    return Formulas(
+        name, tuple(_formula(toml, (TABLE, at), table) for at, table in enumerate(tables))
+    )
 
 
 def _formula(toml: LocatedToml, path: KeyPath, written: Any) -> EventFormula:
@@ -99,9 +101,11 @@ class _Entry:
         times = self.expression("times")
         if times is None:
             return tuple(terms)
-        one, where = parse("1"), self._value("times")
-        products = [times if term == one else _checked(times.times(term), where) for term in terms]
-        return tuple(dict.fromkeys([one, *products]))
+        constant, where = parse("1"), self._value("times")
+        products = [
+            times if term == constant else _checked(times.times(term), where) for term in terms
+        ]
+        return tuple(dict.fromkeys([constant, *products]))
 
     def _kind_terms(self) -> tuple[Expression, ...]:
         """Return the terms of `kind` for the sizes in `of`, or for p1, p2, … without it."""
@@ -119,14 +123,16 @@ class _Entry:
         needed = count_text(len(kind.of), "size")
         if of is UNSET:
             if self.names and len(kind.of) > len(self.names):
-                given = count_text(len(self.names), "name")
-                raise where.error(f"{name} needs {needed}, but params has {given}")
+                available = count_text(len(self.names), "name")
+                raise where.error(f"{name} needs {needed}, but params has {available}")
             return kind.expressions()
         if len(sizes) != len(kind.of):
             named = f"{name} needs {needed} ({', '.join(kind.of)})"
             raise of_key.error(f"{named}, not {len(sizes)}")
         by_number = dict(enumerate(sizes, 1))
-        return tuple(_checked(one.with_parameters(by_number), where) for one in kind.expressions())
+        return tuple(
+            _checked(term.with_parameters(by_number), where) for term in kind.expressions()
+        )
 
     def expression(self, key: str) -> Expression | None:
         """Return the expression of a key, None without the key."""
@@ -136,8 +142,8 @@ class _Entry:
     def _parsed(self, text: str, where: Origin) -> Expression:
         """Return the expression of a text with the entry's names of parameters."""
         numbers = {name: number for number, name in enumerate(self.names, 1) if name != "_"}
-        many = len(self.names) or MAX_PARAMETERS
-        return parse(text, names=numbers, parameters=many, where=where)
+        count = len(self.names) or MAX_PARAMETERS
+        return parse(text, names=numbers, parameters=count, where=where)
 
     def _value(self, *key: str | int) -> Origin:
         return self.toml.of_value((*self.path, *key))

@@ -1,4 +1,4 @@
-// The plots of one event: puts the data of the event chosen in the overview into them.
+// The graphs of one event: puts the data of the event chosen in the overview into them.
 "use strict";
 
 const Events = (() => {
@@ -7,15 +7,11 @@ const Events = (() => {
   const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, load: null, drawing: 0 };
 
   function columnsOf(event) {
-    const all = floats(event.points);
-    const names = [...PLAIN];
-    for (let p = 1; p <= event.parameters; p++) names.push(`p${p}`);
-    const found = {};
-    names.forEach((name, k) => {
-      found[name] = all.slice(k * event.shown, (k + 1) * event.shown);
+    const all = floats(event.points), columns = { row: integers(event.rows) };
+    [...PLAIN, ...event.names.map((_, k) => `p${k + 1}`)].forEach((name, k) => {
+      columns[name] = all.slice(k * event.shown, (k + 1) * event.shown);
     });
-    found.row = integers(event.rows);
-    return found;
+    return columns;
   }
 
   function called(event, p) {
@@ -47,40 +43,30 @@ const Events = (() => {
     return { shown, exact: all, clipped };
   }
 
-  // Saved pages have no lines left out, nor a fit before: these are in live pages alone.
-  function put(name, data) {
-    const source = model(`${name}-data`);
-    if (source) source.data = data;
-  }
-
   function part(columns, rows) {
-    const found = {};
-    for (const [name, values] of Object.entries(columns)) found[name] = rows.map((k) => values[k]);
-    return found;
+    return Object.fromEntries(
+      Object.entries(columns).map(([name, values]) => [name, rows.map((k) => values[k])]));
   }
 
-  function drawPoints(event, columns) {
-    const residuals = residualsOf(columns);
+  // Saved pages have no lines left out, nor a fit before: these are in live pages alone.
+  function drawPoints(event, columns, residuals) {
     const all = {
       measured: columns.measured, predicted: columns.predicted, low: columns.low,
       high: columns.high, residual: residuals.shown,
       x: event.parameters ? columns[`p${state.parameter}`] : columns.row,
       order: columns.row.map((row) => row + 1), number: columns.row,
     };
-    const rows = columns.row.map((_, k) => k);
-    ["points", "outliers", "left"].forEach((name, mark) =>
-      put(name, part(all, rows.filter((k) => columns.mark[k] === mark))));
-    const before = event.before;
-    put("before", before
-      ? { predicted: floats(before.points), measured: columns.measured } : { predicted: [], measured: [] });
-    return { all, residuals };
-  }
-
-  function drawDiagonal(columns) {
+    const marked = (mark) => part(all, [...columns.row.keys()].filter((k) => columns.mark[k] === mark));
+    const before = { predicted: [], measured: [] };
+    if (event.before) Object.assign(before, { predicted: floats(event.before.points), measured: columns.measured });
     const finite = columns.predicted.filter((value) => Number.isFinite(value) && value > 0);
     const ends = finite.length
       ? [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b))] : [];
-    put("diagonal", { xs: [ends], ys: [ends], label: [""], colour: ["black"], dash: ["dashed"], width: [1] });
+    Pages.fill({
+      "points-data": marked(0), "outliers-data": marked(1), "left-data": marked(2), "before-data": before,
+      "diagonal-data": { x: ends, y: ends },
+    });
+    return all;
   }
 
   function singleTermsOf(event) {
@@ -96,14 +82,8 @@ const Events = (() => {
   function drawCurves(event) {
     const data = { xs: [], ys: [], label: [], colour: [], dash: [], width: [] };
     const column = curvesOf(event), before = event.before && curvesOf({ ...event, ...event.before });
-    const add = (from, k, label, colour, dash, width) => {
-      data.xs.push(from(0));
-      data.ys.push(from(k));
-      data.label.push(label);
-      data.colour.push(colour);
-      data.dash.push(dash);
-      data.width.push(width);
-    };
+    const add = (from, k, ...style) =>
+      [from(0), from(k), ...style].forEach((value, at) => Object.values(data)[at].push(value));
     const singleTerms = singleTermsOf(event).slice(0, state.styles.length);
     if (before) add(before, 1, "the previous fit", "#9A9A9A", "solid", 5);
     if (column) {
@@ -114,32 +94,30 @@ const Events = (() => {
       if (corrected) add(column, 2, "its formula, not corrected", "#000000", "dashed", 2);
       add(column, 1, `the fit${corrected ? ", corrected" : ""}${others}`, "#000000", "solid", 2);
     }
-    put("curves", data);
+    Pages.fill({ "curves-data": data });
   }
 
   function drawReplicates(columns) {
     const rows = columns.row.map((_, k) => k).filter((k) => columns.mean[k] > 0);
     const means = [...new Set(rows.map((k) => columns.mean[k]))].sort((a, b) => a - b);
     const place = new Map(means.map((mean, k) => [mean, k + 1]));
-    put("replicates", {
+    Pages.fill({ "replicates-data": {
       x: rows.map((k) => place.get(columns.mean[k])),
       ratio: rows.map((k) => columns.measured[k] / columns.mean[k]),
-    });
+    } });
     const shown = rows.slice(0, MOST_ROWS).map((k) =>
       [String(place.get(columns.mean[k])), time(columns.mean[k]), text(columns.measured[k] / columns.mean[k])]);
     fillTable("replicates-table", "Replicates", ["point", "mean", "time / mean"], shown, rows.length);
     byId("replicates").hidden = !rows.length;
   }
 
-  function chooseScales(event, all) {
-    const x = logarithmic(all.x), y = logarithmic(all.measured);
-    const times = logarithmic([...all.measured, ...all.predicted]);
-    for (const axis of ["x", "y"]) Pages.setScale("predicted", axis, times);
-    Pages.setScale("fit", "x", x);
-    Pages.setScale("fit", "y", y);
-    Pages.setScale("residual", "x", x);
-    const name = event.parameters ? called(event, state.parameter) : "number of the line";
-    for (const plot of ["fit", "residual"]) Pages.setLabel(plot, "below", name);
+  function adjust(event, all) {
+    const x = logarithmic(all.x) ? "x" : "", y = logarithmic(all.measured) ? "y" : "";
+    const below = event.parameters ? called(event, state.parameter) : "number of the line";
+    Pages.adjust("predicted", logarithmic([...all.measured, ...all.predicted]) ? "xy" : "");
+    Pages.adjust("fit", x + y, { below });
+    Pages.adjust("residual", x, { below });
+    Pages.adjust("order", "");
   }
 
   function fillTables(event, all, residuals) {
@@ -162,7 +140,7 @@ const Events = (() => {
 
   function fillTexts(event) {
     byId("event-name").textContent = event.label;
-    byId("event-summary").textContent = [...event.summary, ...(event.drawn ? [event.drawn] : [])].join("\n");
+    byId("event-summary").textContent = event.summary.join("\n");
     byId("event-warnings").replaceChildren(
       ...event.warnings.map((one) => element("p", one, { class: "warning" })));
     if (event.coefficients.length) {
@@ -242,29 +220,22 @@ const Events = (() => {
   }
 
   function draw(event) {
-    const columns = columnsOf(event);
-    const { all, residuals } = drawPoints(event, columns);
-    drawDiagonal(columns);
+    const columns = columnsOf(event), residuals = residualsOf(columns);
+    const all = drawPoints(event, columns, residuals);
     drawCurves(event);
     drawReplicates(columns);
-    chooseScales(event, all);
-    ["predicted", "fit", "residual", "order"].forEach(Pages.showLegend);
+    adjust(event, all);
     fillTables(event, all, residuals);
     document.documentElement.dataset.drawn = event.label;
     Pages.ready();
   }
 
-  function clicked(event) {
-    const cell = event.target.closest("td");
-    const row = event.target.closest("tbody tr");
-    if (!row || !cell || !event.target.closest("button")) return;
-    show(Number(row.dataset.e), Number(cell.dataset.p) || 0);
-    byId("event-name").focus({ preventScroll: true });
-    byId("event-name").scrollIntoView({ block: "start" });
-  }
-
   function start() {
-    byId("overview").tBodies[0].addEventListener("click", clicked);
+    document.addEventListener("chosen", ({ detail }) => {
+      show(detail.event, detail.parameter);
+      byId("event-name").focus({ preventScroll: true });
+      byId("event-name").scrollIntoView({ block: "start" });
+    });
     byId("parameter").addEventListener("change", (event) => show(state.event, Number(event.target.value)));
     byId("logarithms").addEventListener("change", redraw);
     if (byId("overview").tBodies[0].rows.length) show(0, 0);
@@ -272,9 +243,7 @@ const Events = (() => {
   }
 
   function begin() {
-    const given = Pages.json("events-data");
-    state.events = given.events;
-    state.styles = given.styles;
+    Object.assign(state, Pages.json("events-data"));
     Pages.whenDrawn(["points-data"], start);
   }
 

@@ -27,14 +27,15 @@
     byId("status").textContent = words;
   }
 
-  const lines = () => byId("terms").value.split("\n").map((one) => one.trim()).filter(Boolean);
+  const lines = () => byId("terms").value.split("\n").map((line) => line.trim()).filter(Boolean);
 
-  function choices() {
-    const found = { event: Events.state.event, terms: lines(), category: byId("category").value.trim() };
-    for (const name of OPTIONS) found[name] = byId(name).value;
-    found.left_out = [...left].sort((a, b) => a - b);
-    return found;
-  }
+  const choices = () => ({
+    event: Events.state.event,
+    terms: lines(),
+    category: byId("category").value.trim(),
+    left_out: [...left].sort((a, b) => a - b),
+    ...Object.fromEntries(OPTIONS.map((name) => [name, byId(name).value])),
+  });
 
   function refit() {
     byId("terms-error").textContent = "";
@@ -57,11 +58,11 @@
     const box = byId("candidates");
     box.replaceChildren(element("legend", "candidate terms"));
     for (const term of candidates(event)) {
-      const label = element("label", null);
       const tick = element("input", null, { type: "checkbox", value: term });
+      const label = element("label", tick);
       tick.checked = chosen.has(term);
       tick.addEventListener("change", () => ticked(term, tick.checked));
-      label.append(tick, ` ${term}`);
+      label.append(` ${term}`);
       box.append(label, " ");
     }
   }
@@ -74,16 +75,13 @@
   }
 
   function fillPredict(event) {
-    const form = element("form", null);
-    const fields = [];
-    form.append("time at ");
-    for (let p = 1; p <= event.parameters; p++) {
-      const label = element("label", `${Events.called(event, p)} `);
-      const field = element("input", null, { type: "text", inputmode: "decimal", size: 9, "aria-label": `p${p}` });
-      fields.push(field);
+    const form = element("form", "time at "), attributes = { type: "text", inputmode: "decimal", size: 9 };
+    const fields = event.names.map((_, k) => element("input", null, { ...attributes, "aria-label": `p${k + 1}` }));
+    fields.forEach((field, k) => {
+      const label = element("label", `${Events.called(event, k + 1)} `);
       label.append(field);
       form.append(label);
-    }
+    });
     const button = element("button", "predict", { type: "submit" });
     form.append(button, " ", element("output", "", { id: "time-at" }));
     form.addEventListener("submit", (submitted) => {
@@ -246,21 +244,25 @@
     else say("the dilation must be a number above 0");
   }
 
+  // What is done with each kind of message, which has one of these keys.
+  const KINDS = {
+    error: failed,
+    busy: (message) => working(message.busy),
+    valid: () => { byId("terms-error").textContent = ""; },
+    predicted: (message) => predicted(message.predicted),
+    saved: (message) => say(`saved: ${message.saved.join(", ")}`),
+    stopped: () => say("the fit was stopped; all is as it was"),
+    rewrite: (message) => effect(message.rewrite),
+    event: refitted,
+    shown: (message) => loaded(message.shown),
+    first: firstFit,
+    fitting: (message) => allFitted(message.fitted),
+    verdict: (message) =>
+      document.querySelector(".verdict").replaceChildren(...message.verdict.map((line) => element("p", line))),
+  };
+
   function received(message) {
-    if ("error" in message) failed(message);
-    else if ("busy" in message) working(message.busy);
-    else if ("valid" in message) byId("terms-error").textContent = "";
-    else if ("predicted" in message) predicted(message.predicted);
-    else if ("saved" in message) say(`saved: ${message.saved.join(", ")}`);
-    else if ("stopped" in message) say("the fit was stopped; all is as it was");
-    else if ("rewrite" in message) effect(message.rewrite);
-    else if ("event" in message) refitted(message);
-    else if ("shown" in message) loaded(message.shown);
-    else if ("first" in message) firstFit(message);
-    else if ("fitting" in message) allFitted(message.fitted);
-    if ("verdict" in message) {
-      document.querySelector(".verdict").replaceChildren(...message.verdict.map((one) => element("p", one)));
-    }
+    for (const [key, take] of Object.entries(KINDS)) if (key in message) take(message);
   }
 
   let waiting = null;

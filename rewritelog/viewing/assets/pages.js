@@ -42,7 +42,7 @@ const Pages = (() => {
 
   function element(tag, content, attributes = {}) {
     const made = document.createElement(tag);
-    if (content !== null) made.textContent = content;
+    if (content !== null) made.append(content);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
     return made;
   }
@@ -51,17 +51,16 @@ const Pages = (() => {
     select.replaceChildren(...labels.map((label, k) => element("option", label, { value: k })));
   }
 
-  // Shows at most 100 of the rows; there can be more of them than are given.
-  function fillTable(id, caption, heads, rows, total = rows.length) {
-    const shown = rows.slice(0, MOST_ROWS);
+  // Shows at most so many of the rows, of which there can be more than are given; returns them.
+  function fillTable(id, caption, heads, rows, total = rows.length, most = MOST_ROWS) {
+    const shown = rows.slice(0, most), table = element("table", null);
     const more = total > shown.length ? `: the first ${shown.length} of ${total}` : "";
-    const table = element("table", null);
-    table.append(element("caption", caption + more));
-    const head = table.createTHead().insertRow();
+    if (caption) table.append(element("caption", caption + more));
+    const head = table.createTHead().insertRow(), body = table.createTBody();
     head.append(...heads.map((words) => element("th", words, { scope: "col" })));
-    const body = table.createTBody();
     for (const row of shown) body.insertRow().append(...row.map((cell) => element("td", cell)));
     byId(id).replaceChildren(table);
+    return [...body.rows];
   }
 
   function isWide(values) {
@@ -86,10 +85,8 @@ const Pages = (() => {
     axis.setv({ ticker, formatter });
   }
 
-  // Gives an axis ("x" or "y") of a plot a logarithmic scale or a linear one.
-  function setScale(name, axis, logarithmic) {
-    const plot = model(name), kind = logarithmic ? "Log" : "Linear";
-    const range = plot[`${axis}_range`];
+  function setScale(plot, axis, logarithmic) {
+    const kind = logarithmic ? "Log" : "Linear", range = plot[`${axis}_range`];
     if (plot[`${axis}_scale`].type !== `${kind}Scale`) {
       range.scale_hint = logarithmic ? "log" : "auto";
       plot[`${axis}_scale`] = made(`${kind}Scale`);
@@ -100,13 +97,23 @@ const Pages = (() => {
     range.reset();
   }
 
-  function setLabel(name, place, words) {
-    for (const side of model(name)[place]) if ("axis_label" in side) side.axis_label = words;
+  // Puts columns into the data sources that the page has, by their names.
+  function fill(sources) {
+    for (const [name, data] of Object.entries(sources)) {
+      const source = model(name);
+      if (source) source.data = data;
+    }
   }
 
-  // A legend names what is in the plot, and nothing of which there is none.
-  function showLegend(name) {
-    for (const legend of model(name).below) {
+  // Fits a plot to new data: axes that are logarithmic, labels of axes by place, and its legend,
+  // which names what is in the plot, and nothing of which there is none.
+  function adjust(name, logarithmic, labels = {}) {
+    const plot = model(name);
+    for (const axis of ["x", "y"]) setScale(plot, axis, logarithmic.includes(axis));
+    for (const [place, words] of Object.entries(labels)) {
+      for (const side of plot[place]) if ("axis_label" in side) side.axis_label = words;
+    }
+    for (const legend of plot.below) {
       for (const item of legend.items || []) {
         const visible = item.renderers.some((drawn) => drawn.data_source.get_length() > 0);
         if (item.visible !== visible) item.visible = visible;
@@ -142,5 +149,5 @@ const Pages = (() => {
   });
 
   return { MOST_ROWS, byId, json, model, text, time, floats, integers, element, options, fillTable, isWide,
-    setScale, setLabel, showLegend, whenDrawn, ready };
+    fill, adjust, whenDrawn, ready };
 })();

@@ -1,52 +1,42 @@
-// Puts the data of what is chosen in a list into the plots that it belongs to.
+// Puts the data of what is chosen in a list into the plot below it.
 "use strict";
 
 (() => {
   const { byId, model } = Pages;
+  const { plot, of_overview: ofOverview, options } = Pages.json("swap-data");
+  const select = byId(`${plot}-of`);
 
-  function rowsOf(option, sources, plot) {
+  function rowsOf(option, sources) {
     const rows = [], inSeconds = model(plot).below.some((side) => side.tags.includes("seconds"));
     const words = inSeconds ? Pages.time : Pages.text;
     for (const [name, label] of Object.entries(option.names)) {
-      const values = Object.values(sources[name]);
-      for (let k = 0; k < values[0].length; k++) {
-        rows.push([label, ...values.map((column) => words(column[k], 6))]);
-      }
+      const columns = Object.values(sources[name]);
+      columns[0].forEach((_, k) => rows.push([label, ...columns.map((column) => words(column[k], 6))]));
     }
     return rows;
   }
 
-  function show(given, number) {
-    const option = given.options[number];
-    const sources = {};
-    for (const [name, columns] of Object.entries(option.sources)) {
-      sources[name] = {};
-      for (const [column, values] of Object.entries(columns)) {
-        sources[name][column] = Pages.floats(values);
-      }
-      model(name).data = sources[name];
-    }
-    Pages.showLegend(given.plot);
-    for (const [place, words] of Object.entries(option.axes)) Pages.setLabel(given.plot, place, words);
-    for (const axis of ["x", "y"]) Pages.setScale(given.plot, axis, option.logarithmic.includes(axis));
-    byId(`${given.select}-text`).textContent = option.text;
-    Pages.fillTable(given.table, option.label, ["", ...option.heads], rowsOf(option, sources, given.plot));
+  function show(number) {
+    const option = options[number];
+    const unpacked = (columns) =>
+      Object.fromEntries(Object.entries(columns).map(([name, packed]) => [name, Pages.floats(packed)]));
+    const sources = Object.fromEntries(
+      Object.entries(option.sources).map(([name, columns]) => [name, unpacked(columns)]));
+    Pages.fill(sources);
+    Pages.adjust(plot, option.logarithmic, option.axes);
+    byId(`${plot}-of-text`).textContent = option.text;
+    Pages.fillTable(`${plot}-table`, option.label, ["", ...option.heads], rowsOf(option, sources));
   }
 
-  const lists = Pages.json("swap-data");
-  Pages.whenDrawn(lists.map((given) => given.plot), () => {
-    for (const given of lists) {
-      const select = byId(given.select);
-      Pages.options(select, given.options.map((option) => option.label));
-      select.addEventListener("change", () => show(given, Number(select.value)));
-      if (given.of_overview) byId("overview").tBodies[0].addEventListener("click", (event) => {
-        if (!event.target.closest("button")) return;
-        select.value = event.target.closest("tr").dataset.e;
-        show(given, Number(select.value));
-        select.focus();
-      });
-      show(given, 0);
-    }
+  Pages.whenDrawn([plot], () => {
+    Pages.options(select, options.map((option) => option.label));
+    select.addEventListener("change", () => show(Number(select.value)));
+    if (ofOverview) document.addEventListener("chosen", ({ detail }) => {
+      select.value = detail.event;
+      show(detail.event);
+      select.focus();
+    });
+    show(0);
     Pages.ready();
   });
 })();

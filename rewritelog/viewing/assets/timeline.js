@@ -21,8 +21,8 @@
     const row = (name, value) => [name, whole > 0 ? `${(100 * value / whole).toFixed(1)} %` : "–", time(value)];
     const rows = given.layers.map((name, layer) => row(name, seconds[layer]));
     const busy = seconds.reduce((sum, value, layer) => sum + (given.over[layer] ? 0 : value), 0);
-    fillTable(given.table, `From ${time(Math.max(from, 0), 6)} to ${time(to, 6)}, ${given.pes} PEs (zoom in the graphs)`,
-      ["", "share", "PE time"], [...rows, row("all SEBs", busy)]);
+    fillTable(given.table, `From ${time(Math.max(from, 0), 6)} to ${time(to, 6)}, ${given.pes} ${given.lane[1]} (zoom in the graphs)`,
+      ["", "share", `${given.lane[0]} time`], [...rows, row(`all ${given.item}s`, busy)]);
   }
 
   function follow(given) {
@@ -36,8 +36,8 @@
     fillShares(given, shares);
   }
 
-  function followPath() {
-    const path = json("path-data"), plot = model("timeline-0"), rows = [];
+  function followPath(shown) {
+    const path = json("path-data"), plot = model("timeline-0");
     const whole = { x: [plot.x_range.start, plot.x_range.end], y: [plot.y_range.start, plot.y_range.end] };
 
     function mark(k) {
@@ -55,25 +55,17 @@
       plot.y_range.setv({ start: Math.min(whole.y[0], top + 9), end: top });
     }
 
-    const table = element("table", null), body = table.createTBody();
-    const head = table.createTHead().insertRow();
-    head.append(...["step", "PE", "SEB", "name", "start", "takes", "came by"].map((words) =>
-      element("th", words, { scope: "col" })));
-    path.step.forEach((step, k) => {
-      const row = body.insertRow();
-      const came = path.bytes[k] < 0 ? "" : `${path.bytes[k].toLocaleString("en")} bytes in ${time(path.transit[k])}`;
-      const first = element("td", null);
-      first.append(element("button", String(step), { type: "button" }));
-      row.append(first, ...[path.pe[k], path.seb[k], path.name[k], time(path.start[k], 6), time(path.ran[k]), came]
-        .map((words) => element("td", String(words))));
-      row.addEventListener("click", () => {
-        mark(k);
-        zoom(k);
-        document.querySelector("figure").scrollIntoView({ block: "nearest" });
-      });
-      rows.push(row);
-    });
-    byId("path").replaceChildren(table);
+    const heads = ["step", shown.lane[0], shown.item, "name", "start", "takes", "came by"];
+    const rows = fillTable("path", "", heads, path.step.map((step, k) => [
+      element("button", step, { type: "button" }),
+      path.pe[k], path.seb[k], path.name[k], time(path.start[k], 6), time(path.ran[k]),
+      path.bytes[k] < 0 ? "" : `${path.bytes[k].toLocaleString("en")} bytes in ${time(path.transit[k])}`,
+    ]), path.length, Infinity);
+    rows.forEach((row, k) => row.addEventListener("click", () => {
+      mark(k);
+      zoom(k);
+      document.querySelector("figure").scrollIntoView({ block: "nearest" });
+    }));
     byId("path-note").textContent = `Click a step to see it above, or a mark of the path above to see its step here.${
       path.step.length < path.length ? ` The ${path.step.length} longest of ${path.length} steps are listed.` : ""}`;
     const steps = model("path-steps");
@@ -91,7 +83,7 @@
   const panels = json("timelines");
   Pages.whenDrawn(panels.map((given) => given.plot), () => {
     panels.forEach(follow);
-    if (byId("path-data")) followPath();
+    if (byId("path-data")) followPath(panels[0]);
     Pages.ready();
   });
 })();

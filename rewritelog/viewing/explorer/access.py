@@ -46,28 +46,27 @@ class Access:
         return f"{self.origin}/{self.token}/"
 
     def refusal(self, request: HTTPServerRequest) -> int | None:
-        """Return the HTTP status with which a request is refused, None if it is accepted."""
-        if request.headers.get_list("Host") != [f"{HOST}:{self.port}"]:
-            return FORBIDDEN
-        origins = request.headers.get_list("Origin")
-        is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
-        if origins not in ([self.origin], [] if not is_socket else [self.origin]):
-            return FORBIDDEN
-        headers = (request.headers.get(f"Sec-Fetch-{name}") for name in ("Site", "Mode", "Dest"))
-        if not _is_by_user(*headers):
+        """Return the HTTP status with which a request is refused, None if it is accepted.
+
+        Requests of the user or of the page itself are accepted, not those of a page of another
+        site. What only takes the user here may come from elsewhere: a link, or the file that
+        `explore` opens.
+        """
+        headers = request.headers
+        is_socket = headers.get("Upgrade", "").lower() == "websocket"
+        own_host = headers.get_list("Host") == [f"{HOST}:{self.port}"]
+        own_origin = headers.get_list("Origin") in ([self.origin], *([] if is_socket else [[]]))
+        by_user = headers.get("Sec-Fetch-Site") in (None, "none", "same-origin")
+        leads_here = (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == (
+            "navigate",
+            "document",
+        )
+        if not (own_host and own_origin and (by_user or leads_here)):
             return FORBIDDEN
         token = f"{request.path}/".split("/")[1]
         if not secrets.compare_digest(token.encode(), self.token.encode()):
             return NOT_FOUND
         return None
-
-
-def _is_by_user(site: str | None, mode: str | None, destination: str | None) -> bool:
-    """Return whether the user or the page itself made a request, not a page of another site.
-
-    What only takes the user here may come from elsewhere: a link, or the file that `explore` opens.
-    """
-    return site in (None, "none", "same-origin") or (mode, destination) == ("navigate", "document")
 
 
 class Queue:

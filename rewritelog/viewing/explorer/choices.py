@@ -22,6 +22,7 @@ from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_t
 from rewritelog.models.formulas import EventFormula
 from rewritelog.models.formulas.reading import MAX_TERMS
 from rewritelog.models.metrics import mean_relative_error
+from rewritelog.text import json_number
 from rewritelog.viewing.events import EventView, view_of
 
 LONGEST_TERM = 900
@@ -53,6 +54,11 @@ class FitChoices:
     def to_json(self) -> dict[str, Any]:
         """Return the choices as JSON types."""
         return asdict(self) | {"terms": list(self.terms), "left_out": sorted(self.left_out)}
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the fit, by name."""
+        return {"weights": self.weights, "loss": self.loss, "exact_match": self.exact_match}
 
     def kept(self, lines: int) -> Flags:
         """Return which of `lines` lines the fit uses."""
@@ -116,13 +122,14 @@ class Result:
         quality = self.fit.whole.quality
         kept = timings.part(self.choices.kept(len(timings.seconds)))
         predicted = np.maximum(self.fit.predict(kept.params), 0.0)
-        return {
+        numbers = {
             "R² on the lines of the fit": quality.r2,
             "mean error on the lines of the fit": mean_relative_error(predicted, kept.seconds),
             "R² on held-out lines": quality.held_out_r2,
             "mean error on held-out lines": quality.held_out_error,
             "error of the sum on held-out lines": quality.held_out_sum_error,
         }
+        return {name: json_number(value) for name, value in numbers.items()}
 
 
 def fitted(timings: EventTimings, choices: FitChoices) -> Result:

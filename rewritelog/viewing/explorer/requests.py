@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
 from rewritelog.errors import UsageError
+from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
@@ -24,11 +25,11 @@ Index: TypeAlias = Annotated[int, Meta(ge=0)]
 Factor: TypeAlias = Annotated[float, Meta(gt=0, le=1e300)]
 
 
-class _Message(Struct, forbid_unknown_fields=True, tag_field="do"):
-    """A message; its key `do` says which."""
+class _Request(Struct, forbid_unknown_fields=True, tag_field="do", tag=str.lower):
+    """A request; its key `do` says which."""
 
 
-class _Choices(_Message):
+class _Choices(_Request):
     """How an event is to be fitted."""
 
     event: Index
@@ -42,56 +43,50 @@ class _Choices(_Message):
     @property
     def choices(self) -> FitChoices:
         """The choices, as the session keeps them."""
-        return FitChoices(
-            self.terms,
-            self.category.strip(),
-            self.weights,
-            self.loss,
-            self.exact_match,
-            self.left_out,
-        )
+        fields = {name: getattr(self, name) for name in _Choices.__struct_fields__[1:]}
+        return FitChoices(**fields | {"category": self.category.strip()})
 
 
-class Refit(_Choices, tag="refit"):
+class Refit(_Choices):
     """Request to fit an event as chosen."""
 
 
-class Check(_Choices, tag="check"):
+class Check(_Choices):
     """Request to check whether terms and category are valid, sent while the user types."""
 
 
-class Predict(_Message, tag="predict"):
+class Predict(_Request):
     """Request to predict an event's time at parameters."""
 
     event: Index
     params: tuple[float, ...]
 
 
-class Show(_Message, tag="show"):
+class Show(_Request):
     """Request for the data that the page shows of an event."""
 
     event: Index
 
 
-class Rewrite(_Message, tag="rewrite"):
+class Rewrite(_Request):
     """Request for the effect of the fits on a rewrite with a dilation."""
 
     dilation: Factor
 
 
-class Undo(_Message, tag="undo"):
+class Undo(_Request):
     """Request to undo the last step."""
 
 
-class Redo(_Message, tag="redo"):
+class Redo(_Request):
     """Request to redo the step that was undone last."""
 
 
-class Stop(_Message, tag="stop"):
+class Stop(_Request):
     """Request to stop a fit."""
 
 
-class Save(_Message, tag="save"):
+class Save(_Request):
     """Request to write the files."""
 
 
@@ -100,16 +95,8 @@ Request: TypeAlias = Refit | Check | Predict | Show | Rewrite | Undo | Redo | St
 _DECODER: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """The numbers of lines and of parameters of each event, against which requests are checked."""
-
-    lines: tuple[int, ...]
-    parameters: tuple[int, ...]
-
-
-def read_request(text: str, sizes: Sizes) -> Request:
-    """Return the request in a message; raise `UsageError` for an invalid one."""
+def read_request(text: str, events: Sequence[EventTimings]) -> Request:
+    """Return the request in a message about events; raise `UsageError` for an invalid one."""
     if len(text) > MOST_CHARACTERS:
         raise UsageError("the message is too long")
     try:
@@ -117,14 +104,14 @@ def read_request(text: str, sizes: Sizes) -> Request:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise UsageError(f"the message is invalid: {error}") from error
     event = getattr(request, "event", 0)
-    if event >= len(sizes.lines):
-        raise UsageError(f"event must be an integer from 0 to {len(sizes.lines) - 1}")
+    if event >= len(events):
+        raise UsageError(f"event must be an integer from 0 to {len(events) - 1}")
     if isinstance(request, _Choices):
-        beyond = [row for row in request.left_out if row >= sizes.lines[event]]
-        if beyond:
-            raise UsageError(f"the event has no line {beyond[0]}")
+        last = max(request.left_out, default=0)
+        if last >= len(events[event].seconds):
+            raise UsageError(f"the event has no line {last}")
     if isinstance(request, Predict):
-        count = sizes.parameters[event]
+        count = events[event].parameters
         if len(request.params) != count or not all(map(math.isfinite, request.params)):
             raise UsageError(f"params must be a list of {count} finite numbers")
     return request

@@ -74,7 +74,7 @@ def _inode(path: Path) -> int | None:
         return None
 
 
-def formulas_text(session: Session, given: ModelText | None) -> str:
+def formulas_text(session: Session, formulas: ModelText | None) -> str:
     """Return a formulas file: the events that the session changed, then the given file's entries.
 
     It is empty if all events are fitted automatically and no file was given.
@@ -83,11 +83,11 @@ def formulas_text(session: Session, given: ModelText | None) -> str:
         session.numbers, key=lambda number: -session.timings(number).parameters
     )  # an entry without params is for any number of them: it must come last
     entries = [line for number in by_count for line in _entry(session, number)]
-    if not entries and given is None:
+    if not entries and formulas is None:
         return ""
     text = "\n".join(["# written by rewritelog explore", *entries]) + "\n"
-    if given is not None:
-        text += f"\n# from {json.dumps(Path(given.name).name)}\n{given.text}"
+    if formulas is not None:
+        text += f"\n# from {json.dumps(Path(formulas.name).name)}\n{formulas.text}"
     parse_formulas(text, FORMULAS)
     return text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import signal
 from collections.abc import Callable, Iterator
@@ -12,35 +11,23 @@ from signal import SIGINT
 from typing import Any
 
 from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPConnection, HTTPMessageDelegate, HTTPServerRequest
+from tornado.httputil import HTTPConnection, HTTPMessageDelegate
 from tornado.netutil import bind_sockets
-from tornado.web import Application, ErrorHandler, RequestHandler
+from tornado.web import Application, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
-from rewritelog.progress import report_progress
+from rewritelog.progress import Unit, report_progress
 from rewritelog.stopping import SIGNALS
-from rewritelog.viewing.explorer.access import HOST, WAIT_S, Access, Queue
+from rewritelog.viewing.explorer import requests
+from rewritelog.viewing.explorer.access import HOST, NOT_FOUND, WAIT_S, Access, Queue
 from rewritelog.viewing.explorer.choices import Result, fitted
-from rewritelog.viewing.explorer.document import Document
-from rewritelog.viewing.explorer.requests import (
-    MOST_CHARACTERS,
-    Check,
-    Predict,
-    Redo,
-    Refit,
-    Request,
-    Rewrite,
-    Save,
-    Show,
-    Stop,
-    Undo,
-    read_request,
-)
+from rewritelog.viewing.explorer.document import document_text, verdict_of
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import Session
-from rewritelog.viewing.explorer.workers import Worker, Workers, WorkStoppedError
+from rewritelog.viewing.explorer.workers import Workers, WorkStoppedError
+from rewritelog.viewing.page import json_of
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -68,56 +55,60 @@ class Explorer(Application):
         dilation: float = 1.0,
     ) -> None:
         super().__init__(
-            [(r"/[^/]+/", _PageHandler), (r"/[^/]+/socket", _Socket)],
-            websocket_max_message_size=MOST_CHARACTERS,
+            [(r"/[^/]+/", _Page), (r"/[^/]+/socket", _Socket)],
+            default_handler_class=_Unknown,
+            websocket_max_message_size=requests.MOST_CHARACTERS,
             log_function=lambda _handler: None,
         )
         self.session = session
         self.access = access
-        self.worker = Worker()
-        self.workers = Workers()
-        """The processes that compute the first fits."""
+        self.worker, self.first_workers = Workers(), Workers()
+        """The processes that carry out requests, and those that compute the first fits."""
         self.sockets: set[_Socket] = set()
-        self._queue = Queue()
+        self.queue = Queue()
         self._saving = saving
         self._effect = effect
-        self.document = Document(session, dilation if effect else None)
-
-    def find_handler(self, request: HTTPServerRequest, **given: Any) -> Any:
-        """Return the handler of a request, one that reports an error if the request is refused."""
-        refusal = self.access.refusal(request)
-        if refusal is not None:
-            return self.get_handler_delegate(request, _Refused, {"status_code": refusal})
-        self._queue.leave(request.connection)
-        return super().find_handler(request, **given)
+        self._dilation = dilation if effect else None
 
     def start_request(
         self, server_conn: object, request_conn: HTTPConnection
     ) -> HTTPMessageDelegate:
         """Wait for the next request of a connection."""
-        self._queue.join(request_conn)
+        self.queue.join(request_conn)
         return super().start_request(server_conn, request_conn)
+
+    def document(self) -> str:
+        """Return the page as HTML."""
+        return document_text(self.session, self._dilation, self.access.origin)
 
     async def fit_first(self) -> None:
         """Fit all events as `fit` does, and send each to the pages when it is done."""
-        count = len(self.session.numbers)
+        session, count = self.session, len(self.session.numbers)
         report_progress("fitting events", 0, count)
         try:
-            await self.workers.run(self.session.first_fit, count, self._take_first)
+            await self.first_workers.run(session.first_fit, count, self._take_first, self._hear)
         finally:
-            self.session.fitting = False
-            self.session.version += 1
+            session.fitting = False
+            session.version += 1
         self.tell(self._all_fitted())
 
-    def _all_fitted(self) -> dict[str, Any]:
-        fitted = self.session.fitted_events
-        return {"fitting": False, "fitted": fitted, "verdict": self.document.verdict()}
+    def _hear(self, stage: str, done: int, total: int, unit: Unit) -> None:
+        """Report what a process that fits events is doing, and how many of several are fitted."""
+        count = len(self.session.numbers)
+        if count > 1:
+            done, total, unit = self.session.fitted_events, count, ""
+            stage = f"{stage}, events done"
+        report_progress(stage, done, total, unit)
 
     def _take_first(self, event: int, result: Result) -> None:
         self.session.take_first(event, result)
         report_progress("fitted events", self.session.fitted_events, len(self.session.numbers))
         if self.sockets:
             self.tell(self._first(event))
+
+    def _all_fitted(self) -> dict[str, Any]:
+        fitted = self.session.fitted_events
+        return {"fitting": False, "fitted": fitted, "verdict": verdict_of(self.session)}
 
     def _first(self, event: int) -> dict[str, Any]:
         row, fitted = self.session.row(event), self.session.fitted_events
@@ -134,93 +125,78 @@ class Explorer(Application):
     async def answer(self, socket: _Socket, text: str) -> None:
         """Carry out the request in a message, and send the result."""
         try:
-            request = read_request(text, self.session.sizes)
-            await self._do(socket, request)
+            await self._do(socket, requests.read_request(text, self.session.events))
         except FormulaError as error:
-            socket.send(
-                {
-                    "error": str(error),
-                    "line": error.line,
-                    "column": error.column,
-                    "where": error.name,
-                }
-            )
+            place = {"line": error.line, "column": error.column, "where": error.name}
+            socket.send({"error": str(error), **place})
         except RewriteLogError as error:
             socket.send({"error": str(error)})
         except WorkStoppedError:
             self.tell({"stopped": True})
 
-    async def _do(self, socket: _Socket, request: Request) -> None:
+    async def _do(self, socket: _Socket, request: requests.Request) -> None:
         session = self.session
         match request:
-            case Check():
-                request.choices.config(session.sizes.parameters[request.event])
+            case requests.Check():
+                request.choices.config(session.timings(request.event).parameters)
                 socket.send({"valid": True})
-            case Predict():
+            case requests.Predict():
                 socket.send({"predicted": session.predict(request.event, request.params)})
-            case Show():
-                socket.send({"shown": self._state_of(request.event)})
-            case Refit():
+            case requests.Show():
+                socket.send({"shown": session.state_of(request.event)})
+            case requests.Refit():
                 timings = session.timings(request.event)
                 request.choices.config(timings.parameters)
                 result = await self._work("fitting", lambda: fitted(timings, request.choices))
                 session.put(request.event, result)
                 self._tell_step(request.event)
-            case Stop():
-                (self.worker if self.worker.busy else self.workers).stop()
-            case Undo():
+            case requests.Stop():
+                (self.worker if self.worker.busy else self.first_workers).stop()
+            case requests.Undo():
                 self._step(session.undo, "undo")
-            case Redo():
+            case requests.Redo():
                 self._step(session.redo, "redo")
-            case Save():
+            case requests.Save():
                 self._check_fitted()
                 self.tell({"saved": self._saving.save(session)})
-            case Rewrite():
+            case requests.Rewrite():
                 self._check_fitted()
                 await self._rewrite(request.dilation)
 
+    async def _rewrite(self, dilation: float) -> None:
+        effect, session = self._effect, self.session
+        if effect is None:
+            raise RewriteLogError("no logs were given: start explore with --logs DIR")
+        work = self._work("rewriting", lambda: effect(session, dilation))
+        self.tell({"rewrite": await work})
+
     def _step(self, step: Callable[[], int | None], name: str) -> None:
-        if self.worker.busy:
-            raise RewriteLogError("a fit is in progress: wait for it, or stop it")
+        self._check_idle()
         event = step()
         if event is None:
             raise RewriteLogError(f"there is nothing to {name}")
         self._tell_step(event)
 
+    def _check_idle(self) -> None:
+        if self.worker.busy:
+            raise RewriteLogError("a fit is in progress: wait for it, or stop it")
+
     def _check_fitted(self) -> None:
         if self.session.fitting:
             raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
 
-    async def _rewrite(self, dilation: float) -> None:
-        if self._effect is None:
-            raise RewriteLogError("no logs were given: start explore with --logs DIR")
-        effect, session = self._effect, self.session
-        work = self._work("rewriting", lambda: effect(session, dilation))
-        self.tell({"rewrite": await work})
-
     async def _work(self, what: str, work: Callable[[], Any]) -> Any:
         """Return the result of `work`, while all pages show that it is in progress."""
-        if self.worker.busy:
-            raise RewriteLogError("a fit is in progress: wait for it, or stop it")
+        self._check_idle()
         self.tell({"busy": what})
         try:
-            return await self.worker.run(work)
+            return await self.worker.run_one(work)
         finally:
             self.tell({"busy": None})
 
     def _tell_step(self, event: int) -> None:
         """Send all pages the state of an event that a step has changed."""
-        self.tell({**self._state_of(event), "verdict": self.document.verdict()})
-
-    def _state_of(self, event: int) -> dict[str, Any]:
-        """Return the data with which pages show an event's current state."""
-        session = self.session
-        return {
-            "event": event,
-            "data": session.event_json(event),
-            "state": session.event_state(event),
-            "steps": session.steps,
-        }
+        self.tell({**self.session.state_of(event), "verdict": verdict_of(self.session)})
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message to all open pages."""
@@ -228,32 +204,37 @@ class Explorer(Application):
             socket.send(message)
 
 
-class _Refused(ErrorHandler):
-    """Answers refused requests with the bare status."""
+class _Handler(RequestHandler):
+    """Refuses requests, with the bare status, unless access is granted."""
 
-    def set_default_headers(self) -> None:
-        for name, value in HEADERS.items():
-            self.set_header(name, value)
-
-    def write_error(self, status_code: int, **_more: Any) -> None:
-        self.finish(f"{status_code}\n")
-
-
-class _PageHandler(RequestHandler):
     application: Explorer
+    refusal: int | None = None
+    """The status with which all requests are refused; None for those that have an answer."""
 
     def set_default_headers(self) -> None:
         for name, value in HEADERS.items():
             self.set_header(name, value)
 
+    def prepare(self) -> None:
+        refusal = self.application.access.refusal(self.request) or self.refusal
+        if refusal is None:
+            self.application.queue.leave(self.request.connection)
+        else:
+            self.set_status(refusal)
+            self.finish(f"{refusal}\n")
+
+
+class _Unknown(_Handler):
+    refusal = NOT_FOUND
+
+
+class _Page(_Handler):
     def get(self) -> None:
         """Send the page."""
-        self.finish(self.application.document.text(self.application.access.origin))
+        self.finish(self.application.document())
 
 
-class _Socket(WebSocketHandler):
-    application: Explorer
-
+class _Socket(_Handler, WebSocketHandler):
     def check_origin(self, origin: str) -> bool:
         """Return whether the origin is the page's own; `Access` has checked the request before."""
         return origin == self.application.access.origin
@@ -279,7 +260,7 @@ class _Socket(WebSocketHandler):
     def send(self, message: dict[str, Any]) -> None:
         """Send a message, unless the page has been closed."""
         with suppress(WebSocketClosedError):
-            self.write_message(json.dumps(message, allow_nan=False))
+            self.write_message(json_of(message))
 
 
 async def serve(

@@ -11,19 +11,18 @@ import numpy as np
 
 from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto
-from rewritelog.models.base import EventTimings, ModelText
+from rewritelog.models.base import EventKey, EventTimings, ModelText
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.models.fitting.event_fit import usable_part
+from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
 from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.models.options import AutoOptions
 from rewritelog.models.param_names import ParamNames
 from rewritelog.text import json_number
 from rewritelog.timings.read import TimingsRead
-from rewritelog.viewing.event_data import MOST_POINTS, SEED, drawn_rows, event_json, packed
+from rewritelog.viewing.event_data import event_json
 from rewritelog.viewing.events import EventView, view_of
 from rewritelog.viewing.explorer.choices import FitChoices, Result
-from rewritelog.viewing.explorer.requests import Sizes
 from rewritelog.viewing.overview import row_html
 
 
@@ -63,8 +62,9 @@ class Session:
         """Whether first fits are still in progress."""
         self._views: dict[int, EventView] = {}
         """The views of the current fits."""
-        self._done: list[Step] = []
-        self._undone: list[Step] = []
+        self._history: list[Step] = []
+        self._done = 0
+        """The number of steps in the history that are not undone."""
         self.version = 0
         """Number of changes so far."""
         self.most_parameters = max((self.timings(k).parameters for k in self.numbers), default=0)
@@ -73,8 +73,7 @@ class Session:
         timings = self.timings(event)
         if formulas is None:
             return FitChoices()
-        count = timings.parameters
-        return FitChoices.of_formula(formulas.for_event(timings.event, count))
+        return FitChoices.of_formula(formulas.for_event(timings.event, timings.parameters))
 
     def first_fit(self, event: int) -> Result:
         """Fit an event as `fit` does, and try the functions of one term."""
@@ -82,7 +81,7 @@ class Session:
         (fit,) = self._auto.fit((timings,)).fits.values()
         if self._names is not None and not fit.names:
             names = self._names.for_event(timings.event, timings.parameters)
-            fit = replace(fit, names=names)
+            fit = fit.named(names)
         return Result(self.first_choices[event], fit, single_term_functions(timings))
 
     def take_first(self, event: int, result: Result) -> None:
@@ -104,13 +103,9 @@ class Session:
         return range(len(self.entries))
 
     @property
-    def sizes(self) -> Sizes:
-        """Return the sizes against which requests are checked."""
-        every = [self.timings(number) for number in self.numbers]
-        return Sizes(
-            tuple(len(timings.seconds) for timings in every),
-            tuple(timings.parameters for timings in every),
-        )
+    def events(self) -> list[EventTimings]:
+        """Return the lines of all events."""
+        return [self.timings(number) for number in self.numbers]
 
     def timings(self, event: int) -> EventTimings:
         """Return the lines of an event."""
@@ -132,28 +127,28 @@ class Session:
         """Store a new fit of an event as a step; steps that were undone are forgotten."""
         first = self.first[event]
         if first is not None:
-            result = replace(result, fit=replace(result.fit, names=first.fit.names))
-        self._done.append(Step(event, self.results[event], result))
-        self._undone.clear()
+            result = replace(result, fit=result.fit.named(first.fit.names))
+        self._history[self._done :] = [Step(event, self.results[event], result)]
+        self._done += 1
         self._set(event, result)
 
     def undo(self) -> int | None:
         """Undo the last step; return its event, None if there is no step."""
         if not self._done:
             return None
-        change = self._done.pop()
-        self._undone.append(change)
-        self._set(change.event, change.before)
-        return change.event
+        self._done -= 1
+        step = self._history[self._done]
+        self._set(step.event, step.before)
+        return step.event
 
     def redo(self) -> int | None:
         """Redo the step that was undone last; return its event, None if there is none."""
-        if not self._undone:
+        if self._done == len(self._history):
             return None
-        change = self._undone.pop()
-        self._done.append(change)
-        self._set(change.event, change.after)
-        return change.event
+        step = self._history[self._done]
+        self._done += 1
+        self._set(step.event, step.after)
+        return step.event
 
     def _set(self, event: int, result: Result | None) -> None:
         self.results[event] = result
@@ -163,16 +158,12 @@ class Session:
     @property
     def steps(self) -> dict[str, int]:
         """Return the numbers of steps that can be undone and redone, by name."""
-        return {"undo": len(self._done), "redo": len(self._undone)}
+        return {"undo": self._done, "redo": len(self._history) - self._done}
 
     @property
     def fitted_events(self) -> int:
         """Return the number of events whose first fit is done."""
         return sum(result is not None for result in self.first)
-
-    def before(self, event: int) -> Result | None:
-        """Return an event's fit before its last step, None if there was none."""
-        return next((step.before for step in reversed(self._done) if step.event == event), None)
 
     def fitted(self) -> FittedEvents:
         """Return the current model, whose file lists the lines left out."""
@@ -181,39 +172,24 @@ class Session:
             for entry, result in zip(self.entries, self.results, strict=True)
             if result is not None
         ]
-        fits = {(result.fit.event, result.fit.parameters): result.fit for _, result in known}
         left_out = [
             self.read.where(entry, row)
             for entry, result in known
             for row in sorted(result.choices.left_out)
         ]
-        changed = [
-            {
-                "event": result.fit.event,
-                "parameters": result.fit.parameters,
-                "weights": result.choices.weights,
-                "loss": result.choices.loss,
-                "exact_match": result.choices.exact_match,
-            }
-            for _, result in known
-        ]
-        plain = FitChoices()
+        plain = FitChoices().options
         odd = [
-            options for options in changed if any(options[k] != getattr(plain, k) for k in _OPTIONS)
+            {"event": fit.event, "parameters": fit.parameters, **choices.options}
+            for fit, choices in ((result.fit, result.choices) for _, result in known)
+            if choices.options != plain
         ]
         extra: dict[str, Any] = {"left_out": left_out} if left_out else {}
         extra |= {"options_of_events": odd} if odd else {}
-        options = {name: getattr(plain, name) for name in _OPTIONS}
-        return FittedEvents("auto", options, fits, self._unfitted, extra=extra)
+        return FittedEvents("auto", plain, _fits(self.results), self._unfitted, extra=extra)
 
     def first_fitted(self) -> FittedEvents:
         """Return the model of the first fits."""
-        fits = {
-            (result.fit.event, result.fit.parameters): result.fit
-            for result in self.first
-            if result is not None
-        }
-        return FittedEvents("auto", {}, fits, self._unfitted)
+        return FittedEvents("auto", {}, _fits(self.first), self._unfitted)
 
     def kept_timings(self) -> tuple[EventTimings, ...]:
         """Return the samples that the model is fitted to, in the order of the files."""
@@ -223,11 +199,6 @@ class Session:
                 kept[entry] = kept[entry].part(result.choices.kept(len(kept[entry].seconds)))
         return tuple(kept)
 
-    def event_json(self, event: int) -> dict[str, Any]:
-        """Return the page's data of an event, with the fit before its last step."""
-        row = {"row": self.row(event)}
-        return event_json(self.view(event)) | self.comparison(event) | row
-
     def row(self, event: int) -> str:
         """Return an event's row of the overview, as HTML."""
         return row_html(self.view(event), event, self.most_parameters)
@@ -236,35 +207,33 @@ class Session:
         """Return whether an event's fit differs from its first one."""
         return self.results[event] is not self.first[event]
 
-    def event_state(self, event: int) -> dict[str, Any]:
-        """Return how an event is fitted, and the quality of the fit."""
-        result = self.results[event]
-        if result is None:
-            choices = self.first_choices[event].to_json()
-            return {"choices": choices, "changed": False, "terms": [], "numbers": {}}
-        return {
-            "choices": result.choices.to_json(),
-            "changed": self.is_changed(event),
-            "terms": [str(term) for term in result.fit.whole.function.terms],
-            "numbers": _json_numbers(result.numbers(self.timings(event))),
-        }
+    def state_of(self, event: int) -> dict[str, Any]:
+        """Return how the page shows an event, how it is fitted, and the quality of the fit."""
+        data = event_json(self.view(event))
+        data |= {"row": self.row(event), "before": self._before(event)}
+        result, choices = self.results[event], self.first_choices[event]
+        state: dict[str, Any] = {"changed": self.is_changed(event), "terms": [], "numbers": {}}
+        if result is not None:
+            choices = result.choices
+            state["terms"] = [str(term) for term in result.fit.whole.function.terms]
+            state["numbers"] = result.numbers(self.timings(event))
+        state["choices"] = choices.to_json()
+        return {"event": event, "data": data, "state": state, "steps": self.steps}
 
-    def comparison(self, event: int) -> dict[str, Any]:
-        """Return the numbers and predictions of the fit before the last step."""
-        before = self.before(event)
+    def _before(self, event: int) -> dict[str, Any] | None:
+        """Return the numbers and predictions of an event's fit before its last step, if any."""
+        done = reversed(self._history[: self._done])
+        steps = (step.before for step in done if step.event == event)
+        before, timings = next(steps, None), self.timings(event)
         if before is None:
-            return {"before": None}
-        timings = self.timings(event)
-        shown = before.view(timings, str)
-        made = event_json(shown)
-        rows = drawn_rows(shown, MOST_POINTS, SEED)
+            return None
+        view = before.view(timings, str)
+        made = event_json(view)
         return {
-            "before": {
-                "numbers": _json_numbers(before.numbers(timings)),
-                "points": packed(shown.predicted_s[rows][:, None]),
-                "curves": made["curves"],
-                "steps": made["steps"],
-            }
+            "numbers": before.numbers(timings),
+            "points": view.predicted_s[made["rows"]],
+            "curves": made["curves"],
+            "steps": made["steps"],
         }
 
     def predict(self, event: int, params: Sequence[float]) -> dict[str, Any]:
@@ -287,8 +256,7 @@ class Session:
         }
 
 
-_OPTIONS = ("weights", "loss", "exact_match")
-
-
-def _json_numbers(numbers: dict[str, float | None]) -> dict[str, float | None]:
-    return {name: json_number(value) for name, value in numbers.items()}
+def _fits(results: Sequence[Result | None]) -> dict[EventKey, EventFit]:
+    """Return the fits of the events that have one."""
+    fits = [result.fit for result in results if result is not None]
+    return {(fit.event, fit.parameters): fit for fit in fits}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.errors import UsageError
-from rewritelog.models.base import EventTimings, FittedModel, Floats, Model, Timings
+from rewritelog.models.base import EventTimings, Floats, Model, ModelFit, Timings
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class PowerLawOptions:
 
 
 @dataclass(frozen=True)
-class FittedPowerLaw(FittedModel):
+class FittedPowerLaw(ModelFit):
     """log a, b1, b2, … of each event and number of parameters."""
 
     offset: float

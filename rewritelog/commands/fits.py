@@ -1,0 +1,296 @@
+"""Commands about models: `timings`, `fit`, `predict`, `verify`, `compare`, `sample` and others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rewritelog.commands.command import (
+    DETAILS,
+    ENGINE,
+    PAGE,
+    REPORT,
+    WARNINGS,
+    Command,
+    function,
+)
+from rewritelog.commands.shared import Fitted, Logs, TracesArgument
+from rewritelog.errors import UsageError
+from rewritelog.evaluation.options import CompareRequest, FitRequest
+from rewritelog.options import (
+    OUTPUT,
+    TIMINGS_HELP,
+    Jobs,
+    NodeChoice,
+    OptionalOutput,
+    ParamNamesFile,
+    PathsLike,
+    Reading,
+    argument,
+    declared,
+    option,
+)
+from rewritelog.sampling.options import SampleOptions
+from rewritelog.viewing.options import ExploreOptions
+
+if TYPE_CHECKING:
+    from rewritelog.api.fitted import FittedModel
+    from rewritelog.evaluation.compare import CompareReport
+    from rewritelog.evaluation.fit import FitReport
+    from rewritelog.evaluation.predict import CallPrediction, Predictions
+    from rewritelog.evaluation.verify import VerifyReport
+    from rewritelog.sampling.report import SampleReport
+    from rewritelog.timings.from_traces import WrittenTimings
+    from rewritelog.timings.samples import TimingsArgument
+
+FilesOrCall: TypeAlias = "PathsLike"
+
+
+@declared
+class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
+    """Write a timing line for each node of Chakra traces, to fit models to them."""
+
+    shell = REPORT | WARNINGS | ENGINE
+
+    traces: TracesArgument = argument(
+        "Chakra traces: a folder, a file, or FOLDER/NAME.", metavar="TRACES", kw_only=False
+    )
+    output: OptionalOutput = argument(
+        "The file of timing lines.",
+        metavar="FILE", positional=False, default=None, names=("--output", "-o"), group=OUTPUT,
+        kw_only=False, needed=True,
+    )  # fmt: skip
+
+    def run(self) -> WrittenTimings:
+        """Write the lines, if there is an output; return what they are."""
+        from rewritelog.formats.traces import Traces
+        from rewritelog.rewriting.traces import chosen_types
+        from rewritelog.timings.from_traces import write_timings
+
+        if not isinstance(self.traces, Traces):
+            raise UsageError(f"{self.traces.folder}: has bgTrace logs, which hold no timing lines")
+        types = chosen_types(self.traces, self.chosen_types)
+        return write_timings(self.traces, self.output, types, self.event_params, jobs=self.jobs)
+
+
+@declared
+class FitCommand(FitRequest, Command["FittedModel"]):
+    """Fit a model to timing lines, and write it to a model file.
+
+    `rewrite --fitted`, `predict` and `verify` use the file without the timings.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt", model_options={"loss": "squares"})
+    >>> fitted.events
+    ('Cell::pairForces', 'Cell::bonded')
+    """
+
+    shell = REPORT | WARNINGS | PAGE | DETAILS
+
+    output: OptionalOutput = option(
+        "The model file to write [default: none, only report]; - is standard output.",
+        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+
+    def run(self) -> FitReport:
+        """Fit the model; return the report."""
+        from rewritelog.evaluation.fit import fit
+
+        return fit(self, self.output)
+
+    def returned(self, result: FitReport) -> FittedModel:
+        """Return the fitted model."""
+        from rewritelog.api.fitted import FittedModel
+
+        return FittedModel.of(result)
+
+
+fit = function(FitCommand)
+
+
+@declared
+class PredictCommand(Reading, Fitted, Command[Iterator[dict[str, Any]]]):
+    """Print the predictions of a model file: as CSV for files, or for one call of an event.
+
+    `predict MODEL EVENT 157 9`, or `EVENT n=157 m=9`, predicts the time of that call.
+
+    The measured time is printed beside the predicted one if the record has one, and the bounds of
+    the 90 % interval. For each prediction it prints what determined it: fit, exact, out of range,
+    or no model. Malformed lines are skipped. The exit code is 1 if the model has no prediction for
+    any record.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> next(rewritelog.predict(fitted, "sample_logs/cells/param.0"))["determined_by"]
+    'fit'
+    """
+
+    shell = WARNINGS | {"as_json", "quiet"}
+    prints_lines = True
+
+    files: FilesOrCall = argument(
+        "Files of params (param.P), timing lines or chosen SEBs; or an event and its parameters.",
+        metavar="FILE...", kw_only=False,
+    )  # fmt: skip
+    output: OptionalOutput = option(
+        "The file to write [default: -, standard output].",
+        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+
+    def run(self) -> Predictions | CallPrediction:
+        """Return the predictions, made while they are printed."""
+        from rewritelog.evaluation.predict import predictions
+
+        return predictions(self.model, self.files, self.output, self.clock_hz, strict=self.strict)
+
+    def returned(self, result: Predictions | CallPrediction) -> Iterator[dict[str, Any]]:
+        """Return a dict for each record, with None for what is unknown."""
+        return result.rows()
+
+    def exit_code(self, result: Predictions | CallPrediction) -> int:
+        """Return 1 if nothing was predicted."""
+        return int(not result.predicted)
+
+
+predict = function(PredictCommand)
+
+
+@declared
+class VerifyCommand(Reading, ParamNamesFile, Fitted, Command["VerifyReport"]):
+    """Compare the predictions of a model file with measured times.
+
+    The exit code is 1 if the model has no prediction for any line.
+
+    >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+    >>> report = rewritelog.verify(fitted, "sample_logs/cells/timings.txt")
+    >>> round(report.overall.score.r2, 2)
+    0.99
+    """
+
+    shell = REPORT | WARNINGS | PAGE
+    read_twice = "timings"
+
+    timings: TimingsArgument = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
+    worst: int = option("How many of the worst lines to show.", default=10)
+
+    def run(self) -> VerifyReport:
+        """Return the errors, by event and overall."""
+        from rewritelog.evaluation.verify import verify_lines, verify_samples
+        from rewritelog.timings.samples import samples_of
+
+        model, timings = self.model.named(self.param_names), self.timings
+        if isinstance(timings, tuple):
+            return verify_lines(model, timings, self.clock_hz, strict=self.strict, worst=self.worst)
+        samples = samples_of(timings, columns=model.columns).timings
+        return verify_samples(model, samples, worst=self.worst)
+
+    def page(self, result: VerifyReport) -> str:
+        """Return the page of the comparison."""
+        from rewritelog.timings.samples import samples_of
+        from rewritelog.viewing.fit_pages import verify_page
+
+        opened = self.opened
+        model = opened.model.named(opened.param_names)
+        read = samples_of(opened.timings, self.clock_hz, columns=model.columns)
+        return verify_page(result, model.fitted, read)
+
+    def exit_code(self, result: VerifyReport) -> int:
+        """Return 1 if no line was predicted."""
+        return int(not result.overall.score.predicted)
+
+
+verify = function(VerifyCommand)
+
+
+@declared
+class CompareCommand(CompareRequest, Command["CompareReport"]):
+    """Compare models on held-out timing lines.
+
+    Lines are held out event by event. Options of models go to all models that have them.
+
+    >>> report = rewritelog.compare("sample_logs/cells/timings.txt", ["least-squares"], folds=5)
+    >>> report.tried[0].overall.predicted
+    600
+    """
+
+    shell = REPORT | WARNINGS | PAGE
+
+    def run(self) -> CompareReport:
+        """Return the errors of each model."""
+        from rewritelog.evaluation.compare import compare
+
+        return compare(self)
+
+
+compare = function(CompareCommand)
+
+
+@declared
+class SampleCommand(SampleOptions, Logs, Command["SampleReport"]):
+    """Choose the SEBs to time, for a fit that predicts all others best.
+
+    The list has the PE, SEB, event and parameters of each; a program that is instrumented with
+    tracebigsim, or a cycle-accurate simulator, then times only these. Calls that are already timed
+    (--timings) count as known.
+
+    >>> report = rewritelog.sample("sample_logs/cells", fraction=0.2)
+    >>> report.chosen
+    16
+    """
+
+    shell = REPORT | WARNINGS | PAGE
+    rare = frozenset({"formulas", "replicates"})
+
+    output: OptionalOutput = option(
+        "The list to write [default: none, only report]; - is standard output.",
+        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT, kw_only=False,
+    )  # fmt: skip
+
+    def run(self) -> SampleReport:
+        """Return the choice; `listing()` of it is the list."""
+        from rewritelog.sampling.choose import sample
+
+        return sample(self.logs, self, self.output)
+
+
+sample = function(SampleCommand)
+
+
+@declared
+class ExploreCommand(Jobs, ExploreOptions, Command[None]):
+    """Look at fits on a live page, change them, and save the result.
+
+    The page is served to browsers on this machine only, at an address that cannot be guessed, until
+    Ctrl-C.
+
+    >>> rewritelog.explore("sample_logs/cells/timings.txt")  # doctest: +SKIP
+    """
+
+    shell = frozenset({"quiet"})
+
+    def run(self) -> None:
+        """Serve the page, and print its address."""
+        from rewritelog.cores import limited_to
+        from rewritelog.viewing.explore import explore
+
+        with limited_to(self.jobs):
+            explore(self)
+
+
+explore = function(ExploreCommand)
+
+
+@declared
+class ModelsCommand(Command[str]):
+    """List the models, or describe one: what it is for, and its options."""
+
+    shell = frozenset()
+
+    name: str | None = argument(
+        "The model to describe.", metavar="NAME", default=None, kw_only=False,
+        complete="model",
+    )  # fmt: skip
+
+    def run(self) -> str:
+        """Return the list, or the description of the model."""
+        from rewritelog.models.describe import model_text, models_text
+
+        return models_text() if self.name is None else model_text(self.name)

@@ -1,0 +1,259 @@
+"""Commands about logs: `check`, `rules`, `info`, `diff`, `dump` and `timeline`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from rewritelog.commands.command import (
+    ENGINE,
+    PAGE,
+    REPORT,
+    WARNINGS,
+    Command,
+    Report,
+    function,
+)
+from rewritelog.commands.shared import (
+    TRACES_HELP,
+    AnyTraces,
+    Logs,
+    OptionalTraces,
+    TracesArgument,
+    UncheckedArgument,
+)
+from rewritelog.errors import NotComparableError, RewriteLogError
+from rewritelog.options import (
+    OUTPUT,
+    Jobs,
+    OptionalInput,
+    OptionalOutput,
+    Seed,
+    Selection,
+    argument,
+    declared,
+    option,
+)
+from rewritelog.paths import is_stdout
+
+if TYPE_CHECKING:
+    from rewritelog.checking.report import CheckReport
+    from rewritelog.diffing.report import Comparison
+    from rewritelog.inspection.dump import Dump
+    from rewritelog.inspection.info import LogInfo
+    from rewritelog.viewing.picture import Picture
+
+
+@declared
+class CheckCommand(Jobs, Command["CheckReport"]):
+    """Find damage and oddities in logs and their params, or in traces.
+
+    Run it first on logs that you do not trust: it takes little memory, and no damage makes it fail.
+    The exit code is 1 if any finding is more than an oddity.
+
+    >>> rewritelog.check("sample_logs/cells").sound
+    True
+    """
+
+    shell = REPORT | ENGINE
+
+    logs: UncheckedArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
+    params: OptionalInput = option(
+        "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR",
+        kw_only=False,
+    )  # fmt: skip
+
+    def run(self) -> CheckReport:
+        """Return the findings; damage is one, and not raised."""
+        from rewritelog.checking.run import check_opened
+
+        return check_opened(self.logs, self.params, jobs=self.jobs)
+
+    def exit_code(self, result: CheckReport) -> int:
+        """Return 1 if a simulation would stop or mislead."""
+        return int(not result.sound)
+
+
+check = function(CheckCommand)
+
+
+@declared
+class RulesCommand(Command[str]):
+    """List the rules that `check` applies, or explain what one of them protects.
+
+    >>> "The summary has 52, 56 or 60 bytes" in rewritelog.rules("summary")
+    True
+    """
+
+    shell = frozenset()
+
+    rule: str | None = argument("The rule to explain.", metavar="RULE", default=None, kw_only=False)
+
+    def run(self) -> str:
+        """Return the list, or the description of the rule."""
+        from rewritelog.checking.rules import rule_of_name, rules_text
+
+        return rules_text() if self.rule is None else rule_of_name(self.rule).text()
+
+
+rules = function(RulesCommand)
+
+
+@declared
+class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
+    """Describe logs or traces: machine, sizes, where the time goes.
+
+    >>> rewritelog.info("sample_logs/cells").brackets > 0
+    True
+    """
+
+    shell = REPORT | WARNINGS | PAGE | ENGINE
+
+    def run(self) -> LogInfo:
+        """Return the summary; that of traces is a `TraceInfo`."""
+        from rewritelog.inspection.info import survey_opened
+
+        survey: LogInfo = survey_opened(self.logs, jobs=self.jobs)
+        return survey
+
+
+info = function(InfoCommand)
+
+
+@declared
+class DiffCommand(Jobs, Command["Comparison"]):
+    """Compare two sets of logs or traces: fields, durations, messages.
+
+    SEBs are compared in the order of each PE's timeline, whatever the log version and byte order.
+    The exit code is 0 if they are the same, 1 if they differ, and 2 if they cannot be compared.
+
+    >>> rewritelog.diff("sample_logs/cells", "sample_logs/cells-big-endian").verdict
+    'different: only the representation; the content is the same'
+    """
+
+    shell = REPORT | ENGINE
+    failure = 2
+
+    a: TracesArgument = argument("A log folder, or Chakra traces.", metavar="A", kw_only=False)
+    b: TracesArgument = argument(
+        "The logs or traces to compare with A.", metavar="B", kw_only=False
+    )
+    params: OptionalInput = option(
+        "The folder of the param.P files that name events [default: A or B].",
+        default=None, metavar="DIR", kw_only=False,
+    )  # fmt: skip
+
+    def done(self) -> Comparison:
+        """Open both, and compare them; raise `NotComparableError` if they cannot be compared."""
+        try:
+            return self.opened.run()
+        except RewriteLogError as error:
+            raise NotComparableError(f"cannot be compared: {error}") from error
+
+    def run(self) -> Comparison:
+        """Return the differences."""
+        from rewritelog.diffing.run import compare_opened
+
+        return compare_opened(self.a, self.b, self.params, jobs=self.jobs)
+
+    def exit_code(self, result: Comparison) -> int:
+        """Return 1 if the sets differ."""
+        return int(not result.same)
+
+
+diff = function(DiffCommand)
+
+
+@declared
+class DumpCommand(Logs, Command[Iterator[dict[str, Any]]]):
+    """Print every field of every SEB of a PE.
+
+    Times are in seconds, offsets in bytes from the start of the file, in every log version.
+
+    >>> next(rewritelog.dump("sample_logs/cells", pe=0))["offset_bytes"]
+    56
+    """
+
+    shell = frozenset({"quiet", "as_json"})
+    prints_lines = True
+
+    pe: int = argument(
+        "The PE whose timeline is printed.", metavar="PE", positional=False, kw_only=False
+    )
+
+    def run(self) -> Dump:
+        """Return the timeline, printed while it is read."""
+        from rewritelog.inspection.dump import Dump
+
+        return Dump(self.logs, self.pe)
+
+    def returned(self, result: Dump) -> Iterator[dict[str, Any]]:
+        """Return a dict for each SEB; it raises `DamagedLogError` at the first damage."""
+        return result.sebs()
+
+
+dump = function(DumpCommand)
+
+
+@declared
+class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
+    """Draw SEBs by PE, or nodes by thread and stream, over time, coloured by event or name.
+
+    >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
+    """
+
+    shell = ENGINE | {"quiet", "as_json"}
+
+    output: OptionalOutput = argument(
+        "The picture: .png, .svg, .pdf or .html (for -, SVG); - is standard output.",
+        metavar="FILE", positional=False, default=None, names=("--output", "-o"), group=OUTPUT,
+        kw_only=False, needed=True,
+    )  # fmt: skip
+    kind: str | None = option(
+        "png, svg, pdf or html; by default what the name of the output says, else svg.",
+        default=None, shell=False,
+    )  # fmt: skip
+    against: OptionalTraces = option(
+        "A second log folder, drawn below on the same time axis.", default=None, metavar="LOGS"
+    )
+    colour_by: Literal["event", "name"] | None = option(
+        "What colours mean: events, in brackets that have any, or SEB names [default: event if "
+        "there are any].",
+        default=None, metavar="event|name",
+    )  # fmt: skip
+    times: Literal["log", "replay"] | None = option(
+        "Draw the times of the log, or of its replay with its own network [default: log; replay "
+        "with --against, where only a replay shows what a change gains].",
+        default=None, metavar="log|replay",
+    )  # fmt: skip
+    messages: bool = option(
+        "Draw messages as lines; if there are many, a random part of them.", default=False
+    )
+
+    def run(self) -> Picture:
+        """Return the picture, and write it to the output if there is one."""
+        from rewritelog.formats.pes import chosen_pes
+        from rewritelog.viewing.draw import draw_timeline
+        from rewritelog.viewing.timeline import TimelineOptions
+
+        sets = [logs for logs in (self.logs, self.against) if logs is not None]
+        pes = chosen_pes(self.pes, len(sets[0].pes))
+        return draw_timeline(
+            sets,
+            self.output,
+            self.kind or ("svg" if is_stdout(self.output) else None),
+            TimelineOptions(pes, self.from_s, self.until_s, self.colour_by),
+            messages=self.messages,
+            seed=self.seed,
+            replayed=self.times == "replay" or (self.times is None and len(sets) > 1),
+        )
+
+    def report(self, result: Picture) -> Report | str:
+        """Return the name and the size of the picture, unless it was printed."""
+        from rewritelog.viewing.picture import WrittenPicture
+
+        file = self.output
+        return "" if file is None or is_stdout(file) else WrittenPicture(file, result)
+
+
+timeline = function(TimelineCommand)

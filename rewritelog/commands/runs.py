@@ -1,0 +1,245 @@
+"""Commands that predict whole runs: `replay`, `sweep`, `lost-cycles` and `predict-run`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from rewritelog.commands.command import (
+    DETAILS,
+    ENGINE,
+    PAGE,
+    REPORT,
+    WARNINGS,
+    Command,
+    Report,
+    function,
+)
+from rewritelog.commands.shared import Fitted, Logs, ManyTraces, OptionalTraces
+from rewritelog.errors import UsageError
+from rewritelog.options import OUTPUT, OptionalOutput, argument, declared, option, unique_pairs
+from rewritelog.replaying.options import LostTimeOptions, NetworkOptions, ReplayOptions
+from rewritelog.rewriting.options import DurationOptions
+
+if TYPE_CHECKING:
+    from rewritelog.evaluation.totals import RunPrediction
+    from rewritelog.replaying.report import ReplayReport
+    from rewritelog.replaying.study import StudyRun
+    from rewritelog.replaying.sweep import Sweep
+
+
+@declared
+class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
+    """Predict how long the whole program takes, and what bounds it.
+
+    SEBs run on their PEs in the order that messages and dependencies allow, with their recorded
+    durations or those of a dilation or a model. The network is simple: see docs/replay.md.
+
+    >>> report = rewritelog.replay("sample_logs/cells", latency="1us", gains=0)
+    >>> report.pes
+    16
+    """
+
+    shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
+    rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
+
+    logs: ManyTraces = argument(
+        "The log folder, or Chakra traces; of several log folders, or a folder of them, a table "
+        "compares the runs.",
+        metavar="LOGS...", kw_only=False,
+    )  # fmt: skip
+    against: OptionalTraces = option(
+        "Compare with the replay of another log set, as the state before.",
+        default=None, metavar="OTHER",
+    )  # fmt: skip
+    html: OptionalOutput = option(
+        "Write a page with the timeline and the critical path to this file.",
+        default=None, shell=False,
+    )  # fmt: skip
+
+    def run(self) -> list[Any]:
+        """Return the replays: of one set with its times, after the one to compare with."""
+        from rewritelog.output import check_outputs
+        from rewritelog.replaying.run import replay_opened
+        from rewritelog.viewing.extra import require
+
+        if self.html is not None:
+            require("bokeh", "the page")
+            check_outputs([self.html], [], [logs.folder for logs in self.logs])
+        network, plain = self.read_network(), replace(self, gains=0, write=None)
+        if len(self.logs) > 1:
+            if self.against is not None or self.write is not None:
+                raise UsageError(
+                    "--against and --write take one log set; of several, all are compared"
+                )
+            if len({logs.title for logs in self.logs}) > 1:
+                listed = ", ".join(f"{logs.path} has {logs.title}" for logs in self.logs)
+                raise UsageError(f"runs of one format are compared: {listed}")
+            return [replay_opened(logs, network, plain).report for logs in self.logs]
+        before = [self.against] if self.against is not None else []
+        return [
+            *(replay_opened(logs, network, plain).report for logs in before),
+            replay_opened(self.logs[0], network, self),
+        ]
+
+    def returned(self, result: list[Any]) -> ReplayReport:
+        """Return the run time and what it is spent on; with `against`, a comparison of both."""
+        from rewritelog.output import write_text_file
+        from rewritelog.paths import to_output
+
+        if (path := to_output(self.html, "html")) is not None:
+            write_text_file(path, self.page(result))
+        return cast("ReplayReport", self.report(result))
+
+    def report(self, result: list[Any]) -> Report:
+        """Return the report of the replay, the comparison, or the table of many runs."""
+        from rewritelog.replaying.report import ReplayReport
+        from rewritelog.replaying.runs import ReplayedRuns
+
+        *before, after = result
+        if isinstance(after, ReplayReport):
+            return ReplayedRuns(tuple(result))
+        compared: Report = after.report.compared_with(*before) if before else after.report
+        return compared
+
+    def page(self, result: list[Any]) -> str:
+        """Return the page of the replay, or of many runs."""
+        from rewritelog.replaying.runs import ReplayedRuns
+        from rewritelog.viewing.replay_page import replay_page, runs_page
+
+        report = self.report(result)
+        return runs_page(report) if isinstance(report, ReplayedRuns) else replay_page(result[-1])
+
+
+replay = function(ReplayCommand)
+
+
+def _axes(texts: list[str], _: str) -> dict[str, tuple[str, ...]]:
+    from rewritelog.replaying.sweep import Axis
+
+    axes = [Axis.parse(text) for text in texts]
+    values = {axis.name: axis.values for axis in axes}
+    if len(values) < len(axes):
+        raise UsageError("a sweep can vary each quantity only once")
+    return values
+
+
+@declared
+class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
+    """Predict the run time at every point of a grid; the logs are read once.
+
+    >>> grid = {"dilation": [0.5, 1], "latency": ["1us", "10us"]}
+    >>> swept = rewritelog.sweep("sample_logs/cells", grid)
+    >>> [point.values for point in swept.points]
+    [('0.5', '1us'), ('0.5', '10us'), ('1', '1us'), ('1', '10us')]
+    """
+
+    shell = REPORT | WARNINGS | PAGE | ENGINE
+    rare = frozenset({"speedup", "dilation_for"})
+
+    vary: Mapping[str, Iterable[float | str]] = argument(
+        "The values of dilation, latency, bandwidth, cost-per-packet, packet-size or node-latency; "
+        "repeatable.",
+        metavar="NAME=VALUE,VALUE,...", positional=False, kw_only=False, read=_axes,
+    )  # fmt: skip
+    output: OptionalOutput = option(
+        "Write the grid to this file as CSV [default: none]; - is standard output.",
+        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+    plot: OptionalOutput = option(
+        "Draw the grid: .png, .svg or .pdf; needs rewritelog[view].",
+        default=None, metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+
+    def run(self) -> Sweep:
+        """Return the run times."""
+        from rewritelog.output import check_outputs, write_text_file
+        from rewritelog.replaying.network import PACKET_QUANTITIES
+        from rewritelog.replaying.sweep import Axis, sweep
+        from rewritelog.viewing.sweep_plot import check_plot, write_plot
+
+        axes = [Axis.of(name, values) for name, values in self.vary.items()]
+        packets = {axis.name: axis.values[0] for axis in axes if axis.name in PACKET_QUANTITIES}
+        network = self.read_network(packets)  # packets need both, of which one may be swept
+        if self.plot is not None:
+            check_plot(self.plot)
+        check_outputs([self.output, self.plot], self.files, [self.logs.folder, self.params])
+        swept = sweep(self.logs, axes, network, self)
+        if self.output is not None:
+            write_text_file(self.output, swept.csv())
+        if self.plot is not None:
+            write_plot(swept, self.plot)
+        return swept
+
+
+sweep = function(SweepCommand)
+
+
+@declared
+class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun"]):
+    """Split all PE time of a replay into useful work and lost cycles.
+
+    Several runs make a study: their timing lines, in one file, are fitted and verified like any
+    others, and `predict-run` adds the categories up at sizes that were never run.
+
+    >>> run = rewritelog.lost_cycles("sample_logs/cells", latency="1us")
+    >>> sorted(run.lost.totals_s)[:2]
+    ['communication', 'end']
+    """
+
+    shell = REPORT | WARNINGS | ENGINE
+    rare = frozenset({"speedup", "dilation_for"})
+
+    variables: Mapping[str, float] | None = option(
+        "A variable of the run, as in D=128, for --timings-out; repeatable.",
+        default=None, names=("--var",), metavar="NAME=VALUE", read=unique_pairs,
+    )  # fmt: skip
+    timings_out: OptionalOutput = option(
+        "Append a timing line for each category to this file.",
+        default=None, metavar="FILE", group=OUTPUT,
+    )  # fmt: skip
+
+    def run(self) -> StudyRun:
+        """Return the categories; the parameters of their lines are P, and variables by name."""
+        from rewritelog.replaying.study import Study, variables_of
+
+        variables = [(name, str(value)) for name, value in (self.variables or {}).items()]
+        study = Study(variables_of(variables), self.timings_out)
+        return study.add(self.logs, self.read_network(), self)
+
+
+lost_cycles = function(LostCyclesCommand)
+
+
+def _point(texts: list[str], _: str) -> dict[str, float]:
+    from rewritelog.evaluation.totals import parse_point
+
+    return parse_point(",".join(texts))
+
+
+@declared
+class PredictRunCommand(Fitted, Command["RunPrediction"]):
+    """Predict the run time of a program from a model of its lost cycles.
+
+    The categories of `lost-cycles`, each fitted to several runs, are added up for a number of PEs
+    and a problem size that were never run.
+
+    >>> rewritelog.predict_run("study.json", {"P": 4096, "D": 512})  # doctest: +SKIP
+    """
+
+    shell = REPORT | WARNINGS
+
+    at: Mapping[str, float] = argument(
+        "The number of PEs, P, and the variables of the study.",
+        metavar="P=N,NAME=VALUE,...", positional=False, kw_only=False, read=_point,
+    )  # fmt: skip
+
+    def run(self) -> RunPrediction:
+        """Return the run time and its categories."""
+        from rewritelog.evaluation.totals import predict_run
+
+        return predict_run(self.model, self.at)
+
+
+predict_run = function(PredictRunCommand)

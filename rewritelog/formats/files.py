@@ -1,0 +1,107 @@
+"""Input files: opened, checked to be regular files, and read at offsets."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from rewritelog.arrays import Bytes
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""Opening neither waits for the writer of a pipe, nor makes a terminal the controlling one."""
+
+
+def paths_in(folder: Path) -> list[Path]:
+    """Return the sorted entries of a folder; raise `RewriteLogError` if it cannot be read."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
+
+
+class OpenFile:
+    """A file that is closed at the end of its `with` block."""
+
+    path: Path
+    _fd: int
+
+    def close(self) -> None:
+        """Close the file; raise `OSError` with its name if data that was written is lost."""
+        try:
+            os.close(self._fd)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class InputFile(OpenFile):
+    """A regular file open for reading, from several threads at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file; raise `RewriteLogError` if it is not a regular file or cannot be read."""
+        self.path = path
+        try:
+            self._fd = os.open(path, _FLAGS)
+            status = _status(self._fd)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        self.size_bytes = status.st_size
+        if not stat.S_ISREG(status.st_mode):
+            os.close(self._fd)
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, a socket or a device"
+            raise RewriteLogError(f"{path}: not a regular file, but {kind}")
+
+    def read_into(self, buffer: Bytes, offset: int) -> None:
+        """Fill the buffer from `offset`; raise `DamagedLogError` if the file ends before."""
+        view = buffer.data
+        done = 0
+        while done < len(view):
+            try:
+                got = os.preadv(self._fd, [view[done:]], offset + done)
+            except OSError as error:
+                raise self._unreadable(error) from error
+            if got == 0:
+                missing = len(view) - done
+                raise self._ends_early(offset + done, missing)
+            done += got
+
+    def close(self) -> None:
+        """Close the file; raise `RewriteLogError` if the system reports that reading failed."""
+        try:
+            super().close()
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> RewriteLogError:
+        return RewriteLogError(f"{self.path}: cannot be read: {error.strerror}")
+
+    def _ends_early(self, at: int, missing: int) -> DamagedLogError:
+        return DamagedLogError(Location(self.path, at), f"the file ends {missing} bytes too early")
+
+    def read(self, offset: int, length: int) -> Bytes:
+        """Return `length` bytes from `offset`; raise `DamagedLogError` if the file ends before."""
+        if length > self.size_bytes - offset:
+            missing = length - max(0, self.size_bytes - offset)
+            raise self._ends_early(self.size_bytes, missing)
+        buffer = np.empty(length, dtype=np.uint8)
+        self.read_into(buffer, offset)
+        return buffer
+
+
+def _status(fd: int) -> os.stat_result:
+    """Return the status of a descriptor, which is closed if that fails."""
+    try:
+        return os.fstat(fd)
+    except OSError:
+        os.close(fd)
+        raise

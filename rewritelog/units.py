@@ -1,0 +1,75 @@
+"""Parsing of quantities with units: `1us`, `10GB/s`, `64KiB`; only 0 and inf need none."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from rewritelog.errors import UsageError
+
+_NUMBER = re.compile(r"([+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?|[+-]?inf)\s*(.*)", re.ASCII)
+
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_PREFIXES = {
+    "": 1.0,
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "Ki": 2.0**10,
+    "Mi": 2.0**20,
+    "Gi": 2.0**30,
+    "Ti": 2.0**40,
+}
+_BYTES = {**{f"{prefix}B": factor for prefix, factor in _PREFIXES.items()}}
+_RATES = {
+    f"{prefix}{unit}": factor * size
+    for prefix, factor in _PREFIXES.items()
+    for unit, size in (
+        *((bytes_per_s, 1.0) for bytes_per_s in ("B/s", "Bps")),
+        *((bits_per_s, 1 / 8) for bits_per_s in ("bit/s", "bits/s", "b/s", "bps")),
+    )
+}
+_UNITS = {
+    "a time": (_SECONDS, "s, ms, us or ns", "{0}us or {0}s"),
+    "a size": (_BYTES, "B, kB, MB, GB, KiB, MiB or GiB", "{0}B or {0}kB"),
+    "a bandwidth": (_RATES, "B/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s", "{0}GB/s or {0}Gbit/s"),
+}
+
+
+def seconds(text: str, what: str) -> float:
+    """Return a time in seconds; raise `UsageError` naming `what` for anything else."""
+    return _quantity(text, what, "a time")
+
+
+def size_bytes(text: str, what: str) -> float:
+    """Return a size in bytes; raise `UsageError` naming `what` for anything else."""
+    return _quantity(text, what, "a size")
+
+
+def bytes_per_s(text: str, what: str) -> float:
+    """Return a bandwidth in bytes per second; raise `UsageError` naming `what` otherwise."""
+    return _quantity(text, what, "a bandwidth")
+
+
+def number(text: str, what: str) -> float:
+    """Return a plain number; raise `UsageError` naming `what` for anything else."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise UsageError(f"{what}: {text!r} is not a number") from error
+
+
+def _quantity(text: str, what: str, kind: str) -> float:
+    units, known, examples = _UNITS[kind]
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or match[2] not in ("", *units):
+        raise UsageError(f"{what}: {text!r} is not {kind}: a number with one of {known}")
+    value = float(match[1])
+    if match[2]:
+        return value * units[match[2]]
+    if value and not math.isinf(value):
+        written = examples.format(match[1])
+        raise UsageError(f"{what}: {text!r} has no unit: write {written}")
+    return value
