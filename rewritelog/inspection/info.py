@@ -234,8 +234,9 @@ def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
 
 
 def _shares(surveyed: Survey) -> tuple[NameShare, ...]:
+    total_s = surveyed.seconds
     shares = [
-        NameShare(printable(name), sebs, seconds, share_of(seconds, surveyed.seconds))
+        NameShare(printable(name), sebs, seconds, share_of(seconds, total_s))
         for name, sebs, seconds in surveyed.by_name()
     ]
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
