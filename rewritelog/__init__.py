@@ -18,7 +18,7 @@ Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegr
 The map of the package, lowest layer first:
 
 - `errors`: the hierarchy of errors, and the location in a log that an error names
-- `units`: quantities with units as users write them: `1us`, `10GB/s`
+- `units`: what users write: quantities with units, `1us`, `10GB/s`; lists of PEs, `0-31,40`
 - `options`: the declaration of an option: type, default, help and group; those that jobs share
 - `paths`: paths of inputs and outputs, in any form in which they are given
 - `stopping`: signals that end a run, as an exception that third-party code does not swallow
@@ -26,7 +26,7 @@ The map of the package, lowest layer first:
 - `progress`: progress of long jobs, reported to a listener
 - `cores`: the number of cores that a job may use, and parallel work with its results in order
 - `running`: a function mapped over blocks by threads or by the ranks of an MPI job
-- `arrays`: type aliases for arrays, medians, rows grouped by a key
+- `arrays`: type aliases for arrays, medians, rows grouped by a key; tables as data frames
 - `hashing`: the hash function for look-ups and pseudo-random numbers
 - `core`: the compiled core: C functions for what is sequential, checked against their header
 - `sums`: exact sums, for results that do not depend on the order of blocks

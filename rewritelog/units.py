@@ -1,9 +1,13 @@
-"""Parsing of quantities with units: `1us`, `10GB/s`, `64KiB`; only 0 and inf need none."""
+"""Parsing of what users write: quantities with units (`1us`, `10GB/s`), lists of PEs (`0-31,40`).
+
+Only 0 and inf need no unit.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from rewritelog.errors import UsageError
 
@@ -73,3 +77,33 @@ def _quantity(text: str, what: str, kind: str) -> float:
         written = examples.format(match[1])
         raise UsageError(f"{what}: {text!r} has no unit: write {written}")
     return value
+
+
+_LONGEST_RANGE = 24
+"""Maximum characters of a range, enough for the PE numbers of any log."""
+
+
+def chosen_pes(pes: str | Sequence[int] | None, total: int) -> tuple[int, ...] | None:
+    """Return PEs given as a list, or as a text for `parse_pes`; None for all."""
+    if isinstance(pes, str):
+        return parse_pes(pes, total)
+    return None if pes is None else tuple(pes)
+
+
+def parse_pes(text: str, total: int) -> tuple[int, ...]:
+    """Return the PEs of a list such as `0-31,40` in ascending order.
+
+    Raise `UsageError` for invalid lists, and for PEs that are not among the first `total`.
+    """
+    chosen: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        ends = (first, last) if dash else (first, first)
+        is_range = all(number.isascii() and number.isdecimal() for number in ends)
+        if not is_range or len(part) > _LONGEST_RANGE or int(ends[0]) > int(ends[1]):
+            raise UsageError(f"--pes {text}: {part.strip()!r} is not a PE or a range of PEs")
+        begin, end = map(int, ends)
+        if end >= total:
+            raise UsageError(f"--pes {text}: the PEs are 0 to {total - 1}")
+        chosen.update(range(begin, end + 1))
+    return tuple(sorted(chosen))

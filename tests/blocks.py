@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Bytes, Floats, Ints
-from rewritelog.formats.bgtrace import Layout
+from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, Pieces
-from rewritelog.formats.bgtrace.timelines import TimelineFile
-from rewritelog.formats.param_records import ParamRecords
+from rewritelog.formats.bgtrace.declaration import Layout
+from rewritelog.formats.bgtrace.heads import TimelineFile
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.patching import Patched, patch, records_for
 

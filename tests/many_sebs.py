@@ -13,8 +13,7 @@ import numpy as np
 from logbuilder import machine
 from numpy.typing import NDArray
 
-from rewritelog.formats.bgtrace import layout
-from rewritelog.formats.bgtrace.declaration import summary_struct, timeline_file_struct
+from rewritelog.formats.bgtrace.declaration import layout, summary_struct, timeline_file_struct
 
 Floats = NDArray[np.float64]
 

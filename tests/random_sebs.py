@@ -13,7 +13,7 @@ import numpy as np
 from blocks import loaded_from, params_of, rewritten
 from numpy.typing import NDArray
 
-from rewritelog.formats.bgtrace.layout import Layout, layout
+from rewritelog.formats.bgtrace.declaration import Layout, layout
 
 BATCH = 20_000
 MESSAGES = 5

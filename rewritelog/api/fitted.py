@@ -10,12 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, to_table
+from rewritelog.arrays import Floats, new_frame, to_table
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
-from rewritelog.formats.bgtrace.columns import new_frame
-from rewritelog.formats.param_records import Columns
+from rewritelog.formats import Columns
 from rewritelog.models import base
 from rewritelog.models.base import EventKey, Model
 from rewritelog.models.checks import (

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from rewritelog import formats
-from rewritelog.arrays import Table
+from rewritelog.arrays import Table, columns_of, new_frame
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import is_log_set
-from rewritelog.formats.bgtrace.columns import columns_of, new_frame
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.chakra.traces import open_chakra
 from rewritelog.formats.traces import Traces, TracesLike

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats, Ints, new_frame
 from rewritelog.errors import UsageError
-from rewritelog.formats.bgtrace.columns import new_frame
+from rewritelog.formats import Columns
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.param_records import Columns
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input
 from rewritelog.sampling.records import RunRecords, read_folder

@@ -13,12 +13,11 @@ from rewritelog.arrays import Flags, Ints
 from rewritelog.checking.findings import SHOWN, Finding
 from rewritelog.checking.message_flags import NeverSent
 from rewritelog.errors import Location, RewriteLogError
+from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.brackets import Brackets, brackets_of
+from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
-from rewritelog.formats.bgtrace.records import BlockRecords
-from rewritelog.formats.bgtrace.summary import Summary
-from rewritelog.formats.param_records import ParamRecords
+from rewritelog.formats.bgtrace.records import BlockRecords, Brackets, brackets_of
 
 
 @dataclass(frozen=True)

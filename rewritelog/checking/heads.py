@@ -8,15 +8,16 @@ from pathlib import Path
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.checking.versions import likely_version, version_text
 from rewritelog.errors import Location, RewriteLogError
+from rewritelog.formats import SUMMARY_NAME
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, MACHINE_HEADER_BYTES
-from rewritelog.formats.bgtrace.logset import SUMMARY_NAME
-from rewritelog.formats.bgtrace.summary import (
+from rewritelog.formats.bgtrace.heads import (
     LOG_VERSION_AT,
     Summary,
+    TimelineFile,
     parse_summary,
+    read_timeline_file,
     summary_faults,
 )
-from rewritelog.formats.bgtrace.timelines import TimelineFile, read_timeline_file
 from rewritelog.formats.files import InputFile, paths_in
 
 _MOST_PES = 1 << 31

@@ -10,7 +10,7 @@ from typing import Any
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
 from rewritelog.checking.rules.rule import Rule, Severity
-from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.traces import Traces
 from rewritelog.text import Readable, count_text, printable
 

@@ -19,14 +19,12 @@ from rewritelog.checking.rules import RULES
 from rewritelog.checking.trace_rules import check_traces
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.formats.bgtrace import layout
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
-from rewritelog.formats.bgtrace.faults import FaultHandler
+from rewritelog.formats.bgtrace.declaration import FaultHandler, layout
+from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.bgtrace.summary import Summary
-from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.formats.traces import Traces
 from rewritelog.running.engines import Gathered, map_blocks, map_over
 

@@ -14,9 +14,7 @@ from rewritelog.checking.report import CheckReport
 from rewritelog.checking.rules.rule import Rule, Severity
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError, UsageError
-from rewritelog.formats.graph import never_run
-from rewritelog.formats.traces import Traces, Unit
-from rewritelog.formats.unit_events import MISSING, UnitEvents, load_unit
+from rewritelog.formats.traces import MISSING, Traces, Unit, UnitEvents, load_unit, never_run
 from rewritelog.running.engines import map_blocks
 
 _RULES = (

@@ -10,12 +10,18 @@ import numpy as np
 from rewritelog.arrays import Bytes
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
-from rewritelog.formats.bgtrace import ByteOrder, Layout, layout, number_type
-from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, LOG_VERSIONS
-from rewritelog.formats.bgtrace.faults import FAULTS
+from rewritelog.formats.bgtrace.declaration import (
+    COUNT_BYTES,
+    FAULTS,
+    LOG_VERSIONS,
+    ByteOrder,
+    Layout,
+    layout,
+    number_type,
+)
+from rewritelog.formats.bgtrace.heads import TimelineFile
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import seb_records, walk_pieces
-from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.formats.files import InputFile
 
 _SAMPLES, _TRIES = 8, 64

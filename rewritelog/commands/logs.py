@@ -232,7 +232,7 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
 
     def run(self) -> Picture:
         """Return the picture, and write it to the output if there is one."""
-        from rewritelog.formats.pes import chosen_pes
+        from rewritelog.units import chosen_pes
         from rewritelog.viewing.draw import draw_timeline
         from rewritelog.viewing.timeline import TimelineOptions
 

@@ -18,7 +18,6 @@ from rewritelog.converting.records import (
     lost_fields,
 )
 from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError, UsageError
-from rewritelog.formats.bgtrace import ByteOrder, Layout, layout
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
@@ -30,15 +29,17 @@ from rewritelog.formats.bgtrace.declaration import (
     INTEGER_FORMATS,
     LOG_VERSIONS,
     MACHINE_HEADER_BYTES,
+    ByteOrder,
+    Layout,
     MachineHeader,
+    layout,
     summary_struct,
     timeline_file_struct,
 )
+from rewritelog.formats.bgtrace.heads import TimelineFile
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.bgtrace.timelines import TimelineFile
-from rewritelog.formats.files import InputFile
-from rewritelog.formats.provenance import PROVENANCE_NAME
+from rewritelog.formats.files import PROVENANCE_NAME, InputFile
 from rewritelog.output import create_file, new_folder
 from rewritelog.output.companions import COMPANIONS, copy_companions
 from rewritelog.output.files import FlushingWork

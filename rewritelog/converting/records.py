@@ -10,8 +10,7 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.core import core
-from rewritelog.formats.bgtrace import Layout, format_names
-from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, MISSING
+from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, MISSING, Layout, format_names
 from rewritelog.formats.bgtrace.records import BlockRecords, Records
 
 _GUARDS = {"mpi_size": "mpi_op"}

@@ -30,7 +30,7 @@ typedef struct {
     int64_t event_r_time, index_bytes, dependency_bytes;
 } layout;
 
-/* The codes of faults; `formats/bgtrace/faults.py` has a message for each. */
+/* The codes of faults; `formats/bgtrace/declaration.py` has a message for each. */
 enum fault_code {
     OK,
     SEB_TRUNCATED,
@@ -144,7 +144,7 @@ enum value_kind {
     SCHEMA_FIELDS = 64
 };
 
-/* The codes of faults; `formats/chakra/faults.py` has a message for each. */
+/* The codes of faults; `formats/chakra/nodes.py` has a message for each. */
 enum wire_fault_code {
     WIRE_OK,
     MESSAGE_CUT,
@@ -161,7 +161,7 @@ enum wire_fault_code {
 
 enum { MOST_MESSAGE_BYTES = 134217728 };
 
-/* Numbers of fields, derived from `formats/chakra/declaration.py`; `attr_value` is the least of an
+/* Numbers of fields, derived from `formats/chakra/nodes.py`; `attr_value` is the least of an
    attribute's values. */
 typedef struct {
     int64_t id, name, type, data_deps, start_time_micros, duration_micros, inputs, attr, shapes;

@@ -26,12 +26,12 @@ from rewritelog.diffing.fields import (
     has,
 )
 from rewritelog.diffing.pairs import LoadedPair, Pair, PairLoader
+from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
-from rewritelog.formats.param_records import NO_RECORDS
 from rewritelog.text import printable
 
 

@@ -10,10 +10,8 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
-from rewritelog.formats.bgtrace.brackets import IRREGULAR, brackets_of
-from rewritelog.formats.bgtrace.names import NameTable
-from rewritelog.formats.bgtrace.records import BlockRecords
-from rewritelog.formats.param_records import ParamRecords
+from rewritelog.formats import ParamRecords
+from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, NameTable, brackets_of
 from rewritelog.sums import NOTHING, ExactSum
 from rewritelog.text import printable
 

@@ -9,10 +9,9 @@ from enum import Enum
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Table
-from rewritelog.formats.bgtrace import Record, format_names, layout
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names, layout
 from rewritelog.formats.bgtrace.records import Records, names_of
-from rewritelog.formats.unit_events import NUMBERS
+from rewritelog.formats.traces import NUMBERS
 from rewritelog.text import printable
 
 ABSENT = "absent"

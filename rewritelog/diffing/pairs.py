@@ -14,7 +14,6 @@ from itertools import pairwise
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.formats.bgtrace import Layout
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
@@ -23,8 +22,9 @@ from rewritelog.formats.bgtrace.blocks import (
     LongTimeline,
     read_block,
 )
+from rewritelog.formats.bgtrace.declaration import Layout
+from rewritelog.formats.bgtrace.heads import TimelineFile
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.formats.files import InputFile
 
 

@@ -10,8 +10,7 @@ from rewritelog.arrays import Ints, Keys
 from rewritelog.diffing.blocks import Change, FirstDifference, Totals
 from rewritelog.diffing.durations import MOST_ROWS, Timed, named_rows, rows_of
 from rewritelog.diffing.fields import ABSENT, NODE_FIELDS
-from rewritelog.formats.traces import Traces, Unit
-from rewritelog.formats.unit_events import UnitEvents, load_unit
+from rewritelog.formats.traces import Traces, Unit, UnitEvents, load_unit
 from rewritelog.text import printable
 
 _DEPS_SHOWN = 5

@@ -15,7 +15,7 @@ from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.decisive import DecisiveLine, EntryTimes, decisive_line
 from rewritelog.evaluation.options import CompareRequest
-from rewritelog.formats.param_records import Columns
+from rewritelog.formats import Columns
 from rewritelog.models.base import (
     EventTimings,
     Model,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.errors import TimingError
-from rewritelog.formats.param_records import Columns
+from rewritelog.formats import Columns
 from rewritelog.models.base import ModelFit
 from rewritelog.models.checks import checked_interval, checked_prediction, total_seconds
 from rewritelog.progress import report_progress

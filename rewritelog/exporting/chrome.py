@@ -15,7 +15,7 @@ from rewritelog.arrays import Flags, Floats, Table
 from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 from rewritelog.exporting.options import ExportOptions
-from rewritelog.formats.bgtrace import EventType
+from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.text import printable
 
 _US_PER_S = 1e6

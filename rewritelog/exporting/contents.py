@@ -11,13 +11,12 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.exporting.options import ExportOptions
+from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
-from rewritelog.formats.bgtrace.brackets import brackets_of
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import BlockRecords, records_of
+from rewritelog.formats.bgtrace.records import BlockRecords, brackets_of, records_of
 from rewritelog.formats.bgtrace.tables import dependency_rows, event_rows, message_rows, seb_rows
-from rewritelog.formats.param_records import NO_RECORDS, ParamRecords
 from rewritelog.running.engines import map_blocks
 
 Result = TypeVar("Result")

@@ -22,12 +22,12 @@ from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables
 from rewritelog.exporting.trace_chrome import export_traces
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.pes import chosen_pes
 from rewritelog.formats.traces import Traces
 from rewritelog.output import new_folder
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.order import replayed_order
 from rewritelog.text import count_text
+from rewritelog.units import chosen_pes
 
 Result = TypeVar("Result")
 Part = TypeVar("Part", GoalPart, SimgridPart)

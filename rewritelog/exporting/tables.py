@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import NamedColumns, columns_of
 from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import BRACKET_ROW, PARAM_ROW, Contents
-from rewritelog.formats.bgtrace.columns import NamedColumns, columns_of
 from rewritelog.formats.bgtrace.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
 
 _ROW_GROUP = 1 << 16

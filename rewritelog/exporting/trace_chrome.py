@@ -12,13 +12,13 @@ from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError
 from rewritelog.exporting.exported import Exported
 from rewritelog.exporting.options import ExportOptions
-from rewritelog.formats.pes import chosen_pes
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.output import new_folder
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.traces import prepared_task, replay_task
 from rewritelog.text import count_text, printable
+from rewritelog.units import chosen_pes
 
 _US = 1e6
 

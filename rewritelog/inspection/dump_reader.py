@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 from rewritelog.arrays import Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.formats.bgtrace import EventType
 from rewritelog.formats.bgtrace.blocks import Block, Buffer, LongTimeline
-from rewritelog.formats.bgtrace.faults import FAULTS
+from rewritelog.formats.bgtrace.declaration import FAULTS, EventType
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, offset_of, records_of
 from rewritelog.formats.files import InputFile

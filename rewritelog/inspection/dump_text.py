@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.formats.bgtrace import EventType, format_names, layout
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, MISSING, NAME_BYTES
+from rewritelog.formats.bgtrace.declaration import (
+    LOG_VERSIONS,
+    MISSING,
+    NAME_BYTES,
+    EventType,
+    format_names,
+    layout,
+)
 from rewritelog.inspection.dump_reader import Items, Record
 from rewritelog.text import exact_number, json_text, printable
 

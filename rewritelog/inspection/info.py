@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from rewritelog.cores import limited_to
+from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.bgtrace.summary import Summary
-from rewritelog.formats.bgtrace.tracer import tracer_replaces
-from rewritelog.formats.files import paths_in
-from rewritelog.formats.provenance import PROVENANCE_NAME, Provenance, read_provenance
+from rewritelog.formats.bgtrace.records import tracer_replaces
+from rewritelog.formats.files import PROVENANCE_NAME, Provenance, paths_in, read_provenance
 from rewritelog.formats.traces import Traces
 from rewritelog.inspection.survey import SHOWN, Survey, read_survey, share_of, time_table
 from rewritelog.inspection.trace_info import survey_traces

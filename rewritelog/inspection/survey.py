@@ -15,12 +15,10 @@ from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, LoadedBlock
-from rewritelog.formats.bgtrace.brackets import IRREGULAR
+from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.names import NameTable
 from rewritelog.formats.bgtrace.params import ParamFolder
-from rewritelog.formats.bgtrace.records import LISTS, records_of
-from rewritelog.formats.bgtrace.summary import Summary
+from rewritelog.formats.bgtrace.records import IRREGULAR, LISTS, NameTable, records_of
 from rewritelog.inspection.traffic import Traffic
 from rewritelog.text import TextTable, percent_text, time_column
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rewritelog.cores import limited_to
-from rewritelog.formats.provenance import Provenance, read_provenance
+from rewritelog.formats.files import Provenance, read_provenance
 from rewritelog.formats.traces import Part, Traces, Unit
 from rewritelog.inspection.survey import time_table
 from rewritelog.running.engines import map_blocks

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.records import BlockRecords
-from rewritelog.formats.bgtrace.summary import Summary
 
 MOST_ROWS = 128
 """If there are more PEs, neighbours share a row and a column."""

@@ -10,10 +10,15 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
+from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error
-from rewritelog.formats.bgtrace.names import NameTable
-from rewritelog.formats.bgtrace.records import BlockRecords, Records, offset_of, records_of
-from rewritelog.formats.param_records import ParamRecords
+from rewritelog.formats.bgtrace.records import (
+    BlockRecords,
+    NameTable,
+    Records,
+    offset_of,
+    records_of,
+)
 from rewritelog.replaying.regions import BlockRegions
 
 LEVELS = ("sebs", "messages", "backward", "regions")

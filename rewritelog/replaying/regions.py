@@ -9,9 +9,8 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
-from rewritelog.formats.bgtrace.brackets import brackets_of
-from rewritelog.formats.bgtrace.records import BlockRecords
-from rewritelog.formats.param_records import ParamRecords
+from rewritelog.formats import ParamRecords
+from rewritelog.formats.bgtrace.records import BlockRecords, brackets_of
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
-from rewritelog.formats.graph import followers
-from rewritelog.formats.unit_events import MISSING, UnitEvents
+from rewritelog.formats.traces import MISSING, UnitEvents, followers
 from rewritelog.replaying.collectives import Collective, Kind, seconds_of
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import delays_s

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from rewritelog.arrays import Floats
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
-from rewritelog.formats.traces import Traces
-from rewritelog.formats.unit_events import UnitEvents
+from rewritelog.formats.traces import Traces, UnitEvents
 from rewritelog.replaying.collectives import Kind
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions

@@ -21,10 +21,10 @@ from rewritelog.formats.bgtrace.blocks import (
     plan_in_turn,
     read_block,
 )
+from rewritelog.formats.bgtrace.heads import TimelineFile
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.bgtrace.timelines import TimelineFile
 from rewritelog.output.files import FlushingWork
 from rewritelog.replaying.links import spans
 from rewritelog.replaying.prepare import Prepared

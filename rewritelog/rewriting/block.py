@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
@@ -18,7 +19,6 @@ from rewritelog.formats.bgtrace.blocks import (
 )
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
-from rewritelog.formats.param_records import NO_RECORDS
 from rewritelog.output.files import FlushingWork
 from rewritelog.rewriting.counts import EXAMPLES, IRREGULAR, DurationSum
 from rewritelog.rewriting.dilations import DilationRules

@@ -9,8 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.names import NameTable
-from rewritelog.formats.bgtrace.records import records_of
+from rewritelog.formats.bgtrace.records import NameTable, records_of
 from rewritelog.formats.traces import Part
 from rewritelog.text import matches
 

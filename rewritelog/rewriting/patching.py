@@ -8,11 +8,9 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
 from rewritelog.core import core
+from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, raise_fault
-from rewritelog.formats.bgtrace.names import NameTable
-from rewritelog.formats.bgtrace.records import Records
-from rewritelog.formats.bgtrace.tracer import tracer_replaces
-from rewritelog.formats.param_records import ParamRecords
+from rewritelog.formats.bgtrace.records import NameTable, Records, tracer_replaces
 from rewritelog.rewriting.counts import IRREGULAR, BlockCount
 
 _OUTCOMES = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
+from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.param_records import Columns, ParamRecords
 from rewritelog.models.base import EventKey, ModelFit
 from rewritelog.models.checks import checked_factors, checked_prediction, total_seconds
 from rewritelog.rewriting.counts import EXAMPLES, RecordState

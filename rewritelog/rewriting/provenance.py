@@ -10,7 +10,7 @@ from typing import Any
 
 import rewritelog
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.provenance import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
+from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
 from rewritelog.formats.traces import Traces
 from rewritelog.models.base import Model
 from rewritelog.models.sample_digest import digest_of

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import rewritelog
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.provenance import read_provenance
+from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import Terms, Traces
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.fit_report import effect_on_totals, one_call_share

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from rewritelog.formats import Columns
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
-from rewritelog.formats.param_records import Columns
 from rewritelog.formats.traces import Terms
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.rewriting.block import RewriteTask

@@ -11,9 +11,8 @@ import numpy as np
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
 from rewritelog.core import core
 from rewritelog.errors import UsageError
-from rewritelog.formats.param_records import NO_RECORDS
-from rewritelog.formats.traces import Part, Traces, Unit
-from rewritelog.formats.unit_events import UnitEvents, events_of
+from rewritelog.formats import NO_RECORDS
+from rewritelog.formats.traces import Part, Traces, Unit, UnitEvents, events_of
 from rewritelog.output import copy_file
 from rewritelog.output.files import FlushingWork
 from rewritelog.rewriting.counts import BlockCount, DurationSum, RecordState

@@ -11,10 +11,10 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import DamagedLogError, Location
+from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, join_records, read_records
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.param_records import Columns, ParamRecords
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text
 

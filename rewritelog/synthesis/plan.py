@@ -10,8 +10,14 @@ import numpy as np
 
 from rewritelog.arrays import Table
 from rewritelog.errors import UsageError
-from rewritelog.formats.bgtrace import ByteOrder, Layout, layout
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, NAME_BYTES, seb_struct
+from rewritelog.formats.bgtrace.declaration import (
+    LOG_VERSIONS,
+    NAME_BYTES,
+    ByteOrder,
+    Layout,
+    layout,
+    seb_struct,
+)
 from rewritelog.synthesis import program
 from rewritelog.synthesis.events import EVENTS, SynthEvent, event_params, events_for
 from rewritelog.synthesis.options import CELLS_OF_A_PE, SynthOptions

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 
 from rewritelog.cores import cores, in_order
-from rewritelog.formats.bgtrace import layout
 from rewritelog.formats.bgtrace.declaration import (
     MAGIC,
     ByteOrder,
+    layout,
     summary_struct,
     timeline_file_struct,
 )
-from rewritelog.formats.bgtrace.summary import Summary
-from rewritelog.formats.bgtrace.timelines import pes_of_file
+from rewritelog.formats.bgtrace.heads import Summary, pes_of_file
 from rewritelog.output import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Table
-from rewritelog.formats.bgtrace import Layout
-from rewritelog.formats.bgtrace.declaration import COUNT_BYTES
+from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, Layout
 from rewritelog.formats.bgtrace.records import Records
 from rewritelog.synthesis.events import SynthEvent
 from rewritelog.synthesis.program import RegionLengths, SyntheticProgram, send_offset

@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.formats.param_records import ParamRecords
+from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Part
 from rewritelog.models.expressions import (
     FUNCTIONS,

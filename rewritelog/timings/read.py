@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.errors import TimingError
-from rewritelog.formats.param_records import Columns
+from rewritelog.formats import Columns
 from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten

@@ -11,10 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, to_column, to_floats, to_table
+from rewritelog.arrays import Floats, new_frame, to_column, to_floats, to_table
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.formats.bgtrace.columns import new_frame
-from rewritelog.formats.param_records import Columns
+from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings
 from rewritelog.models.param_names import ParamNames
 from rewritelog.options import As, PathsLike

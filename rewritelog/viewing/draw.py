@@ -8,8 +8,7 @@ from pathlib import Path
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.traces import Traces
-from rewritelog.formats.unit_events import load_unit
+from rewritelog.formats.traces import Traces, load_unit
 from rewritelog.output import check_outputs, write_file
 from rewritelog.replaying.collectives import Kind
 from rewritelog.replaying.network import Network

@@ -11,11 +11,9 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.brackets import brackets_of
-from rewritelog.formats.bgtrace.names import NameTable
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import records_of
-from rewritelog.formats.unit_events import UnitEvents
+from rewritelog.formats.bgtrace.records import NameTable, brackets_of, records_of
+from rewritelog.formats.traces import UnitEvents
 from rewritelog.replaying.categories import region_lengths
 from rewritelog.replaying.regions import Paired
 from rewritelog.replaying.simulate import ReplayedRun

@@ -11,8 +11,7 @@ from oracle import REFERENCE
 
 from rewritelog.errors import DamagedLogError, MissingFileError, RewriteLogError
 from rewritelog.formats.chakra import traces as reader
-from rewritelog.formats.chakra.declaration import VALUE_FIELDS
-from rewritelog.formats.chakra.nodes import NodePart
+from rewritelog.formats.chakra.nodes import VALUE_FIELDS, NodePart
 from rewritelog.formats.chakra.traces import ChakraTraces, open_chakra
 from rewritelog.formats.traces import Unit
 

@@ -14,9 +14,9 @@ from logbuilder import message, seb, write_logs
 from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
 from rewritelog import open_logs
-from rewritelog.formats.bgtrace import declaration, layout
-from rewritelog.formats.bgtrace.layout import dtype_of
-from rewritelog.formats.bgtrace.timelines import timeline_borders
+from rewritelog.formats.bgtrace import declaration
+from rewritelog.formats.bgtrace.declaration import dtype_of, layout
+from rewritelog.formats.bgtrace.heads import timeline_borders
 
 
 @pytest.fixture(params=VERSIONS_AND_ORDERS, ids=lambda pair: f"v{pair[0]}-{pair[1]}")

@@ -22,9 +22,8 @@ from fuzz.corpus import kept
 from fuzz.lines import LINES
 from fuzz.mutation import WORDS
 from fuzz.seeds import NODES, make_logs
-from rewritelog.formats.bgtrace import ByteOrder, layout
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
-from rewritelog.formats.chakra import declaration
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, ByteOrder, layout
+from rewritelog.formats.chakra import nodes
 
 FOLDER = Path(__file__).parent / "core"
 ROOT = Path(__file__).parents[2]
@@ -85,11 +84,11 @@ def _layouts_header() -> str:
 
 def _schema_header() -> str:
     """Return C text with the messages of Chakra traces."""
-    numbers = ", ".join(map(str, declaration.schema().ravel().tolist()))
-    node_fields = ", ".join(map(str, declaration.fields("Node").item()))
+    numbers = ", ".join(map(str, nodes.schema().ravel().tolist()))
+    node_fields = ", ".join(map(str, nodes.fields("Node").item()))
     return (
         '#include "rewritelog/core/core.h"\n'
-        f"enum {{ NODE = {declaration.MESSAGE_NUMBERS['Node']} }};\n"
+        f"enum {{ NODE = {nodes.MESSAGE_NUMBERS['Node']} }};\n"
         f"static const int32_t SCHEMA[] = {{{numbers}}};\n"
         f"static const node_fields NODE_FIELDS = {{{node_fields}}};\n"
     )

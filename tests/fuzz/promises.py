@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from rewritelog.arrays import Bytes, Floats, Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
-from rewritelog.formats.bgtrace import Layout
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.declaration import COUNT_BYTES
+from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, Layout
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 
 _EPSILON = 2.0**-52

@@ -20,9 +20,8 @@ from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import RewriteLogError
+from rewritelog.formats.bgtrace.heads import read_summary, read_timeline_file
 from rewritelog.formats.bgtrace.params import list_params, read_params
-from rewritelog.formats.bgtrace.summary import read_summary
-from rewritelog.formats.bgtrace.timelines import read_timeline_file
 from rewritelog.formats.chakra.traces import open_chakra
 from rewritelog.inspection.dump import dump_lines
 from rewritelog.inspection.info import survey

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chakrabuilder import COLL, field, node
 
-from rewritelog.formats.bgtrace import ByteOrder
+from rewritelog.formats.bgtrace.declaration import ByteOrder
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 

@@ -11,8 +11,7 @@ from fuzz.arena import Arena
 from fuzz.promises import MadeRecords, Tools, check_block
 from fuzz.readers import Check
 from fuzz.seeds import make_logs
-from rewritelog.formats.bgtrace import ByteOrder, layout
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, ByteOrder, layout
 
 _ROOM = 1 << 14
 """Bytes that an input may have."""

@@ -9,9 +9,8 @@ from logbuilder import END, START, bracket, mark, seb, write_logs
 from oracle import ORDERS
 
 from rewritelog import open_logs
-from rewritelog.formats.bgtrace.brackets import IRREGULAR, Brackets, brackets_of
 from rewritelog.formats.bgtrace.declaration import ByteOrder
-from rewritelog.formats.bgtrace.records import records_of
+from rewritelog.formats.bgtrace.records import IRREGULAR, Brackets, brackets_of, records_of
 
 PRINTED = {"type": 2, "r_time": 0.1, "data": b"no mark\n\0"}
 POINTER = {"type": 1, "r_time": 0.2, "data": 3}

@@ -14,8 +14,7 @@ from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
 from rewritelog.diffing.run import compare_logs
-from rewritelog.formats.bgtrace.names import NameTable
-from rewritelog.formats.bgtrace.records import records_of
+from rewritelog.formats.bgtrace.records import NameTable, records_of
 from rewritelog.inspection.info import survey
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite

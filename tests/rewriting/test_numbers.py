@@ -17,7 +17,7 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from many_sebs import write_many
 from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
 
-from rewritelog.formats.bgtrace import layout
+from rewritelog.formats.bgtrace.declaration import layout
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport

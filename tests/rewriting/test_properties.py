@@ -23,7 +23,7 @@ from logbuilder import (
 from oracle import rebuilt, same_as_kernel, walk
 
 import rewritelog
-from rewritelog.formats.bgtrace import layout
+from rewritelog.formats.bgtrace.declaration import layout
 from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.rewriting.options import RecvPolicy, RewriteOptions
 from rewritelog.rewriting.run import rewrite

@@ -13,7 +13,7 @@ from logbuilder import bracket, message, seb, write_logs, write_params
 
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
-from rewritelog.formats.pes import parse_pes
+from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.palette import BRACKET, IDLE

@@ -8,7 +8,7 @@ import numpy as np
 
 from rewritelog.checking.block import CheckedBlock, Violations
 from rewritelog.checking.rules.rule import Rule, Severity
-from rewritelog.formats.bgtrace.brackets import IRREGULAR
+from rewritelog.formats.bgtrace.records import IRREGULAR
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 """The largest error of a SEB's duration, relative to its times."""

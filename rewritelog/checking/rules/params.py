@@ -10,7 +10,7 @@ from rewritelog.checking.block import CheckedBlock, Violations
 from rewritelog.checking.findings import SHOWN, Finding
 from rewritelog.checking.rules.rule import Rule, Severity
 from rewritelog.errors import Location
-from rewritelog.formats.bgtrace.brackets import IRREGULAR
+from rewritelog.formats.bgtrace.records import IRREGULAR
 from rewritelog.text import count_text, printable
 
 

@@ -11,8 +11,7 @@ from rewritelog.arrays import Flags
 from rewritelog.checking.block import CheckedBlock, Violations
 from rewritelog.checking.message_flags import names_message
 from rewritelog.checking.rules.rule import Rule, Severity
-from rewritelog.formats.bgtrace import format_names
-from rewritelog.formats.bgtrace.layout import Record
+from rewritelog.formats.bgtrace.declaration import Record, format_names
 from rewritelog.formats.bgtrace.records import LISTS, Records
 
 EXEC_SLACK_S = 1e-6

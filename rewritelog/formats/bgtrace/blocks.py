@@ -18,10 +18,15 @@ import numpy as np
 from rewritelog.arrays import Bytes, Flags, Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.formats.bgtrace import Layout
-from rewritelog.formats.bgtrace.declaration import COUNT_BYTES
-from rewritelog.formats.bgtrace.faults import FAULTS, FaultHandler, FaultKind, raise_first
-from rewritelog.formats.bgtrace.timelines import TimelineFile
+from rewritelog.formats.bgtrace.declaration import (
+    COUNT_BYTES,
+    FAULTS,
+    FaultHandler,
+    FaultKind,
+    Layout,
+    raise_first,
+)
+from rewritelog.formats.bgtrace.heads import TimelineFile
 from rewritelog.formats.files import InputFile
 from rewritelog.text import bytes_text
 

@@ -1,16 +1,22 @@
 """The declaration of the bgTrace format: the only module with the order and sizes of fields.
 
-Numpy dtypes and the constants of kernels are derived from these structs in `layout`.
+Numpy dtypes and the offsets that the compiled core takes are derived from its structs. The kinds of
+damage are declared here too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import construct as c
+import numpy as np
+
+from rewritelog.core import core
+from rewritelog.errors import DamagedLogError
 
 ByteOrder: TypeAlias = Literal["little", "big"]
 
@@ -211,3 +217,163 @@ MISSING: dict[str, Any] = {
     "group": 1,
 }
 """The values of fields that a log version lacks, which a conversion to a newer one writes."""
+
+
+Record: TypeAlias = Literal["seb", "message", "event"]
+
+_KINDS = {"b": "i1", "B": "u1", "h": "i2", "H": "u2", "l": "i4", "L": "u4", "d": "f8"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of one log version in one byte order."""
+
+    log_version: int
+    order: ByteOrder
+    seb: np.dtype[Any]
+    """The fixed part of a SEB, up to the number of its messages."""
+    message: np.dtype[Any]
+    event: np.dtype[Any]
+    """The fixed part of an event, up to its index or text."""
+    count: np.dtype[Any]
+    """The type of counts, indices and dependencies."""
+    core: np.ndarray[Any, Any]
+    """The struct `layout` of the compiled core."""
+
+
+def dtype_of(struct: c.Struct) -> np.dtype[Any]:
+    """Return the packed numpy dtype of a construct struct of fixed size.
+
+    Raise `TypeError` naming the field for one without a fixed size.
+    """
+    dtype = np.dtype([_dtype_field(part) for part in struct.subcons])
+    if dtype.itemsize != struct.sizeof():
+        raise TypeError(f"numpy packs {struct} into {dtype.itemsize} bytes, not {struct.sizeof()}")
+    return dtype
+
+
+def _dtype_field(part: Any) -> tuple[Any, ...]:
+    kind = part.subcon
+    if isinstance(kind, c.Array):
+        return (part.name, _dtype_text(part.name, kind.subcon), (kind.count,))
+    return (part.name, _dtype_text(part.name, kind))
+
+
+def _dtype_text(name: str, kind: Any) -> str:
+    if isinstance(kind, c.FormatField):
+        order, letter = kind.fmtstr
+        return str(order + _KINDS[letter])
+    if isinstance(kind, c.Bytes):
+        return f"V{kind.length}"
+    raise TypeError(f"field {name} has no fixed size: {kind}")
+
+
+def number_type(order: ByteOrder, name: str) -> np.dtype[Any]:
+    """Return the numpy type of a primitive type, as in `number_type("big", "u4")`."""
+    return np.dtype(_dtype_text(name, getattr(PRIMITIVES[order], name)))
+
+
+@cache
+def format_names(record: Record) -> dict[str, str]:
+    """Return the names of a record's fields in the documentation of the format."""
+    newest = LOG_VERSIONS[-1]
+    structs = {
+        "seb": seb_head_struct(newest, "little"),
+        "message": message_struct(newest, "little"),
+        "event": event_struct("little"),
+    }
+    return {part.name: part.docs or part.name for part in structs[record].subcons}
+
+
+@cache
+def layout(log_version: int, order: ByteOrder) -> Layout:
+    """Return the layout of a log version in a byte order, derived from the declaration."""
+    seb = dtype_of(seb_head_struct(log_version, order))
+    message = dtype_of(message_struct(log_version, order))
+    event = dtype_of(c.Struct(*event_struct(order).subcons[:2]))
+    count = number_type(order, "i4")
+    offsets = {
+        f"{record}_{name}": int(offset)
+        for record, dtype in (("seb", seb), ("message", message), ("event", event))
+        for name, (_, offset, *_) in (dtype.fields or {}).items()
+    }
+    offsets |= {
+        "swap": not event["r_time"].isnative,
+        "seb_bytes": seb.itemsize,
+        "name_bytes": NAME_BYTES,
+        "count_bytes": COUNT_BYTES,
+        "message_bytes": message.itemsize,
+        "event_bytes": event.itemsize,
+        "index_bytes": COUNT_BYTES,
+        "dependency_bytes": COUNT_BYTES,
+    }
+    struct = core.structs["layout"]
+    values = np.array(tuple(offsets[name] for name in struct.names or ()), dtype=struct)
+    return Layout(log_version, order, seb, message, event, count, values)
+
+
+class FaultKind(NamedTuple):
+    """A kind of damage: the field, and a message in which `{}` is the value of the field."""
+
+    field: str
+    problem: str
+    truncated: bool = False
+    """Whether the fault may only mean that the buffer ends within a SEB."""
+    rule: str = "count"
+    """The rule of `check` that is violated."""
+
+
+_MESSAGES, _EVENTS, _TEXT = "number of messages", "number of events", "event text length"
+_BACKWARD, _FORWARD = "number of backward dependencies", "number of forward dependencies"
+
+FAULTS: dict[int, FaultKind] = {
+    core.SEB_TRUNCATED: FaultKind("ep", "the SEB is truncated", truncated=True, rule="cut-off"),
+    core.MESSAGE_COUNT_NEGATIVE: FaultKind(_MESSAGES, "negative message count {}"),
+    core.MESSAGES_TRUNCATED: FaultKind(_MESSAGES, "{} messages do not fit", truncated=True),
+    core.EVENT_COUNT_NEGATIVE: FaultKind(_EVENTS, "negative event count {}"),
+    core.EVENTS_TRUNCATED: FaultKind(_EVENTS, "{} events do not fit", truncated=True),
+    core.EVENT_TYPE: FaultKind(
+        "event type", "invalid event type {}; it is 1, 2 or 3", rule="event-type"
+    ),
+    core.TEXT_NEGATIVE: FaultKind(_TEXT, "negative text length {}"),
+    core.TEXT_TRUNCATED: FaultKind(_TEXT, "a text of {} bytes does not fit", truncated=True),
+    core.BACKWARD_NEGATIVE: FaultKind(_BACKWARD, "negative count {} of backward dependencies"),
+    core.BACKWARD_TRUNCATED: FaultKind(
+        _BACKWARD, "{} backward dependencies do not fit", truncated=True
+    ),
+    core.FORWARD_NEGATIVE: FaultKind(_FORWARD, "negative count {} of forward dependencies"),
+    core.FORWARD_TRUNCATED: FaultKind(
+        _FORWARD, "{} forward dependencies do not fit", truncated=True
+    ),
+    core.SEB_COUNT_NEGATIVE: FaultKind("count", "negative SEB count {}"),
+    core.SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline"),
+    core.BYTES_LEFT_OVER: FaultKind(
+        "count", "{} bytes left over after the last SEB", rule="left-over"
+    ),
+    core.TIME_NOT_FINITE: FaultKind("startTime, endTime", "the time is not a finite number"),
+    core.SEND_NOT_FINITE: FaultKind("sendTime", "the time is not a finite number"),
+    core.DURATION_OVERFLOW: FaultKind("endTime", "the new duration is too large for a number"),
+    core.SEND_OVERFLOW: FaultKind("sendTime", "the new time is too large for a number"),
+    core.RECV_OVERFLOW: FaultKind("recvTime", "the new time is too large for a number"),
+    core.EVENT_OVERFLOW: FaultKind("event rTime", "the new time is too large for a number"),
+    core.SEQNO_WRONG: FaultKind(
+        "seqno", "{} is not the SEB's index: SEBs are missing, or this is another log version"
+    ),
+    core.LOG_CHANGED: FaultKind(
+        _MESSAGES, "{} messages now, not as many as when it was read first"
+    ),
+}
+"""The kind of each fault code of the compiled core."""
+
+
+class FaultHandler(Protocol):
+    """A function that takes the faults of a reader, which continues if the function returns."""
+
+    def __call__(self, faults: Iterable[DamagedLogError], count: int = 1) -> None:
+        """Take `count` faults of the same rule; errors are created during the iteration."""
+
+
+def raise_first(faults: Iterable[DamagedLogError], count: int = 1) -> None:  # noqa: ARG001
+    """Raise the first fault."""
+    for fault in faults:
+        raise fault

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from rewritelog.arrays import Rows, with_text
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
-from rewritelog.formats.bgtrace import Layout, layout
+from rewritelog.formats import SUMMARY_NAME
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
@@ -20,15 +21,12 @@ from rewritelog.formats.bgtrace.blocks import (
     plan_blocks,
     read_block,
 )
-from rewritelog.formats.bgtrace.columns import Rows, with_text
-from rewritelog.formats.bgtrace.summary import Summary, read_summary
+from rewritelog.formats.bgtrace.declaration import Layout, layout
+from rewritelog.formats.bgtrace.heads import Summary, TimelineFile, read_summary, read_timeline_file
 from rewritelog.formats.bgtrace.tables import Tables, join_tables, tables_of
-from rewritelog.formats.bgtrace.timelines import TimelineFile, read_timeline_file
 from rewritelog.formats.traces import Terms
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
-
-SUMMARY_NAME = "bgTrace"
 
 Result = TypeVar("Result")
 

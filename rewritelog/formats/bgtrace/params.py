@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Ints
 from rewritelog.errors import RewriteLogError, TimingError
+from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.param_records import Columns, ParamRecords
 from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import read_text_chunks

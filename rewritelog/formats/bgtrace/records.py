@@ -3,23 +3,32 @@
 A walk in the compiled core finds where each record is, and checks every count. A column is one
 field of all records of a kind, in native byte order and with the fields of the newest log version;
 it is gathered from the bytes when it is first used. Fields that a log version lacks have the values
-of `MISSING`.
+of `MISSING`. Brackets are the pairs of marks among the log events; names of SEBs are numbered.
 """
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Ints, Table
+from rewritelog.arrays import Bytes, Floats, Ints, Table
 from rewritelog.core import core
-from rewritelog.formats.bgtrace import Layout, layout
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, MISSING, ByteOrder
-from rewritelog.formats.bgtrace.faults import FaultHandler, raise_first
+from rewritelog.formats.bgtrace.declaration import (
+    LOG_VERSIONS,
+    MISSING,
+    NAME_BYTES,
+    ByteOrder,
+    FaultHandler,
+    Layout,
+    layout,
+    raise_first,
+)
 
 LISTS = ("messages", "events", "backward", "forward")
 """The lists of a SEB after its fixed part."""
@@ -229,3 +238,145 @@ def names_of(fields: Table) -> Table:
     ended = np.maximum.accumulate(raw == 0, axis=1)
     names: Table = np.where(ended, np.uint8(0), raw).view(f"S{width}").reshape(len(fields))
     return names
+
+
+IRREGULAR: int = core.IRREGULAR
+"""The number of brackets of a SEB whose marks do not pair up in order within the SEB."""
+
+
+@dataclass(frozen=True)
+class Brackets:
+    """The brackets of SEBs, in the order of the buffer; times in seconds since the SEB's start."""
+
+    counts: Ints
+    """The number of brackets of each SEB, or `IRREGULAR`."""
+    seb: Ints
+    """The SEB of each bracket, counted over the whole block."""
+    times: Floats
+    """The start and the end of each bracket, shape (brackets, 2)."""
+
+    def __len__(self) -> int:
+        return len(self.seb)
+
+    @property
+    def starts(self) -> Floats:
+        """The start of each bracket."""
+        return self.times[:, 0]
+
+    @property
+    def ends(self) -> Floats:
+        """The end of each bracket."""
+        return self.times[:, 1]
+
+    @property
+    def number(self) -> Ints:
+        """The index of each bracket in its SEB."""
+        counts = np.maximum(self.counts, 0)
+        first = np.cumsum(counts) - counts
+        return np.asarray(np.arange(len(self)) - first[self.seb])
+
+
+def brackets_of(block: BlockRecords) -> Brackets:
+    """Return the brackets of a block.
+
+    A time that rounding puts behind the end of its SEB is the SEB's duration. In a SEB that ends
+    before it starts, or has no times, marks are only checked for their order.
+    """
+    counts = np.empty(len(block.sebs), dtype=np.int64)
+    times = np.empty(len(block.events))
+    buffer, starts, lay = block.loaded.buffer, block.loaded.pieces.starts, block.loaded.layout.core
+    closed = core.find_brackets(buffer, starts, block.walked, lay, counts, times)
+    sebs = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
+    return Brackets(counts, sebs, times[: 2 * closed].reshape(-1, 2))
+
+
+_FEW_NAMES = 256
+
+
+class NameTable:
+    """A table of distinct names, which grows as names are added."""
+
+    def __init__(self, names: Sequence[bytes] = ()) -> None:
+        """Begin with some names; the hash key is random, so that no log can make all collide."""
+        self._key = secrets.randbits(64)
+        self._known = np.zeros(1, dtype=np.int64)
+        self._names = np.zeros((0, NAME_BYTES), dtype=np.uint8)
+        self._resize(max(_FEW_NAMES, 2 * len(names)))
+        self._add_rows(np.array(names, dtype=f"S{NAME_BYTES}").view(np.uint8))
+
+    def __len__(self) -> int:
+        return int(self._known[0])
+
+    @property
+    def names(self) -> list[bytes]:
+        """The names in the order of their numbers."""
+        rows = self._names[: len(self)]
+        return [row.tobytes().rstrip(b"\0") for row in rows]
+
+    def add(self, sebs: Records) -> Ints:
+        """Return the number of each SEB's name, shape (SEBs,), and add names that are new."""
+        return self._number(sebs.buffer, self._fields(sebs), adds=True)
+
+    def find(self, sebs: Records) -> Ints:
+        """Return the number of each SEB's name, −1 for one that is not in the table."""
+        return self._number(sebs.buffer, self._fields(sebs), adds=False)
+
+    def merge(self, other: NameTable) -> Ints:
+        """Return the number here of each name in another table, and add names that are new."""
+        return self._add_rows(other._names[: len(other)].reshape(-1))
+
+    def _add_rows(self, rows: Bytes) -> Ints:
+        return self._number(rows, NAME_BYTES * np.arange(len(rows) // NAME_BYTES), adds=True)
+
+    def _fields(self, sebs: Records) -> Ints:
+        return np.asarray(sebs.at + offset_of(sebs.dtype, "name"))
+
+    def _number(self, buffer: Bytes, at: Ints, *, adds: bool) -> Ints:
+        numbers = np.empty(len(at), dtype=np.int64)
+        done = 0
+        while done < len(at):
+            left, room = at[done:], numbers[done:]
+            done += core.number_names(
+                buffer,
+                left,
+                NAME_BYTES,
+                self._key,
+                adds,
+                self._names,
+                self._slots,
+                self._known,
+                room,
+            )
+            if done < len(at):
+                self._resize(2 * len(self._names))
+        return numbers
+
+    def _resize(self, capacity: int) -> None:
+        """Make room for a number of names, a power of two or the next one."""
+        capacity = 1 << (capacity - 1).bit_length()
+        known = self._names[: len(self)].reshape(-1)
+        self._names = np.zeros((capacity, NAME_BYTES), dtype=np.uint8)
+        self._slots = np.zeros(2 * capacity, dtype=np.int32)
+        self._known[0] = 0
+        self._add_rows(known)
+
+
+_BEGINNINGS = (
+    b"AMPI_",
+    b"ATAReq_wait\0",
+    b"RECV_RESUME\0",
+    b"SPLIT_RESUME\0",
+    b"PROBE_RESUME\0",
+    b"IPROBE_RESUME\0",
+    b"msgep\0",
+    b"GroupReduce\0",
+    b"start-broadcast\0",
+    b"split-broadcast\0",
+    b"end-broadcast\0",
+)
+"""Prefixes of such names, each name being followed by a NUL."""
+
+
+def tracer_replaces(name: bytes) -> bool:
+    """Return whether TraceR ignores the duration of SEBs with this name."""
+    return (name + b"\0").startswith(_BEGINNINGS)

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Table
-from rewritelog.formats.bgtrace import EventType, layout
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, EventType, layout
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
 
 _NEWEST = layout(LOG_VERSIONS[-1], "little")
