@@ -26,7 +26,7 @@ from rewritelog.models.fitting.correction import MOST_POINTS, Correction
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import AnyFunction, FittedFunction, FittedMixture
 from rewritelog.models.form import Count, Exact, Form, ParameterCount
-from rewritelog.models.formulas.names import checked_names
+from rewritelog.models.formulas import checked_names
 from rewritelog.text import exact_number, json_number
 
 MOST_SETS_OF_A_HASH = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.fit_json import event_in_report
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
+from rewritelog.models.formulas import ParamNames
 from rewritelog.models.parallel import map_in_processes, one_blas_thread
 from rewritelog.progress import part_of, report_progress
 from rewritelog.text import event_label, shorten
@@ -127,6 +128,18 @@ class FittedEvents(ModelFit):
         weak_points = (text for fit in self.fits.values() for text in fit_report.warn(fit))
         first = fit_report.first_calls_text(self.fits.values())
         return (*nothing, *self.notes, *weak_points, *([first] if first else []))
+
+
+def with_names(fitted: ModelFit, names: ParamNames) -> ModelFit:
+    """Return a fit whose reports use the names; those that a formula gives are kept."""
+    if not isinstance(fitted, FittedEvents):
+        return fitted
+    named = {
+        (event, count): fit if fit.names else fit.named(names.for_event(event, count))
+        for (event, count), fit in fitted.fits.items()
+    }
+    unused = names.unused((*fitted.fits, *fitted.unfitted))
+    return replace(fitted, fits=named, notes=(*fitted.notes, *unused))
 
 
 def _student_upper(dof: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.expressions.languages import Language, number_in_language
+from rewritelog.models.expressions import Language, number_in_language
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.function import FittedFunction, FittedMixture, formula_of
 from rewritelog.text import parameter_names

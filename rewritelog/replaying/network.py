@@ -152,7 +152,7 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
     `machine` is the file, or the name of one that rewritelog has. Raise `MissingFileError` if there
     is none, and `RewriteLogError` naming the file if it is invalid or cannot be read.
     """
-    from rewritelog.models.formulas import load_toml  # noqa: PLC0415 - few runs need it
+    from rewritelog.models.located_toml import load_toml  # noqa: PLC0415 - few runs need it
     from rewritelog.timings.texts import read_model_text  # noqa: PLC0415
 
     path = _machine_path(machine)

@@ -36,7 +36,7 @@ from rewritelog.models.expressions import (
     parameter_number,
     parse,
 )
-from rewritelog.models.formulas.located_toml import read_toml
+from rewritelog.models.located_toml import read_toml
 from rewritelog.text import matches
 from rewritelog.timings.texts import read_model_text
 

@@ -15,7 +15,7 @@ from rewritelog.arrays import Floats, new_frame, to_column, to_floats, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings
-from rewritelog.models.param_names import ParamNames
+from rewritelog.models.formulas import ParamNames
 from rewritelog.options import As, PathsLike
 from rewritelog.paths import are_paths, to_inputs
 from rewritelog.text import TextTable, count_text, shorten

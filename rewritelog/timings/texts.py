@@ -11,8 +11,8 @@ from rewritelog.errors import ModelError
 from rewritelog.models.base import ModelFit, ModelText
 
 if TYPE_CHECKING:
+    from rewritelog.models.formulas import ParamNames
     from rewritelog.models.model_file import ModelFile
-    from rewritelog.models.param_names import ParamNames
 
 STANDARD_INPUT = Path("-")
 
@@ -37,7 +37,7 @@ def read_param_names(path: Path | None) -> ParamNames | None:
     """Return the contents of a file of parameter names; raise `ModelError` for any error in it."""
     if path is None:
         return None
-    from rewritelog.models.param_names import parse_param_names  # noqa: PLC0415 - few runs need it
+    from rewritelog.models.formulas import parse_param_names  # noqa: PLC0415 - few runs need it
 
     return parse_param_names(read_model_text(path))
 
@@ -46,7 +46,7 @@ def named_fit(fitted: ModelFit, names: ParamNames | None) -> ModelFit:
     """Return a fit whose reports use the names, if there are any."""
     if names is None:
         return fitted
-    from rewritelog.models.param_names import with_names  # noqa: PLC0415 - few runs need it
+    from rewritelog.models.fitted_events import with_names  # noqa: PLC0415 - few runs need it
 
     return with_names(fitted, names)
 

@@ -8,7 +8,7 @@ from logbuilder import write_timings
 
 from rewritelog.errors import ModelError
 from rewritelog.models.base import ModelText
-from rewritelog.models.param_names import parse_param_names
+from rewritelog.models.formulas import parse_param_names
 
 
 @pytest.fixture

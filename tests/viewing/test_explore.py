@@ -20,8 +20,8 @@ from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
+from rewritelog.models.formulas import parse_param_names
 from rewritelog.models.options import AutoOptions
-from rewritelog.models.param_names import parse_param_names
 from rewritelog.progress import report_progress
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file, read_model_text

@@ -3,20 +3,26 @@
 `parse` turns a text such as `min(p1, p2)*log1p(p3) + 2` into an `Expression`. No text ever reaches
 Python's `eval`, and untrusted text takes bounded time, memory and stack.
 
-Modules: `origin` (the location of a text, for errors), `parser`, `operations` (the steps of an
-expression and what they compute), `expression` (evaluation), `languages` (its text in each).
+Modules: `parser`, with the errors that say where a text is wrong, and `expression`: the steps of
+an expression, what they compute, and their text in each language.
 """
 
 from __future__ import annotations
 
-from rewritelog.models.expressions.expression import Expression, constant
-from rewritelog.models.expressions.operations import FUNCTIONS
-from rewritelog.models.expressions.origin import FormulaError, Origin
+from rewritelog.models.expressions.expression import (
+    FUNCTIONS,
+    Expression,
+    Language,
+    constant,
+    number_in_language,
+)
 from rewritelog.models.expressions.parser import (
     MAX_DEPTH,
     MAX_LENGTH,
     MAX_PARAMETERS,
     MAX_STEPS,
+    FormulaError,
+    Origin,
     is_name,
     parameter_number,
     parse,
@@ -30,9 +36,11 @@ __all__ = [
     "MAX_STEPS",
     "Expression",
     "FormulaError",
+    "Language",
     "Origin",
     "constant",
     "is_name",
+    "number_in_language",
     "parameter_number",
     "parse",
 ]

@@ -17,21 +17,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
-from rewritelog.models.expressions.expression import Expression
-from rewritelog.models.expressions.operations import (
+from rewritelog.errors import ModelError
+from rewritelog.models.expressions.expression import (
+    COMPARISON,
     FUNCTIONS,
     NEGATE,
-    OPERATORS,
     PRECEDENCE,
-    SIGN_PRECEDENCE,
+    SIGN,
     VARIADIC,
     Apply,
+    Expression,
     Number,
     Parameter,
     Step,
 )
-from rewritelog.models.expressions.origin import FormulaError, Origin
+from rewritelog.text import count_text, printable
 
 MAX_LENGTH = 100_000
 """The most characters of a text; canonical texts are always shorter."""
@@ -44,6 +46,50 @@ MAX_DEPTH = 100
 
 MAX_STEPS = 2000
 """The most constants, parameters and operations of an expression."""
+
+
+class FormulaError(ModelError):
+    """An invalid formula; file, line and column are part of the message.
+
+    Lines and columns count from 1, columns in characters. The line is None for a text that is not
+    in a file; both are None for a problem of the file as a whole.
+    """
+
+    def __init__(self, name: str, line: int | None, column: int | None, problem: str) -> None:
+        place = printable(name) + ("" if line is None else f":{line}")
+        if column is not None:
+            place += f", column {column}" if line is None else f":{column}"
+        super().__init__(f"{place}: {problem}")
+        self.name = name
+        self.line = line
+        self.column = column
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[FormulaError], tuple[str, int | None, int | None, str]]:
+        """Pickle the arguments, so that the error passes between processes without loss."""
+        return (type(self), (self.name, self.line, self.column, self.problem))
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The location of an expression's text; by default of a text that is not in a file."""
+
+    name: str = "expression"
+    """The name of the file, or of the text."""
+    line: int | None = None
+    """The line of its first character, from 1; None if it is not in a file."""
+    column: int = 1
+    """The column of its first character, from 1."""
+    positions: tuple[tuple[int, int], ...] = ()
+    """Line and column of each character and of the end, for a text with escapes or of several
+    lines; empty if its characters follow each other in one line."""
+
+    def error(self, problem: str, offset: int = 0) -> FormulaError:
+        """Return the error for a problem with the character at `offset`, counted from 0."""
+        if self.positions:
+            line, column = self.positions[min(offset, len(self.positions) - 1)]
+            return FormulaError(self.name, line, column, problem)
+        return FormulaError(self.name, self.line, self.column + offset, problem)
 
 
 def parse(
@@ -60,22 +106,14 @@ def parse(
     Raise `FormulaError` with the location for anything that is not an expression.
     """
     if names or where:
-        return _parse(text, names or {}, parameters, where or Origin())
+        return _Parser(text, names or {}, parameters, where or Origin()).parsed()
     return _parse_plain(text, parameters)
 
 
 @lru_cache(maxsize=1 << 12)
 def _parse_plain(text: str, parameters: int) -> Expression:
     """Return the expression of a text, from a cache: fits parse the same texts many times."""
-    return _parse(text, {}, parameters, Origin())
-
-
-def _parse(text: str, names: Mapping[str, int], parameters: int, where: Origin) -> Expression:
-    parser = _Parser(_tokenized(text, where), names, parameters, where)
-    parser.expression(0, 0)
-    if parser.next.kind != "end":
-        raise parser.unexpected("an operator is missing before")
-    return Expression(tuple(parser.steps))
+    return _Parser(text, {}, parameters, Origin()).parsed()
 
 
 _TOKEN = re.compile(
@@ -89,10 +127,7 @@ _MISSPELLED = {"**": "^", "=": "=="}
 """Operators of other languages, and the ones to use in their place."""
 
 
-@dataclass(frozen=True)
-class Token:
-    """One token of the text."""
-
+class _Token(NamedTuple):
     kind: str
     """`number`, `name`, `operator` or `end`."""
     text: str
@@ -100,7 +135,7 @@ class Token:
     """The offset of its first character, from 0."""
 
 
-def _tokenized(text: str, where: Origin) -> list[Token]:
+def _tokenized(text: str, where: Origin) -> list[_Token]:
     """Return the tokens of the text and an `end`; raise `FormulaError` for anything else."""
     if len(text) > MAX_LENGTH:
         raise where.error(f"the expression has {len(text)} characters; at most {MAX_LENGTH}")
@@ -114,10 +149,10 @@ def _tokenized(text: str, where: Origin) -> list[Token]:
             problem = f"unknown operator {word!r}; write {_MISSPELLED[word]!r}"
             raise where.error(problem, match.start())
         if kind != "blank":
-            tokens.append(Token(kind or "", word, match.start()))
+            tokens.append(_Token(kind or "", word, match.start()))
     if at < len(text):
         raise where.error(f"invalid character {text[at]!r}", at)
-    return [*tokens, Token("end", "", at)]
+    return [*tokens, _Token("end", "", at)]
 
 
 def is_name(text: str) -> bool:
@@ -133,125 +168,116 @@ def parameter_number(name: str) -> int | None:
 
 
 class _Parser:
-    """Reads the tokens from left to right; `steps` is the expression so far."""
+    """Reads the tokens from left to right, and adds steps to the expression so far."""
 
-    def __init__(
-        self, tokens: list[Token], names: Mapping[str, int], parameters: int, where: Origin
-    ) -> None:
-        self.steps: list[Step] = []
-        self._tokens = iter(tokens)
+    def __init__(self, text: str, names: Mapping[str, int], parameters: int, where: Origin) -> None:
+        self._steps: list[Step] = []
+        self._tokens = iter(_tokenized(text, where))
         self._names = names
         self._parameters = parameters
         self._where = where
-        self.next = next(self._tokens)
+        self._next = next(self._tokens)
 
-    def expression(self, loosest: int, depth: int) -> None:
+    def parsed(self) -> Expression:
+        """Return the expression of the whole text."""
+        self._expression(0, 0)
+        if self._next.kind != "end":
+            raise self._unexpected("an operator is missing before")
+        return Expression(tuple(self._steps))
+
+    def _expression(self, loosest: int, depth: int) -> None:
         """Read operands and operators of at least the precedence `loosest`."""
         self._operand(depth)
-        while self.next.text in OPERATORS and PRECEDENCE[self.next.text] >= loosest:
+        while PRECEDENCE.get(self._next.text, -1) >= loosest:
             operator = self._take()
             precedence = PRECEDENCE[operator.text]
-            self.expression(precedence if operator.text == "^" else precedence + 1, depth + 1)
+            self._expression(precedence if operator.text == "^" else precedence + 1, depth + 1)
             self._emit(Apply(operator.text), operator)
-            if precedence == PRECEDENCE["<"] and PRECEDENCE.get(self.next.text) == precedence:
-                raise self.unexpected("comparisons do not chain: write (a < b)*(b < c); found")
-
-    def unexpected(self, problem: str) -> FormulaError:
-        """Return the error that the next token is not expected here."""
-        token = "the end" if self.next.kind == "end" else repr(self.next.text)
-        return self._where.error(f"{problem} {token}", self.next.offset)
+            if precedence == COMPARISON == PRECEDENCE.get(self._next.text):
+                raise self._unexpected("comparisons do not chain: write (a < b)*(b < c); found")
 
     def _operand(self, depth: int) -> None:
         """Read a number, a name, a call, something in parentheses, or a sign and its operand."""
         if depth > MAX_DEPTH:
             problem = f"the expression is nested more than {MAX_DEPTH} deep"
-            raise self._where.error(problem, self.next.offset)
-        if self.next.kind == "number":
-            self._emit_number(self._take())
-        elif self.next.kind == "name":
-            self._name_or_call(self._take(), depth)
-        elif self.next.text in ("-", "+"):
-            sign = self._take()
-            self.expression(SIGN_PRECEDENCE, depth + 1)
-            if sign.text == "-":
-                self._emit(Apply(NEGATE), sign)
-        elif self.next.text == "(":
-            self._take()
-            self.expression(0, depth + 1)
+            raise self._error(problem, self._next)
+        if self._next.kind not in ("number", "name") and self._next.text not in ("-", "+", "("):
+            raise self._unexpected("a number, a name or '(' is missing before")
+        token = self._take()
+        if token.kind == "number":
+            value = float(token.text)
+            if not math.isfinite(value):
+                raise self._error(f"{token.text} is larger than any float64", token)
+            self._emit(Number(value), token)
+        elif token.text in FUNCTIONS:
+            self._call(token, depth)
+        elif token.kind == "name":
+            self._emit(Parameter(self._number_of(token)), token)
+        elif token.text == "(":
+            self._expression(0, depth + 1)
             self._close("')' is missing before")
         else:
-            raise self.unexpected("a number, a name or '(' is missing before")
+            self._expression(SIGN, depth + 1)
+            if token.text == "-":
+                self._emit(Apply(NEGATE), token)
 
-    def _emit_number(self, token: Token) -> None:
-        value = float(token.text)
-        if not math.isfinite(value):
-            raise self._where.error(f"{token.text} is larger than any float64", token.offset)
-        self._emit(Number(value), token)
-
-    def _name_or_call(self, token: Token, depth: int) -> None:
-        """Read a function's arguments, or emit the parameter that the name stands for."""
-        if token.text in FUNCTIONS:
-            self._call(token, depth)
-            return
-        number = self._names.get(token.text) or parameter_number(token.text)
+    def _number_of(self, name: _Token) -> int:
+        """Return the number of the parameter that a name stands for."""
+        number = self._names.get(name.text) or parameter_number(name.text)
+        known = f"p1 to p{self._parameters}"
+        if number is None and self._next.text == "(":
+            functions = ", ".join(FUNCTIONS)
+            raise self._error(f"unknown function {name.text!r}; known: {functions}", name)
         if number is None:
-            raise self._unknown(token)
+            known = ", ".join([known, *self._names])
+            raise self._error(f"unknown name {name.text!r}; known: {known}", name)
         if not 1 <= number <= self._parameters:
-            problem = f"unknown parameter {token.text!r}; known: p1 to p{self._parameters}"
-            raise self._where.error(problem, token.offset)
-        self._emit(Parameter(number), token)
+            raise self._error(f"unknown parameter {name.text!r}; known: {known}", name)
+        return number
 
-    def _unknown(self, token: Token) -> FormulaError:
-        if self.next.text == "(":
-            known = f"unknown function {token.text!r}; known: {', '.join(FUNCTIONS)}"
-        else:
-            names = f"p1 to p{self._parameters}" + "".join(f", {name}" for name in self._names)
-            known = f"unknown name {token.text!r}; known: {names}"
-        return self._where.error(known, token.offset)
-
-    def _call(self, name: Token, depth: int) -> None:
+    def _call(self, name: _Token, depth: int) -> None:
         """Read `(a, b, …)` and emit the function; min and max after each argument but the first."""
-        if self.next.text != "(":
-            raise self.unexpected(f"'(' is missing after {name.text!r}, before")
+        if self._next.text != "(":
+            raise self._unexpected(f"'(' is missing after {name.text!r}, before")
         self._take()
-        variadic = name.text in VARIADIC
+        variadic, needed = name.text in VARIADIC, FUNCTIONS[name.text].arity
         arguments = 0
-        while arguments == 0 or self.next.text == ",":
+        while self._next.text == "," if arguments else self._next.text != ")":
             if arguments:
                 self._take()
-            elif self.next.text == ")":
-                break
-            self.expression(0, depth + 1)
+            self._expression(0, depth + 1)
             arguments += 1
             if variadic and arguments > 1:
                 self._emit(Apply(name.text), name)
         self._close("',' or ')' is missing before")
-        self._check_arity(name, arguments)
+        if arguments < needed or (arguments > needed and not variadic):
+            least = "at least " if variadic else ""
+            takes = f"{name.text} takes {least}{count_text(needed, 'argument')}"
+            raise self._error(f"{takes}, not {arguments}", name)
         if not variadic:
             self._emit(Apply(name.text), name)
 
-    def _check_arity(self, name: Token, arguments: int) -> None:
-        needed = FUNCTIONS[name.text].arity
-        fits = arguments >= needed if name.text in VARIADIC else arguments == needed
-        if not fits:
-            least = "at least " if name.text in VARIADIC else ""
-            plural = "" if needed == 1 else "s"
-            problem = f"{name.text} takes {least}{needed} argument{plural}, not {arguments}"
-            raise self._where.error(problem, name.offset)
-
     def _close(self, problem: str) -> None:
-        if self.next.text != ")":
-            raise self.unexpected(problem)
+        if self._next.text != ")":
+            raise self._unexpected(problem)
         self._take()
 
-    def _take(self) -> Token:
+    def _take(self) -> _Token:
         """Return the next token and advance, but not past the end."""
-        taken = self.next
-        self.next = next(self._tokens, taken)
+        taken = self._next
+        self._next = next(self._tokens, taken)
         return taken
 
-    def _emit(self, step: Step, token: Token) -> None:
-        if len(self.steps) >= MAX_STEPS:
+    def _emit(self, step: Step, token: _Token) -> None:
+        if len(self._steps) >= MAX_STEPS:
             problem = f"the expression has more than {MAX_STEPS} numbers, names and operations"
-            raise self._where.error(problem, token.offset)
-        self.steps.append(step)
+            raise self._error(problem, token)
+        self._steps.append(step)
+
+    def _unexpected(self, problem: str) -> FormulaError:
+        """Return the error that the next token is not expected here."""
+        token = "the end" if self._next.kind == "end" else repr(self._next.text)
+        return self._error(f"{problem} {token}", self._next)
+
+    def _error(self, problem: str, token: _Token) -> FormulaError:
+        return self._where.error(problem, token.offset)

@@ -19,8 +19,7 @@ from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
-from rewritelog.models.formulas import EventFormula
-from rewritelog.models.formulas.reading import MAX_TERMS
+from rewritelog.models.formulas import MAX_TERMS, EventFormula
 from rewritelog.models.metrics import mean_relative_error
 from rewritelog.text import json_number
 from rewritelog.viewing.events import EventView, view_of

@@ -14,7 +14,7 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
-from rewritelog.models.formulas.reading import MAX_TERMS
+from rewritelog.models.formulas import MAX_TERMS
 from rewritelog.viewing.explorer.choices import LONGEST_TERM, FitChoices
 
 MOST_CHARACTERS = 8 << 20

@@ -15,9 +15,8 @@ from rewritelog.models.base import EventKey, EventTimings, ModelText
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
-from rewritelog.models.formulas import Formulas, parse_formulas
+from rewritelog.models.formulas import Formulas, ParamNames, parse_formulas
 from rewritelog.models.options import AutoOptions
-from rewritelog.models.param_names import ParamNames
 from rewritelog.text import json_number
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import event_json

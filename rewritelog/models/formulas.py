@@ -1,0 +1,302 @@
+"""Formulas files: the terms of fits, and optionally their classes, for events by name or pattern.
+
+Files of parameter names, for the reports of fits without formulas, are parsed here too. Both are
+TOML, which `docs/formulas.md` describes; every error names file, line and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from rewritelog.models.base import ModelText
+from rewritelog.models.expressions import (
+    FUNCTIONS,
+    MAX_PARAMETERS,
+    Expression,
+    FormulaError,
+    Origin,
+    is_name,
+    parameter_number,
+    parse,
+)
+from rewritelog.models.kernel_kinds import KINDS
+from rewritelog.models.located_toml import KeyPath, LocatedToml, read_toml
+from rewritelog.text import count_text, matches, printable
+
+MAX_TERMS = 100
+"""The most terms of a formula."""
+
+TABLE = "formula"
+"""The name of the array of tables that holds the formulas."""
+
+
+@dataclass(frozen=True)
+class EventFormula:
+    """The formula of the events that match its patterns."""
+
+    patterns: tuple[str, ...]
+    """Event names, in which `*` matches any characters."""
+    terms: tuple[Expression, ...]
+    """The terms of the fit, at least one, all different; a constant only if the file has one."""
+    category: Expression | None = None
+    """Divides the event into classes: rows with equal values have their own fit."""
+    names: tuple[str, ...] = ()
+    """The names of the parameters, `_` for one without a name; empty without names."""
+    where: str = ""
+    """File and line, for messages."""
+
+    @property
+    def highest_parameter(self) -> int:
+        """The highest number of a parameter that terms and category need; 0 for none."""
+        expressions = (*self.terms, *([self.category] if self.category else []))
+        return max((number for term in expressions for number in term.parameters), default=0)
+
+    def is_for(self, event: str) -> bool:
+        """Return whether one of the patterns matches the event's name."""
+        return any(matches(pattern, event) for pattern in self.patterns)
+
+    def fits(self, parameters: int) -> bool:
+        """Return whether it applies to this number of parameters: as many as names, or enough."""
+        if self.names:
+            return parameters == len(self.names)
+        return parameters >= self.highest_parameter
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """The entries of a formulas file, in its order."""
+
+    name: str
+    """The name of the file in messages."""
+    entries: tuple[EventFormula, ...]
+
+    def for_event(self, event: str, parameters: int) -> EventFormula | None:
+        """Return the first entry that matches the event and fits its number of parameters."""
+        entries = (entry for entry in self.entries if entry.is_for(event))
+        return next((entry for entry in entries if entry.fits(parameters)), None)
+
+    def misfits(self, event: str, parameters: int) -> tuple[str, ...]:
+        """Return a sentence for each entry that matches the event but not its parameters.
+
+        It is empty if any entry applies: then the others are meant for other parameter counts.
+        """
+        if self.for_event(event, parameters) is not None:
+            return ()
+        return tuple(
+            f"{entry.where}: the formula is not used for {printable(event)} with "
+            f"{count_text(parameters, 'parameter')}: it "
+            + (f"names {len(entry.names)}" if entry.names else f"needs p{entry.highest_parameter}")
+            for entry in self.entries
+            if entry.is_for(event)
+        )
+
+    def unused(self, events: Collection[str]) -> tuple[str, ...]:
+        """Return a sentence for each entry that matches none of the events."""
+        return tuple(
+            f"{entry.where}: the formula for {', '.join(map(repr, map(printable, entry.patterns)))}"
+            " is not used: no event has such a name"
+            for entry in self.entries
+            if not any(map(entry.is_for, events))
+        )
+
+
+_Pattern: TypeAlias = Annotated[str, Meta(min_length=1)]
+_Texts: TypeAlias = Annotated[list[str], Meta(min_length=1)]
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A `[[formula]]` as it is written."""
+
+    event: _Pattern | list[_Pattern]
+    params: _Texts = []
+    terms: _Texts = []
+    kind: str | UnsetType = UNSET
+    of: list[str] | UnsetType = UNSET
+    times: str | UnsetType = UNSET
+    category: str | UnsetType = UNSET
+
+
+def parse_formulas(text: str, name: str) -> Formulas:
+    """Return the contents of a formulas file; `name` is its name in errors.
+
+    Raise `FormulaError` with the location for text that is not TOML, for unknown or missing keys,
+    and for invalid values.
+    """
+    toml = read_toml(text, name)
+    for key in toml.document:
+        if key != TABLE:
+            problem = f"unknown key {key!r}; formulas go under [[{TABLE}]]"
+            raise toml.of_key((key,)).error(problem)
+    tables = toml.document.get(TABLE, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        problem = f"{TABLE} is written [[{TABLE}]], in double brackets, for each formula"
+        raise toml.of_value((TABLE,)).error(problem)
+    if not tables:
+        raise FormulaError(name, None, None, f"has no [[{TABLE}]]")
+    entries = []
+    for at, written in enumerate(tables):
+        table = toml.declared(written, _Table, (TABLE, at))
+        entries.append(_Entry(toml, (TABLE, at), table).formula())
+    return Formulas(name, tuple(entries))
+
+
+class _Entry:
+    """One `[[formula]]` table while its expressions are parsed."""
+
+    def __init__(self, toml: LocatedToml, path: KeyPath, table: _Table) -> None:
+        self._toml = toml
+        self._path = path
+        self._table = table
+        self._names = checked_names(
+            [(name, self._value("params", at)) for at, name in enumerate(table.params)]
+        )
+
+    def formula(self) -> EventFormula:
+        """Return the formula of the table."""
+        event, here = self._table.event, self._toml.of_key(self._path)
+        if not event:
+            raise self._value("event").error("event is empty")
+        patterns = (event,) if isinstance(event, str) else tuple(event)
+        where = f"{self._toml.name}:{here.line}"
+        terms, category = self._terms(here), self._expression("category")
+        return EventFormula(patterns, terms, category, self._names, where)
+
+    def _terms(self, here: Origin) -> tuple[Expression, ...]:
+        """Return the terms of `kind` and `terms`; with `times`, their products and a constant."""
+        terms = list(self._kind_terms())
+        for index, text in enumerate(self._table.terms):
+            where = self._value("terms", index)
+            term = self._parsed(text, where)
+            if term in terms:
+                raise where.error(f"the term {text!r} is duplicated")
+            if len(terms) == MAX_TERMS:
+                raise where.error(f"a formula has at most {MAX_TERMS} terms")
+            terms.append(term)
+        if not terms:
+            raise here.error("terms or kind is missing")
+        times = self._expression("times")
+        if times is None:
+            return tuple(terms)
+        constant, where = parse("1"), self._value("times")
+        products = [
+            times if term == constant else _checked(times.times(term), where) for term in terms
+        ]
+        return tuple(dict.fromkeys([constant, *products]))
+
+    def _kind_terms(self) -> tuple[Expression, ...]:
+        """Return the terms of `kind` for the sizes in `of`, or for p1, p2, … without it."""
+        name, of = self._table.kind, self._table.of
+        of_key = self._toml.of_key((*self._path, "of"))
+        sizes = [self._parsed(text, self._value("of", at)) for at, text in enumerate(of or ())]
+        if name is UNSET:
+            if of is not UNSET:
+                raise of_key.error("of needs a kind")
+            return ()
+        where = self._value("kind")
+        if name not in KINDS:
+            raise where.error(f"unknown kind {name!r}; known: {', '.join(KINDS)}")
+        kind = KINDS[name]
+        needed = count_text(len(kind.of), "size")
+        if of is UNSET:
+            if self._names and len(kind.of) > len(self._names):
+                available = count_text(len(self._names), "name")
+                raise where.error(f"{name} needs {needed}, but params has {available}")
+            return kind.expressions()
+        if len(sizes) != len(kind.of):
+            named = f"{name} needs {needed} ({', '.join(kind.of)})"
+            raise of_key.error(f"{named}, not {len(sizes)}")
+        by_number = dict(enumerate(sizes, 1))
+        return tuple(
+            _checked(term.with_parameters(by_number), where) for term in kind.expressions()
+        )
+
+    def _expression(self, key: str) -> Expression | None:
+        """Return the expression of a key, None without the key."""
+        text = getattr(self._table, key)
+        return None if text is UNSET else self._parsed(text, self._value(key))
+
+    def _parsed(self, text: str, where: Origin) -> Expression:
+        """Return the expression of a text with the entry's names of parameters."""
+        numbers = {name: number for number, name in enumerate(self._names, 1) if name != "_"}
+        count = len(self._names) or MAX_PARAMETERS
+        return parse(text, names=numbers, parameters=count, where=where)
+
+    def _value(self, *key: str | int) -> Origin:
+        return self._toml.of_value((*self._path, *key))
+
+
+def _checked(expression: Expression, where: Origin) -> Expression:
+    """Return a composed expression; raise `FormulaError` if it exceeds the limits of `parse`."""
+    try:
+        return parse(str(expression))
+    except FormulaError as error:
+        raise where.error(error.problem) from error
+
+
+def checked_names(named: Sequence[tuple[str, Origin]]) -> tuple[str, ...]:
+    """Return the names, in the order of the parameters; raise `FormulaError` for an invalid one."""
+    if len(named) > MAX_PARAMETERS:
+        where = named[MAX_PARAMETERS][1]
+        raise where.error(f"there are at most {MAX_PARAMETERS} parameters")
+    seen: set[str] = set()
+    for number, (text, where) in enumerate(named, 1):
+        if not is_name(text):
+            raise where.error(f"{text!r} is not a valid name: a letter, then letters, digits and _")
+        if text in FUNCTIONS:
+            raise where.error(f"{text!r} is a function and cannot be a parameter's name")
+        if parameter_number(text) not in (None, number):
+            raise where.error(f"{text!r} cannot be the name of p{number}")
+        if text in seen and text != "_":
+            raise where.error(f"the name {text!r} is duplicated")
+        seen.add(text)
+    return tuple(text for text, _ in named)
+
+
+@dataclass(frozen=True)
+class ParamNames:
+    """The entries of a file of parameter names, in its order."""
+
+    name: str
+    """The name of the file in messages."""
+    entries: Mapping[str, tuple[str, ...]]
+    """The names for each event or pattern; the first match is used."""
+
+    def for_event(self, event: str, parameters: int) -> tuple[str, ...]:
+        """Return the names for an event with this many parameters; empty without a match."""
+        for pattern, names in self.entries.items():
+            if len(names) == parameters and matches(pattern, event):
+                return names
+        return ()
+
+    def unused(self, events: Collection[tuple[str, int]]) -> Iterator[str]:
+        """Yield a sentence for each entry that matches none of the events (name and parameters)."""
+        for pattern, names in self.entries.items():
+            if any(len(names) == count and matches(pattern, event) for event, count in events):
+                continue
+            yield (
+                f"{self.name}: the names for {printable(pattern)!r} are not used: no event of that "
+                f"name has {count_text(len(names), 'parameter')}"
+            )
+
+
+def parse_param_names(text: ModelText) -> ParamNames:
+    """Return the contents of a file with a list of names for each event or pattern of events.
+
+    Raise `FormulaError` with the location of any error.
+    """
+    toml = read_toml(text.text, text.name)
+    entries = {}
+    for pattern, written in toml.document.items():
+        names = toml.declared(written, list[str], (pattern,))
+        if not names:
+            raise toml.of_value((pattern,)).error('expected "event" = ["name", "name"]')
+        named = [(name, toml.of_value((pattern, at))) for at, name in enumerate(names)]
+        entries[pattern] = checked_names(named)
+    if not entries:
+        raise FormulaError(text.name, None, None, "names no event")
+    return ParamNames(text.name, entries)
