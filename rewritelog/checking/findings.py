@@ -1,15 +1,21 @@
-"""The findings of a check: a count for each rule, and the first few with their locations."""
+"""What a check finds: rules, their violations with locations, and the report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.text import printable
+from rewritelog.formats.bgtrace.heads import Summary
+from rewritelog.formats.traces import Traces
+from rewritelog.text import Readable, count_text, printable
+
+if TYPE_CHECKING:
+    from rewritelog.checking.block import CheckedBlock
 
 SHOWN = 5
 """At most this many findings of a rule are shown."""
@@ -43,10 +49,16 @@ class Finding:
 
 @dataclass
 class Findings:
-    """Findings by rule, in the order of the files."""
+    """Findings by rule, in the order of the files, and counts of what was checked."""
 
     counts: dict[str, int] = field(default_factory=dict)
     shown: dict[str, list[Finding]] = field(default_factory=dict)
+    sebs: int = 0
+    """The number of SEBs that could be walked, or of nodes."""
+    records: int = 0
+    """The number of param records that were read."""
+    whole: bool = True
+    """Whether all timelines could be walked to their ends."""
 
     def add(self, rule: str, first: Iterable[Finding], count: int = 1) -> None:
         """Add `count` findings of a rule, given the first few of them."""
@@ -59,11 +71,13 @@ class Findings:
         """Add `count` faults of a reader, all of the same rule."""
         first = list(islice(faults, SHOWN))
         if first:
+            self.whole &= first[0].rule == "left-over"
             findings = (Finding(fault.location, fault.problem) for fault in first)
             self.add(first[0].rule, findings, count)
 
     def add_unreadable(self, path: Path, error: RewriteLogError) -> None:
         """Add that a file cannot be read."""
+        self.whole = False
         if isinstance(error, DamagedLogError):
             self.add_faults([error])
         else:
@@ -74,3 +88,158 @@ class Findings:
         """Add the findings of a later part of the log set."""
         for rule, count in other.counts.items():
             self.add(rule, other.shown[rule], count)
+        self.sebs += other.sebs
+        self.records += other.records
+        self.whole &= other.whole
+
+
+@dataclass(frozen=True)
+class Violations:
+    """Violations of a rule in a block: their number, and the first findings."""
+
+    count: int
+    first: list[Finding]
+
+
+class Severity(Enum):
+    """The consequence of a violation."""
+
+    STOP = "would stop the simulator"
+    MISLEAD = "would mislead the simulator"
+    ODD = "odd"
+
+
+Find: TypeAlias = "Callable[[CheckedBlock], Iterator[Violations]]"
+"""A function that yields the violations of a rule in a block, one kind of records at a time."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of the format, or of the programs that read it.
+
+    As the decorator of a function, it becomes a rule whose violations that function finds; the
+    others are found by those who read the files.
+    """
+
+    name: str
+    severity: Severity
+    says: str
+    """The statement of the rule."""
+    protects: str
+    """The reason for the rule: what depends on it."""
+    find: Find | None = None
+
+    def __call__(self, find: Find) -> Rule:
+        """Return the rule with the function that finds its violations."""
+        return replace(self, find=find)
+
+    def text(self) -> str:
+        """Return the rule as text."""
+        return f"{self.name} ({self.severity.value}): {self.says}\n{self.protects}"
+
+    def check(self, block: CheckedBlock, findings: Findings) -> None:
+        """Add the violations in a block to the findings, in the order of the SEBs."""
+        if self.find is None:
+            return
+        parts = list(self.find(block))
+        first = [finding for violations in parts for finding in violations.first]
+        first.sort(key=lambda finding: (finding.location.pe or 0, finding.location.seb or 0))
+        findings.add(self.name, first, sum(violations.count for violations in parts))
+
+
+@dataclass(frozen=True, repr=False)
+class CheckReport(Readable):
+    """The results of a check."""
+
+    folder: Path
+    findings: Findings
+    rules: Mapping[str, Rule]
+    """The rules that were checked, by name."""
+    summary: Summary | None = None
+    """The summary as used for the check; None if it cannot be used."""
+    params: Path | None = None
+    """The folder of the params that were checked; None without any."""
+    not_checked: tuple[str, ...] = ()
+    """Rules that could not be checked, with the reasons."""
+    traces: Traces | None = None
+    """The traces that were checked; None for logs."""
+
+    def of(self, severity: Severity) -> list[str]:
+        """Return the violated rules of a severity, in the order of the rules."""
+        return [
+            name
+            for name, rule in self.rules.items()
+            if rule.severity is severity and name in self.findings.counts
+        ]
+
+    def count(self, severity: Severity) -> int:
+        """Return the number of findings of a severity."""
+        return sum(self.findings.counts[name] for name in self.of(severity))
+
+    @property
+    def sound(self) -> bool:
+        """Whether there are no findings other than those of severity odd."""
+        return not any(self.of(severity) for severity in Severity if severity is not Severity.ODD)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        s = self.summary
+        return {
+            "logs": printable(str(self.folder)),
+            "format": None if self.traces is None else self.traces.title,
+            "params": None if self.params is None else printable(str(self.params)),
+            "log_version": None if s is None else s.log_version,
+            "byte_order": None if s is None else s.order,
+            "pes": None if s is None else s.total_pes,
+            "sebs": self.findings.sebs,
+            "param_records": self.findings.records,
+            "sound": self.sound,
+            "counts": {severity.name.lower(): self.count(severity) for severity in Severity},
+            "findings": [
+                {
+                    "rule": name,
+                    "severity": severity.name.lower(),
+                    "count": self.findings.counts[name],
+                    "shown": [finding.to_json() for finding in self.findings.shown[name]],
+                }
+                for severity in Severity
+                for name in self.of(severity)
+            ],
+            "not_checked": [printable(text) for text in self.not_checked],
+        }
+
+    def text(self) -> str:
+        """Return the report as text, most severe findings first."""
+        lines = [self._head()]
+        for severity in Severity:
+            for name in self.of(severity):
+                lines.append(f"{severity.value}: {name}: {self.rules[name].says}")
+                lines += [f"  {finding}" for finding in self.findings.shown[name]]
+                more = self.findings.counts[name] - len(self.findings.shown[name])
+                if more:
+                    lines.append(f"  and {more:,} more")
+        lines += [f"not checked: {printable(text)}" for text in self.not_checked]
+        return "\n".join([*lines, self._end()])
+
+    def _head(self) -> str:
+        if self.traces is not None:
+            return f"{self.traces.text()}, {count_text(self.findings.sebs, self.traces.terms.item)}"
+        folder = printable(str(self.folder))
+        if self.summary is None:
+            return f"{folder}: the timelines could not be checked"
+        s = self.summary
+        records = (
+            "" if self.params is None else f", {count_text(self.findings.records, 'param record')}"
+        )
+        counts = (
+            f"{count_text(s.total_pes, 'PE')}, {count_text(self.findings.sebs, 'SEB')}{records}"
+        )
+        return f"{folder}: log version {s.log_version}, {s.order}-endian, {counts}"
+
+    def _end(self) -> str:
+        counts = [
+            f"{self.count(severity):,} {severity.value}"
+            for severity in Severity
+            if self.of(severity)
+        ]
+        return "findings: " + "; ".join(counts) if counts else "nothing found"

@@ -1,15 +1,28 @@
-"""The check of what precedes the timelines: the summary and the heads of the timeline files."""
+"""The check of what precedes the timelines: summary, log version and the heads of the files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from rewritelog.arrays import Bytes
 from rewritelog.checking.findings import SHOWN, Finding, Findings
-from rewritelog.checking.versions import likely_version, version_text
-from rewritelog.errors import Location, RewriteLogError
+from rewritelog.core import core
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats import SUMMARY_NAME
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, MACHINE_HEADER_BYTES
+from rewritelog.formats.bgtrace.declaration import (
+    COUNT_BYTES,
+    FAULTS,
+    LOG_VERSIONS,
+    MACHINE_HEADER_BYTES,
+    ByteOrder,
+    Layout,
+    layout,
+    number_type,
+)
 from rewritelog.formats.bgtrace.heads import (
     LOG_VERSION_AT,
     Summary,
@@ -18,7 +31,102 @@ from rewritelog.formats.bgtrace.heads import (
     read_timeline_file,
     summary_faults,
 )
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.records import seb_records, walk_pieces
 from rewritelog.formats.files import InputFile, paths_in
+
+_SAMPLES, _TRIES = 8, 64
+"""The number of timelines read, and of those examined to find some with SEBs."""
+
+_SAMPLE_BYTES = 1 << 18
+
+_SAME_LAYOUT = {5: 4}
+"""Versions with the same layout as another one."""
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The beginning of a timeline after its SEB count."""
+
+    window: Bytes
+    order: ByteOrder
+    count: int
+    whole: bool
+
+
+def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
+    """Return the log version that fits the first timelines better than the claimed one.
+
+    Return None if there is none. 4 also stands for 5, which has the same layout.
+    """
+    samples = list(_samples(files))
+    fits = {
+        version: _fit(samples, version) for version in LOG_VERSIONS if version not in _SAME_LAYOUT
+    }
+    best = max(fits, key=lambda version: fits[version])
+    exact, sebs = fits.get(_SAME_LAYOUT.get(claimed, claimed), (0, 0))
+    better = fits[best][0] > exact or (fits[best][0] == exact and fits[best][1] > 2 * sebs + 1)
+    return best if better else None
+
+
+def with_likely_version(error: DamagedLogError, logs: LogSet) -> DamagedLogError:
+    """Return the error of a walk, with a hint if another log version fits the timelines."""
+    claimed = logs.summary.log_version
+    likely = likely_version(logs.files, claimed)
+    if likely is None:
+        return error
+    hint = f"the summary says log version {claimed}, but the timelines fit version"
+    problem = f"{error.problem}; {hint} {version_text(likely)}"
+    return DamagedLogError(error.location, problem, error.rule)
+
+
+def version_text(version: int) -> str:
+    """Return the name of a detected version, with others of the same layout."""
+    others = [other for other, same in _SAME_LAYOUT.items() if same == version]
+    return " or ".join(str(number) for number in (version, *others))
+
+
+def _samples(files: Iterable[TimelineFile]) -> Iterator[_Sample]:
+    """Yield the beginnings of a few timelines with SEBs, some of each file."""
+    chosen = [file for file in files if len(file.pes)]
+    each = max(1, _SAMPLES // max(1, len(chosen)))
+    for file in chosen[:_SAMPLES]:
+        taken = 0
+        with InputFile(file.path) as source:
+            for begin, end in zip(file.borders[:_TRIES], file.borders[1:], strict=False):
+                size = int(end - begin)
+                if size <= COUNT_BYTES or taken == each:
+                    continue
+                window = source.read(int(begin), min(size, _SAMPLE_BYTES))
+                count = int(window[:COUNT_BYTES].view(number_type(file.order, "i4"))[0])
+                if count > 0:
+                    taken += 1
+                    yield _Sample(window[COUNT_BYTES:], file.order, count, size == len(window))
+
+
+def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
+    """Return how many samples can be read completely in a version, and how many SEBs in all."""
+    exact = total = 0
+    for sample in samples:
+        sebs, fault = _sound_sebs(sample, layout(version, sample.order))
+        total += sebs
+        if sample.whole:
+            exact += sebs == sample.count and fault == core.OK
+        else:
+            exact += sebs > 0 and fault in FAULTS and FAULTS[fault].truncated
+    return exact, total
+
+
+def _sound_sebs(sample: _Sample, lay: Layout) -> tuple[int, int]:
+    """Return how many SEBs can be read until one has a wrong seqno, and the fault that ended it."""
+    starts, ends = np.array([0]), np.array([len(sample.window)])
+    walk = walk_pieces(sample.window, starts, ends, np.array([sample.count]), lay)
+    sebs = seb_records(sample.window, walk, lay)
+    wrong = np.flatnonzero(sebs["seqno"] != np.arange(len(sebs)))
+    if len(wrong):
+        return int(wrong[0]), core.OK
+    return len(sebs), int(walk.faults[0, core.FAULT_CODE])
+
 
 _MOST_PES = 1 << 31
 """More PEs than any log can have."""
@@ -32,8 +140,7 @@ class Heads:
     """The summary, with a consistent number of PEs and the likely log version; None if unusable."""
     files: tuple[TimelineFile, ...]
     findings: Findings
-    whole: bool
-    """Whether the beginnings of all timelines are known."""
+    """They are whole if the beginnings of all timelines are known."""
 
 
 def read_heads(folder: Path) -> Heads:
@@ -42,13 +149,13 @@ def read_heads(folder: Path) -> Heads:
     path = folder / SUMMARY_NAME
     summary = _read_summary(path, findings)
     if summary is None:
-        return Heads(None, (), findings, whole=False)
+        return Heads(None, (), findings)
     files = tuple(_read_files(folder, summary, findings))
-    whole = sum(int(file.known.sum()) for file in files) == summary.total_pes
     version = _version_to_read(summary, path, files, findings)
     if version is None:
-        return Heads(None, (), findings, whole=False)
-    return Heads(replace(summary, log_version=version), files, findings, whole)
+        return Heads(None, (), findings)
+    findings.whole = sum(int(file.known.sum()) for file in files) == summary.total_pes
+    return Heads(replace(summary, log_version=version), files, findings)
 
 
 def _read_summary(path: Path, findings: Findings) -> Summary | None:

@@ -1,32 +1,130 @@
-"""The complete check of a log set: heads, blocks, then references between PEs, then params."""
+"""The complete check of a log set: heads, blocks, then references between PEs; and of traces."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rewritelog.checking.block import CheckedBlock, params_of
-from rewritelog.checking.findings import SHOWN, Finding, Findings
-from rewritelog.checking.heads import Heads, read_heads
-from rewritelog.checking.message_flags import MessageFlags, NeverSent
-from rewritelog.checking.report import CheckReport
+from rewritelog.arrays import Ints
+from rewritelog.checking.block import CheckedBlock, MessageFlags, NeverSent, params_of
+from rewritelog.checking.findings import SHOWN, CheckReport, Finding, Findings, Rule, Severity
+from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
-from rewritelog.checking.trace_rules import check_traces
 from rewritelog.cores import limited_to
-from rewritelog.errors import DamagedLogError, Location, RewriteLogError
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
 from rewritelog.formats.bgtrace.declaration import FaultHandler, layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import MISSING, Traces, Unit, UnitEvents, load_unit, never_run
 from rewritelog.running.engines import Gathered, map_blocks, map_over
+
+_OF_TRACES = (
+    Rule(
+        "unreadable",
+        Severity.STOP,
+        "Every file can be read to its end.",
+        "A simulator reads all messages of a rank's file; after damage it stops, or runs a part.",
+    ),
+    Rule(
+        "id-twice",
+        Severity.STOP,
+        "The nodes of a rank have different ids.",
+        "Dependencies name nodes by their ids; of two nodes with the same one only one is found.",
+    ),
+    Rule(
+        "dependency-missing",
+        Severity.STOP,
+        "Every dependency names a node of the same rank.",
+        "A node waits for all nodes that its dependencies name, and for one that is not there "
+        "forever.",
+    ),
+    Rule(
+        "cycle",
+        Severity.STOP,
+        "No node waits for itself, through whatever others.",
+        "The nodes of a cycle, and all that wait for them, never run.",
+    ),
+    Rule(
+        "device-leaf",
+        Severity.ODD,
+        "Something depends on every node that runs on a device.",
+        "The end of the run does not depend on the others, whatever their durations: a simulator "
+        "may end before they do, and new durations for them change nothing.",
+    ),
+    Rule(
+        "zero-duration",
+        Severity.ODD,
+        "Nodes that compute take time.",
+        "A duration below half a microsecond is recorded as 0; ASTRA-sim takes 1 ns for it.",
+    ),
+)
+"""The rules of traces, most severe first."""
+
+
+def check_traces(traces: Traces, params: Path | None = None, *, jobs: int = 0) -> CheckReport:
+    """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
+    if params is not None:
+        raise UsageError(f"--params is for bgTrace logs: {traces.path} has {traces.title}")
+    findings = Findings()
+    with limited_to(jobs):
+        work = partial(_check_rank, traces)
+        for _, of_rank in map_blocks(work, traces.units, "checking", traces.size_bytes):
+            findings.add_all(of_rank)
+    rules = {rule.name: rule for rule in _OF_TRACES}
+    return CheckReport(traces.path, findings, rules, traces=traces)
+
+
+def _check_rank(traces: Traces, unit: Unit) -> Findings:
+    findings = Findings()
+    try:
+        events = load_unit(traces, unit)
+    except RewriteLogError as error:
+        where, problem = Location(), str(error)
+        if isinstance(error, DamagedLogError):
+            where, problem = error.location, error.problem
+        findings.add("unreadable", [Finding(where, problem)])
+        return findings
+    findings.sebs = len(events)
+    for rule, rows, message in _violations(traces, events):
+        first = [
+            Finding(
+                Location(unit.path, node=row),
+                f"{message} (id {events.ids[row]}, {events.names[events.name[row]]})",
+            )
+            for row in rows[:SHOWN].tolist()
+        ]
+        findings.add(rule, first, len(rows))
+    return findings
+
+
+def _violations(traces: Traces, events: UnitEvents) -> Iterator[tuple[str, Ints, str]]:
+    order = np.argsort(events.ids, kind="stable")
+    again = events.ids[order[1:]] == events.ids[order[:-1]]
+    yield "id-twice", np.sort(order[1:][again]), "an earlier node has the same id"
+    missing = events.deps == MISSING
+    yield (
+        "dependency-missing",
+        np.unique(events.waiting[missing]),
+        "waits for a node that the rank does not have",
+    )
+    known = ~missing
+    never = never_run(events.deps[known], events.waiting[known], len(events))
+    yield "cycle", never, "waits for itself, or for nodes that do"
+    needed = np.zeros(len(events), dtype=np.bool_)
+    needed[events.deps[known]] = True
+    yield "device-leaf", np.flatnonzero(~needed & ~events.on_host), "nothing depends on it"
+    computing = events.type == traces.types.index(traces.computing)
+    zero = np.flatnonzero(computing & (events.duration_s == 0))
+    yield "zero-duration", zero, "takes no time"
 
 
 @dataclass(frozen=True)
@@ -50,56 +148,29 @@ class CheckTask:
 
 
 @dataclass
-class Checked:
-    """The findings of a block, and counts of what was checked."""
-
-    findings: Findings = field(default_factory=Findings)
-    sebs: int = 0
-    """The number of SEBs that could be walked."""
-    records: int = 0
-    """The number of param records read."""
-    whole: bool = True
-    """Whether all timelines could be walked to their ends."""
-
-    def add_faults(self, faults: Iterable[DamagedLogError], count: int = 1) -> None:  # noqa: ARG002
-        """Add the faults of a reader."""
-        for fault in faults:
-            self.whole &= fault.rule == "left-over"
-            self.findings.add_faults([fault])
-
-    def add(self, other: Checked) -> None:
-        """Add the results of a later block."""
-        self.findings.add_all(other.findings)
-        self.sebs += other.sebs
-        self.records += other.records
-        self.whole &= other.whole
-
-
-@dataclass
-class CheckPass(Gathered[Block, Checked]):
+class CheckPass(Gathered[Block, Findings]):
     """The check of a block; all damage is in the result, none is raised."""
 
     task: CheckTask
     flags: MessageFlags
 
-    def __call__(self, block: Block) -> Checked:
+    def __call__(self, block: Block) -> Findings:
         """Return the findings of a block."""
-        task, checked = self.task, Checked()
+        task, findings = self.task, Findings()
         state: dict[str, Any] = {}
         try:
-            for records in task.read(block, checked.add_faults):
+            for records in task.read(block, findings.add_faults):
                 params = None if task.params is None else params_of(task.params, records.loaded)
-                whole = CheckedBlock(records, task.summary, params, None, state, task.key)
+                checked = CheckedBlock(records, task.summary, params, None, state, task.key)
                 with np.errstate(all="ignore"):
                     for rule in RULES.values():
-                        rule.check(whole, checked.findings)
+                        rule.check(checked, findings)
                 self.flags.add(records, task.summary.total_pes)
-                checked.sebs += len(records.sebs)
-                checked.records += 0 if params is None else len(params.records)
+                findings.sebs += len(records.sebs)
+                findings.records += 0 if params is None else len(params.records)
         except RewriteLogError as error:
-            checked.whole = False
-            checked.findings.add_unreadable(task.files[block.file].path, error)
-        return checked
+            findings.add_unreadable(task.files[block.file].path, error)
+        return findings
 
     def state(self) -> Any:
         """Return the flags of the messages of this process."""
@@ -110,23 +181,17 @@ class CheckPass(Gathered[Block, Checked]):
         self.flags.add_state(state)
 
 
-@dataclass
-class NotSentPass:
-    """The search in a block for SEBs whose starting message is never sent."""
-
-    task: CheckTask
-    never_sent: NeverSent
-
-    def __call__(self, block: Block) -> Findings:
-        """Return the findings of a block."""
-        findings = Findings()
-        try:
-            for records in self.task.read(block, Checked().add_faults):
-                checked = CheckedBlock(records, self.task.summary, never_sent=self.never_sent)
-                RULES["not-sent"].check(checked, findings)
-        except RewriteLogError as error:
-            findings.add_unreadable(self.task.files[block.file].path, error)
-        return findings
+def _not_sent(task: CheckTask, never_sent: NeverSent, block: Block) -> Findings:
+    """Find SEBs of a block whose starting message is never sent."""
+    findings = Findings()
+    try:
+        for records in task.read(block, Findings().add_faults):
+            RULES["not-sent"].check(
+                CheckedBlock(records, task.summary, never_sent=never_sent), findings
+            )
+    except RewriteLogError as error:
+        findings.add_unreadable(task.files[block.file].path, error)
+    return findings
 
 
 def check_logs(
@@ -149,53 +214,42 @@ def _check(folder: Path, params: Path | None, block_bytes: int) -> CheckReport:
     folder_params = list_params(params or folder)
     source = folder_params if folder_params.pes or params is not None else None
     heads = read_heads(folder)
-    if heads.summary is None:
+    summary, findings = heads.summary, heads.findings
+    if summary is None:
         unread = ("the timelines: the summary cannot be used",)
-        return CheckReport(folder, None, None, 0, 0, heads.findings, unread)
+        return CheckReport(folder, findings, RULES, not_checked=unread)
     files = {file.index: file for file in heads.files}
-    task = CheckTask(heads.summary, files, source, secrets.randbits(64), block_bytes)
+    task = CheckTask(summary, files, source, secrets.randbits(64), block_bytes)
     size = sum(file.size_bytes for file in heads.files)
-    checked, flags = Checked(findings=heads.findings, whole=heads.whole), MessageFlags(size)
-    blocks = _blocks(heads, block_bytes)
-    for _, of_block in map_blocks(CheckPass(task, flags), blocks, "checking", size):
-        checked.add(of_block)
-    why_not = _not_checked(heads.summary, checked)
+    flags = MessageFlags(size)
+    for _, more in map_blocks(CheckPass(task, flags), _blocks(task), "checking", size):
+        findings.add_all(more)
+    why_not = _not_checked(summary, findings)
     missing = flags.never_sent()
     if not why_not and len(missing.flags):
-        for more in map_over(NotSentPass(task, missing), _blocks(heads, block_bytes)):
-            checked.findings.add_all(more)
+        for more in map_over(partial(_not_sent, task, missing), _blocks(task)):
+            findings.add_all(more)
     if source is not None:
-        _check_folder(source, heads.summary, checked.findings)
-    return CheckReport(
-        folder=folder,
-        summary=heads.summary,
-        params=None if source is None else source.folder,
-        sebs=checked.sebs,
-        records=checked.records,
-        findings=checked.findings,
-        not_checked=why_not,
-    )
+        unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)
+        problem = f"the log has PEs 0 to {summary.total_pes - 1}"
+        shown = [Finding(Location(source.path(pe)), problem) for pe in unknown[:SHOWN]]
+        findings.add("param-pe", shown, len(unknown))
+    params = None if source is None else source.folder
+    return CheckReport(folder, findings, RULES, summary, params, why_not)
 
 
-def _blocks(heads: Heads, block_bytes: int) -> Iterator[Block]:
-    for file in heads.files:
-        yield from plan_blocks(file, block_bytes)
+def _blocks(task: CheckTask) -> Iterator[Block]:
+    for file in task.files.values():
+        yield from plan_blocks(file, task.block_bytes)
 
 
-def _not_checked(summary: Summary, checked: Checked) -> tuple[str, ...]:
+def _not_checked(summary: Summary, findings: Findings) -> tuple[str, ...]:
     """Return why the rule not-sent is not checked, as a tuple of at most one sentence."""
-    if not checked.whole:
+    if not findings.whole:
         return ("not-sent: some timelines cannot be read to their end",)
     if summary.log_version == 0 and summary.num_wth > 1:
         return ("not-sent: in logs of version 0 a message may be named by its node",)
     return ()
-
-
-def _check_folder(source: ParamFolder, summary: Summary, findings: Findings) -> None:
-    unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)
-    problem = f"the log has PEs 0 to {summary.total_pes - 1}"
-    shown = [Finding(Location(source.path(pe)), problem) for pe in unknown[:SHOWN]]
-    findings.add("param-pe", shown, len(unknown))
 
 
 def check_opened(

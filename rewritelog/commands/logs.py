@@ -37,7 +37,7 @@ from rewritelog.options import (
 from rewritelog.paths import is_stdout
 
 if TYPE_CHECKING:
-    from rewritelog.checking.report import CheckReport
+    from rewritelog.checking.findings import CheckReport
     from rewritelog.diffing.report import Comparison
     from rewritelog.inspection.dump import Dump
     from rewritelog.inspection.info import LogInfo

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rewritelog.diffing.blocks import FirstDifference, Totals
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
-from rewritelog.diffing.fields import ABSENT, FIELDS, Field, FieldKind
+from rewritelog.diffing.records import ABSENT, FIELDS, Field, FieldKind, FirstDifference, Totals
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Terms, Traces
 from rewritelog.text import (

@@ -1,23 +1,190 @@
-"""The complete comparison of two log sets: heads, then blocks in parallel."""
+"""The complete comparison of two log sets: heads, then pairs of blocks in parallel.
+
+Pairs are blocks with the same timelines, or the same SEBs of one. The number of files and the log
+version may differ, so that the two sides of a pair may be at different offsets in their files.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
+from rewritelog.arrays import Ints
 from rewritelog.cores import cores, limited_to
-from rewritelog.diffing.blocks import DiffTask, Totals
-from rewritelog.diffing.pairs import plan_pairs
+from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.diffing.trace_diff import TraceDiffTask
 from rewritelog.errors import NotComparableError
-from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
-from rewritelog.formats.bgtrace.declaration import MACHINE_HEADER_BYTES, MachineHeader
+from rewritelog.formats.bgtrace.blocks import (
+    BLOCK_BYTES,
+    Block,
+    Buffer,
+    LoadedBlock,
+    LongTimeline,
+    read_block,
+)
+from rewritelog.formats.bgtrace.declaration import MACHINE_HEADER_BYTES, Layout, MachineHeader
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.files import InputFile
 from rewritelog.formats.traces import Traces
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run of timelines on both sides; None for a side without these PEs."""
+
+    pes: Ints
+    a: Block | None
+    b: Block | None
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of both sides."""
+        return sum(side.size_bytes for side in (self.a, self.b) if side is not None)
+
+
+def plan_pairs(a: LogSet, b: LogSet, block_bytes: int = BLOCK_BYTES) -> Iterator[Pair]:
+    """Yield pairs of all timelines, those that only B has last; nothing is read."""
+    for file in a.files:
+        others = _timelines_of(b, file.pes)
+        for begin, end in _runs(others):
+            other = int(others[begin, 0])
+            if other < 0:
+                yield from _cut(file.pes, [(a, file.index, begin)], end - begin, block_bytes)
+            else:
+                sides = [(a, file.index, begin), (b, other, int(others[begin, 1]))]
+                yield from _cut(file.pes, sides, end - begin, block_bytes)
+    for file in b.files:
+        known = int(np.searchsorted(file.pes, a.summary.total_pes))
+        for pair in _cut(file.pes, [(b, file.index, known)], len(file.pes) - known, block_bytes):
+            yield Pair(pair.pes, None, pair.a)
+
+
+def _timelines_of(logs: LogSet, pes: Ints) -> Ints:
+    """Return file and index in it of each PE's timeline, −1 for none, shape (PEs, 2)."""
+    timelines = np.stack(logs.summary.timeline_of(pes), axis=1)
+    timelines[pes >= logs.summary.total_pes] = -1
+    return timelines
+
+
+def _runs(timelines: Ints) -> Iterator[tuple[int, int]]:
+    """Yield the runs of timelines that are contiguous in one file of the other side."""
+    steps = np.diff(timelines, axis=0)
+    missing = timelines[1:, 0] < 0
+    follows = (steps[:, 0] == 0) & ((steps[:, 1] == 1) | missing)
+    borders = [0, *(np.flatnonzero(~follows) + 1).tolist(), len(timelines)]
+    for begin, end in pairwise(borders):
+        if end > begin:
+            yield begin, end
+
+
+def _cut(
+    pes: Ints, sides: list[tuple[LogSet, int, int]], count: int, block_bytes: int
+) -> Iterator[Pair]:
+    """Yield a run of timelines in blocks of at most `block_bytes` on all sides."""
+    begin = sides[0][2]
+    done = 0
+    while done < count:
+        number = count - done
+        for logs, file, first in sides:
+            borders = logs.files[file].borders[first + done :]
+            room = int(np.searchsorted(borders, borders[0] + block_bytes, side="right")) - 1
+            number = min(number, max(1, room))
+        blocks = [_block(logs, file, first + done, number) for logs, file, first in sides]
+        chosen = pes[begin + done : begin + done + number]
+        yield Pair(chosen, blocks[0], blocks[1] if len(blocks) > 1 else None)
+        done += number
+
+
+def _block(logs: LogSet, file: int, first: int, number: int) -> Block:
+    borders = logs.files[file].borders
+    return Block(file, int(borders[first]), int(borders[first + number]), first, number)
+
+
+@dataclass(frozen=True)
+class DiffTask:
+    """What is needed to compare any pair of blocks."""
+
+    a: LogSet
+    b: LogSet
+    params: ParamFolder | None
+    block_bytes: int
+
+    def __call__(self, pair: Pair, /) -> Totals:
+        """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
+        totals = Totals()
+        for loaded in self._load(pair):
+            totals.add(compare_loaded(loaded, self.params))
+        return totals
+
+    def _load(self, pair: Pair) -> Iterator[tuple[LoadedBlock, LoadedBlock]]:
+        """Yield both sides with the same pieces; parts of a long timeline end at the same SEBs.
+
+        A side may have no SEBs in some pieces. Raise `DamagedLogError` if a timeline is too short
+        for its SEB count, or if a long timeline is damaged.
+        """
+        layouts = self.a.layout, self.b.layout
+        sides = {
+            k: (logs.files[block.file], block, logs.layout)
+            for k, (logs, block) in enumerate(((self.a, pair.a), (self.b, pair.b)))
+            if block is not None
+        }
+        buffers = _of_thread.buffers
+        long = any(block.size_bytes > self.block_bytes for _, block, _ in sides.values())
+        if len(pair.pes) > 1 or not long:
+            whole = {}
+            for k, side in sides.items():
+                (whole[k],) = read_block(*side, side[1].size_bytes, buffer=buffers[k])
+            yield _both(whole, layouts)
+            return
+        with ExitStack() as stack:
+            timelines = {}
+            for k, side in sides.items():
+                source = stack.enter_context(InputFile(side[0].path))
+                timelines[k] = LongTimeline(source, *side, buffers[k], self.block_bytes)
+            yield from (_both(part, layouts) for part in _parts(timelines))
+
+
+class _OfThread(threading.local):
+    """What each thread has of its own: memory that it reuses for one pair after the other."""
+
+    def __init__(self) -> None:
+        self.buffers = Buffer(), Buffer()
+
+
+_of_thread = _OfThread()
+
+
+def _parts(sides: dict[int, LongTimeline]) -> Iterator[dict[int, LoadedBlock]]:
+    """Yield the parts of a timeline; a side that has ended has no part."""
+    while any(side.left for side in sides.values()):
+        sebs = min(side.look() for side in sides.values() if side.left)
+        yield {k: side.take(sebs) for k, side in sides.items() if side.left}
+
+
+def _both(
+    loaded: dict[int, LoadedBlock], layouts: tuple[Layout, Layout]
+) -> tuple[LoadedBlock, LoadedBlock]:
+    """Return the sides that are there, and for a missing one the same pieces without SEBs."""
+    some = next(iter(loaded.values()))
+    none = np.zeros(len(some.pes), dtype=np.int64)
+    pieces = some.pieces._replace(starts=none, ends=none, counts=none)
+    buffer = np.zeros(0, dtype=np.uint8)
+    a, b = (
+        loaded.get(k) or replace(some, buffer=buffer, pieces=pieces, layout=lay)
+        for k, lay in enumerate(layouts)
+    )
+    return a, b
+
 
 _MACHINE = {
     "total_pes": "total PEs",

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Ints, Keys
-from rewritelog.diffing.blocks import Change, FirstDifference, Totals
 from rewritelog.diffing.durations import MOST_ROWS, Timed, named_rows, rows_of
-from rewritelog.diffing.fields import ABSENT, NODE_FIELDS
+from rewritelog.diffing.records import ABSENT, NODE_FIELDS, Change, FirstDifference, Totals
 from rewritelog.formats.traces import Traces, Unit, UnitEvents, load_unit
 from rewritelog.text import printable
 

@@ -16,9 +16,8 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import tracer_replaces
 from rewritelog.formats.files import PROVENANCE_NAME, Provenance, paths_in, read_provenance
 from rewritelog.formats.traces import Traces
-from rewritelog.inspection.survey import SHOWN, Survey, read_survey, share_of, time_table
+from rewritelog.inspection.survey import SHOWN, Survey, Traffic, read_survey, share_of, time_table
 from rewritelog.inspection.trace_info import survey_traces
-from rewritelog.inspection.traffic import Traffic
 from rewritelog.text import (
     Readable,
     bytes_text,

@@ -159,7 +159,7 @@ def _add_up(task: Task, draft: Path | None, *, flush: bool) -> BlockStatistics:
     except DamagedLogError as error:
         if isinstance(task, TraceTask):
             raise
-        from rewritelog.checking.versions import with_likely_version  # noqa: PLC0415 - only then
+        from rewritelog.checking.heads import with_likely_version  # noqa: PLC0415 - only then
 
         raise with_likely_version(error, task.logs) from error
     return statistics

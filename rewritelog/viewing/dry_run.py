@@ -8,8 +8,7 @@ from functools import partial, singledispatch
 from typing import Any
 
 from rewritelog.cores import cores, limited_to
-from rewritelog.diffing.blocks import Totals, compare_loaded
-from rewritelog.diffing.pairs import LoadedPair
+from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.trace_diff import compare_units
 from rewritelog.formats.bgtrace.blocks import Block, read_block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
@@ -61,5 +60,5 @@ def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block)
     for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
         old = replace(loaded, buffer=loaded.buffer.copy())
         rewrite_part(task, loaded, running)
-        totals.add(compare_loaded(LoadedPair(old, loaded), params))
+        totals.add(compare_loaded((old, loaded), params))
     return totals

@@ -6,7 +6,7 @@ import numpy as np
 
 from rewritelog.arrays import Ints
 from rewritelog.inspection.info import LogInfo
-from rewritelog.inspection.traffic import Traffic
+from rewritelog.inspection.survey import Traffic
 from rewritelog.text import bytes_text, count_text
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.palette import COLOURS

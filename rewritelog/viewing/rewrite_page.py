@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.diffing.blocks import Totals
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
+from rewritelog.diffing.records import Totals
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.event_lines import speedup

@@ -20,8 +20,8 @@ from logbuilder import bracket, message, seb, write_logs
 from oracle import WRITTEN_SETS, walk
 
 from rewritelog.checking import run
+from rewritelog.checking.findings import CheckReport
 from rewritelog.checking.heads import Heads, read_heads
-from rewritelog.checking.report import CheckReport
 from rewritelog.checking.run import check_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
 from rewritelog.formats.bgtrace import blocks
@@ -86,7 +86,7 @@ def test_a_damaged_timeline_is_left_and_the_next_is_checked(
     assert said in shown(report, rule)
     found = report.findings.shown[rule][0].location
     assert (found.offset_bytes, found.pe, found.seb) == (place, 1, 0)
-    assert report.sebs == 6
+    assert report.findings.sebs == 6
     assert "not-sent" in report.not_checked[0]
 
 
@@ -171,7 +171,7 @@ def test_heads_that_are_wrong_are_read_all_the_same(
     report = check(logs)
     assert said in shown(report, rule)
     assert report.findings.counts["exec-time"] == 1
-    assert report.sebs == 8
+    assert report.findings.sebs == 8
 
 
 @pytest.mark.parametrize("stray", [0, -1, 2**31 - 1, HEAD, HEAD + 1, 21])
@@ -183,7 +183,7 @@ def test_an_offset_that_points_elsewhere(which: int, stray: int, logs: Path) -> 
     assert report.findings.counts["offset"] == 1
     found = report.findings.shown["offset"][0].location
     assert (found.pe, found.offset_bytes) == (which, 20 + 4 * which)
-    assert report.sebs == 6
+    assert report.findings.sebs == 6
     assert ("exec-time" in report.findings.counts) == (which != 3)
 
 
@@ -210,7 +210,7 @@ def test_timelines_that_share_bytes(logs: Path) -> None:
     overwrite(logs / "bgTrace0", 20, i4(HEAD, HEAD, HEAD, HEAD))
     report = check(logs)
     assert report.findings.counts["offset"] == 3
-    assert report.sebs == 2
+    assert report.findings.sebs == 2
 
 
 def test_offsets_of_a_file_above_4_gib(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ class TestVersions:
         assert f"version {claimed}, but the timelines have the layout of version {name}" in shown(
             report, "log-version"
         )
-        assert report.sebs == 676
+        assert report.findings.sebs == 676
 
     def test_from_the_project_s_own_samples(self, sample_logs: Path, tmp_path: Path) -> None:
         shutil.copytree(sample_logs / "cells-version-3", tmp_path / "in")
@@ -279,7 +279,7 @@ def test_files_that_are_missing_or_too_many(tmp_path: Path) -> None:
     assert report.findings.counts == {"unreadable": 1, "extra-file": 1}
     assert shown(report, "unreadable") == f"{folder / 'bgTrace1'}: the file does not exist"
     assert "bgTrace17: the summary counts 4 files" in shown(report, "extra-file")
-    assert report.sebs == 3
+    assert report.findings.sebs == 3
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_timeline_file_that_is_none(
     report = check(folder)
     assert set(report.findings.counts) == {"unreadable" if said else "machine-header"}
     assert said in str(report.findings.shown.get("unreadable", [""])[0])
-    assert report.sebs == 1
+    assert report.findings.sebs == 1
 
 
 def test_files_of_two_byte_orders(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_files_of_two_byte_orders(tmp_path: Path) -> None:
     shutil.copy(big / "bgTrace1", folder / "bgTrace1")
     report = check(folder)
     assert report.findings.counts == {"byte-order": 1}
-    assert report.sebs == 2
+    assert report.findings.sebs == 2
 
 
 def test_a_file_that_is_damaged_between_the_two_passes_does_no_harm(
@@ -337,7 +337,7 @@ def test_a_file_that_vanishes_is_unreadable(
     report = check(folder)
     assert report.findings.counts == {"unreadable": 1}
     assert shown(report, "unreadable").startswith(f"{folder / 'bgTrace1'}: ")
-    assert report.sebs == 1
+    assert report.findings.sebs == 1
     assert "not-sent" in report.not_checked[0]
 
 
@@ -356,7 +356,7 @@ def test_a_seb_that_goes_on_and_on(
     report = check(folder, block_bytes=300)
     assert report.findings.counts == {"count": 1}
     assert "PE 0, SEB 1: the SEB has more than" in shown(report, "count")
-    assert report.sebs == 2
+    assert report.findings.sebs == 2
     with pytest.raises(DamagedLogError, match=r"PE 0, SEB 1: the SEB has more than"):
         rewrite(folder, None, RewriteOptions(block_bytes=300))
     assert check(folder).findings.counts == {}

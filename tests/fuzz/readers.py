@@ -15,7 +15,7 @@ from rules import violations
 
 from fuzz.seeds import NODES, make_logs
 from rewritelog import open_logs
-from rewritelog.checking.rules.rule import Severity
+from rewritelog.checking.findings import Severity
 from rewritelog.checking.run import check_logs
 from rewritelog.converting.convert import convert_logs
 from rewritelog.diffing.run import compare_logs

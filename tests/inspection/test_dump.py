@@ -16,7 +16,7 @@ from oracle import VERSIONS_AND_ORDERS, rich_timelines
 from rewritelog import open_logs
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.declaration import ByteOrder
-from rewritelog.inspection import dump_reader
+from rewritelog.inspection import dump
 from rewritelog.inspection.dump import dump_lines
 
 NEWEST_KEYS = [
@@ -134,7 +134,7 @@ def test_jsonl_of_each_version_has_the_same_keys(
 def test_lists_too_long_to_be_converted_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump_reader, "_AT_ONCE", 1)
+    monkeypatch.setattr(dump, "_AT_ONCE", 1)
     check_against_construct(write_logs(tmp_path, rich_timelines()))
 
 

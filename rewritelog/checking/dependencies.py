@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints
-from rewritelog.checking.block import CheckedBlock, Violations
-from rewritelog.checking.findings import SHOWN, Finding
-from rewritelog.checking.rules.rule import Rule, Severity
+from rewritelog.checking.block import CheckedBlock
+from rewritelog.checking.findings import SHOWN, Finding, Rule, Severity, Violations
 from rewritelog.errors import Location
 from rewritelog.formats.bgtrace.records import Records
 from rewritelog.hashing import mix
@@ -160,3 +159,6 @@ def _cycles(waits: Ints, others: Ints, total: int) -> tuple[Ints, Ints]:
     inside = np.flatnonzero(sizes[group] > 1)
     _, first = np.unique(group[inside], return_index=True)
     return group, inside[first]
+
+
+DEPENDENCY_RULES = (_dependency_order, _dependencies_disagree, _dependency_cycle)

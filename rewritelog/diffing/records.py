@@ -2,37 +2,168 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Ints
+from rewritelog.arrays import Flags, Ints, Table
 from rewritelog.diffing.durations import Rows, add_rows, rows_by_event, rows_by_name, times_of
-from rewritelog.diffing.fields import (
-    DEPENDENCIES,
-    EVENT_FIELDS,
-    EVENT_INDEX,
-    EVENT_TEXT,
-    LIST_LENGTHS,
-    MEANINGLESS,
-    MESSAGE_FIELDS,
-    SEB_FIELDS,
-    Field,
-    differing,
-    field_texts,
-    has,
-)
-from rewritelog.diffing.pairs import LoadedPair, Pair, PairLoader
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.declaration import EventType
-from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.declaration import (
+    LOG_VERSIONS,
+    EventType,
+    Record,
+    format_names,
+    layout,
+)
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
+from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, names_of, records_of
+from rewritelog.formats.traces import NUMBERS
 from rewritelog.text import printable
+
+ABSENT = "absent"
+
+
+class FieldKind(Enum):
+    """The significance of a difference."""
+
+    TIME = "time"
+    """Times, which a rewrite changes."""
+    CONTENT = "content"
+    """Content, which a rewrite must not change."""
+    MEANINGLESS = "meaningless"
+    """Bytes that no reader interprets."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field; a list or text counts once per SEB or log event."""
+
+    label: str
+    of: str = "SEBs"
+    """The records with the field: `SEBs`, `messages` or `log events`."""
+    kind: FieldKind = FieldKind.CONTENT
+
+
+def _declared(record: Record, prefix: str = "", of: str = "SEBs") -> dict[str, Field]:
+    """Return the fields of a record's fixed part by name, in the order of the format."""
+    newest = getattr(layout(LOG_VERSIONS[-1], "little"), record)
+    labels = format_names(record)
+    return {
+        name: Field(
+            prefix + labels[name],
+            of,
+            FieldKind.TIME if newest[name].base.kind == "f" else FieldKind.CONTENT,
+        )
+        for name in newest.names
+    }
+
+
+SEB_FIELDS = _declared("seb")
+LIST_LENGTHS = {
+    "messages": Field("number of messages"),
+    "events": Field("number of log events"),
+}
+DEPENDENCIES = {
+    "backward": Field("backward dependencies"),
+    "forward": Field("forward dependencies"),
+}
+MESSAGE_FIELDS = _declared("message", "message ", "messages")
+EVENT_FIELDS = _declared("event", "log event ", "log events")
+EVENT_INDEX = Field("log event index", "log events")
+EVENT_TEXT = Field("log event text", "log events")
+NAME_REST = Field("bytes after the name's NUL", kind=FieldKind.MEANINGLESS)
+IDLE_MPI_SIZE = Field("mpiSize without an MPI operation", kind=FieldKind.MEANINGLESS)
+
+NODE_FIELDS = {
+    name: Field(name, kind=FieldKind.TIME if name in ("duration", "start") else FieldKind.CONTENT)
+    for name in (
+        "only in A", "only in B", "place among the nodes", "duration", "start", "type", "name",
+        "dependencies", "CPU or device", "thread or stream", *NUMBERS,
+    )
+}  # fmt: skip
+"""The fields of traces' nodes."""
+
+FIELDS = dict.fromkeys(
+    (
+        *SEB_FIELDS.values(),
+        *LIST_LENGTHS.values(),
+        *DEPENDENCIES.values(),
+        *MESSAGE_FIELDS.values(),
+        *EVENT_FIELDS.values(),
+        EVENT_INDEX,
+        EVENT_TEXT,
+        NAME_REST,
+        IDLE_MPI_SIZE,
+        *NODE_FIELDS.values(),
+    )
+)
+"""All fields, in the order of reports."""
+
+
+def _names_agree(a: Records, b: Records, rows: Ints) -> Flags:
+    old, new = (names_of(side.raw("name")[rows]) for side in (a, b))
+    return np.asarray(old == new)
+
+
+def _no_operation(a: Records, b: Records, rows: Ints) -> Flags:
+    return np.asarray((a["mpi_op"][rows] == 0) & (b["mpi_op"][rows] == 0))
+
+
+MEANINGLESS: dict[str, tuple[Callable[[Records, Records, Ints], Flags], Field]] = {
+    "name": (_names_agree, NAME_REST),
+    "mpi_size": (_no_operation, IDLE_MPI_SIZE),
+}
+"""Where a difference of a field has no meaning, and what it counts as if both sides have it."""
+
+
+def has(side: Records, name: str) -> bool:
+    """Return whether the log version of a side has a field."""
+    return name in (side.dtype.names or ())
+
+
+def differing(a: Records, b: Records, name: str) -> Flags:
+    """Return in which records the bits of a field differ; a field absent in one has its default.
+
+    Shape (records,), or (records, elements) for an array field or a name.
+    """
+    old, new = (_bits(side.raw(name) if _is_name(side, name) else side[name]) for side in (a, b))
+    return np.asarray(old != new)
+
+
+def _is_name(side: Records, name: str) -> bool:
+    return side.newest[name].base.kind == "V" and has(side, name)
+
+
+def _bits(column: Table) -> Table:
+    """Return a column as unsigned integers, so that equal NaNs are equal and −0 is not 0."""
+    if column.dtype.kind == "V":
+        return column.view(np.uint8).reshape(len(column), column.itemsize)
+    return column.view(f"u{column.itemsize}")
+
+
+def field_texts(a: Records, b: Records, field: Field, name: str, row: int) -> tuple[str, str]:
+    """Return both values of a record's field; of an array, the first elements that differ."""
+    element = int(np.argmax(np.atleast_1d(differing(a, b, name)[row])))
+    return _field_text(a, field, name, row, element), _field_text(b, field, name, row, element)
+
+
+def _field_text(side: Records, field: Field, name: str, row: int, element: int) -> str:
+    if not has(side, name):
+        return ABSENT
+    value = side.raw(name)[row]
+    if value.dtype.kind == "V":
+        raw = value.tobytes()
+        return raw.hex(" ") if field is NAME_REST else repr(printable(raw.partition(b"\0")[0]))
+    if value.ndim:
+        if element >= len(value):
+            return ABSENT
+        value = value[element]
+    return f"{value:.17g}" if value.dtype.kind == "f" else str(value)
 
 
 @dataclass(frozen=True)
@@ -93,31 +224,9 @@ _TEXT_SHOWN = 60
 _ENTRIES_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class DiffTask:
-    """What is needed to compare any pair of blocks."""
-
-    a: LogSet
-    b: LogSet
-    params: ParamFolder | None
-    block_bytes: int
-
-    def __call__(self, pair: Pair, /) -> Totals:
-        """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
-        if not hasattr(_local, "loader"):
-            _local.loader = PairLoader()
-        totals = Totals()
-        for loaded in _local.loader.load(self.a, self.b, pair, self.block_bytes):
-            totals.add(compare_loaded(loaded, self.params))
-        return totals
-
-
-_local = threading.local()
-
-
-def compare_loaded(loaded: LoadedPair, params: ParamFolder | None) -> Totals:
+def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder | None) -> Totals:
     """Compare a loaded pair; raise `DamagedLogError` if a side is damaged."""
-    whole = records_of(loaded.a), records_of(loaded.b)
+    whole = records_of(loaded[0]), records_of(loaded[1])
     a, b = _common_sebs(*whole)
     totals = Totals()
     for side, counts in zip(whole, totals.sides, strict=True):
@@ -127,7 +236,7 @@ def compare_loaded(loaded: LoadedPair, params: ParamFolder | None) -> Totals:
     totals.common["SEBs"] = len(a.sebs)
     records = NO_RECORDS
     if params is not None and len(whole[0].sebs):
-        records, notes = read_params(params, loaded.a, strict=False)
+        records, notes = read_params(params, loaded[0], strict=False)
         totals.faulty_lines = notes.faulty
     noted = _Noted(a, totals)
     _compare_records(noted, a.sebs, b.sebs, SEB_FIELDS)
