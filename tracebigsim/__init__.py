@@ -14,12 +14,10 @@ For tools:
 - `files`: `scan_file`, the same for plain or compressed files, in bounded memory
 - `stats`, `merge`: statistics of the lines of files, and one clean file of them
 - `errors`: the exceptions, all derived from `TraceBigSimError`
-- `compiled`: runs kernels compiled or as plain Python; also for other packages with kernels
 - `__main__`: the command `tracebigsim`
 
-Internal: `core` (the compiled scan: the one grammar of timing lines), `_output` (where lines go),
-`_grammar` (words and limits), `kernel_cache` and `kernel_digest` (where compiled kernels are kept,
-and when they expire).
+Internal: `core` (the compiled scan, the one grammar of timing lines, and how compiled cores are
+called), `_streams` (standard streams of commands).
 Nothing in this package imports rewritelog.
 """
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tracebigsim._grammar import KEYWORD, MAX_PARAMS
 from tracebigsim.errors import TraceFileError
+from tracebigsim.writing import KEYWORD, MAX_PARAMS
 
 _LINE: Final = re.compile(
     rf"[ \t]*(?P<pe>[0-9]{{1,19}})[ \t]+(?P<seb>[0-9]{{1,19}})[ \t]+{KEYWORD}:[ \t]*"

@@ -20,9 +20,9 @@ from typing import BinaryIO, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim._grammar import MAX_LINE_BYTES
 from tracebigsim.errors import TraceFileError
 from tracebigsim.lines import LineTable, scan
+from tracebigsim.writing import MAX_LINE_BYTES
 
 CHUNK_BYTES: Final = 4 << 20
 STANDARD_INPUT: Final = "-"

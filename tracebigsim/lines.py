@@ -26,8 +26,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim._grammar import KEYWORD, MAX_LINE_BYTES, MAX_PARAMS
 from tracebigsim.core import core
+from tracebigsim.writing import KEYWORD, MAX_LINE_BYTES, MAX_PARAMS
 
 Text = bytes | bytearray | memoryview | NDArray[np.uint8]
 

@@ -21,10 +21,10 @@ from typing import BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim._grammar import KEYWORD
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import TextChunk, scan_chunks
 from tracebigsim.lines import LineTable, TimeUnit
+from tracebigsim.writing import KEYWORD
 
 RUN_BYTES: Final = 32 << 20
 CHUNK_BYTES: Final = 4 << 20

@@ -1,4 +1,4 @@
-"""The writer of timing lines and param lines, which `scan` reads back unchanged."""
+"""The writer of timing lines and param lines, which `scan` reads back unchanged; no numpy here."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from tracebigsim._grammar import KEYWORD, MAX_LINE_BYTES, MAX_PARAMS
 from tracebigsim.errors import LineFormatError
+
+KEYWORD: Final = "TRACEBIGSIM"
+MAX_PARAMS: Final = 20
+MAX_LINE_BYTES: Final = 1 << 20
+"""A longer line is one fault, whatever it holds."""
+
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FIELD_WITHIN: Final = re.compile(r"(?<!:):[ \t]*\{")

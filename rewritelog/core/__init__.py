@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tracebigsim.core.library import Library
+from tracebigsim.core import Library
 
 core: Any = Library(Path(__file__).parent)
 """The functions, structs and constants that `core.h` declares."""

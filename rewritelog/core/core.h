@@ -1,6 +1,6 @@
 /* The functions of the compiled core.
 
-   This header is their only declaration: `tracebigsim.core.library` reads it, checks every call
+   This header is their only declaration: `tracebigsim.core` reads it, checks every call
    against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
    `buf`, times are in seconds. Only `tally`, `advance`, `patch` and `walk_nodes` read bytes
    that nobody has checked: they check every count against `buf_len`. All other functions take what these returned

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rewritelog.core import core
-from tracebigsim._grammar import MAX_LINE_BYTES, MAX_PARAMS
+from tracebigsim.core import Library
 from tracebigsim.core import core as scanning
-from tracebigsim.core.library import Library
 from tracebigsim.lines import _PROBLEMS
+from tracebigsim.writing import MAX_LINE_BYTES, MAX_PARAMS
 
 OFFSETS = np.zeros(1, dtype=np.int64)
 BYTES = np.arange(8, dtype=np.uint8)

@@ -8,8 +8,8 @@ import numpy as np
 
 from fuzz.arena import Arena
 from fuzz.readers import Check
-from tracebigsim._grammar import MAX_PARAMS
 from tracebigsim.lines import FAULTS_KEPT, LineTable, TimeUnit, scan
+from tracebigsim.writing import MAX_PARAMS
 
 ROOM = 1 << 14
 

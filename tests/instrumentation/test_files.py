@@ -18,10 +18,10 @@ import pytest
 from chosen import by_tier
 from users import heeding_modes
 
-from tracebigsim._grammar import MAX_LINE_BYTES
 from tracebigsim.errors import TraceBigSimError, TraceFileError
 from tracebigsim.files import read_text_chunks, scan_file
 from tracebigsim.lines import LineTable, scan
+from tracebigsim.writing import MAX_LINE_BYTES
 
 TEXT = (
     b"output\n\n7 TRACEBIGSIM: event:{ a } params:{ 1 2 }\r\nTRACEBIGSIM: event:{ b\n"

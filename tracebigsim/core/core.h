@@ -1,6 +1,6 @@
 /* The function of the compiled core, its structs and its codes.
 
-   This header is their only declaration: `tracebigsim.core.library` reads it, checks every call
+   This header is their only declaration: `tracebigsim.core` reads it, checks every call
    against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
    `text`, which may hold anything. No function keeps state, so that threads may call any at a
    time. */
@@ -13,7 +13,7 @@
 #define CORE __attribute__((visibility("default")))
 #endif
 
-/* The limits of the grammar, as in `_grammar.py`; a longer line is one fault, whatever it holds. */
+/* The limits of the grammar, as in `writing.py`; a longer line is one fault, whatever it holds. */
 #define MAX_PARAMS 20
 #define MAX_LINE_BYTES 1048576
 
