@@ -19,7 +19,7 @@ from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.models.base import EventTimings
-from rewritelog.models.exact_times import ExactTimes
+from rewritelog.models.exact_matches import ExactTimes
 from rewritelog.models.registry import load_model
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.dilations import DilationRules

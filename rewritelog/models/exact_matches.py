@@ -1,28 +1,64 @@
-"""Exact matches: how much weight measured times of the same parameters have beside the fit."""
+"""Exact matches: mean times of the same parameters, and their weight beside the fit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.models.base import EventTimings
-from rewritelog.models.exact_times import ExactTimes, rows_among
+from rewritelog.models.equal_rows import find_rows, grouped, hash_rows, is_among
 from rewritelog.models.fitting import tuning
 from rewritelog.models.form import Form
 
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
 
-@dataclass(frozen=True)
-class HeldOutTimes:
-    """Samples, with the predictions of fits without them."""
+class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts": "samples"}):
+    """The distinct parameter sets of one event's samples, each with the mean of its times.
 
-    params: Floats
+    They are in the order of their hashes.
+    """
+
     seconds: Floats
-    predicted_s: Floats
+    """Mean time of each set, shape (sets,)."""
+    counts: Ints
+    """Number of samples of each set, shape (sets,)."""
+    rows: Floats
+    """The sets, shape (sets, parameters)."""
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The hash of each set, ascending."""
+        return hash_rows(self.rows)
+
+    @classmethod
+    def from_timings(cls, timings: EventTimings) -> ExactTimes:
+        """Group the samples by their parameters, all of which have to be finite.
+
+        Times are added in the order of the samples, so that the result is the same to the bit for
+        the same samples. The mean of equal times is exactly that time.
+        """
+        _, order, first = grouped(timings.params)
+        means, counts = _means(timings.seconds[order], first)
+        sets = order[first]
+        del order, first  # of very many samples they take as much memory as the result
+        return cls(means, counts, timings.params.take(sets, axis=0))
+
+    def find(self, params: Floats) -> Ints:
+        """Return the index of each row's set, −1 if it was not timed."""
+        return find_rows(params, self.rows, self.keys)
+
+
+def _means(seconds: Floats, first: Flags) -> tuple[Floats, Ints]:
+    """Return mean and number of the times of each group, given where each group begins."""
+    base, group = seconds[first], np.cumsum(first) - 1
+    sums = np.bincount(group, weights=seconds - base[group], minlength=len(base))
+    counts = np.bincount(group, minlength=len(base)).astype(np.int64, copy=False)
+    return base + sums / counts, counts
 
 
 class ExactMatches(Form, frozen=True):
@@ -43,6 +79,15 @@ class ExactMatches(Form, frozen=True):
         return np.where(unknown, means, blended), known & (weight >= tuning.DETERMINED)
 
 
+@dataclass(frozen=True)
+class HeldOutTimes:
+    """Samples, with the predictions of fits without them."""
+
+    params: Floats
+    seconds: Floats
+    predicted_s: Floats
+
+
 def exact_matches_of(
     usable: EventTimings, mode: ExactMatch, held_out: HeldOutTimes
 ) -> ExactMatches | None:
@@ -55,19 +100,17 @@ def exact_matches_of(
     where λ = τ²/σ². The λ chosen is that with the least errors on those samples, and 0 unless
     another one is clearly better.
     """
-    if mode == "never":
-        return None
-    if mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN:
+    if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
         return None
     if mode == "always":
         times = ExactTimes.from_timings(usable)
         return ExactMatches(times, np.ones(len(times.seconds)))
-    some = _measured_as(held_out, usable)
-    times = ExactTimes.from_timings(some)
+    repeated = _measured_as(held_out, usable)
+    times = ExactTimes.from_timings(repeated)
     variance_ratio = _variance_ratio(times, held_out)
     if variance_ratio == 0:
         return None
-    if some is not usable:
+    if repeated is not usable:
         times = ExactTimes.from_timings(usable)
     return ExactMatches(times, _weight(variance_ratio, times.counts))
 
@@ -79,17 +122,14 @@ def _measured_as(held_out: HeldOutTimes, usable: EventTimings) -> EventTimings:
     """
     if 2 * len(held_out.seconds) >= len(usable.seconds):
         return usable
-    rows = rows_among(usable.params, held_out.params)
-    if 2 * len(rows) >= len(usable.seconds):
-        return usable
-    return EventTimings(usable.event, usable.params[rows], usable.seconds[rows])
+    rows = is_among(usable.params, held_out.params)
+    return usable if 2 * np.count_nonzero(rows) >= len(rows) else usable.part(rows)
 
 
 def _weight(variance_ratio: float, counts: Ints) -> Floats:
     if np.isinf(variance_ratio):
         return np.ones(len(counts))
-    weight: Floats = variance_ratio * counts / (1 + variance_ratio * counts)
-    return weight
+    return np.asarray(variance_ratio * counts / (1 + variance_ratio * counts))
 
 
 def _variance_ratio(times: ExactTimes, held_out: HeldOutTimes) -> float:

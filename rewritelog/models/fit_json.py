@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints
-from rewritelog.models.exact_matches import ExactMatches
-from rewritelog.models.exact_times import ExactTimes, hash_rows
+from rewritelog.models.equal_rows import hash_rows
+from rewritelog.models.exact_matches import ExactMatches, ExactTimes
 from rewritelog.models.expressions import Expression, FormulaError, Origin, parse
 from rewritelog.models.fitting.correction import MOST_POINTS, Correction
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
@@ -247,13 +247,14 @@ def _by_hash(exact: ExactMatches, parameters: int) -> ExactMatches:
         _check_shape(values, path + name, count)
     if not ((exact.weights >= 0) & (exact.weights <= 1)).all():
         raise _misfit("must be between 0 and 1", f"{path}.weights")
-    order = np.lexsort((*times.rows.T, hash_rows(times.rows)))
+    hashes = hash_rows(times.rows)
+    order = np.lexsort((*times.rows.T, hashes))
     rows = times.rows[order]
     if (rows[1:] == rows[:-1]).all(axis=1).any():
         raise _misfit("has a duplicated row", f"{path}.times.params")
-    ordered = ExactTimes(times.seconds[order], times.counts[order], rows)
-    if ordered.longest_run > MOST_SETS_OF_A_HASH:
-        problem = f"has {ordered.longest_run} rows with the same hash"
-        problem += f"; at most {MOST_SETS_OF_A_HASH}"
+    same_hash = int(np.unique(hashes, return_counts=True)[1].max(initial=0))
+    if same_hash > MOST_SETS_OF_A_HASH:
+        problem = f"has {same_hash} rows with the same hash; at most {MOST_SETS_OF_A_HASH}"
         raise _misfit(problem, f"{path}.times.params")
+    ordered = ExactTimes(times.seconds[order], times.counts[order], rows)
     return ExactMatches(ordered, exact.weights[order])

@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.base import EventTimings
-from rewritelog.models.distinct_points import DistinctPoints
+from rewritelog.models.equal_rows import DistinctPoints
 
 LARGE_SPREAD = 0.03
 """Measurements of the same thing that vary by more than 2 or 3 per cent should not be relied on

@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.errors import UsageError
 from rewritelog.hashing import draw_numbers
-from rewritelog.models.distinct_points import DistinctPoints, is_among
+from rewritelog.models.equal_rows import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
 from rewritelog.progress import report_progress
 from rewritelog.sampling.allocation import allocate

@@ -10,7 +10,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.models import fit_report
-from rewritelog.models.distinct_points import DistinctPoints
+from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitting.single_terms import SingleTermFunction
 from rewritelog.text import count_text, parameter_names, percent_text
 from rewritelog.viewing.events import EventView

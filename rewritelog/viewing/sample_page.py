@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.distinct_points import DistinctPoints
+from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
 from rewritelog.viewing.page import Page, PageTable, Section, page_text

@@ -10,9 +10,10 @@ import pytest
 
 from rewritelog import hashing
 from rewritelog.arrays import Floats
-from rewritelog.models import exact_times as exact
+from rewritelog.models import equal_rows, exact_matches
 from rewritelog.models.base import EventTimings
-from rewritelog.models.exact_times import ExactTimes, rows_among
+from rewritelog.models.equal_rows import is_among
+from rewritelog.models.exact_matches import ExactTimes
 
 
 def means_by_hand(params: Floats, seconds: Floats) -> Any:
@@ -52,8 +53,9 @@ def test_means_are_those_of_the_rows_grouped_by_hand(columns: int) -> None:
 def test_shared_hashes_never_mix_up_rows(
     monkeypatch: pytest.MonkeyPatch, colliding: Callable[[Any], Any]
 ) -> None:
-    honest = exact.hash_rows
-    monkeypatch.setattr(exact, "hash_rows", lambda rows: colliding(honest(rows)))
+    honest = equal_rows.hash_rows
+    for module in (equal_rows, exact_matches):
+        monkeypatch.setattr(module, "hash_rows", lambda rows: colliding(honest(rows)))
     test_means_are_those_of_the_rows_grouped_by_hand(2)
 
 
@@ -62,8 +64,8 @@ def test_rows_among_others_are_those_with_equal_rows(rows: int) -> None:
     params = samples(rows, values=60).params
     others = np.vstack((params[1:3], [[0.0, 70.0, 0.0]]))
     expected = (params[:, None, :] == others).all(axis=2).any(axis=1)
-    assert rows_among(params, others).tolist() == np.flatnonzero(expected).tolist()
-    assert not len(rows_among(params, others[:0]))
+    assert is_among(params, others).tolist() == expected.tolist()
+    assert not is_among(params, others[:0]).any()
 
 
 def test_minus_zero_is_zero() -> None:

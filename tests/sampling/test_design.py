@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats
 from rewritelog.hashing import draw_numbers
-from rewritelog.models.distinct_points import DistinctPoints, is_among
+from rewritelog.models.equal_rows import DistinctPoints, is_among
 from rewritelog.sampling.allocation import allocate
 from rewritelog.sampling.coverage import cover
 from rewritelog.sampling.design import Coordinates, DesignTerms, design, leverages
@@ -173,7 +173,7 @@ def test_points_are_the_distinct_rows_in_order() -> None:
 
 def test_points_that_share_a_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "rewritelog.models.exact_times.hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64)
+        "rewritelog.models.equal_rows.hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64)
     )
     points = DistinctPoints.of_rows(np.array([[1.0, 2], [2, 1], [1, 2], [2, 1], [2, 2]]))
     assert points.params.tolist() == [[1, 2], [2, 1], [2, 2]]

@@ -16,7 +16,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, distinct, median
-from rewritelog.models.exact_times import grouped
+from rewritelog.models.equal_rows import grouped
 from rewritelog.models.fitting.process import (
     MOST_LEARNT_FROM,
     MOST_STEPS,
