@@ -2,13 +2,12 @@
 
 `base` is the contract of a model, `options` declares the options of the built-in ones, `registry`
 finds these and those of third parties by name, and `checks` validates what they return.
-`expressions` and `formulas` parse what users write about their kernels; `kernel_kinds` are formulas
-by kind, and `located_toml` is TOML with the place of each value for errors. `fitting` is the engine of
-all models that fit terms: `auto`, `least_squares`, `counters` and `sampled` are configurations of
-it; `fitted_events` holds the fits of all events, `fit_report` describes them. `outside` (regressors
-of third parties, as `module:Class`), `coefficients` (a fit made elsewhere) and `constant` do
-without it. `exact_times` and `exact_matches` are mean times of
-identical parameters, `distinct_points` finds these parameters. `form` declares what is stored of a
-fit, `fit_json` makes JSON of it and checks it, `model_file` writes it to a file and reads it back;
-`from_file` is the model of such a file.
+`expressions` and `formulas` parse what users write about their kernels; `kernel_kinds` are
+formulas by kind, and `located_toml` is TOML with the place of each value for errors. `fitting` is
+the engine of all models that fit terms: `auto`, `least_squares`, `counters` and `sampled` are
+configurations of it; `fitted_events` holds the fits of all events, `fit_report` describes them.
+`outside` (regressors of third parties, as `module:Class`), `coefficients` (a fit made elsewhere)
+and `constant` do without it. `exact_matches` are mean times of identical parameters, which
+`equal_rows` finds. `form` declares what is stored of a fit, `fit_json` makes JSON of it and checks
+it, `model_file` writes it to a file and reads it back.
 """

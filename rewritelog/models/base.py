@@ -6,6 +6,7 @@ Models work on arrays alone; they know nothing of files, logs or the command lin
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,6 +77,21 @@ class EventTimings:
 
 Timings: TypeAlias = Sequence[EventTimings]
 """All samples: one entry for each event name and parameter count, in order of appearance."""
+
+
+def digest_of(timings: Timings) -> str:
+    """Return the SHA-256 in hex of all events, shapes and numbers in little-endian byte order.
+
+    It identifies samples in reports and model files.
+    """
+    digest = hashlib.sha256()
+    for samples in timings:
+        name = samples.event.encode(errors="surrogatepass")
+        shape = np.array([len(name), *samples.params.shape], dtype="<i8")
+        digest.update(shape.tobytes() + name)
+        for numbers in (samples.params, samples.seconds):
+            digest.update(np.ascontiguousarray(numbers, dtype="<f8").data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

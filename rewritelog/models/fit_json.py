@@ -5,7 +5,7 @@ need (leverages, ratios, measured times). Numbers of model files read back exact
 infinity as strings; in a report these are null. `docs/model-files.md` describes each key.
 
 All that protects from a wrong or hostile file is here too: msgspec checks types and limits, and
-`event_of` what contradicts other values.
+`_check_shapes` what contradicts other values.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.equal_rows import hash_rows
 from rewritelog.models.exact_matches import ExactMatches, ExactTimes
 from rewritelog.models.expressions import Expression, FormulaError, Origin, parse
-from rewritelog.models.fitting.correction import MOST_POINTS, Correction
+from rewritelog.models.fitting.correction import MOST_POINTS, Correction, Inputs
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.models.fitting.function import AnyFunction, FittedFunction, FittedMixture
+from rewritelog.models.fitting.function import FittedFunction, FittedMixture, PredictionBounds
 from rewritelog.models.form import Count, Exact, Form, ParameterCount
 from rewritelog.models.formulas import checked_names
 from rewritelog.text import exact_number, json_number
@@ -127,10 +126,11 @@ def event_of(written: Mapping[str, Any]) -> EventFit:
     """
     key = msgspec.convert(written, _Key)
     fit = msgspec.convert(written, EventFit, dec_hook=partial(_decoded, key.parameters))
-    _check_event(fit)
+    _check_shapes(fit, "", fit.parameters, {})
+    _check_names_and_classes(fit)
     if fit.exact_matches is None:
         return fit
-    return msgspec.structs.replace(fit, exact_matches=_by_hash(fit.exact_matches, fit.parameters))
+    return msgspec.structs.replace(fit, exact_matches=_by_hash(fit.exact_matches))
 
 
 def _decoded(parameters: int, kind: Any, value: Any) -> Any:
@@ -156,13 +156,9 @@ def _misfit(problem: str, path: str = "") -> ValueError:
     return ValueError(problem + (f"{AT}{path}`" if path else ""))
 
 
-def _check_event(fit: EventFit) -> None:
-    """Raise `ValueError` for parts of a fit that contradict each other."""
-    count = fit.parameters
-    _check_shape(fit.lowest, ".lowest", count)
-    _check_shape(fit.highest, ".highest", count)
-    if fit.names and len(fit.names) != count:
-        raise _misfit(f"has {len(fit.names)} names for {count} parameters")
+def _check_names_and_classes(fit: EventFit) -> None:
+    if fit.names and len(fit.names) != fit.parameters:
+        raise _misfit(f"has {len(fit.names)} names for {fit.parameters} parameters")
     try:
         checked_names([(name, Origin()) for name in fit.names])
     except FormulaError as error:
@@ -172,89 +168,85 @@ def _check_event(fit: EventFit) -> None:
         raise _misfit("only the first of the `classes` has the `value` null")
     if len({*values}) < len(values):
         raise _misfit("two `classes` have the same `value`")
-    for index, class_fit in enumerate(fit.classes):
-        _check_class(class_fit, f".classes[{index}]", count)
 
 
-def _check_class(fit: ClassFit, path: str, parameters: int) -> None:
-    _check_shape(fit.ratios, f"{path}.ratios", len(fit.ratios))
-    if not (np.diff(fit.ratios) >= 0).all():
-        raise _misfit("`ratios` are not in ascending order", path)
-    terms = len(fit.function.terms)
-    rows = min(len(fit.leverage_root), terms)
-    _check_shape(fit.leverage_root, f"{path}.leverage_root", rows, terms)
-    _check_function(fit.function, f"{path}.function", parameters)
-    if fit.growth is not None and fit.growth.function is not None:
-        _check_function(fit.growth.function, f"{path}.growth.function", parameters)
+def _check_shapes(
+    part: Form, path: str, parameters: int, shapes: Mapping[str, tuple[int, ...]]
+) -> None:
+    """Raise `ValueError` if arrays of a part, or of its parts, are not as long as they have to be.
+
+    `shapes` are those that the parts around it require, by path.
+    """
+    _check_values(part, path, parameters)
+    shapes = {**shapes, **{f"{path}.{key}": s for key, s in _shapes(part, parameters).items()}}
+    for name, key, _ in _fields_of(type(part)):
+        value, place = getattr(part, name), f"{path}.{key}"
+        if place in shapes and np.shape(value) != shapes[place]:
+            needed, actual = (" × ".join(map(str, s)) for s in (shapes[place], np.shape(value)))
+            raise _misfit(f"must have {needed} numbers, not {actual}", place)
+        if isinstance(value, Form):
+            _check_shapes(value, place, parameters, shapes)
+        for index, member in enumerate(value if isinstance(value, tuple) else ()):
+            if isinstance(member, Form):
+                _check_shapes(member, f"{place}[{index}]", parameters, shapes)
 
 
-def _check_function(function: AnyFunction, path: str, parameters: int) -> None:
-    if isinstance(function, FittedFunction):
-        _check_shape(function.coefficients, f"{path}.coefficients", len(function.terms))
-        if function.bounds is not None:
-            _check_shape(function.bounds.lowest, f"{path}.bounds.lowest", parameters)
-            _check_shape(function.bounds.highest, f"{path}.bounds.highest", parameters)
-    elif isinstance(function, FittedMixture):
-        _check_shape(np.array(function.weights), f"{path}.weights", len(function.members))
-        for index, member in enumerate(function.members):
-            _check_function(member, f"{path}.members[{index}]", parameters)
-    else:
-        _check_function(function.formula, f"{path}.formula", parameters)
-        _check_correction(function.correction, f"{path}.correction", parameters)
+def _shapes(part: Form, parameters: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays in a part of a fit, by their paths below it."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    match part:
+        case EventFit() | PredictionBounds():
+            shapes = {"lowest": (parameters,), "highest": (parameters,)}
+        case ClassFit():
+            terms = len(part.function.terms)
+            shapes = {"ratios": (len(part.ratios),)}
+            shapes["leverage_root"] = min(len(part.leverage_root), terms), terms
+        case FittedFunction():
+            shapes = {"coefficients": (len(part.terms),)}
+        case FittedMixture():
+            shapes = {"weights": (len(part.members),)}
+        case Correction():
+            of_inputs = ("inputs.parameters", "inputs.units", "inputs.centres", "inputs.deviations")
+            of_inputs += ("kernel.codes", "kernel.smooth_lengths", "kernel.rough_lengths")
+            shapes = dict.fromkeys(of_inputs, (len(part.inputs.kinds),))
+            shapes |= {"params": (len(part.params), parameters), "weights": (len(part.params),)}
+        case ExactMatches():
+            sets = len(part.times.rows)
+            shapes = dict.fromkeys(("times.seconds", "times.samples", "weights"), (sets,))
+            shapes["times.params"] = (sets, parameters)
+    return shapes
 
 
-def _check_correction(correction: Correction, path: str, parameters: int) -> None:
-    inputs, kernel = correction.inputs, correction.kernel
-    count, points = len(inputs.kinds), len(correction.params)
-    of_inputs = {
-        f"inputs.{name}": getattr(inputs, name)
-        for name in ("parameters", "units", "centres", "deviations")
-    } | {
-        f"kernel.{name}": getattr(kernel, name)
-        for name in ("codes", "smooth_lengths", "rough_lengths")
-    }
-    for name, values in of_inputs.items():
-        _check_shape(values, f"{path}.{name}", count)
-        if name.endswith(("units", "deviations", "lengths")) and not (values > 0).all():
-            raise _misfit("must be above 0", f"{path}.{name}")
-    beyond = inputs.parameters[(inputs.parameters < 1) | (inputs.parameters > parameters)]
-    if len(beyond):
-        problem = f"has {beyond[0]}; the event has {parameters} parameters"
-        raise _misfit(problem, f"{path}.inputs.parameters")
-    if points > MOST_POINTS:
-        raise _misfit(f"has {points} rows; at most {MOST_POINTS}", f"{path}.params")
-    _check_shape(correction.params, f"{path}.params", points, parameters)
-    _check_shape(correction.weights, f"{path}.weights", points)
+def _check_values(part: Form, path: str, parameters: int) -> None:
+    """Raise `ValueError` for numbers beyond limits that their type does not have."""
+    match part:
+        case ClassFit() if not (np.diff(part.ratios) >= 0).all():
+            raise _misfit("`ratios` are not in ascending order", path)
+        case ExactMatches() if not ((part.weights >= 0) & (part.weights <= 1)).all():
+            raise _misfit("must be between 0 and 1", f"{path}.weights")
+        case Correction() if len(part.params) > MOST_POINTS:
+            raise _misfit(f"has {len(part.params)} rows; at most {MOST_POINTS}", f"{path}.params")
+        case Inputs():
+            beyond = part.parameters[(part.parameters < 1) | (part.parameters > parameters)]
+            if len(beyond):
+                problem = f"has {beyond[0]}; the event has {parameters} parameters"
+                raise _misfit(problem, f"{path}.parameters")
+    for key in ("units", "deviations", "smooth_lengths", "rough_lengths"):
+        if not (getattr(part, key, np.ones(1)) > 0).all():
+            raise _misfit("must be above 0", f"{path}.{key}")
 
 
-def _check_shape(values: NDArray[Any], path: str, *shape: int) -> None:
-    """Raise `ValueError` unless an array has this shape."""
-    if values.shape != shape:
-        needed, actual = (" × ".join(map(str, lengths)) for lengths in (shape, values.shape))
-        raise _misfit(f"must have {needed} numbers, not {actual}", path)
-
-
-def _by_hash(exact: ExactMatches, parameters: int) -> ExactMatches:
-    """Return exact matches in the order of their hashes; raise `ValueError` if they are none."""
-    times, path = exact.times, ".exact_matches"
-    count = len(times.rows)
-    _check_shape(times.rows, f"{path}.times.params", count, parameters)
-    for name, values in (
-        (".times.seconds", times.seconds),
-        (".times.samples", times.counts),
-        (".weights", exact.weights),
-    ):
-        _check_shape(values, path + name, count)
-    if not ((exact.weights >= 0) & (exact.weights <= 1)).all():
-        raise _misfit("must be between 0 and 1", f"{path}.weights")
+def _by_hash(exact: ExactMatches) -> ExactMatches:
+    """Return exact matches in the order of their hashes; raise `ValueError` for a row twice."""
+    times, path = exact.times, ".exact_matches.times.params"
     hashes = hash_rows(times.rows)
     order = np.lexsort((*times.rows.T, hashes))
     rows = times.rows[order]
     if (rows[1:] == rows[:-1]).all(axis=1).any():
-        raise _misfit("has a duplicated row", f"{path}.times.params")
+        raise _misfit("has a duplicated row", path)
     same_hash = int(np.unique(hashes, return_counts=True)[1].max(initial=0))
     if same_hash > MOST_SETS_OF_A_HASH:
         problem = f"has {same_hash} rows with the same hash; at most {MOST_SETS_OF_A_HASH}"
-        raise _misfit(problem, f"{path}.times.params")
+        raise _misfit(problem, path)
     ordered = ExactTimes(times.seconds[order], times.counts[order], rows)
     return ExactMatches(ordered, exact.weights[order])

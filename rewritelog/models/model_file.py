@@ -18,12 +18,12 @@ import msgspec
 
 from rewritelog import __version__
 from rewritelog.errors import ModelError
-from rewritelog.models.base import EventKey, ModelFit, Timings
+from rewritelog.models.base import EventKey, Model, ModelFit, Timings, digest_of
 from rewritelog.models.fit_json import AT, event_in_file, event_of
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import Count, EventName, Form, ParameterCount, Text
-from rewritelog.models.sample_digest import digest_of
+from rewritelog.models.options import option
 from rewritelog.text import printable, shorten
 
 FORMAT = "rewritelog model"
@@ -54,7 +54,7 @@ class Source(Form, frozen=True):
     clock_hz: float | None
     """The clock in Hz for times given in cycles; None without such times."""
     sha256: Text
-    """The digest of the samples (`sample_digest.digest_of`)."""
+    """The digest of the samples (`base.digest_of`)."""
 
     @classmethod
     def of(cls, files: Iterable[Path], timings: Timings, clock_hz: float | None) -> Source:
@@ -165,10 +165,6 @@ class _Key(Form, frozen=True, kw_only=True):
 
 
 _Scalar: TypeAlias = bool | int | float | Text | None
-_Few: TypeAlias = _Scalar | list[_Scalar] | dict[Text, _Scalar]
-_More: TypeAlias = _Scalar | list[_Few] | dict[Text, _Few]
-_Extra: TypeAlias = _Scalar | list[_More] | dict[Text, _More]
-"""The JSON of a report's further keys, which nests at most so deep."""
 
 
 class _Document(Form, frozen=True, kw_only=True):
@@ -181,7 +177,7 @@ class _Document(Form, frozen=True, kw_only=True):
     columns: Columns
     options: dict[Text, _Scalar]
     notes: list[Text]
-    extra: dict[Text, _Extra]
+    extra: dict[Text, _Scalar]
     unfitted: list[_Key]
     events: list[dict[str, Any]]
 
@@ -265,3 +261,32 @@ def _refused(name: str, path: str, error: Exception) -> ModelError:
     problem, *steps = str(error).split(AT)
     path += "".join(step.removesuffix("`") for step in reversed(steps))
     return ModelError(f"{printable(name)}: {shorten(path, 200)}: {shorten(problem, 200)}")
+
+
+@dataclass(frozen=True)
+class FromFileOptions:
+    """The origin of the file, for reports."""
+
+    made_by: str = option("auto", "The model that made the fit.")
+    rewritelog: str = option("", "The version of rewritelog that made it.")
+    lines: int = option(0, "The number of timing lines that it was fitted to.")
+    sha256: str = option("", "The digest of the samples.")
+
+
+class FromFile(Model[FromFileOptions]):
+    """Predicts with the fit of a model file; nothing is fitted."""
+
+    Options = FromFileOptions
+    needs_timings = False
+
+    def __init__(self, file: ModelFile) -> None:
+        source = file.source
+        super().__init__(
+            FromFileOptions(file.fitted.model, source.rewritelog, source.lines, source.sha256)
+        )
+        self.columns = file.columns
+        self._fitted = file.fitted
+
+    def fit(self, timings: Timings) -> FittedEvents:  # noqa: ARG002 - the fit is given
+        """Return the fit in the file."""
+        return self._fitted

@@ -28,7 +28,7 @@ def read_model(options: DurationOptions) -> Model[Any]:
     if isinstance(options.fitted, Model):
         return options.fitted
     if options.fitted is not None:
-        from rewritelog.models.from_file import FromFile  # noqa: PLC0415 - only some runs need it
+        from rewritelog.models.model_file import FromFile  # noqa: PLC0415 - only some runs need it
 
         return FromFile(read_model_file(options.fitted))
     texts = read_texts(options.formulas, options.coefficients)

@@ -12,8 +12,7 @@ import rewritelog
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, read_provenance
 from rewritelog.formats.traces import Traces
-from rewritelog.models.base import Model
-from rewritelog.models.sample_digest import digest_of
+from rewritelog.models.base import Model, digest_of
 from rewritelog.options import deciding
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.text import json_text

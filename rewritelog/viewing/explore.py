@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
-from rewritelog.models.from_file import FromFile
-from rewritelog.models.model_file import ModelFile, Source
+from rewritelog.models.model_file import FromFile, ModelFile, Source
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_time

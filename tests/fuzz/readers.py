@@ -25,7 +25,7 @@ from rewritelog.formats.bgtrace.params import list_params, read_params
 from rewritelog.formats.chakra.traces import open_chakra
 from rewritelog.inspection.dump import dump_lines
 from rewritelog.inspection.info import survey
-from rewritelog.models.base import EventTimings, ModelText
+from rewritelog.models.base import EventTimings, ModelText, digest_of
 from rewritelog.models.checks import checked_prediction, checked_spread
 from rewritelog.models.model_file import (
     ModelFile,
@@ -35,7 +35,6 @@ from rewritelog.models.model_file import (
     writable,
 )
 from rewritelog.models.registry import load_model
-from rewritelog.models.sample_digest import digest_of
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import json_text as strict_json

@@ -10,11 +10,10 @@ import pytest
 from models.laws import auto, relative_errors
 
 from rewritelog.arrays import Floats
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fitting.correction import MOST_POINTS, Correction
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.model_file import ModelFile, Source, model_text, parse_model, writable
-from rewritelog.models.sample_digest import digest_of
 
 COUNT = 300
 
