@@ -206,9 +206,11 @@ def _shapes(part: Form, parameters: int) -> dict[str, tuple[int, ...]]:
         case FittedMixture():
             shapes = {"weights": (len(part.members),)}
         case Correction():
-            of_inputs = ("inputs.parameters", "inputs.units", "inputs.centres", "inputs.deviations")
-            of_inputs += ("kernel.codes", "kernel.smooth_lengths", "kernel.rough_lengths")
-            shapes = dict.fromkeys(of_inputs, (len(part.inputs.kinds),))
+            inputs = (len(part.inputs.kinds),)
+            for key in ("parameters", "units", "centres", "deviations"):
+                shapes[f"inputs.{key}"] = inputs
+            for key in ("codes", "smooth_lengths", "rough_lengths"):
+                shapes[f"kernel.{key}"] = inputs
             shapes |= {"params": (len(part.params), parameters), "weights": (len(part.params),)}
         case ExactMatches():
             sets = len(part.times.rows)
