@@ -167,6 +167,12 @@ class _Key(Form, frozen=True, kw_only=True):
 _Scalar: TypeAlias = bool | int | float | Text | None
 
 
+_Few: TypeAlias = _Scalar | list[_Scalar] | dict[Text, _Scalar]
+_More: TypeAlias = _Scalar | list[_Few] | dict[Text, _Few]
+_Extra: TypeAlias = _Scalar | list[_More] | dict[Text, _More]
+"""The JSON of a report's further keys, which nests at most so deep."""
+
+
 class _Document(Form, frozen=True, kw_only=True):
     """The document of a model file."""
 
@@ -177,7 +183,7 @@ class _Document(Form, frozen=True, kw_only=True):
     columns: Columns
     options: dict[Text, _Scalar]
     notes: list[Text]
-    extra: dict[Text, _Scalar]
+    extra: dict[Text, _Extra]
     unfitted: list[_Key]
     events: list[dict[str, Any]]
 

@@ -231,7 +231,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("columns",), "x", r"\$\.columns: Invalid enum value 'x'"),
     (("columns",), "\x1b[31m" + "x" * 100_000, r"Invalid enum value '\\x1b\[31mx*…x*'$"),
     (("extra",), [], r"\$\.extra: Expected `object`, got `array`"),
-    (("extra", "a"), [[[[1]]]], r"\$\.extra\[\.\.\.\]: Expected"),
+    (("extra", "a"), [[[[1]]]], r"\$\.extra\[\.\.\.\]\[0\]\[0\]\[0\]: Expected"),
     (
         ("options", "loss"),
         [],
