@@ -63,8 +63,11 @@ _PROBLEMS: Final = {
 }
 
 _COLUMNS: Final = ("line", "offset", "seb", "seqno", "time", "unit", "params", "counters")
-_RECORDS, _PARAMS, _SLOW, _SLOTS = 1 << 16, 1 << 18, 1 << 10, 1 << 12
+_RECORDS, _PARAMS, _SLOTS = 1 << 16, 1 << 18, 1 << 12
 """The lengths of arrays for a part of the scan: room for the longest line, and for most chunks."""
+
+
+_NEWLINE: Final = np.uint8(ord("\n"))
 
 
 class TimeUnit(IntEnum):
@@ -141,7 +144,7 @@ def scan(text: Text) -> LineTable:
 
 
 def _as_array(text: Text) -> NDArray[np.uint8]:
-    """View a text as a read-only array, as the core takes it."""
+    """Return a text as the core takes it: a read-only array that ends with a newline."""
     if isinstance(text, np.ndarray):
         if text.dtype != np.uint8 or text.ndim != 1:
             raise TypeError(f"a text is a 1-d array of uint8, not {text.ndim}-d of {text.dtype}")
@@ -150,6 +153,8 @@ def _as_array(text: Text) -> NDArray[np.uint8]:
         data = np.frombuffer(text, dtype=np.uint8)
     else:
         raise TypeError(f"a text is bytes or an array of uint8, not {type(text).__name__}")
+    if len(data) and data[-1] != _NEWLINE:
+        data = np.append(data, _NEWLINE)
     data.flags.writeable = False
     return data
 
@@ -163,7 +168,6 @@ class _Scanner:
         self._records = np.empty(min(size // 16 + 1, _RECORDS), core.structs["line_record"])
         self._params = np.empty(min(size, _PARAMS) + MAX_PARAMS)
         self._counters = np.empty(min(size, MAX_LINE_BYTES) // 2 + 1, np.int64)
-        self._slow = np.empty(min(size, _SLOW) + MAX_PARAMS + 1, core.structs["slow_number"])
         self._slots = np.empty(_SLOTS, np.int32)
         self._faults = np.empty(FAULTS_KEPT, core.structs["line_fault"])
         self._state = np.zeros(1, core.structs["scan_state"])
@@ -175,13 +179,12 @@ class _Scanner:
 
     def scan_part(self) -> bool:
         """Scan to the text's end, or to a line for which an array may have no room: then True."""
-        for used in ("records", "params", "counters", "slow"):
+        for used in ("records", "params", "counters"):
             self._state[used] = 0
         self._slots.fill(0)
-        arrays = self._records, self._params, self._counters, self._slow, self._slots
+        arrays = self._records, self._params, self._counters, self._slots
         core.scan(self._data, *arrays, self._faults, self._state)
         state = self._state[0]
-        self._read_slow(self._slow[: state["slow"]])
         records = self._records[: state["records"]]
         columns = {name: records[name].copy() for name in _COLUMNS}
         columns["event"] = self._events(records)
@@ -189,15 +192,6 @@ class _Scanner:
         columns["counter_values"] = self._counters[: state["counters"]].copy()
         self._parts.append(columns)
         return bool(state["position"] < len(self._data))
-
-    def _read_slow(self, slow: NDArray[Any]) -> None:
-        """Read with `float` the numbers that the core cannot round with certainty."""
-        for place, start, end in slow.tolist():
-            value = float(self._data[start:end].tobytes()) + 0.0
-            if place < 0:
-                self._records["time"][-1 - place] = value
-            else:
-                self._params[place] = value
 
     def _events(self, records: NDArray[Any]) -> NDArray[np.int32]:
         """Return the number of each record's name."""

@@ -56,12 +56,6 @@ typedef struct {
     int32_t unit;             /* a time_unit */
 } line_record;
 
-/* A number that `scan` cannot round with certainty. `place` is an index into the params, or
-   -1 - the record whose time it is. */
-typedef struct {
-    int64_t place, start, end;
-} slow_number;
-
 /* A line that is none of the grammar; `at` is where reading stopped, `end` the line's end. */
 typedef struct {
     int64_t line, offset, code, at, end;
@@ -69,17 +63,17 @@ typedef struct {
 
 /* Where the scan is, how much of each array is used, and how many faults there were. */
 typedef struct {
-    int64_t position, line, records, params, counters, slow, faults;
+    int64_t position, line, records, params, counters, faults;
 } scan_state;
 
 /* ---- scan.c: the records of a text ---- */
 
-/* Scan from the state's position to the text's end, or to a line for which an array may have no
-   room, whatever the line holds: more than MAX_PARAMS params and slow numbers, MAX_LINE_BYTES / 2
+/* Scan from the state's position to the text's end, where a newline has to be, or to a line for
+   which an array may have no room, whatever the line holds: MAX_PARAMS params, MAX_LINE_BYTES / 2
    counters. `slots` (a power of two) finds records by name: 1 + a record, or 0. */
 CORE void scan(const uint8_t *text, int64_t text_len, line_record *records, int64_t records_len,
                double *params, int64_t params_len, int64_t *counters, int64_t counters_len,
-               slow_number *slow, int64_t slow_len, int32_t *slots, int64_t slots_len,
-               line_fault *faults, int64_t faults_len, scan_state *state);
+               int32_t *slots, int64_t slots_len, line_fault *faults, int64_t faults_len,
+               scan_state *state);
 
 #endif

@@ -105,25 +105,15 @@ static int read_name(line_reader *line)
     return NOT_CLOSED;
 }
 
-/* Note the number from `start` to the line's position as one for `float`. */
-static void note_slow(line_reader *line, int64_t place, int64_t start)
-{
-    line->slow[line->slow_count++] = (slow_number){place, start, line->at};
-}
-
 int add_param(line_reader *line)
 {
     double value;
-    int64_t start = line->at, index = line->param_count;
     int code = read_number(line->text, &line->at, line->end, &value);
-    if (code != FINE && code != SLOW)
+    if (code != FINE)
         return code;
+    if (line->param_count < MAX_PARAMS)
+        line->params[line->param_count] = value + 0.0;
     line->param_count++;
-    if (index >= MAX_PARAMS)
-        return FINE;
-    line->params[index] = value + 0.0;
-    if (code == SLOW)
-        note_slow(line, line->first_param + index, start);
     return FINE;
 }
 
@@ -180,15 +170,13 @@ static int read_time(line_reader *line)
         return code;
     int64_t start = line->at;
     code = read_number(line->text, &line->at, line->end, &value);
-    if (code != FINE && code != SLOW)
+    if (code != FINE)
         return code;
     if (value < 0) {
         line->at = start;
         return NEGATIVE_TIME;
     }
     line->record.time = value + 0.0;
-    if (code == SLOW)
-        note_slow(line, -1 - line->row, start);
     return close_single(line, SEVERAL_TIMES);
 }
 

@@ -10,8 +10,8 @@
 #define KEYWORD "TRACEBIGSIM"
 #define KEYWORD_BYTES ((int64_t)sizeof KEYWORD - 1)
 
-/* Codes of readers beside those of faults: a number not rounded yet, a line without a record. */
-enum { SLOW = -1, NOTHING = -2 };
+/* The code of a line without a record, beside those of faults. */
+enum { NOTHING = -1 };
 
 /* A line, and what has been read of it. */
 typedef struct {
@@ -19,11 +19,9 @@ typedef struct {
     int64_t at;  /* where reading is; after a fault, where it stopped */
     int64_t end; /* the line's end, without newline and carriage return */
     line_record record;
-    int64_t row, first_param; /* the places of the record and of its first param */
-    double *params;           /* room for the line's numbers */
+    double *params; /* room for the line's numbers */
     int64_t *counters;
-    slow_number *slow;
-    int64_t param_count, counter_count, slow_count; /* param_count may exceed MAX_PARAMS */
+    int64_t param_count, counter_count; /* param_count may exceed MAX_PARAMS */
 } line_reader;
 
 static inline bool is_blank(uint8_t byte)
@@ -47,7 +45,7 @@ static inline bool is_keyword(const uint8_t *text, int64_t at, int64_t end)
 /* ---- numbers.c ---- */
 
 /* Read the number at `*at` and move past it; it must be followed by a blank, a closing brace or
-   the line's end. Return FINE; SLOW with 1 or -1 as value; or a fault, without moving. */
+   the line's end. Return FINE, or a fault without moving. */
 int read_number(const uint8_t *text, int64_t *at, int64_t end, double *value);
 
 /* Read the 64-bit integer at `*at` and move past it, or return a fault without moving. */

@@ -1,5 +1,10 @@
 /* The pass over a text's lines: find the records, parse them, and store them in columns. */
+#define _POSIX_C_SOURCE 200809L /* locales, which strict C hides */
+#include <locale.h>
 #include <math.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
 
 #include "reader.h"
 
@@ -78,7 +83,7 @@ static int read_bare(line_reader *line)
     while ((line->at = skip_blanks(line->text, line->at, line->end)) < line->end) {
         int code = add_param(line);
         if (code == NOT_A_NUMBER) {
-            line->param_count = line->slow_count = 0;
+            line->param_count = 0;
             code = skip_bare_token(line);
             record->name_end = line->at;
         }
@@ -155,38 +160,35 @@ static void keep(line_reader *line, line_record *records, int32_t *slots, int64_
 {
     line->record.params = (int32_t)line->param_count;
     line->record.counters = (int32_t)line->counter_count;
-    records[line->row] = line->record;
-    records[line->row].first = first_of_name(line->text, records, line->row, slots, slots_len);
+    records[state->records] = line->record;
+    records[state->records].first
+        = first_of_name(line->text, records, state->records, slots, slots_len);
     state->params += line->param_count;
     state->counters += line->counter_count;
-    state->slow += line->slow_count;
     state->records++;
 }
 
 void scan(const uint8_t *text, int64_t text_len, line_record *records, int64_t records_len,
           double *params, int64_t params_len, int64_t *counters, int64_t counters_len,
-          slow_number *slow, int64_t slow_len, int32_t *slots, int64_t slots_len,
-          line_fault *faults, int64_t faults_len, scan_state *state)
+          int32_t *slots, int64_t slots_len, line_fault *faults, int64_t faults_len,
+          scan_state *state)
 {
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before = uselocale(plain);
     while (state->position < text_len) {
         int64_t start = state->position;
         const uint8_t *newline = memchr(text + start, '\n', (size_t)(text_len - start));
         int64_t end = newline ? newline - text : text_len, length = end - start;
         bool too_long = length > MAX_LINE_BYTES;
         if (state->records >= records_len || params_len - state->params < MAX_PARAMS
-            || slow_len - state->slow <= MAX_PARAMS
             || (!too_long && counters_len - state->counters <= length / 2))
-            return;
+            break;
         line_reader line = {
             .text = text,
             .at = start,
             .end = end - (length > 0 && text[end - 1] == '\r'),
             .record = {.line = state->line, .offset = start, .seb = -1, .seqno = -1, .time = NAN},
-            .row = state->records,
-            .first_param = state->params,
             .params = params + state->params,
             .counters = counters + state->counters,
-            .slow = slow + state->slow,
         };
         int code = too_long ? TOO_LONG : read_line(&line, start);
         if (code == FINE)
@@ -196,4 +198,6 @@ void scan(const uint8_t *text, int64_t text_len, line_record *records, int64_t r
         state->position = end + 1;
         state->line++;
     }
+    uselocale(before);
+    freelocale(plain);
 }

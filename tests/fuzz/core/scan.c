@@ -11,11 +11,10 @@ typedef struct {
 } answer;
 
 typedef struct {
-    int64_t records_len, params_len, counters_len, slow_len;
+    int64_t records_len, params_len, counters_len;
     line_record *records;
     double *params;
     int64_t *counters;
-    slow_number *slow;
     line_fault faults[4];
     int32_t slots[4];
     scan_state state;
@@ -25,20 +24,6 @@ static void mix(answer *all, const void *bytes, size_t size)
 {
     for (size_t k = 0; k < size; k++)
         all->mixed = (all->mixed ^ ((const uint8_t *)bytes)[k]) * UINT64_C(1099511628211);
-}
-
-/* Replace the numbers that are to be read by `float`. */
-static void fill_slow(part *one, int64_t size)
-{
-    for (int64_t k = 0; k < one->state.slow; k++) {
-        slow_number slow = one->slow[k];
-        HOLDS(slow.start >= 0 && slow.start < slow.end && slow.end <= size);
-        HOLDS(slow.place < one->state.params && -1 - slow.place < one->state.records);
-        if (slow.place >= 0)
-            one->params[slow.place] = 0.5;
-        else
-            one->records[-1 - slow.place].time = 0.5;
-    }
 }
 
 static void check_record(const uint8_t *text, int64_t size, const part *one, int64_t row)
@@ -60,7 +45,6 @@ static void check_record(const uint8_t *text, int64_t size, const part *one, int
 static void add_part(answer *all, const uint8_t *text, int64_t size, part *one)
 {
     int64_t params = 0, counters = 0;
-    fill_slow(one, size);
     for (int64_t row = 0; row < one->state.records; row++) {
         const line_record *record = one->records + row;
         check_record(text, size, one, row);
@@ -83,14 +67,13 @@ static answer scan_all(const uint8_t *text, int64_t size, part one)
     one.records = array_of(one.records_len, sizeof *one.records);
     one.params = array_of(one.params_len, sizeof *one.params);
     one.counters = array_of(one.counters_len, sizeof *one.counters);
-    one.slow = array_of(one.slow_len, sizeof *one.slow);
     one.state.line = 1;
     do {
         int64_t before = one.state.position;
         memset(one.slots, 0, sizeof one.slots);
-        one.state.records = one.state.params = one.state.counters = one.state.slow = 0;
+        one.state.records = one.state.params = one.state.counters = 0;
         scan(text, size, one.records, one.records_len, one.params, one.params_len, one.counters,
-             one.counters_len, one.slow, one.slow_len, one.slots, 4, one.faults, 4, &one.state);
+             one.counters_len, one.slots, 4, one.faults, 4, &one.state);
         HOLDS(size == 0 || one.state.position > before);
         add_part(&all, text, size, &one);
     } while (one.state.position < size);
@@ -105,19 +88,21 @@ static answer scan_all(const uint8_t *text, int64_t size, part one)
     free(one.records);
     free(one.params);
     free(one.counters);
-    free(one.slow);
     return all;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int64_t length = (int64_t)size;
+    int64_t length = (int64_t)size + 1;
+    uint8_t *text = array_of(length, 1);
+    memcpy(text, data, size);
+    text[size] = '\n';
     part roomy = {.records_len = length / 16 + 1, .params_len = length + MAX_PARAMS,
-                  .counters_len = length / 2 + 1, .slow_len = length + MAX_PARAMS + 1};
-    part narrow = {.records_len = 2, .params_len = MAX_PARAMS, .counters_len = length / 2 + 1,
-                   .slow_len = MAX_PARAMS + 1};
-    answer whole = scan_all(data, length, roomy), parts = scan_all(data, length, narrow);
+                  .counters_len = length / 2 + 1};
+    part narrow = {.records_len = 2, .params_len = MAX_PARAMS, .counters_len = length / 2 + 1};
+    answer whole = scan_all(text, length, roomy), parts = scan_all(text, length, narrow);
     HOLDS(whole.records == parts.records && whole.faults == parts.faults);
     HOLDS(whole.lines == parts.lines && whole.mixed == parts.mixed);
+    free(text);
     return 0;
 }
