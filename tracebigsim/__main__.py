@@ -29,6 +29,10 @@ _FOLDERS = {
     "cmake": (cmake_dir, "the folder of the CMake config, for -Dtracebigsim_DIR="),
     "pkg_config": (pkg_config_dir, "the folder for PKG_CONFIG_PATH"),
 }
+_COMMANDS = {
+    "stats": "print events, counts, ranges, times and their variation",
+    "merge": "sort the timing lines of many outputs into one clean file",
+}
 _FILES_HELP = "a program's output, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input"
 
 
@@ -52,77 +56,52 @@ class _Version(argparse.Action):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="tracebigsim",
-        usage="tracebigsim [OPTIONS] [COMMAND] ...",
-        description="Bracketed kernels of programs, and their timing lines.",
-        add_help=False,
-    )
-    folders = parser.add_argument_group("Folders")
-    for name, (_, help_text) in _FOLDERS.items():
-        option = f"--{name.replace('_', '-')}-dir"
-        folders.add_argument(
-            option, dest="folder", action="store_const", const=name, help=f"print {help_text}"
-        )
-    commands = parser.add_subparsers(
-        title="Commands", dest="command", metavar="COMMAND", prog="tracebigsim"
-    )
-    stats = _command(commands, "stats", "print events, counts, ranges, times and their variation")
-    options = stats.add_argument_group("Output")
-    options.add_argument("--json", action="store_true", help="print the report as JSON")
-    _add_quiet(options)
-    _add_failing(options)
-    merge = _command(commands, "merge", "sort the timing lines of many outputs into one clean file")
-    options = merge.add_argument_group("Output")
-    options.add_argument(
-        "-o", "--output", metavar="FILE", help="the file to write [default: -, standard output]"
-    )
-    options.add_argument("--force", action="store_true", help="replace the output if it exists")
-    _add_quiet(options)
-    _add_failing(options)
-    for part in (parser, stats, merge):
-        _add_others(part)
-    return parser
-
-
-def _command(commands: argparse._SubParsersAction[_Parser], name: str, help_text: str) -> _Parser:
-    command = commands.add_parser(
-        name,
-        help=help_text,
-        description=f"{help_text[0].upper()}{help_text[1:]}.",
-        usage=f"tracebigsim {name} [OPTIONS] FILE...",
-        add_help=False,
-    )
-    group = command.add_argument_group("Arguments")
-    group.add_argument("files", nargs="+", metavar="FILE", help=_FILES_HELP)
-    return command
-
-
-def _add_quiet(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "-q", "--quiet", action="store_true", help="print no report, only warnings and errors"
-    )
-
-
-def _add_failing(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--fail-on-warning",
-        action="store_true",
-        help="exit with code 1 if there were warnings, after the work is done",
-    )
-
-
-def _add_others(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every command has."""
-    group = parser.add_argument_group("Other options")
-    group.add_argument(
+    common = _Parser(add_help=False)
+    common.add_argument(
         "--debug",
         action="store_true",
         default=argparse.SUPPRESS,
         help="show where in the code an error comes from",
     )
-    group.add_argument("--version", nargs=0, action=_Version, help="print the version and exit")
-    group.add_argument("-h", "--help", action="help", help="show this message and exit")
+    common.add_argument("--version", nargs=0, action=_Version, help="print the version and exit")
+    parser = _Parser(
+        prog="tracebigsim",
+        usage="tracebigsim [OPTIONS] [COMMAND] ...",
+        description="Bracketed kernels of programs, and their timing lines.",
+        parents=[common],
+    )
+    for name, (_, help_text) in _FOLDERS.items():
+        option = f"--{name.replace('_', '-')}-dir"
+        parser.add_argument(
+            option, dest="folder", action="store_const", const=name, help=f"print {help_text}"
+        )
+    reading = _Parser(add_help=False, parents=[common])
+    reading.add_argument("files", nargs="+", metavar="FILE", help=_FILES_HELP)
+    reading.add_argument(
+        "-q", "--quiet", action="store_true", help="print no report, only warnings and errors"
+    )
+    reading.add_argument(
+        "--fail-on-warning",
+        action="store_true",
+        help="exit with code 1 if there were warnings, after the work is done",
+    )
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", prog="tracebigsim"
+    )
+    named = {}
+    for name, help_text in _COMMANDS.items():
+        described = f"{help_text[0].upper()}{help_text[1:]}."
+        named[name] = commands.add_parser(
+            name, help=help_text, description=described, parents=[reading]
+        )
+    named["stats"].add_argument("--json", action="store_true", help="print the report as JSON")
+    named["merge"].add_argument(
+        "-o", "--output", metavar="FILE", help="the file to write [default: -, standard output]"
+    )
+    named["merge"].add_argument(
+        "--force", action="store_true", help="replace the output if it exists"
+    )
+    return parser
 
 
 def _stats(files: Sequence[str], *, as_json: bool, quiet: bool) -> int:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
@@ -85,6 +85,10 @@ class InputFile(OpenFile):
             super().close()
         except OSError as error:
             raise self._unreadable(error) from error
+
+    def stream(self) -> BinaryIO:
+        """Return a stream of its bytes, which stays open without it."""
+        return os.fdopen(os.dup(self._fd), "rb")
 
     def _unreadable(self, error: OSError) -> RewriteLogError:
         return RewriteLogError(f"{self.path}: cannot be read: {error.strerror}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,62 +26,7 @@ from rewritelog.formats.chakra.nodes import (
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.formats.traces import Part, Rounding, Sink, Traces, Unit, UnitWriter
 
-GZIP_MAGIC = b"\x1f\x8b"
-_PIECE_BYTES = 1 << 20
-GZIP_WINDOW = 16 + zlib.MAX_WBITS
-
-
-class TraceStream:
-    """The unpacked bytes of an open file, in order."""
-
-    def __init__(self, file: InputFile, unit: Unit) -> None:
-        """Begin at the start of a file; raise `DamagedLogError` if its size has changed."""
-        if file.size_bytes != unit.size_bytes:
-            sizes = f"from {unit.size_bytes} to {file.size_bytes} bytes"
-            problem = f"the file's size changed {sizes} during the run"
-            raise DamagedLogError(Location(unit.path), problem)
-        self._file, self._unit, self._at = file, unit, 0
-        self._unpacker = zlib.decompressobj(GZIP_WINDOW) if unit.is_packed else None
-        self._waiting = b""
-
-    def read(self, size_bytes: int) -> Bytes:
-        """Return the next bytes, fewer only at the end of the file."""
-        if self._unpacker is None:
-            return self._raw(size_bytes)
-        pieces, left = [], size_bytes
-        while left and (piece := self._unpacked(left)):
-            pieces.append(np.frombuffer(piece, dtype=np.uint8))
-            left -= len(piece)
-        return np.concatenate([np.zeros(0, np.uint8), *pieces])
-
-    def _raw(self, size_bytes: int) -> Bytes:
-        piece = self._file.read(self._at, min(size_bytes, self._unit.size_bytes - self._at))
-        self._at += len(piece)
-        return piece
-
-    def _unpacked(self, most: int) -> bytes:
-        """Return some unpacked bytes, none at the end; members of a file follow each other."""
-        while True:
-            if self._unpacker.eof:  # type: ignore[union-attr]
-                self._waiting = self._unpacker.unused_data  # type: ignore[union-attr]
-                if not self._waiting and self._at == self._unit.size_bytes:
-                    return b""
-                self._unpacker = zlib.decompressobj(GZIP_WINDOW)
-            packed = self._waiting or self._raw(_PIECE_BYTES).tobytes()
-            try:
-                piece = self._unpacker.decompress(packed, most)  # type: ignore[union-attr]
-            except zlib.error as error:
-                raise self._damage(f"damaged gzip data ({error})") from error
-            self._waiting = self._unpacker.unconsumed_tail  # type: ignore[union-attr]
-            if piece:
-                return piece
-            if not packed and not self._unpacker.eof:  # type: ignore[union-attr]
-                raise self._damage("the gzip data end too early")
-
-    def _damage(self, problem: str) -> DamagedLogError:
-        return DamagedLogError(Location(self._unit.path, self._at), problem)
-
-
+_GZIP_MAGIC = b"\x1f\x8b"
 PART_BYTES = 8 << 20
 """The bytes of a part, unless one node has more."""
 
@@ -87,6 +34,35 @@ _PART_NODES = 1 << 15
 _FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?")
 _MOST_MICROS = 2.0**63
 _PACKED_LEVEL = 6
+
+
+@contextmanager
+def _opened(unit: Unit) -> Iterator[Callable[[int], Bytes]]:
+    """Yield a function that reads the next bytes of a unit, unpacked; fewer only at the end.
+
+    Raise `DamagedLogError` if its size has changed.
+    """
+    with InputFile(unit.path) as file, file.stream() as raw:
+        if file.size_bytes != unit.size_bytes:
+            sizes = f"from {unit.size_bytes} to {file.size_bytes} bytes"
+            problem = f"the file's size changed {sizes} during the run"
+            raise DamagedLogError(Location(unit.path), problem)
+        stream = gzip.GzipFile(fileobj=raw) if unit.is_packed else raw
+
+        def read(size_bytes: int) -> Bytes:
+            try:
+                return np.frombuffer(stream.read(size_bytes), dtype=np.uint8)
+            except EOFError as error:
+                raise damaged("the gzip data end too early") from error
+            except (zlib.error, gzip.BadGzipFile) as error:
+                raise damaged(f"damaged gzip data ({error})") from error
+            except OSError as error:
+                raise RewriteLogError(f"{unit.path}: cannot be read: {error.strerror}") from error
+
+        def damaged(problem: str) -> DamagedLogError:
+            return DamagedLogError(Location(unit.path, raw.tell()), problem)
+
+        yield read
 
 
 class ChakraTraces(Traces):
@@ -99,9 +75,8 @@ class ChakraTraces(Traces):
 
     def read(self, unit: Unit) -> Iterator[NodePart]:
         """Yield the parts of a unit."""
-        with InputFile(unit.path) as file:
-            stream = TraceStream(file, unit)
-            buffer, offset = stream.read(PART_BYTES), 0
+        with _opened(unit) as read:
+            buffer, offset = read(PART_BYTES), 0
             at = _metadata_bytes(unit, buffer)
             first, nodes = 0, np.empty(_PART_NODES, dtype=core.structs["trace_node"])
             is_last = len(buffer) < PART_BYTES
@@ -112,15 +87,15 @@ class ChakraTraces(Traces):
                     yield NodePart(unit, first, offset + at, buffer, nodes[:count].copy())
                     first, at = first + count, end
                 if count < _PART_NODES and not is_last:
-                    more = stream.read(max(PART_BYTES, len(buffer) - at))
+                    more = read(max(PART_BYTES, len(buffer) - at))
                     is_last = len(more) < max(PART_BYTES, len(buffer) - at)
                     offset, buffer = offset + at, np.concatenate([buffer[at:], more])
                     at = 0
 
     def metadata(self, unit: Unit) -> Bytes:
         """Return the bytes of the first message of a unit."""
-        with InputFile(unit.path) as file:
-            head = TraceStream(file, unit).read(PART_BYTES)
+        with _opened(unit) as read:
+            head = read(PART_BYTES)
         return head[: _metadata_bytes(unit, head)]
 
     def writer(self, unit: Unit, sink: Sink) -> UnitWriter:
@@ -160,7 +135,7 @@ class _NodeWriter(UnitWriter):
     def __init__(self, unit: Unit, metadata: Bytes, sink: Sink) -> None:
         self._unit, self._sink = unit, sink
         self._packer = (
-            zlib.compressobj(_PACKED_LEVEL, wbits=GZIP_WINDOW) if unit.is_packed else None
+            zlib.compressobj(_PACKED_LEVEL, wbits=16 + zlib.MAX_WBITS) if unit.is_packed else None
         )
         self._carried = 0.0
         """The exact sum of new durations minus what is written, in microseconds."""
@@ -246,5 +221,5 @@ def _named(path: Path) -> str:
 def _unit(path: Path) -> Unit:
     match = _FILE.fullmatch(path.name)
     with InputFile(path) as file:
-        head = file.read(0, min(len(GZIP_MAGIC), file.size_bytes)).tobytes()
-        return Unit(path, int(match["rank"]) if match else 0, file.size_bytes, head == GZIP_MAGIC)
+        head = file.read(0, min(len(_GZIP_MAGIC), file.size_bytes)).tobytes()
+        return Unit(path, int(match["rank"]) if match else 0, file.size_bytes, head == _GZIP_MAGIC)
