@@ -94,8 +94,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
     def report(self, result: list[Any]) -> Report:
         """Return the report of the replay, the comparison, or the table of many runs."""
-        from rewritelog.replaying.report import ReplayReport
-        from rewritelog.replaying.runs import ReplayedRuns
+        from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 
         *before, after = result
         if isinstance(after, ReplayReport):
@@ -105,7 +104,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
     def page(self, result: list[Any]) -> str:
         """Return the page of the replay, or of many runs."""
-        from rewritelog.replaying.runs import ReplayedRuns
+        from rewritelog.replaying.report import ReplayedRuns
         from rewritelog.viewing.replay_page import replay_page, runs_page
 
         report = self.report(result)

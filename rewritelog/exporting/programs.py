@@ -11,7 +11,7 @@ from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
-from rewritelog.replaying.order import ReplayedOrder
+from rewritelog.replaying.prepare import ReplayedOrder
 
 _NOT_RECEIVED = -1.0
 """The recvTime of a SEB that is not resumed by a message."""

@@ -25,7 +25,7 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output import new_folder
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.order import replayed_order
+from rewritelog.replaying.prepare import replayed_order
 from rewritelog.text import count_text
 from rewritelog.units import chosen_pes
 

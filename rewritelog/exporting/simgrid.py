@@ -11,7 +11,7 @@ import numpy as np
 
 from rewritelog.exporting.contents import Contents
 from rewritelog.exporting.programs import StepMaker, Steps
-from rewritelog.replaying.order import ReplayedOrder
+from rewritelog.replaying.prepare import ReplayedOrder
 
 FLOPS_PER_S = 1e9
 """The speed of a host in SimGrid with which SEBs take as long as in the log."""

@@ -9,14 +9,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Ints
+from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
-from rewritelog.errors import RewriteLogError
-from rewritelog.formats.bgtrace.blocks import LoadedBlock, plan_in_turn
+from rewritelog.errors import DamagedLogError, RewriteLogError
+from rewritelog.formats import ParamRecords
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error, plan_in_turn
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params, read_params
-from rewritelog.replaying.columns import LEVELS, BlockColumns, columns_of
-from rewritelog.replaying.links import Starters, grouped, spans
+from rewritelog.formats.bgtrace.records import (
+    BlockRecords,
+    NameTable,
+    Records,
+    offset_of,
+    records_of,
+)
+from rewritelog.replaying.regions import BlockRegions
 from rewritelog.replaying.workload import (
     NO_MESSAGE,
     NOT_SENT,
@@ -26,8 +33,188 @@ from rewritelog.replaying.workload import (
     PairedRegions,
     Sebs,
     Workload,
+    grouped,
+    spans,
 )
 from rewritelog.rewriting.predicting import Predictor
+from rewritelog.stopping import in_steps
+
+
+@dataclass(frozen=True)
+class Starters:
+    """The messages of all PEs, to be found by sender and number."""
+
+    keys: Ints
+    """Sender and number of each message, ascending."""
+    order: Ints | None
+    """The message of each key; None if messages are in this order."""
+    bounds: Ints
+    """The first key of each PE, shape (PEs + 1,)."""
+    repeated: int
+    """How many messages have the number of an earlier one."""
+
+    @classmethod
+    def of(cls, number: Numbers, bounds: Ints) -> Starters:
+        """Sort messages, given their numbers and the first message of each PE."""
+        keys = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)) << 32
+        keys += number
+        order = None
+        if (keys[1:] < keys[:-1]).any():
+            order = np.argsort(keys, kind="stable")
+            keys = keys[order]
+        return cls(keys, order, bounds, int(np.count_nonzero(keys[1:] == keys[:-1])))
+
+    def find(self, source: Numbers, number: Numbers) -> Numbers:
+        """Return the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
+
+        Of messages with the same number the first one is found.
+        """
+        starter = np.full(len(source), NO_MESSAGE, dtype=np.int32)
+        for step in in_steps(len(source)):
+            told = np.flatnonzero(number[step] >= 0)
+            starters = np.full(len(told), NOT_SENT, dtype=np.int32)
+            pes = source[step][told]
+            known = np.flatnonzero((pes >= 0) & (pes < len(self.bounds) - 1))
+            if len(self.keys):
+                starters[known] = self._find(pes[known].astype(np.int64), number[step][told[known]])
+            starter[step][told] = starters
+        return starter
+
+    def _find(self, pes: Ints, number: Numbers) -> Ints:
+        """Find messages of PEs that exist.
+
+        Numbers mostly have no gaps, so the place that follows from a PE's first one is tried first.
+        """
+        keys, last = self.keys, len(self.keys) - 1
+        sought = (pes << 32) + number
+        low = np.minimum(self.bounds[pes], last)
+        at = np.clip(low + (sought - keys[low]), 0, last)
+        missed = np.flatnonzero(
+            (keys[at] != sought) | ((at > 0) & (keys[np.maximum(at - 1, 0)] == sought))
+        )
+        at[missed] = np.minimum(np.searchsorted(keys, sought[missed]), last)
+        rows = at if self.order is None else self.order[at]
+        return np.where(keys[at] == sought, rows, NOT_SENT)
+
+    @staticmethod
+    def misaddressed(
+        starter: Numbers, pe: Numbers, node: Numbers, worker: Any, workers: int
+    ) -> Ints:
+        """Return the SEBs that are started by a message that is not for their PE."""
+        parts = []
+        for step in in_steps(len(starter)):
+            sebs = np.flatnonzero(starter[step] >= 0)
+            message = starter[step][sebs]
+            to = pe[step][sebs]
+            wrong = ~_addresses(node[message].astype(np.int64), worker[message], to, workers)
+            parts.append(sebs[wrong] + step.start)
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def _addresses(node: Ints, worker: Any, to: Numbers, workers: int) -> Any:
+    """Return whether the destinations of messages include PEs (FORMAT 4).
+
+    The list of a multicast is not in the log, so that such a message may be for any PE.
+    """
+    any_worker = (worker == -1) | (worker == to % workers)
+    excepted = (-100 - node == to // workers) & any_worker
+    that_node = (node == to // workers) & any_worker
+    return np.select([node == -2, node == -1, node >= 0], [True, any_worker, that_node], ~excepted)
+
+
+LEVELS = ("sebs", "messages", "backward", "regions")
+"""What columns belong to; the name of each one begins with its level."""
+
+
+@dataclass(frozen=True)
+class BlockColumns:
+    """The columns of a block or part."""
+
+    columns: dict[str, Any]
+    pes: Ints
+    """The PE of each piece."""
+    firsts: Ints
+    """The index of each piece's first SEB in its timeline."""
+    counts: Ints
+    """The number of rows of each level in each piece, shape (pieces, levels)."""
+    latest_s: float
+    names: list[bytes]
+    events: tuple[str, ...]
+
+
+def columns_of(
+    loaded: LoadedBlock, params: ParamRecords, given_s: Floats, *, predicts: bool
+) -> BlockColumns:
+    """Return the columns of a block, given its param records and their predicted seconds.
+
+    Raise `DamagedLogError` for damage, and for times that are not finite.
+    """
+    block = records_of(loaded)
+    refuse_infinite(block)
+    sebs, messages, backward = block.sebs, block.messages, block.backward
+    start, end = sebs["start_time"], sebs["end_time"]
+    duration_s = np.where(end >= start, np.maximum(sebs["exec_time"], 0.0), 0.0)
+    regions = BlockRegions.of(block, params, given_s, duration_s, predicts=predicts)
+    spent = regions.durations(duration_s)
+    since_s = messages["send_time"] - start[messages.seb]
+    sent = regions.split(messages.seb, since_s, duration_s)
+    names = NameTable()
+    depends = block.counts[:, 2] > 0
+    columns = {
+        "sebs.scaled_s": spent[0],
+        "sebs.fixed_s": spent[1] if predicts else np.empty(0),
+        "sebs.name": names.add(sebs).astype(np.int32),
+        "sebs.follows": (block.index > 0)
+        & (sebs["msg_id"] < 0)
+        & (~depends | (sebs["recv_time"] != -1.0)),
+        "sebs.source": sebs["src_pe"],
+        "sebs.number": sebs["msg_id"],
+        "sebs.messages": block.counts[:, 0].astype(np.int32),
+        "sebs.dependencies": block.counts[:, 2].astype(np.int32),
+        "sebs.cut": regions.cut,
+        "messages.scaled_s": sent[0],
+        "messages.fixed_s": sent[1] if predicts else np.empty(0),
+        "messages.transit_s": messages["recv_time"] - messages["send_time"],
+        "messages.size_bytes": messages["size"],
+        "messages.number": messages["msg_id"],
+        "messages.node": messages["dst_node"],
+        "messages.worker": messages["tid"],
+        "backward.other": backward["other"],
+        **regions.columns(params.event),
+    }
+    of_rows = (np.arange(len(sebs)), messages.seb, backward.seb, regions.paired.seb)
+    counts = [np.bincount(block.piece[of], minlength=len(block.walked)) for of in of_rows]
+    return BlockColumns(
+        columns,
+        loaded.pes.copy(),
+        loaded.pieces.firsts.copy(),
+        np.column_stack(counts),
+        float(end.max(initial=0.0)),
+        names.names,
+        params.events,
+    )
+
+
+def refuse_infinite(block: BlockRecords) -> None:
+    """Raise `DamagedLogError` for the first SEB with a time that is not finite."""
+    sebs, messages = block.sebs, block.messages
+    times = np.stack([sebs[name] for name in ("start_time", "end_time", "exec_time")])
+    wrong = np.flatnonzero(~np.isfinite(times).all(axis=0))[:1]
+    sent = np.flatnonzero(~np.isfinite(messages["send_time"]))[:1]
+    if len(wrong) and not (messages.seb[sent] < wrong).any():
+        raise _refusal(block, core.TIME_NOT_FINITE, sebs, int(wrong[0]), "start_time")
+    if len(sent):
+        raise _refusal(block, core.SEND_NOT_FINITE, messages, int(sent[0]), "send_time")
+
+
+def _refusal(
+    block: BlockRecords, code: int, records: Records, row: int, field: str
+) -> DamagedLogError:
+    seb = records.seb[row]
+    at = records.at[row] + offset_of(records.dtype, field)
+    fault = np.array([code, at, 0, block.piece[seb], block.index[seb]])
+    return fault_error(fault, block.loaded, absolute=True)
+
 
 _MOST = np.iinfo(np.int32).max
 

@@ -14,23 +14,28 @@ from rewritelog.cores import cores, in_order
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces
 from rewritelog.progress import report_progress
-from rewritelog.replaying.blocked import Blocked, find_never_run
-from rewritelog.replaying.categories import (
+from rewritelog.replaying.analysis import (
+    Blocked,
+    CriticalPath,
+    Gain,
+    find_critical_path,
+    find_never_run,
+    gain,
+    questions,
+)
+from rewritelog.replaying.lost_cycles import (
     NO_LOST_CYCLES,
     LostAs,
     LostCycles,
     lost_cycles,
     region_lengths,
 )
-from rewritelog.replaying.gains import Gain, gain, questions
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
-from rewritelog.replaying.path import CriticalPath, find_critical_path
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, ReplayReport
 from rewritelog.replaying.simulate import ReplayedRun, simulate
-from rewritelog.replaying.trace_graph import Lanes
-from rewritelog.replaying.traces import prepared_task, replay_task
+from rewritelog.replaying.traces import Lanes, prepared_task, replay_task
 from rewritelog.replaying.write import write_replayed
 
 WORST_PES = 5
@@ -86,10 +91,10 @@ def replay_traces(
         report,
         pes=len(traces.units),
         communication_s=run.communication_s(report.path),
-        lane_names=run.graph.lanes.names,
+        lane_names=run.lanes.names,
         notes=run.notes,
     )
-    return Replayed(report, run.outcome, run.graph.lanes)
+    return Replayed(report, run.outcome, run.lanes)
 
 
 def replay_opened(source: LogSet | Traces, network: Network, options: ReplayOptions) -> Replayed:

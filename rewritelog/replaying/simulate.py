@@ -15,9 +15,8 @@ from rewritelog.arrays import Floats, Table
 from rewritelog.core import core
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import RewriteLogError
-from rewritelog.replaying.links import grouped
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.workload import Messages, Numbers, Workload
+from rewritelog.replaying.workload import Messages, Numbers, Workload, grouped
 from rewritelog.stopping import raise_if_stopped
 
 _STEP = 1 << 18

@@ -12,7 +12,7 @@ from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.models.base import LOST, PES
 from rewritelog.progress import report_progress
-from rewritelog.replaying.categories import LostAs, LostCycles, lost_cycles
+from rewritelog.replaying.lost_cycles import LostAs, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import LostTimeOptions
 from rewritelog.replaying.prepare import prepare

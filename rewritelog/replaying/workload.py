@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Floats, Table
+from rewritelog.arrays import Floats, Ints, Table
+from rewritelog.core import core
+from rewritelog.stopping import in_steps
 from rewritelog.text import count_text
 
 Numbers: TypeAlias = NDArray[np.signedinteger[Any]]
@@ -168,3 +170,23 @@ class Workload:
     def _first(self, seb: int) -> str:
         pe, index = self.index_of(seb)
         return f"the first is SEB {index} of PE {pe}"
+
+
+def spans(firsts: Any, counts: Any) -> Ints:
+    """Return `counts[k]` consecutive indices from `firsts[k]` on, for each k."""
+    indices = np.repeat(firsts - (np.cumsum(counts) - counts), counts).astype(np.int64)
+    indices += np.arange(len(indices))
+    return indices
+
+
+def grouped(keys: Numbers, values: Numbers, count: int) -> tuple[Numbers, Numbers]:
+    """Group values by keys below `count`; return where each key's values begin, and the values.
+
+    The first result has an element more, the end of the last group.
+    """
+    first = np.zeros(count + 1, dtype=np.int32)
+    np.cumsum(np.bincount(keys, minlength=count), out=first[1:])
+    places, by_group = first[:-1].copy(), np.empty_like(values)
+    for step in in_steps(len(keys)):
+        core.place(keys[step], values[step], places, by_group)
+    return first, by_group

@@ -26,11 +26,10 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.output.files import FlushingWork
-from rewritelog.replaying.links import spans
 from rewritelog.replaying.prepare import Prepared
 from rewritelog.replaying.regions import rounding_s
 from rewritelog.replaying.simulate import ReplayedRun, Times
-from rewritelog.replaying.workload import Numbers
+from rewritelog.replaying.workload import Numbers, spans
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.options import OutputOptions

@@ -10,13 +10,11 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces, load_unit
 from rewritelog.output import check_outputs, write_file
-from rewritelog.replaying.collectives import Kind
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import simulate
-from rewritelog.replaying.trace_graph import lanes_of
-from rewritelog.replaying.traces import prepared_task, replay_task
+from rewritelog.replaying.traces import lanes_of, prepared_task, replay_task
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import MessageLines, message_lines
@@ -78,9 +76,9 @@ def _run_of_traces(traces: Traces, *, replayed: bool) -> Run:
     """Return what is drawn of traces: CPU threads, streams and the network of each rank."""
     if replayed:
         run = replay_task(prepared_task(traces, ReplayOptions())[0], Network())
-        return Run(traces, run.outcome, lanes=run.graph.lanes)
+        return Run(traces, run.outcome, lanes=run.lanes)
     units = [load_unit(traces, unit) for unit in traces.units]
-    lanes, lane = lanes_of(units, Kind.of(traces))
+    lanes, lane = lanes_of(traces, units)
     spans = Spans.of_units(units, lane)
     if not spans.finite.any():
         raise UsageError(

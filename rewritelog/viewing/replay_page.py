@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.replaying.report import ReplayReport
+from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
-from rewritelog.replaying.runs import ReplayedRuns
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.text import printable, shorten, time_text

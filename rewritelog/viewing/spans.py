@@ -14,10 +14,10 @@ from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import NameTable, brackets_of, records_of
 from rewritelog.formats.traces import UnitEvents
-from rewritelog.replaying.categories import region_lengths
+from rewritelog.replaying.lost_cycles import region_lengths
 from rewritelog.replaying.regions import Paired
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.replaying.trace_graph import names_of
+from rewritelog.replaying.traces import names_of
 from rewritelog.text import printable
 
 

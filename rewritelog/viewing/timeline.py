@@ -24,7 +24,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.replaying.trace_graph import Lanes
+from rewritelog.replaying.traces import Lanes
 from rewritelog.text import printable, time_range_text
 from rewritelog.viewing.palette import BRACKET, COLOURS, OTHER, OUTSIDE
 from rewritelog.viewing.spans import NOTHING, Extent, Spans

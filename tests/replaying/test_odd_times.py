@@ -13,7 +13,7 @@ from logbuilder import bracket, mark, message, seb, write_logs, write_params, wr
 from rewritelog.checking.run import check_logs
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.logset import open_logs
-from rewritelog.replaying import gains
+from rewritelog.replaying import analysis
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
@@ -109,7 +109,7 @@ def test_a_program_that_never_runs_says_so_without_gains(
     def asked(*_: Any) -> None:
         raise AssertionError("a gain was computed")
 
-    monkeypatch.setattr(gains, "run_time", asked)
+    monkeypatch.setattr(analysis, "run_time", asked)
     line = [seb(k, k + 1, backward=[(k - 1) % 9], recv_time=-1.0) for k in range(9)]
     logs = write_logs(tmp_path / "logs", [line] * 2)
     report = replay(logs, options=ReplayOptions(gains=10))

@@ -15,7 +15,7 @@ from random_programs import programs, written
 from slow_replay import SlowReplay
 
 from rewritelog.formats.bgtrace.logset import open_logs
-from rewritelog.replaying.categories import IDLE, lost_cycles
+from rewritelog.replaying.lost_cycles import IDLE, lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import Prepared, prepare

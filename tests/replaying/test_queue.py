@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 from rewritelog.arrays import Floats
 from rewritelog.core import core
 from rewritelog.replaying import simulate as simulating
-from rewritelog.replaying.links import grouped
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, run_time, simulate
-from rewritelog.replaying.workload import Irregularities, Messages, PairedRegions, Sebs, Workload
+from rewritelog.replaying.workload import (
+    Irregularities,
+    Messages,
+    PairedRegions,
+    Sebs,
+    Workload,
+    grouped,
+)
 
 STEPS = st.one_of(
     st.sampled_from([0.0, 0.25, 1.0, 1e-300, 1e300]),

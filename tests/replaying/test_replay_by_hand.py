@@ -16,8 +16,8 @@ from logbuilder import bracket, mark, message, seb, write_logs, write_params, wr
 import rewritelog
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
-from rewritelog.replaying import gains, write
-from rewritelog.replaying.gains import without_event
+from rewritelog.replaying import analysis, write
+from rewritelog.replaying.analysis import without_event
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import prepare
@@ -273,14 +273,14 @@ def test_large_logs_have_fewer_gains_unless_asked_for(
     line = [seb(0, k + 1, name=f"name {k}".encode()) for k in range(4)]
     logs = write_logs(tmp_path / "logs", [line])
     write_params(logs, 0, (3, "kernel", 1.0))
-    monkeypatch.setattr(gains, "MOST_SEBS", 12)
+    monkeypatch.setattr(analysis, "MOST_SEBS", 12)
     some = replay(logs)
     assert [gain.name for gain in some.gains] == ["name 3", "name 2"]
     assert [gain.name for gain in some.event_gains] == ["kernel"]
     assert "Not replayed without 2 more names and events, since the log is large" in some.text()
     every = replay(logs, options=ReplayOptions(gains=10))
     assert (len(every.gains), len(every.event_gains), every.gains_left_out) == (4, 1, 0)
-    monkeypatch.setattr(gains, "MOST_SEBS", 1)
+    monkeypatch.setattr(analysis, "MOST_SEBS", 1)
     assert [gain.name for gain in replay(logs).gains] == ["name 3"]
 
 

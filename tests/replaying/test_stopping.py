@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from rewritelog import stopping
-from rewritelog.replaying.blocked import find_never_run
-from rewritelog.replaying.categories import lost_cycles
-from rewritelog.replaying.gains import Gain, Question, gain
+from rewritelog.replaying.analysis import Gain, Question, find_critical_path, find_never_run, gain
+from rewritelog.replaying.lost_cycles import lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.path import find_critical_path
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import ReplayedRun, simulate
 from rewritelog.rewriting.options import RewriteOptions

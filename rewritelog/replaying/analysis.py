@@ -1,0 +1,351 @@
+"""What bounds a replay: the critical path, gains without names or events, SEBs that never ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from rewritelog.arrays import Flags, Floats
+from rewritelog.core import core
+from rewritelog.replaying.lost_cycles import region_lengths
+from rewritelog.replaying.simulate import Parts, ReplayedRun, run_time
+from rewritelog.replaying.workload import Numbers, Workload, spans
+from rewritelog.stopping import raise_if_stopped
+from rewritelog.text import count_text
+
+_MOST_SIZES = 12
+"""With more distinct sizes, messages are grouped by powers of two."""
+
+_STEP = 1 << 20
+"""How many SEBs of the path are followed before a signal is handled."""
+
+
+@dataclass(frozen=True)
+class MessageShare:
+    """The messages on the critical path of one size, or of a range of sizes."""
+
+    least_bytes: int
+    most_bytes: int
+    count: int
+    seconds: float
+
+
+class Path(NamedTuple):
+    """The critical path from its end backwards: SEBs, and the messages between them."""
+
+    seb: Numbers
+    ran_s: Floats
+    """The seconds of the path in each SEB, from the start of the SEB."""
+    message: Numbers
+    """The message by which the path came to the SEB, −1 if it came otherwise."""
+    transit_s: Floats
+    """The transit time of that message."""
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The critical path: a chain of SEBs and messages from time 0 to the end, without gaps."""
+
+    length: int
+    """The number of SEBs on it."""
+    by_name_s: dict[str, float]
+    """The time in SEBs by name, largest first."""
+    by_event_s: dict[str, float]
+    """The part of that time in middle regions, by event."""
+    messages: tuple[MessageShare, ...]
+    """Largest time first."""
+    path: Path
+    """The path itself, from its end."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a summary of the path as a JSON object."""
+        return {
+            "sebs": self.length,
+            "by_name_s": self.by_name_s,
+            "by_event_s": self.by_event_s,
+            "messages": [vars(share) for share in self.messages],
+        }
+
+
+def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
+    """Return the critical path, traced back from the SEB that ends last."""
+    workload = outcome.workload
+    path = _path(outcome)
+    names = workload.names
+    by_name = np.bincount(workload.sebs.name[path.seb], path.ran_s, minlength=len(names))
+    return CriticalPath(
+        len(path.seb),
+        _largest_first(names, by_name),
+        _largest_first(workload.events, _by_event(outcome, path)),
+        _messages(outcome, path),
+        path,
+    )
+
+
+def _path(outcome: ReplayedRun) -> Path:
+    """Return the path to the SEB that ends last.
+
+    Its predecessor at a SEB that had to wait for its PE is the SEB that ran there before, and
+    otherwise the SEB of the last input. The path therefore has no gap from 0 to the end.
+    """
+    times, ran, runs = outcome.times, outcome.lines[1], outcome.runs
+    waited = times.start_s > times.ready_s
+    before = np.where(waited, -1, runs["cause"])
+    waiting = np.flatnonzero(waited[ran[1:]])
+    before[ran[1:][waiting]] = ran[:-1][waiting]
+    path = _followed(before, int(np.nanargmax(times.end_s)) if len(ran) else -1)
+    message, left_s = np.full(len(path), -1, dtype=np.int32), times.start_s[path]
+    sent = np.flatnonzero(~waited[path] & (runs["kind"][path] == core.BY_MESSAGE))
+    message[sent] = outcome.workload.sebs.starter[path[sent]]
+    left_s[sent] = outcome.sent_s(before[path[sent]], message[sent])
+    until_s = np.concatenate([times.end_s[path[:1]], left_s[:-1]])
+    transit_s = np.where(message >= 0, times.ready_s[path] - left_s, 0.0)
+    return Path(path, until_s - times.start_s[path], message, transit_s)
+
+
+def _followed(before: Numbers, last: int) -> Numbers:
+    """Return a SEB, the one before it, and so on."""
+    parts = [np.empty(0, dtype=np.int32)]
+    while last >= 0:
+        raise_if_stopped()
+        part = np.empty(_STEP, dtype=np.int32)
+        parts.append(part[: core.follow(before, last, part)].copy())
+        last = int(before[parts[-1][-1]])
+    return np.concatenate(parts)
+
+
+def _largest_first(names: tuple[str, ...], seconds: Any) -> dict[str, float]:
+    order = np.argsort(-seconds, kind="stable")
+    return {names[k]: float(seconds[k]) for k in order if seconds[k] > 0}
+
+
+def _by_event(outcome: ReplayedRun, path: Path) -> Floats:
+    """Return the time of the path in the middle regions of each event."""
+    workload = outcome.workload
+    regions = workload.regions
+    totals = np.zeros(len(workload.events))
+    if len(regions.seb) == 0:
+        return totals
+    order = np.argsort(path.seb)
+    on_path = path.seb[order]
+    where = np.minimum(np.searchsorted(on_path, regions.seb), len(on_path) - 1)
+    hit = np.flatnonzero(on_path[where] == regions.seb)
+    ran = path.ran_s[order][where[hit]]
+    name = workload.sebs.name[regions.seb[hit]]
+    begins = regions.begin_scaled_s[hit], regions.begin_fixed_s[hit]
+    begin = outcome.case.seconds(workload, *begins, name)
+    inside = np.clip(ran - begin, 0.0, region_lengths(outcome)[hit])
+    totals += np.bincount(regions.event[hit], inside, minlength=len(totals))
+    return totals
+
+
+def _messages(outcome: ReplayedRun, path: Path) -> tuple[MessageShare, ...]:
+    sent = np.flatnonzero(path.message >= 0)
+    sizes = outcome.workload.messages.size_bytes[path.message[sent]].astype(np.int64)
+    transit = path.transit_s[sent]
+    classes = np.unique(sizes)
+    if len(classes) > _MOST_SIZES:
+        bounds = 2 ** np.arange(32, dtype=np.int64)
+        group = np.searchsorted(bounds, sizes)
+    else:
+        group = np.searchsorted(classes, sizes)
+    shares = []
+    for number in np.unique(group):
+        of_group = group == number
+        shares.append(
+            MessageShare(
+                int(sizes[of_group].min()),
+                int(sizes[of_group].max()),
+                int(np.count_nonzero(of_group)),
+                float(transit[of_group].sum()),
+            )
+        )
+    return tuple(sorted(shares, key=lambda share: -share.seconds))
+
+
+MOST = 10
+"""By default gains are computed for at most this many names, and this many events."""
+
+MOST_SEBS = 10_000_000
+"""By default replays for gains have at most this many SEBs in all, or there is one replay."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The gain if all SEBs of a name, or all middle regions of an event, took no time."""
+
+    name: str
+    busy_s: float
+    """The PE-seconds in them."""
+    gain_s: float
+    """By how much the predicted run time becomes shorter."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """The SEBs of a name, or middle regions of an event, whose gain is to be computed."""
+
+    name: str
+    busy_s: float
+    event: int | None = None
+    """The number of the event, None for a SEB name."""
+
+
+Questions: TypeAlias = tuple[Question, ...]
+
+
+def questions(
+    workload: Workload, name_s: Floats, event_s: Floats, most: int | None
+) -> tuple[Questions, Questions, int]:
+    """Return the names and events with the most busy time, and how many are left out.
+
+    At most `most` of each are returned; None chooses numbers that limit the time for a large log
+    set.
+    """
+    names = _largest(workload.names, name_s, MOST if most is None else most)
+    events = _largest(workload.events, event_s, MOST if most is None else most, events=True)
+    if most is not None:
+        return names, events, 0
+    replays = max(1, MOST_SEBS // max(len(workload.sebs), 1))
+    of_events = min(len(events), replays // 2)
+    of_names = min(len(names), replays - of_events)
+    left_out = len(names) + len(events) - of_names - of_events
+    return names[:of_names], events[:of_events], left_out
+
+
+def _largest(names: tuple[str, ...], seconds: Any, most: int, *, events: bool = False) -> Questions:
+    largest = [int(k) for k in np.argsort(-seconds, kind="stable")[:most] if seconds[k] > 0]
+    return tuple(Question(names[k], float(seconds[k]), k if events else None) for k in largest)
+
+
+def gain(outcome: ReplayedRun, question: Question) -> Gain:
+    """Return the gain of a question, by a replay."""
+    workload, case = outcome.workload, outcome.case
+    if question.event is None:
+        free = replace(case, free=question.name)
+        time_s = run_time(workload, free, sent=outcome.sent)  # all leave as their SEB starts
+    else:
+        time_s = run_time(workload, case, without_event(workload, question.event))
+    return Gain(question.name, question.busy_s, outcome.predicted_s - time_s)
+
+
+def without_event(workload: Workload, event: int) -> Parts:
+    """Return durations and offsets if the middle regions of an event take no time.
+
+    Messages that are sent within or after such a region are sent sooner.
+    """
+    sebs, regions = workload.sebs, workload.regions
+    chosen = np.flatnonzero(regions.event == event)
+    of_seb = regions.seb[chosen]
+    counts = sebs.first_message[of_seb + 1] - sebs.first_message[of_seb]
+    row = np.repeat(np.arange(len(chosen)), counts)
+    sent = spans(sebs.first_message[of_seb], counts)
+    new = Parts.of(workload)._asdict()
+    for part in ("scaled", "fixed"):
+        old: Floats = new[f"message_{part}"]
+        if len(new[f"seb_{part}"]):
+            length: Floats = getattr(regions, f"{part}_s")[chosen]
+            begin: Floats = getattr(regions, f"begin_{part}_s")[chosen]
+            inside = np.clip(old[sent] - begin[row], 0.0, length[row])
+            new[f"seb_{part}"] = _reduced(new[f"seb_{part}"], of_seb, length)
+            new[f"message_{part}"] = _reduced(old, sent, inside)
+    return Parts(**new)
+
+
+def _reduced(old: Floats, rows: Any, seconds: Floats) -> Floats:
+    """Return a column minus seconds in some rows, which may repeat."""
+    new = old.copy()
+    np.subtract.at(new, rows, seconds)
+    return np.maximum(new, 0.0, out=new)
+
+
+SHOWN = 10
+"""At most this many blocked SEBs are named."""
+
+_UNKNOWN = -1
+
+_STEP = 1 << 20
+"""How many SEBs are visited before a signal is handled."""
+
+
+@dataclass(frozen=True)
+class BlockedSeb:
+    """A SEB that waits for something that the log does not contain."""
+
+    pe: int
+    seb: int
+    name: str
+    reason: str
+    woken: int
+    """The number of other SEBs that never ran because of it."""
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """The SEBs that never ran."""
+
+    count: int
+    roots: int
+    """The number of those that wait for something that the log does not contain."""
+    in_circles: int
+    """The number of those in a cycle of dependencies and messages, or waiting for such a SEB."""
+    examples: tuple[BlockedSeb, ...] = ()
+    """Those that block the most others."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers and examples as a JSON object."""
+        return {**vars(self), "examples": [vars(example) for example in self.examples]}
+
+
+def find_never_run(outcome: ReplayedRun) -> Blocked:
+    """Return the SEBs that never ran, each one counted for the SEB at the root of its waiting."""
+    workload, count = outcome.workload, len(outcome.workload.sebs)
+    never = np.isnan(outcome.times.ready_s)
+    if not never.any():
+        return Blocked(0, 0, 0)
+    lacking = np.concatenate([workload.irregular.not_sent, workload.irregular.beyond[:, 0]])
+    roots = np.unique(lacking)
+    root = _roots(workload, never, roots.astype(np.int32))
+    woken = np.bincount(root[root >= 0], minlength=count)
+    worst = roots[np.argsort(-woken[roots], kind="stable")][:SHOWN]
+    examples = [_example(workload, int(seb), int(woken[seb]) - 1) for seb in worst]
+    in_cycles = np.flatnonzero(root == _UNKNOWN)
+    if len(in_cycles):
+        pe, index = workload.index_of(int(in_cycles[0]))
+        name = workload.name_of(int(in_cycles[0]))
+        reason = "is in a cycle of dependencies and messages, or waits for one"
+        examples.append(BlockedSeb(pe, index, name, reason, len(in_cycles) - 1))
+    return Blocked(int(np.count_nonzero(never)), len(roots), len(in_cycles), tuple(examples))
+
+
+def _roots(workload: Workload, never: Flags, origins: Numbers) -> Numbers:
+    """Return the first of the `origins` that each SEB waits for, directly or not.
+
+    It is `_UNKNOWN` in cycles and behind them, and lower for SEBs that have run.
+    """
+    root = np.where(never, _UNKNOWN, _UNKNOWN - 1).astype(np.int32)
+    root[origins] = origins
+    stack, state = np.empty(len(root), dtype=np.int32), np.zeros(2, dtype=np.int64)
+    sebs, messages = workload.sebs, workload.messages
+    links = (sebs.links, sebs.waiting, messages.first_receiver, messages.receivers)
+    more = True
+    while more:
+        raise_if_stopped()
+        more = core.spread_roots(*links, origins, root, stack, state, _STEP)
+    return root
+
+
+def _example(workload: Workload, seb: int, woken: int) -> BlockedSeb:
+    irregular = workload.irregular
+    pe, index = workload.index_of(seb)
+    at = int(np.searchsorted(irregular.not_sent, seb))
+    if at < len(irregular.not_sent) and irregular.not_sent[at] == seb:
+        source, number = irregular.not_sent_ids[at].tolist()
+        reason = f"no SEB sends its starting message, number {number} of PE {source}"
+    else:
+        other = int(irregular.beyond[np.searchsorted(irregular.beyond[:, 0], seb), 1])
+        length = int(np.diff(workload.sebs.first_of_pe)[pe])
+        reason = f"depends on SEB {other}, but the timeline has {count_text(length, 'SEB')}"
+    return BlockedSeb(pe, index, workload.name_of(seb), reason, woken)

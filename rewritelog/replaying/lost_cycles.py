@@ -1,0 +1,256 @@
+"""Lost cycles: all PE time of a replay, divided into complete and disjoint categories.
+
+The categories are those of Crovella and LeBlanc, "Parallel performance prediction using lost cycles
+analysis", Supercomputing '94.
+
+The causes of idle time follow from chains. That of a SEB x goes back from the time when x was ready
+to time 0. Its first link leads to the SEB v that produced the last input of x, the next one from v
+to the SEB of its last input, and so on. The link from v to x covers the time between the readiness
+of the two: v waiting for its PE (load imbalance), v running, and a message in transit
+(communication). The sums of these kinds along each chain make their amounts in an interval before x
+was ready differences of two sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints, Table
+from rewritelog.core import core
+from rewritelog.errors import UsageError
+from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.stopping import in_steps
+from rewritelog.text import matches
+
+OTHER = "other computation"
+IDLE = (
+    "start",
+    "end",
+    "communication",
+    "insufficient parallelism",
+    "synchronisation",
+    "load imbalance",
+)
+"""The categories of idle time."""
+
+START, END, COMMUNICATION, ALONE, SHARED, IMBALANCE = range(len(IDLE))
+"""Their columns; `ALONE` while exactly one PE is busy, `SHARED` while more are."""
+
+PE_RANGES = 3
+"""The number of PE ranges in a table."""
+
+_FORBIDDEN = "{}\n\r\t"
+_STEP = 1 << 18
+
+
+def useful(event: str) -> str:
+    """Return the name of the category of an event's middle regions."""
+    return f"useful[{event}]"
+
+
+@dataclass(frozen=True)
+class LostAs:
+    """Rules for busy time that is lost: categories by patterns of names; the last match wins."""
+
+    rules: tuple[tuple[str, str], ...] = ()
+    """Pairs of a pattern for SEB names or events, with `*` for any characters, and a category."""
+
+    def __post_init__(self) -> None:
+        for pattern, category in self.rules:
+            if not category.strip() or any(c in _FORBIDDEN for c in category):
+                raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
+
+    def category(self, name: str) -> str | None:
+        """Return the category of a name, None if no pattern matches it."""
+        for pattern, category in reversed(self.rules):
+            if matches(pattern, name):
+                return category
+        return None
+
+    def unmatched(self, names: Sequence[str]) -> list[str]:
+        """Return the patterns that match none of the names."""
+        return [pattern for pattern, _ in self.rules if not any(matches(pattern, n) for n in names)]
+
+
+@dataclass(frozen=True)
+class LostCycles:
+    """PE-seconds by category and range of PEs."""
+
+    pes: int
+    predicted_s: float
+    categories: tuple[str, ...]
+    first_pes: tuple[int, ...]
+    """The first PE of each range."""
+    seconds: Floats
+    """Shape (ranges, categories)."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def totals_s(self) -> dict[str, float]:
+        """The PE-seconds of each category."""
+        return dict(zip(self.categories, self.seconds.sum(axis=0).tolist(), strict=True))
+
+    def range_sizes(self) -> list[int]:
+        """Return the number of PEs in each range."""
+        sizes: list[int] = np.diff([*self.first_pes, self.pes]).tolist()
+        return sizes
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the categories as a JSON object."""
+        return {
+            "pes": self.pes,
+            "predicted_s": self.predicted_s,
+            "categories_s": self.totals_s,
+            "pe_ranges": [
+                {
+                    "first_pe": first,
+                    "pes": size,
+                    "categories_s": dict(zip(self.categories, row.tolist(), strict=True)),
+                }
+                for first, size, row in zip(
+                    self.first_pes, self.range_sizes(), self.seconds, strict=True
+                )
+            ],
+        }
+
+
+NO_LOST_CYCLES = LostCycles(0, 0.0, (), (), np.zeros((0, 0)))
+"""Those of what has no PEs."""
+
+
+def lost_cycles(
+    outcome: ReplayedRun, lost_as: LostAs | None = None, ranges: int = PE_RANGES
+) -> LostCycles:
+    """Divide the time of all PEs, from 0 to the end of the run, into categories by PE range."""
+    lost_as, workload = lost_as or LostAs(), outcome.workload
+    of_name = [lost_as.category(name) for name in workload.names]
+    of_event = [lost_as.category(event) or useful(event) for event in workload.events]
+    own = {useful(event) for event in workload.events}
+    used = {name for name in (*of_name, *of_event) if name is not None}
+    busy = (*sorted(used & own), OTHER, *sorted(used - own - {OTHER, *IDLE}))
+    categories, count = (*busy, *IDLE), min(workload.pes, ranges)
+    first = np.arange(count, dtype=np.int64) * workload.pes // count
+    range_of_pe = np.repeat(np.arange(count), np.diff([*first, workload.pes]))
+    seconds = _busy_s(outcome, categories, of_name, of_event, range_of_pe)
+    seconds[:, len(busy) :] += np.add.reduceat(idle_by_kind(outcome), first, axis=0)
+    unmatched = lost_as.unmatched((*workload.names, *workload.events))
+    return LostCycles(
+        workload.pes,
+        outcome.predicted_s,
+        categories,
+        tuple(first.tolist()),
+        seconds,
+        tuple(f"--lost-as {pattern}: matches no SEB name and no event" for pattern in unmatched),
+    )
+
+
+def _busy_s(
+    outcome: ReplayedRun,
+    categories: tuple[str, ...],
+    of_name: Sequence[str | None],
+    of_event: Sequence[str],
+    range_of_pe: Ints,
+) -> Floats:
+    """Return the busy PE-seconds, shape (ranges of PEs, categories).
+
+    A middle region counts under its event, unless the name of its SEB has a category.
+    """
+    sebs, regions = outcome.workload.sebs, outcome.workload.regions
+    other = categories.index(OTHER)
+    by_name = np.array([categories.index(name or OTHER) for name in of_name], dtype=np.int64)
+    by_event = np.array([categories.index(name) for name in of_event], dtype=np.int64)
+    plain = np.array([name is None for name in of_name], dtype=np.bool_)
+    middle_s = region_lengths(outcome)
+    middle_s[~plain[sebs.name[regions.seb]]] = 0.0
+    region_pe, outside = sebs.pe[regions.seb], np.full(len(of_event), other)
+    sums = np.zeros((int(range_of_pe[-1]) + 1, len(categories), 2))
+    for column_of, code, pe, seconds in (
+        (by_name, sebs.name, sebs.pe, outcome.busy_s),
+        (outside, regions.event, region_pe, -middle_s),
+        (by_event, regions.event, region_pe, middle_s),
+    ):
+        for step in in_steps(len(seconds)):
+            group = range_of_pe[pe[step]] * len(categories) + column_of[code[step]]
+            core.add_by_group(group, seconds[step], sums)
+    return np.asarray(np.maximum(sums.sum(axis=2), 0.0))
+
+
+def region_lengths(outcome: ReplayedRun) -> Floats:
+    """Return the length of each middle region in seconds; 0 in SEBs that never ran."""
+    workload, regions = outcome.workload, outcome.workload.regions
+    name = workload.sebs.name[regions.seb]
+    lengths = outcome.case.seconds(workload, regions.scaled_s, regions.fixed_s, name)
+    lengths[np.isnan(outcome.times.start_s[regions.seb])] = 0.0
+    return lengths
+
+
+def idle_by_kind(outcome: ReplayedRun) -> Floats:
+    """Return the idle seconds of each PE by kind, shape (PEs, `len(IDLE)`)."""
+    times, until_s = outcome.times, outcome.predicted_s
+    first, ran = outcome.lines
+    used = np.flatnonzero(np.diff(first))
+    idle = np.zeros((outcome.workload.pes, len(IDLE)))
+    idle[:, START] = until_s
+    idle[used, START] = times.start_s[ran[first[used]]]
+    idle[used, END] = until_s - times.end_s[ran[first[used + 1] - 1]]
+    sums = np.zeros((*idle.shape, 2))
+    _add_between(outcome, sums)
+    return np.asarray(np.maximum(idle + sums.sum(axis=2), 0.0))
+
+
+def _add_between(outcome: ReplayedRun, sums: Floats) -> None:
+    """Add the idle time of PEs between their SEBs, by what the next SEB waited for."""
+    times, ran, starter = outcome.times, outcome.lines[1], outcome.workload.sebs.starter
+    history = outcome.runs, times.start_s, starter, outcome.sent, _alone(outcome)
+    chains = np.empty(len(outcome.runs), dtype=core.structs["chain_link"])
+    for step in in_steps(len(times.order), _STEP):
+        core.add_up_chains(times.order[step], *history, chains)
+    for step in in_steps(len(ran) - 1, _STEP):
+        before, sebs = ran[step], ran[step.start + 1 : step.stop + 1]
+        since_s = times.end_s[before]
+        same_pe = outcome.pe_of(sebs) == outcome.pe_of(before)
+        gaps = same_pe & (times.start_s[sebs] > since_s)
+        sebs, since_s = sebs[gaps], since_s[gaps]
+        split = np.empty((len(sebs), 3))
+        core.split_idle(sebs, since_s, *history, chains, split)
+        shared = times.ready_s[sebs] - since_s
+        for part in split.T:
+            shared -= part
+        group = outcome.pe_of(sebs).astype(np.int64) * len(IDLE)
+        kinds = (COMMUNICATION, ALONE, IMBALANCE, SHARED)
+        for kind, seconds in zip(kinds, (*split.T, shared), strict=True):
+            core.add_by_group(group + kind, np.ascontiguousarray(seconds), sums)
+
+
+def _alone(outcome: ReplayedRun) -> Table:
+    """Return the intervals in which exactly one PE is busy, in order.
+
+    With n ends so far, one PE is busy from the begin n + 1 to the next event.
+    """
+    begins_s, ends_s = _busy(outcome)
+    begins_s.sort()
+    ends_s.sort()
+    since_s = np.maximum(begins_s, np.append(-np.inf, ends_s[:-1])[: len(begins_s)])
+    until_s = np.minimum(ends_s, np.append(begins_s[1:], np.inf)[: len(begins_s)])
+    alone = until_s > since_s
+    intervals = np.empty(np.count_nonzero(alone), dtype=core.structs["lone_interval"])
+    intervals["begin_s"], intervals["end_s"] = since_s[alone], until_s[alone]
+    lengths_s = intervals["end_s"] - intervals["begin_s"]
+    intervals["before_s"][:1] = 0.0
+    intervals["before_s"][1:] = np.cumsum(lengths_s[:-1])
+    return intervals
+
+
+def _busy(outcome: ReplayedRun) -> tuple[Floats, Floats]:
+    """Return the begin and end times of the intervals in which each PE is busy."""
+    times, ran = outcome.times, outcome.lines[1]
+    ran = ran[times.end_s[ran] > times.start_s[ran]]
+    start_s, end_s = times.start_s[ran], times.end_s[ran]
+    goes_on = (start_s[1:] == end_s[:-1]) & (outcome.pe_of(ran[1:]) == outcome.pe_of(ran[:-1]))
+    any_ran = np.ones(min(len(ran), 1), dtype=np.bool_)
+    begins, ends = np.concatenate([any_ran, ~goes_on]), np.concatenate([~goes_on, any_ran])
+    return start_s[begins], end_s[ends]
