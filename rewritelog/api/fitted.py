@@ -16,7 +16,7 @@ from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.formats import Columns
 from rewritelog.models import base
-from rewritelog.models.base import EventKey, Model
+from rewritelog.models.base import EventKey, Model, NoOptions
 from rewritelog.models.checks import (
     checked_interval,
     checked_prediction,
@@ -26,7 +26,6 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.formula_text import formula_text, terms_of
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
-from rewritelog.models.options import NoOptions
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path
 from rewritelog.rewriting.options import FittedLike

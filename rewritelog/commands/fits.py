@@ -291,6 +291,6 @@ class ModelsCommand(Command[str]):
 
     def run(self) -> str:
         """Return the list, or the description of the model."""
-        from rewritelog.models.describe import model_text, models_text
+        from rewritelog.models.registry import model_text, models_text
 
         return models_text() if self.name is None else model_text(self.name)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from rewritelog.models.base import EventTimings, Model, ModelText, Timings
-from rewritelog.models.fitted_events import FittedEvents, fit_events
+from rewritelog.models.base import EventTimings, Model, ModelText, Timings, option
+from rewritelog.models.fitted_events import FitOptions, FittedEvents, fit_events
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.formulas import parse_formulas
-from rewritelog.models.options import AutoOptions
+
+
+@dataclass(frozen=True)
+class AutoOptions(FitOptions):
+    """Options of the automatic model."""
+
+    correction: Literal["auto", "none"] = option(
+        "auto",
+        "Whether a formula is corrected by a smooth function of the parameters where that clearly "
+        "predicts held-out samples better, or never.",
+    )
 
 
 class Auto(Model[AutoOptions]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -189,6 +189,16 @@ class ModelText:
     name: str
     """The name of the file in error messages."""
     text: str
+
+
+def option(default: Any, text: str) -> Any:
+    """Declare a field of an options dataclass: flag, help, reports and docs are made of it."""
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a model without options."""
 
 
 OptionsT = TypeVar("OptionsT")

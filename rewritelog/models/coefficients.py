@@ -17,8 +17,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import Model, ModelFit, ModelText, Timings
-from rewritelog.models.options import CoefficientsOptions
+from rewritelog.models.base import Model, ModelFit, ModelText, Timings, option
 from rewritelog.text import count_text, printable
 
 MAX_PARAMETERS = 20
@@ -100,6 +99,15 @@ class FittedCoefficients(ModelFit):
     def summary(self) -> tuple[str, ...]:
         """Return how each line is interpreted."""
         return tuple(line.summary_line() for line in self.events.values())
+
+
+@dataclass(frozen=True)
+class CoefficientsOptions:
+    """Options of the coefficients model."""
+
+    unit_s: float = option(
+        1.0, "Seconds per unit of the results: 1 / clock rate if they are in cycles."
+    )
 
 
 class Coefficients(Model[CoefficientsOptions]):

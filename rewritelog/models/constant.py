@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.base import Model, ModelFit, Timings
-from rewritelog.models.options import NoOptions
+from rewritelog.models.base import Model, ModelFit, NoOptions, Timings
 
 
 class FittedConstant(ModelFit):

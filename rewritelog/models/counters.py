@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from rewritelog.models.base import EventTimings, Model, Timings
+from dataclasses import dataclass
+from typing import Literal
+
+from rewritelog.models.base import EventTimings, Model, Timings, option
 from rewritelog.models.expressions import parse
-from rewritelog.models.fitted_events import FittedEvents, fit_events
+from rewritelog.models.fitted_events import FitOptions, FittedEvents, fit_events
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
-from rewritelog.models.options import CountersOptions
+
+
+@dataclass(frozen=True)
+class CountersOptions(FitOptions):
+    """Options of the model of performance counters."""
+
+    exact_match: Literal["auto", "always", "never"] = option(
+        "never", "Whether the mean of samples with identical counters replaces the fit."
+    )
 
 
 class Counters(Model[CountersOptions]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rewritelog.models.base import (
     Prediction,
     Timings,
     TotalSpread,
+    option,
 )
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.fit_json import event_in_report
@@ -159,6 +160,24 @@ def _student_upper(dof: int) -> float:
         inside = (angle + inside) * 2 / math.pi if odd else inside
         low, high = (angle, high) if inside < INSIDE else (low, angle)
     return math.sqrt(dof) * math.tan(low)
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of every model that fits."""
+
+    weights: Literal["relative", "uniform"] = option(
+        "relative", "Whether errors count relative to the measured time, or in seconds."
+    )
+    loss: Literal["huber", "squares"] = option(
+        "huber",
+        "Whether residuals count by Huber's loss, which limits outliers, or by their square.",
+    )
+    exact_match: Literal["auto", "always", "never"] = option(
+        "auto",
+        "Whether the mean of samples with identical parameters replaces the fit: weighted by their "
+        "number and variation, always, or never.",
+    )
 
 
 def fit_events(

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from rewritelog.models.base import EventTimings, Model, Timings
-from rewritelog.models.fitted_events import FittedEvents, fit_events
+from dataclasses import dataclass
+from typing import Literal
+
+from rewritelog.models.base import EventTimings, Model, Timings, option
+from rewritelog.models.fitted_events import FitOptions, FittedEvents, fit_events
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.polynomial import Polynomial
-from rewritelog.models.options import LeastSquaresOptions
 
 HIGHEST_POWER = {"linear": 1, "quadratic": 2}
 """The highest power of a parameter in each basis."""
+
+
+@dataclass(frozen=True)
+class LeastSquaresOptions(FitOptions):
+    """Options of the least-squares model; the defaults make it the ordinary one."""
+
+    weights: Literal["relative", "uniform"] = option(
+        "uniform", "Whether errors count relative to the measured time, or in seconds."
+    )
+    loss: Literal["huber", "squares"] = option(
+        "squares",
+        "Whether residuals count by Huber's loss, which limits outliers, or by their square.",
+    )
+    basis: Literal["quadratic", "linear"] = option(
+        "quadratic", "Terms of the fit: 1, p and p² of each parameter, or 1 and p."
+    )
 
 
 class LeastSquares(Model[LeastSquaresOptions]):

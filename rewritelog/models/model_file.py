@@ -18,12 +18,11 @@ import msgspec
 
 from rewritelog import __version__
 from rewritelog.errors import ModelError
-from rewritelog.models.base import EventKey, Model, ModelFit, Timings, digest_of
+from rewritelog.models.base import EventKey, Model, ModelFit, Timings, digest_of, option
 from rewritelog.models.fit_json import AT, event_in_file, event_of
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import Count, EventName, Form, ParameterCount, Text
-from rewritelog.models.options import option
 from rewritelog.text import printable, shorten
 
 FORMAT = "rewritelog model"

@@ -1,16 +1,22 @@
-"""Models by name: built-in and third-party ones are found through the same entry-point group."""
+"""Models by name: built-in and third-party ones are found through the same entry-point group.
+
+Also their options, converted from text, and their descriptions for the command line.
+"""
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model, ModelText
 from rewritelog.models.checks import errors_as_model_errors
+from rewritelog.text import WIDTH, printable
 
 GROUP = "rewritelog.models"
 """The entry-point group in which distributions declare models."""
@@ -18,18 +24,10 @@ GROUP = "rewritelog.models"
 TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
 TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
 
-
-@dataclass(frozen=True)
-class KnownModel:
-    """A name in the group, with the entries of all distributions for it."""
-
-    name: str
-    entries: tuple[EntryPoint, ...]
-
-    @property
-    def origins(self) -> tuple[str, ...]:
-        """Where the name is declared, each as `distribution version (module:class)`."""
-        return tuple(f"{_distribution(entry)} ({entry.value})" for entry in self.entries)
+FOOT = (
+    "`rewritelog models NAME` says when to choose a model, and lists its options. MODULE:CLASS is "
+    "a regressor with scikit-learn's fit and predict: its module's code is run."
+)
 
 
 @dataclass(frozen=True)
@@ -43,20 +41,26 @@ class OptionInfo:
     help: str
 
 
-def known_models() -> dict[str, KnownModel]:
-    """Return all models by name, sorted, without importing any."""
+def known_models() -> dict[str, list[EntryPoint]]:
+    """Return the entries of all distributions by name, sorted, without importing any model."""
     entries: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=GROUP):
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         entries.setdefault(entry.name, []).append(entry)
-    return {name: KnownModel(name, tuple(entries[name])) for name in sorted(entries)}
+    return entries
+
+
+def _origin(entry: EntryPoint) -> str:
+    """Return where a name is declared, as `distribution version (module:class)`."""
+    declared_by = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "unknown"
+    return f"{declared_by} ({entry.value})"
 
 
 def built_in_options() -> dict[str, OptionInfo]:
     """Return the options of all models of this package, by name."""
     return {
         info.name: info
-        for name, known in known_models().items()
-        if known.entries[0].value.startswith("rewritelog.")
+        for name, entries in known_models().items()
+        if entries[0].value.startswith("rewritelog.")
         for info in describe_options(name, model_class(name))
     }
 
@@ -71,13 +75,12 @@ def model_class(name: str) -> type[Model[Any]]:
     if name not in known:
         names = ", ".join(known) or "none (is rewritelog installed?)"
         raise UsageError(f"unknown model {name!r}; known models: {names}")
-    if len(known[name].entries) > 1:
-        origins = " and ".join(known[name].origins)
-        raise ModelError(f"model {name!r} is declared more than once, by {origins}; remove one")
-    with errors_as_model_errors(f"model {name!r} of {known[name].origins[0]} cannot be imported"):
-        cls = known[name].entries[0].load()
-    if not (isinstance(cls, type) and issubclass(cls, Model)):
-        origin = known[name].origins[0]
+    origin = " and ".join(map(_origin, known[name]))
+    if len(known[name]) > 1:
+        raise ModelError(f"model {name!r} is declared more than once, by {origin}; remove one")
+    with errors_as_model_errors(f"model {name!r} of {origin} cannot be imported"):
+        cls = known[name][0].load()
+    if not _is_model(cls):
         raise ModelError(f"model {name!r} of {origin} is not a subclass of Model")
     return cls
 
@@ -95,28 +98,23 @@ def load_model(
     an invalid value, or a text that is missing or not accepted, and `ModelError` for a plug-in
     that violates the contract.
     """
-    cls = _outside_class(name) if ":" in name else model_class(name)
-    if not (isinstance(cls, type) and issubclass(cls, Model)):
-        return _load_outside(name, cls, options, texts or {})
+    if ":" in name:
+        from rewritelog.models import outside  # noqa: PLC0415 - few runs need it
+
+        cls = outside.import_named(name)
+        if not _is_model(cls):
+            _choose_text(name, outside.Outside, texts or {})
+            return outside.make_outside(name, cls, options)
+    else:
+        cls = model_class(name)
     model_options = make_options(name, cls, options)
     text = _choose_text(name, cls, texts or {})
     with errors_as_model_errors(f"model {name!r} cannot be made"):
         return cls(model_options) if text is None else cls(model_options, text)
 
 
-def _outside_class(name: str) -> Any:
-    from rewritelog.models.outside import import_named  # noqa: PLC0415 - few runs need it
-
-    return import_named(name)
-
-
-def _load_outside(
-    name: str, maker: Any, options: Mapping[str, object], texts: Mapping[str, ModelText]
-) -> Model[Any]:
-    from rewritelog.models.outside import Outside, make_outside  # noqa: PLC0415 - few runs need it
-
-    _choose_text(name, Outside, texts)
-    return make_outside(name, maker, options)
+def _is_model(cls: object) -> TypeGuard[type[Model[Any]]]:
+    return isinstance(cls, type) and issubclass(cls, Model)
 
 
 def _choose_text(
@@ -173,40 +171,69 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
 
 
 def convert(value: object, kind: Any) -> object:
-    """Return the value converted to the option's type; raise `ValueError` if it is invalid."""
-    if get_origin(kind) is Literal:
-        if value in get_args(kind):
+    """Return the value converted to the option's type; raise `ValueError` if it is invalid.
+
+    NaN is invalid, and an integral float is an int.
+    """
+    if choices := get_args(kind):
+        if value in choices:
             return value
-        raise ValueError(f"{value!r} is not one of {', '.join(map(str, get_args(kind)))}")
-    if kind is bool:
-        return _to_bool(value)
-    if kind is str and isinstance(value, str):
+        raise ValueError(f"{value!r} is not one of {', '.join(map(str, choices))}")
+    if isinstance(value, bool | str) and kind is type(value):
         return value
-    if kind is not str and isinstance(value, int | float | str) and not isinstance(value, bool):
-        return _to_number(value, kind)
-    raise ValueError(f"{value!r} is not of type {kind.__name__}")
-
-
-def _to_bool(value: object) -> bool:
-    """Return a bool, or the one that a text spells."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lower() in TRUTHS:
+    if kind is bool and isinstance(value, str) and value.strip().lower() in TRUTHS:
         return TRUTHS[value.strip().lower()]
-    raise ValueError(f"{value!r} is neither true nor false")
-
-
-def _to_number(value: float | str, kind: type[int] | type[float]) -> int | float:
-    """Return an int or float; an integral float is accepted as int, but NaN as neither."""
-    whole = not isinstance(value, float) or value.is_integer()
-    if kind is float or whole:
+    if (
+        kind in (int, float)
+        and not isinstance(value, bool)
+        and isinstance(value, int | float | str)
+    ):
         with suppress(ValueError, OverflowError):
             number = kind(value)
-            if number == number:  # noqa: PLR0124 - false for NaN
+            if number == (number if isinstance(value, str) else value):  # false for NaN
                 return number
     raise ValueError(f"{value!r} is not of type {kind.__name__}")
 
 
-def _distribution(entry: EntryPoint) -> str:
-    """Return the distribution that declares the entry, with its version."""
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "unknown"
+def models_text() -> str:
+    """Return a line for each model."""
+    known = known_models()
+    width = max(map(len, known), default=0)
+    lines = []
+    for name in known:
+        try:
+            about = _paragraphs(model_class(name))[0]
+        except ModelError as error:
+            about = str(error)
+        line = printable(f"{name:<{width}}  {about}")
+        indent = " " * (width + 2)
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return "\n".join([*lines, "", *textwrap.wrap(FOOT, WIDTH)])
+
+
+def model_text(name: str) -> str:
+    """Return a model's description and options; raise `UsageError` for an unknown name."""
+    cls = model_class(name)
+    lines = [f"{name}: {_origin(known_models()[name][0])}"]
+    for text in _paragraphs(cls):
+        lines += ["", *textwrap.wrap(text, WIDTH)]
+    if cls.takes_text is not None:
+        lines += ["", f"--{cls.takes_text} FILE" + (" is needed." if cls.needs_text else "")]
+    options = describe_options(name, cls)
+    lines += ["", "Options:" if options else "It has no options."]
+    for option in options:
+        about = f"    {option.help} [default: {option.default}]"
+        lines += [f"  {flag_of(option)}", *textwrap.wrap(about, WIDTH, subsequent_indent=" " * 4)]
+    return "\n".join(map(printable, lines))
+
+
+def flag_of(option: OptionInfo) -> str:
+    """Return an option as it is given on a command line."""
+    kind: Any = option.kind
+    value = "|".join(map(str, get_args(kind))) or {float: "NUMBER", int: "N"}.get(kind, "TEXT")
+    return f"--{option.name.replace('_', '-')} {value}"
+
+
+def _paragraphs(cls: type[Model[Any]]) -> list[str]:
+    text = inspect.cleandoc(cls.__doc__ or "")
+    return [" ".join(part.split()) for part in text.split("\n\n")]

@@ -10,11 +10,10 @@ import numpy as np
 
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
-from rewritelog.models.auto import Auto
-from rewritelog.models.base import EventKey, EventTimings, Model, ModelText, Timings
-from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.auto import Auto, AutoOptions
+from rewritelog.models.base import EventKey, EventTimings, Model, ModelText, Timings, option
+from rewritelog.models.fitted_events import FitOptions, FittedEvents
 from rewritelog.models.metrics import mean_relative_error, sum_error
-from rewritelog.models.options import AutoOptions, SampledOptions
 from rewritelog.models.splits import random_ranks
 from rewritelog.text import event_label, json_number, percent_text
 
@@ -81,6 +80,14 @@ class FittedSampled(FittedEvents):
     def _label(self, event: str, count: int) -> str:
         fit = self.fits.get((event, count))
         return event_label(event, count, names=() if fit is None else fit.names)
+
+
+@dataclass(frozen=True)
+class SampledOptions(FitOptions):
+    """Options of the sampled model."""
+
+    fraction: float = option(0.02, "Share of each event's timing lines to fit to, in (0, 1].")
+    seed: int = option(1, "Seed of the draw; the same seed draws the same lines everywhere.")
 
 
 class Sampled(Model[SampledOptions]):

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from rewritelog.models.base import EventTimings, ModelFit
-from rewritelog.models.least_squares import LeastSquares
-from rewritelog.models.options import LeastSquaresOptions
+from rewritelog.models.least_squares import LeastSquares, LeastSquaresOptions
 
 
 def fit(*timings: EventTimings, **options: Any) -> Any:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelFit
-from rewritelog.models.options import AutoOptions
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from chosen import by_tier
 from kinds import MakeTimings, ReferenceTimings
 from models.laws import LAWS, auto, errors_elsewhere, relative_errors
 
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings
-from rewritelog.models.options import AutoOptions
 
 
 @pytest.mark.parametrize("name", by_tier(LAWS, ("linear", "n log n"), ("p1·p2² + p3",)))

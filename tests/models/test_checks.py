@@ -10,9 +10,8 @@ import pytest
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import EventTimings, Model, ModelFit, Prediction
+from rewritelog.models.base import EventTimings, Model, ModelFit, NoOptions, Prediction
 from rewritelog.models.checks import checked_fit, checked_prediction
-from rewritelog.models.options import NoOptions
 
 PARAMS = np.ones((3, 2))
 

@@ -10,8 +10,7 @@ from kinds import MakeTimings
 from models.laws import relative_errors
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.counters import Counters
-from rewritelog.models.options import CountersOptions
+from rewritelog.models.counters import Counters, CountersOptions
 
 
 def by_counters(*timings: EventTimings, **options: Any) -> Any:

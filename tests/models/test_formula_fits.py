@@ -11,9 +11,8 @@ import pytest
 from kinds import MakeTimings, ReferenceTimings
 from models.laws import relative_errors
 
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
-from rewritelog.models.options import AutoOptions
 
 PAIRS = """
 [[formula]]

@@ -14,7 +14,7 @@ from kinds import MakeTimings, ReferenceTimings
 from msgspec import structs
 
 from rewritelog.errors import ModelError
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText, digest_of
 from rewritelog.models.checks import (
     checked_factors,
@@ -33,7 +33,6 @@ from rewritelog.models.model_file import (
     parse_model,
     writable,
 )
-from rewritelog.models.options import AutoOptions
 from rewritelog.models.registry import load_model
 
 FORMULA = """

@@ -9,7 +9,7 @@ import pytest
 from chosen import by_tier
 
 from rewritelog.arrays import Floats
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.families import Family
@@ -17,7 +17,6 @@ from rewritelog.models.fitting.logarithmic import ridge_power_law
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.power_sums import most_power_laws, sum_of_power_laws
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.options import AutoOptions
 
 
 def drawn(count: int, seed: int, largest: float = 4.0) -> Floats:

@@ -10,11 +10,10 @@ import pytest
 from chosen import by_tier
 
 from rewritelog.arrays import Floats
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings
 from rewritelog.models.expressions import parse
 from rewritelog.models.fitting.function import FittedFunction, FittedMixture
-from rewritelog.models.options import AutoOptions
 
 Law = Callable[[Floats, Floats], Any]
 

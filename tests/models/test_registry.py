@@ -19,8 +19,7 @@ from kinds import Install, MakeTimings
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model
 from rewritelog.models.checks import checked_fit, checked_prediction
-from rewritelog.models.least_squares import LeastSquares
-from rewritelog.models.options import LeastSquaresOptions, SampledOptions
+from rewritelog.models.least_squares import LeastSquares, LeastSquaresOptions
 from rewritelog.models.registry import (
     convert,
     describe_options,
@@ -29,6 +28,7 @@ from rewritelog.models.registry import (
     make_options,
     model_class,
 )
+from rewritelog.models.sampled import SampledOptions
 
 PLUGIN = Path(__file__).parent / "outside_plugin"
 DOCS = Path(__file__).parents[2] / "docs" / "writing-a-model.md"
@@ -127,7 +127,7 @@ def test_a_name_declared_twice_names_both_distributions(power_law: None, install
     [
         ("no_such_module_anywhere:Thing", "ModuleNotFoundError: .*no_such_module_anywhere"),
         ("rewritelog.models.base:Nothing", "AttributeError: .*Nothing"),
-        ("rewritelog.models.options:NoOptions", "is not a subclass of Model"),
+        ("rewritelog.models.base:NoOptions", "is not a subclass of Model"),
         ("rewritelog.models.equal_rows:mix", "is not a subclass of Model"),
         ("rewritelog.models.base:Model", "Options is not a dataclass"),
     ],

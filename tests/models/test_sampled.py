@@ -12,10 +12,9 @@ from kinds import MakeTimings, ReferenceTimings
 
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelFit
-from rewritelog.models.options import AutoOptions, SampledOptions
-from rewritelog.models.sampled import Sampled
+from rewritelog.models.sampled import Sampled, SampledOptions
 from rewritelog.models.splits import random_ranks
 
 

@@ -17,11 +17,10 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.formulas import parse_param_names
-from rewritelog.models.options import AutoOptions
 from rewritelog.progress import report_progress
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file, read_model_text

@@ -13,10 +13,9 @@ from commands import rewritelog as run
 from logbuilder import write_timings
 from pages import data_of, points_of, rows_of
 
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventTimings, NoOptions
 from rewritelog.models.constant import Constant
 from rewritelog.models.fitting.single_terms import SingleTermFunctions
-from rewritelog.models.options import NoOptions
 from rewritelog.viewing.event_data import events_json, shown_counts
 from rewritelog.viewing.events import EventView, view_of
 from rewritelog.viewing.page import json_of

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from rewritelog.errors import UsageError
-from rewritelog.models.auto import Auto
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventKey, EventTimings, ModelText
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
 from rewritelog.models.formulas import Formulas, ParamNames, parse_formulas
-from rewritelog.models.options import AutoOptions
 from rewritelog.text import json_number
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.event_data import event_json
