@@ -10,7 +10,7 @@ import hashlib
 
 import numpy as np
 
-from rewritelog.arrays import Keys
+from rewritelog.arrays import Ints, Keys
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio: the increment of splitmix64."""
@@ -39,3 +39,13 @@ def draw_numbers(label: str, count: int, seed: int) -> Keys:
     """
     digest = hashlib.blake2b(f"{seed} {label}".encode(errors="surrogatepass"), digest_size=8)
     return sequence(count, int.from_bytes(digest.digest(), "little"))
+
+
+def random_ranks(label: str, count: int, seed: int) -> Ints:
+    """Return the rank of each of `count` rows in a random order, the same on every machine.
+
+    It depends on nothing but seed, label and count.
+    """
+    ranks = np.empty(count, dtype=np.int64)
+    ranks[np.argsort(draw_numbers(label, count, seed), kind="stable")] = np.arange(count)
+    return ranks

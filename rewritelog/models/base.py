@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats
+from rewritelog.text import event_label
 
 __all__ = [
     "EventTimings",
@@ -43,6 +44,12 @@ def has_slow_first_call(event: str) -> bool:
 
 EventKey: TypeAlias = tuple[str, int]
 """An event's name and its number of parameters; each pair has a fit of its own."""
+
+
+def uncovered_text(event: str, parameters: int) -> str:
+    """Return the warning of an event without a sample in which all numbers are finite."""
+    label = event_label(event, parameters)
+    return f"{label}: no usable timing sample, so it is not covered; add timing lines"
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, RewriteLogError
 from rewritelog.models.base import Model, ModelFit, Prediction, Timings, TotalSpread
 from rewritelog.stopping import is_stop, raise_if_stopped
@@ -31,29 +32,25 @@ def checked_prediction(fitted: ModelFit, model_name: str, event: str, params: Fl
     Raise `ModelError` naming model and event if the model raises, or if its result does not have
     the shape (rows,), is not numeric, or is infinite. NaN means "not covered".
     """
-    where = f"model {model_name!r}, event {event!r}"
+    where, rows = f"model {model_name!r}, event {event!r}", len(params)
     with errors_as_model_errors(where):
-        predictions: Any = fitted.predict_detailed(event, params)
-    if not isinstance(predictions, Prediction):
-        raise ModelError(
-            f"{where}: predict_detailed() returned {type(predictions).__name__}, not a Prediction"
-        )
-    seconds = checked_seconds(predictions.seconds, len(params), where)
-    exact, outside, remote, negative = (
-        _mask(mask, len(params), f"{where}: {what}")
-        for what, mask in (
-            ("exact", predictions.exact),
-            ("outside", predictions.outside),
-            ("remote", _mask_or_none(predictions.remote, params)),
-            ("negative", seconds < 0 if predictions.negative is None else predictions.negative),
-        )
-    )
-    return Prediction(seconds, exact, outside, remote, negative)
-
-
-def _mask_or_none(mask: Flags | None, params: Floats) -> Flags:
-    """Return the mask, or one that selects no row if the model has none."""
-    return np.zeros(len(params), dtype=np.bool_) if mask is None else mask
+        answer: Any = fitted.predict_detailed(event, params)
+    if not isinstance(answer, Prediction):
+        kind = type(answer).__name__
+        raise ModelError(f"{where}: predict_detailed() returned {kind}, not a Prediction")
+    seconds = checked_seconds(answer.seconds, rows, where)
+    masks = {
+        "exact": answer.exact,
+        "outside": answer.outside,
+        "remote": np.zeros(rows, dtype=np.bool_) if answer.remote is None else answer.remote,
+        "negative": seconds < 0 if answer.negative is None else answer.negative,
+    }
+    for name, mask in masks.items():
+        masks[name] = np.asarray(mask)
+        if masks[name].dtype != np.bool_:
+            raise ModelError(f"{where}: {name} is of type {masks[name].dtype}, not bool")
+        _require_shape(masks[name], rows, f"{where}: {name}")
+    return Prediction(seconds, **masks)
 
 
 def checked_interval(
@@ -68,7 +65,7 @@ def checked_interval(
         low, high = fitted.interval(event, params)
         bounds = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     for bound in bounds:
-        _require_shape(bound.shape, len(params), f"{where}: a bound")
+        _require_shape(bound, len(params), f"{where}: a bound")
     return bounds
 
 
@@ -80,30 +77,9 @@ def checked_factors(
     Raise `ModelError` as `checked_prediction` does, and if a factor is negative or NaN.
     """
     where = f"model {model_name!r}, event {event!r}: drawn_factors()"
-    return _factors(lambda: fitted.drawn_factors(event, params, numbers), len(params), where)
-
-
-def checked_retransformation(
-    fitted: ModelFit, model_name: str, event: str, params: Floats
-) -> Floats:
-    """Return the factors that make sums agree with measured ones, 1 if the model has none.
-
-    Raise `ModelError` as `checked_factors` does.
-    """
-    where = f"model {model_name!r}, event {event!r}: retransformation()"
-    factors = _factors(lambda: fitted.retransformation(event, params), len(params), where)
-    return np.ones(len(params)) if factors is None else factors
-
-
-def _factors(ask: Callable[[], Any], rows: int, where: str) -> Floats | None:
     with errors_as_model_errors(where):
-        answer = ask()
-    if answer is None:
-        return None
-    factors = checked_seconds(answer, rows, where)
-    if not (factors >= 0).all():
-        raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
-    return factors
+        answer = fitted.drawn_factors(event, params, numbers)
+    return None if answer is None else _factors(answer, len(params), where)
 
 
 def total_seconds(
@@ -111,11 +87,22 @@ def total_seconds(
 ) -> Floats:
     """Return predicted durations in seconds, at least 0, whose sums agree with measured ones.
 
-    Exact matches are left as they are: means of measured times already have the right sum.
+    Exact matches are left as they are: means of measured times already have the right sum. Raise
+    `ModelError` as `checked_factors` does.
     """
-    factors = checked_retransformation(fitted, model_name, event, params)
+    where = f"model {model_name!r}, event {event!r}: retransformation()"
+    with errors_as_model_errors(where):
+        answer = fitted.retransformation(event, params)
+    factors = 1.0 if answer is None else _factors(answer, len(params), where)
     seconds = np.where(prediction.seconds < 0, 0.0, prediction.seconds)
     return seconds * np.where(prediction.exact, 1.0, factors)
+
+
+def _factors(answer: object, rows: int, where: str) -> Floats:
+    factors = checked_seconds(answer, rows, where)
+    if not (factors >= 0).all():
+        raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
+    return factors
 
 
 def checked_spread(
@@ -128,11 +115,10 @@ def checked_spread(
     where = f"model {model_name!r}, event {event!r}: total_spread()"
     with errors_as_model_errors(where):
         spread: Any = fitted.total_spread(event, parameters)
-    if spread is None:
-        return None
-    if not isinstance(spread, TotalSpread):
-        raise ModelError(f"{where} returned {type(spread).__name__}, not a TotalSpread")
-    with errors_as_model_errors(where):
+        if spread is None:
+            return None
+        if not isinstance(spread, TotalSpread):
+            raise ModelError(f"{where} returned {type(spread).__name__}, not a TotalSpread")
         for value in (spread.single, spread.common):
             if not 0 <= value < math.inf:
                 raise ModelError(f"{where} returned a spread of {value}")
@@ -181,7 +167,7 @@ def checked_seconds(answer: object, rows: int, where: str) -> Floats:
         raw = np.asarray(answer)
     if raw.dtype.kind not in "iuf":
         raise ModelError(f"{where}: durations are of type {raw.dtype}, not numbers")
-    _require_shape(raw.shape, rows, f"{where}: the answer")
+    _require_shape(raw, rows, f"{where}: the answer")
     seconds = raw.astype(np.float64, copy=False)
     infinite = np.flatnonzero(np.isinf(seconds))
     if len(infinite):
@@ -189,16 +175,7 @@ def checked_seconds(answer: object, rows: int, where: str) -> Floats:
     return seconds
 
 
-def _mask(answer: object, rows: int, where: str) -> Flags:
-    """Return a mask as booleans, shape (rows,)."""
-    raw = np.asarray(answer)
-    if raw.dtype != np.bool_:
-        raise ModelError(f"{where} is of type {raw.dtype}, not bool")
-    _require_shape(raw.shape, rows, where)
-    return raw
-
-
-def _require_shape(shape: tuple[int, ...], rows: int, where: str) -> None:
+def _require_shape(values: NDArray[Any], rows: int, where: str) -> None:
     """Refuse every shape but (rows,)."""
-    if shape != (rows,):
-        raise ModelError(f"{where} has shape {shape}, not ({rows},)")
+    if values.shape != (rows,):
+        raise ModelError(f"{where} has shape {values.shape}, not ({rows},)")

@@ -9,8 +9,9 @@ many coefficients as there are parameters, they are those of p1, p1², p2, p2² 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ MAX_COEFFICIENTS = 2 * MAX_PARAMETERS + 1
 
 _NUMBER = re.compile(r"[+-]?([0-9]++\.?[0-9]*+|\.[0-9]++)([eE][+-]?[0-9]++)?")
 """Possessive quantifiers, so that a word of many digits is matched in linear time."""
-_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,12 @@ class EventCoefficients:
     def summary_line(self) -> str:
         """Return a line that says how the coefficients are interpreted."""
         count = len(self.factors)
-        if not count:
-            return f"{self.event}: constant"
-        linear = f"linear in {count_text(count, 'parameter')}"
-        if count % 2 or count > 2 * MAX_PARAMETERS:
-            return f"{self.event}: {linear}"
-        quadratic = f"quadratic in {count_text(count // 2, 'parameter')}"
-        if count > MAX_PARAMETERS:
-            return f"{self.event}: {quadratic}"
-        return f"{self.event}: {linear}, or {quadratic}"
+        readings = [
+            f"{word} in {count_text(count // power, 'parameter')}"
+            for power, word in ((1, "linear"), (2, "quadratic"))
+            if count % power == 0 and count // power <= MAX_PARAMETERS
+        ]
+        return f"{self.event}: {', or '.join(readings) if count else 'constant'}"
 
 
 @dataclass(frozen=True)
@@ -90,10 +87,7 @@ class FittedCoefficients(ModelFit):
         return {
             "file": self.name,
             "unit_s": self.unit_s,
-            "events": [
-                {"event": line.event, "factors": list(line.factors), "constant": line.constant}
-                for line in self.events.values()
-            ],
+            "events": [asdict(line) for line in self.events.values()],
         }
 
     def summary(self) -> tuple[str, ...]:
@@ -144,9 +138,11 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
     """
     events: dict[str, EventCoefficients] = {}
     lines: dict[str, int] = {}
-    for number, line in _lines(text.text):
+    for number, line in enumerate(text.text.split("\n"), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
         where = f"{printable(text.name)}:{number}"
-        coefficients = _parse_line(line, where)
+        coefficients = _parse_line(line.strip(), where)
         if coefficients.event in events:
             name, first = printable(coefficients.event), lines[coefficients.event]
             raise ModelError(f"{where}: event {name!r} is already in line {first}")
@@ -157,28 +153,20 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
     return events
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line that is neither blank nor a comment."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield number, line.strip()
-
-
 def _parse_line(line: str, where: str) -> EventCoefficients:
     """Return the event and the coefficients of a line."""
-    words = list(_WORD.finditer(line))
-    first = len(words)
-    while first and _NUMBER.fullmatch(words[first - 1].group()):
-        first -= 1
+    words = line.split()
+    numbers = list(takewhile(_NUMBER.fullmatch, reversed(words)))[::-1]
     shown = printable(line[:80])
-    if first == len(words):
+    if not numbers:
         raise ModelError(f"{where}: the line does not end in a number: {shown!r}")
-    if first == 0:
+    if len(numbers) == len(words):
         raise ModelError(f"{where}: there is no event before the numbers: {shown!r}")
-    values = [float(word.group()) for word in words[first:]]
-    if len(values) > MAX_COEFFICIENTS:
-        raise ModelError(f"{where}: {len(values)} coefficients; at most {MAX_COEFFICIENTS}")
-    for word, value in zip(words[first:], values, strict=True):
+    if len(numbers) > MAX_COEFFICIENTS:
+        raise ModelError(f"{where}: {len(numbers)} coefficients; at most {MAX_COEFFICIENTS}")
+    values = tuple(map(float, numbers))
+    for text, value in zip(numbers, values, strict=True):
         if not np.isfinite(value):
-            raise ModelError(f"{where}: {printable(word.group())} is larger than any float64")
-    return EventCoefficients(line[: words[first - 1].end()], tuple(values[:-1]), values[-1])
+            raise ModelError(f"{where}: {printable(text)} is larger than any float64")
+    event = line.rsplit(maxsplit=len(numbers))[0]
+    return EventCoefficients(event, values[:-1], values[-1])

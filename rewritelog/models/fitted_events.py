@@ -20,6 +20,7 @@ from rewritelog.models.base import (
     Timings,
     TotalSpread,
     option,
+    uncovered_text,
 )
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.fit_json import event_in_report
@@ -28,7 +29,7 @@ from rewritelog.models.fitting.event_fit import EventFit, usable_part
 from rewritelog.models.formulas import ParamNames
 from rewritelog.models.parallel import map_in_processes, one_blas_thread
 from rewritelog.progress import part_of, report_progress
-from rewritelog.text import event_label, shorten
+from rewritelog.text import shorten
 
 FEW = 3
 """A fit of so few samples takes less time than its transfer from another process."""
@@ -121,11 +122,7 @@ class FittedEvents(ModelFit):
 
     def warnings(self) -> tuple[str, ...]:
         """Return the weak points of all fits, event by event."""
-        nothing = tuple(
-            f"{event_label(event, count)}: no usable timing sample, so it is not covered; "
-            "add timing lines"
-            for event, count in self.unfitted
-        )
+        nothing = (uncovered_text(*key) for key in self.unfitted)
         weak_points = (text for fit in self.fits.values() for text in fit_report.warn(fit))
         first = fit_report.first_calls_text(self.fits.values())
         return (*nothing, *self.notes, *weak_points, *([first] if first else []))

@@ -24,7 +24,15 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.models.base import EventKey, EventTimings, Model, ModelFit, Prediction, Timings
+from rewritelog.models.base import (
+    EventKey,
+    EventTimings,
+    Model,
+    ModelFit,
+    Prediction,
+    Timings,
+    uncovered_text,
+)
 from rewritelog.models.checks import checked_seconds, errors_as_model_errors, problem_of
 from rewritelog.text import count_text, event_label, exact_number
 
@@ -47,21 +55,11 @@ class FittedEvent:
     """One event's regressor after its fit."""
 
     regressor: Any
+    """Or the mean time, for an event without parameters, for which there are no columns."""
     samples: int
     lowest: Floats
     highest: Floats
     """The range of each parameter over the samples, shape (parameters,)."""
-
-
-@dataclass(frozen=True)
-class MeanTime:
-    """The regressor of events without parameters, for which there are no columns."""
-
-    seconds: float
-
-    def predict(self, params: Floats) -> Floats:
-        """Return the mean for every row."""
-        return np.full(len(params), self.seconds)
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,8 @@ class FittedOutside(ModelFit):
         usable = np.isfinite(params).all(axis=1)
         if fitted is None or not usable.any():
             return seconds
+        if not params.shape[1]:
+            return np.full(len(params), fitted.regressor)
         where = f"model {self.name!r}, event {event!r}"
         with _ONE_AT_A_TIME, errors_as_model_errors(where):
             answer = fitted.regressor.predict(params[usable])
@@ -89,11 +89,12 @@ class FittedOutside(ModelFit):
 
     def predict_detailed(self, event: str, params: Floats) -> Prediction:
         """Return the regressor's prediction, and which rows are beyond the samples' range."""
-        exact = np.zeros(len(params), dtype=np.bool_)
-        outside = exact.copy()
+        exact: Flags = np.zeros(len(params), dtype=np.bool_)
+        outside = exact
         fitted = self.events.get((event, params.shape[1]))
         if fitted is not None:
-            outside = ~_within(params, fitted)
+            inside = (params >= fitted.lowest) & (params <= fitted.highest)
+            outside = np.asarray(~inside.all(axis=1))
         return Prediction(self.predict(event, params), exact, outside)
 
     def describe(self) -> dict[str, Any]:
@@ -122,11 +123,7 @@ class FittedOutside(ModelFit):
 
     def warnings(self) -> tuple[str, ...]:
         """Return which events have no usable samples."""
-        return tuple(
-            f"{event_label(event, parameters)}: no usable timing sample, so it is not covered; "
-            "add timing lines"
-            for event, parameters in self.unfitted
-        )
+        return tuple(uncovered_text(*key) for key in self.unfitted)
 
 
 class Outside(Model[OutsideOptions]):
@@ -146,23 +143,21 @@ class Outside(Model[OutsideOptions]):
         events: dict[EventKey, FittedEvent] = {}
         unfitted: list[EventKey] = []
         for samples in timings:
-            key = samples.key
-            usable = samples.usable
-            if usable.any():
-                events[key] = self._fit_event(samples, usable)
+            usable = samples.part(samples.usable)
+            if len(usable.seconds):
+                events[samples.key] = self._fit_event(usable)
             else:
-                unfitted.append(key)
+                unfitted.append(samples.key)
         return FittedOutside(self._name, self.options, events, tuple(unfitted))
 
-    def _fit_event(self, samples: EventTimings, usable: Flags) -> FittedEvent:
-        params, seconds = samples.params[usable], samples.seconds[usable]
-        regressor: Any = MeanTime(float(seconds.mean()))
+    def _fit_event(self, samples: EventTimings) -> FittedEvent:
+        params, seconds = samples.params, samples.seconds
+        regressor: Any = float(seconds.mean())
         if params.shape[1]:
             regressor = self._new()
             with errors_as_model_errors(f"model {self._name!r}, event {samples.event!r}, fit"):
                 regressor.fit(params, seconds)
-        lowest, highest = params.min(axis=0), params.max(axis=0)
-        return FittedEvent(regressor, len(seconds), lowest, highest)
+        return FittedEvent(regressor, len(seconds), params.min(axis=0), params.max(axis=0))
 
     def _new(self) -> Any:
         """Return a new regressor, not yet fitted; raise `ModelError` if it lacks a method."""
@@ -242,13 +237,6 @@ def _converted_argument(value: object) -> object:
         with suppress(ValueError):
             return kind(value)
     return value
-
-
-def _within(params: Floats, fitted: FittedEvent) -> Flags:
-    """Return which rows are within the range of the samples."""
-    inside = (params >= fitted.lowest) & (params <= fitted.highest)
-    within: Flags = np.all(inside, axis=1)
-    return within
 
 
 def _json_value(value: object) -> object:

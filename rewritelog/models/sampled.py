@@ -10,12 +10,12 @@ import numpy as np
 
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
+from rewritelog.hashing import random_ranks
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventKey, EventTimings, Model, ModelText, Timings, option
 from rewritelog.models.fitted_events import FitOptions, FittedEvents
 from rewritelog.models.metrics import mean_relative_error, sum_error
-from rewritelog.models.splits import random_ranks
-from rewritelog.text import event_label, json_number, percent_text
+from rewritelog.text import event_label, percent_text
 
 FEWEST_LINES = 8
 """At least this many lines of each event are drawn, or all that it has."""
@@ -36,6 +36,17 @@ class HeldOutError:
     mean_relative_error: float | None
     sum_error: float | None
 
+    def text(self) -> str:
+        """Return the errors as the end of a line."""
+        head = f"{self.drawn} of {self.lines} lines drawn"
+        if self.mean_relative_error is None or self.sum_error is None:
+            return f"{head}; none is left to measure the error with"
+        return (
+            f"{head}; on the {self.left_out} left out: mean relative error "
+            f"{percent_text(self.mean_relative_error, 1)}, error of the sum "
+            f"{percent_text(self.sum_error, 2, '+')}"
+        )
+
 
 @dataclass(frozen=True)
 class FittedSampled(FittedEvents):
@@ -47,39 +58,28 @@ class FittedSampled(FittedEvents):
         """Return all fits as a JSON object, each with its errors on the lines left out."""
         described = super().describe()
         for event, key in zip(described["events"], self.fits, strict=True):
-            error = self.left_out[key]
-            event["check"] = {
-                "lines": error.lines,
-                "drawn": error.drawn,
-                "left_out": error.left_out,
-                "mean_relative_error": json_number(error.mean_relative_error),
-                "sum_error": json_number(error.sum_error),
-            }
+            event["check"] = asdict(self.left_out[key])
         return described
 
     def summary(self) -> tuple[str, ...]:
         """Return each fit in a few lines, then the errors on the lines left out."""
         head = f"lines drawn: fraction {self.options['fraction']:g}, seed {self.options['seed']}"
-        errors = (
-            _error_text(self._label(event, count), error)
-            for (event, count), error in self.left_out.items()
-        )
+        errors = (f"{self._label(key)}: {error.text()}" for key, error in self.left_out.items())
         return (head, *super().summary(), *errors)
 
     def warnings(self) -> tuple[str, ...]:
         """Return the weak points of the fits, and large errors on the lines left out."""
         large = (
-            f"{self._label(event, count)}: on the {error.left_out} timing lines left out, the sum "
+            f"{self._label(key)}: on the {error.left_out} timing lines left out, the sum "
             f"of the predictions is off by {percent_text(error.sum_error, 1, '+')}; draw a larger "
             "fraction or fit to all lines"
-            for (event, count), error in self.left_out.items()
+            for key, error in self.left_out.items()
             if error.sum_error is not None and abs(error.sum_error) > LARGE_ERROR
         )
         return (*super().warnings(), *large)
 
-    def _label(self, event: str, count: int) -> str:
-        fit = self.fits.get((event, count))
-        return event_label(event, count, names=() if fit is None else fit.names)
+    def _label(self, key: EventKey) -> str:
+        return event_label(*key, names=self.fits[key].names if key in self.fits else ())
 
 
 @dataclass(frozen=True)
@@ -111,22 +111,14 @@ class Sampled(Model[SampledOptions]):
         pairs = list(zip(timings, masks, strict=True))
         fitted = self._auto.fit([samples.part(mask) for samples, mask in pairs])
         left_out = {samples.key: _held_out_error(fitted, samples, mask) for samples, mask in pairs}
-        return FittedSampled(
-            model="sampled",
-            options=asdict(self.options),
-            fits=fitted.fits,
-            unfitted=fitted.unfitted,
-            notes=fitted.notes,
-            extra=fitted.extra,
-            left_out=left_out,
-        )
+        known = vars(fitted) | {"model": "sampled", "options": asdict(self.options)}
+        return FittedSampled(**known, left_out=left_out)
 
     def _lines_to_fit(self, samples: EventTimings) -> Flags:
         """Return which of the event's lines are drawn: the given share, at least `FEWEST_LINES`."""
         rows, parameters = samples.params.shape
         count = max(FEWEST_LINES, round(self.options.fraction * rows))
-        ranks = random_ranks(f"{parameters} {samples.event}", rows, self.options.seed)
-        return np.asarray(ranks < count)
+        return random_ranks(f"{parameters} {samples.event}", rows, self.options.seed) < count
 
 
 def _held_out_error(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> HeldOutError:
@@ -141,16 +133,4 @@ def _held_out_error(fitted: FittedEvents, samples: EventTimings, mask: Flags) ->
         left_out=len(measured),
         mean_relative_error=mean_relative_error(predicted, measured),
         sum_error=sum_error(predicted, measured),
-    )
-
-
-def _error_text(label: str, error: HeldOutError) -> str:
-    """Return the errors of one event as a line of text."""
-    head = f"{label}: {error.drawn} of {error.lines} lines drawn"
-    if error.mean_relative_error is None or error.sum_error is None:
-        return f"{head}; none is left to measure the error with"
-    return (
-        f"{head}; on the {error.left_out} left out: mean relative error "
-        f"{percent_text(error.mean_relative_error, 1)}, error of the sum "
-        f"{percent_text(error.sum_error, 2, '+')}"
     )
