@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Ints
 from rewritelog.errors import ModelError
+from rewritelog.evaluation.compare import Split
 from rewritelog.models.base import EventTimings
 from rewritelog.models.metrics import relative_errors
 from rewritelog.models.registry import load_model
-from rewritelog.models.splits import Split
 from rewritelog.sampling.selection import Plan, Stratum, choose
 
 FEWEST = 2

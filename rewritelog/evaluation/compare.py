@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Flags, Ints
 from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.decisive import DecisiveLine, EntryTimes, decisive_line
 from rewritelog.evaluation.options import CompareRequest
 from rewritelog.formats import Columns
+from rewritelog.hashing import random_ranks
 from rewritelog.models.base import (
     EventTimings,
     Model,
@@ -27,7 +29,6 @@ from rewritelog.models.checks import checked_fit, checked_prediction, total_seco
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
-from rewritelog.models.splits import Split, folds, fraction
 from rewritelog.progress import part_of
 from rewritelog.text import Readable, TextTable, count_text, percent_text, wrapped
 from rewritelog.timings.read import TimingsRead, read_timings_as
@@ -182,6 +183,40 @@ def _models(request: CompareRequest) -> dict[str, Model[Any]]:
             f"none of the models has the option {sorted(unused)[0].replace('_', '-')!r}"
         )
     return models
+
+
+@dataclass(frozen=True)
+class Split:
+    """A division of the lines into those of a fit and those it is tried on."""
+
+    left_out: tuple[Flags, ...]
+    """A mask for each event, in their order."""
+
+    def fitted_to(self, timings: Timings) -> list[EventTimings]:
+        """Return the samples for the fit, without events that have none left."""
+        parts = [samples.part(~rows) for samples, rows in zip(timings, self.left_out, strict=True)]
+        return [part for part in parts if len(part.seconds)]
+
+
+def folds(timings: Timings, count: int, seed: int) -> Iterator[Split]:
+    """Yield the splits of a `count`-fold cross-validation, stratified by event."""
+    ranks = _ranks(timings, seed)
+    for fold in range(count):
+        yield Split(tuple(rank % count == fold for rank in ranks))
+
+
+def fraction(timings: Timings, share: float, seed: int) -> Split:
+    """Return a split with a random share of each event's lines, at least one, in the fit."""
+    ranks = _ranks(timings, seed)
+    return Split(tuple(rank >= max(1, round(share * len(rank))) for rank in ranks))
+
+
+def _ranks(timings: Timings, seed: int) -> list[Ints]:
+    """Return the ranks of each event's lines in a random order.
+
+    Models of parameters and of counters get the same lines if all lines have both.
+    """
+    return [random_ranks(samples.event, len(samples.seconds), seed) for samples in timings]
 
 
 def _splits(request: CompareRequest, timings: Timings) -> Iterator[list[Split]]:

@@ -69,10 +69,7 @@ class FittedEvents(ModelFit):
     def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:
         """Return the bounds in seconds of each row's 90 % interval, NaN without a fit."""
         fit = self.fits.get((event, params.shape[1]))
-        if fit is None:
-            nothing = np.full(len(params), np.nan)
-            return nothing, nothing
-        return fit.interval(params)
+        return super().interval(event, params) if fit is None else fit.interval(params)
 
     def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
         """Return a held-out ratio of measured to predicted time for each row, drawn by its number.
@@ -96,10 +93,9 @@ class FittedEvents(ModelFit):
         few samples: by Student's t, for the terms fitted, and for the choice of terms.
         """
         fit = self.fits.get((event, parameters))
-        ratios = None if fit is None else fit.whole.ratios
-        if fit is None or ratios is None or len(ratios) < 2:
+        if fit is None or len(fit.whole.ratios) < 2:
             return None
-        quality, count = fit.whole.quality, len(ratios)
+        quality, ratios, count = fit.whole.quality, fit.whole.ratios, len(fit.whole.ratios)
         terms = min(len(fit.whole.function.terms), count - 2)
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
         single *= _student_upper(count - 1) / NORMAL_UPPER  # wider for few samples
@@ -125,7 +121,7 @@ class FittedEvents(ModelFit):
         nothing = (uncovered_text(*key) for key in self.unfitted)
         weak_points = (text for fit in self.fits.values() for text in fit_report.warn(fit))
         first = fit_report.first_calls_text(self.fits.values())
-        return (*nothing, *self.notes, *weak_points, *([first] if first else []))
+        return (*nothing, *self.notes, *weak_points, *filter(None, [first]))
 
 
 def with_names(fitted: ModelFit, names: ParamNames) -> ModelFit:

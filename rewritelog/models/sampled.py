@@ -118,7 +118,8 @@ class Sampled(Model[SampledOptions]):
         """Return which of the event's lines are drawn: the given share, at least `FEWEST_LINES`."""
         rows, parameters = samples.params.shape
         count = max(FEWEST_LINES, round(self.options.fraction * rows))
-        return random_ranks(f"{parameters} {samples.event}", rows, self.options.seed) < count
+        ranks = random_ranks(f"{parameters} {samples.event}", rows, self.options.seed)
+        return np.asarray(ranks < count)
 
 
 def _held_out_error(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> HeldOutError:

@@ -10,10 +10,9 @@ import pytest
 from logbuilder import write_timings
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.compare import compare
+from rewritelog.evaluation.compare import compare, folds, fraction
 from rewritelog.evaluation.options import CompareRequest
 from rewritelog.models.base import EventTimings
-from rewritelog.models.splits import folds, fraction
 from rewritelog.text import json_text
 from tracebigsim.writing import format_line
 

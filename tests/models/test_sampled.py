@@ -12,10 +12,10 @@ from kinds import MakeTimings, ReferenceTimings
 
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
+from rewritelog.hashing import random_ranks
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.models.sampled import Sampled, SampledOptions
-from rewritelog.models.splits import random_ranks
 
 
 def draw(event: str, parameters: int, rows: int, count: int, seed: int) -> Flags:
