@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tracebigsim import TraceBigSimError, cmake_dir, include_dir, pkg_config_dir
 from tracebigsim._streams import (
@@ -20,6 +20,9 @@ from tracebigsim._streams import (
     occupy_closed,
     output_stream,
 )
+
+if TYPE_CHECKING:
+    from tracebigsim.files import Faults
 
 DONE, FAILED, WRONG_USAGE = 0, 1, 2
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -111,7 +114,7 @@ def _stats(files: Sequence[str], *, as_json: bool, quiet: bool) -> int:
     stats = file_stats(files)
     if as_json or not quiet:
         sys.stdout.write(stats_json(stats) if as_json else stats_text(stats))
-    return _warn_of_faults(stats.fault_count, stats.faults, "")
+    return _warn_of_faults(stats.faults, "")
 
 
 def _merge(files: Sequence[str], output: str | None, *, force: bool, quiet: bool) -> int:
@@ -125,16 +128,18 @@ def _merge(files: Sequence[str], output: str | None, *, force: bool, quiet: bool
         merged = merge.merge_files(files, output, force=force)
     if not quiet:
         (sys.stderr if to_stdout else sys.stdout).write(merge.merged_text(merged))
-    return _warn_of_faults(merged.fault_count, merged.faults, " left out")
+    return _warn_of_faults(merged.faults, " left out")
 
 
-def _warn_of_faults(count: int, first: Sequence[str], what: str) -> int:
+def _warn_of_faults(faults: Faults, what: str) -> int:
     """Warn of malformed lines, with the first of them; return the number of warnings, 0 or 1."""
-    if count:
-        lines = "".join(f"\n  {fault}" for fault in first)
-        plural = "" if count == 1 else "s"
-        sys.stderr.write(f"warning: {count:,} torn or malformed line{plural}{what}:{lines}\n")
-    return min(count, 1)
+    if faults.count:
+        lines = "".join(f"\n  {fault}" for fault in faults.first)
+        plural = "" if faults.count == 1 else "s"
+        sys.stderr.write(
+            f"warning: {faults.count:,} torn or malformed line{plural}{what}:{lines}\n"
+        )
+    return min(faults.count, 1)
 
 
 def _run(args: argparse.Namespace) -> int:

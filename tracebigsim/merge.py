@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -22,58 +22,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracebigsim.errors import TraceFileError
-from tracebigsim.files import TextChunk, scan_chunks
+from tracebigsim.files import CHUNK_BYTES, Faults, TextChunk, scan_chunks
 from tracebigsim.lines import LineTable, TimeUnit
 from tracebigsim.writing import KEYWORD
 
 RUN_BYTES: Final = 32 << 20
-CHUNK_BYTES: Final = 4 << 20
-"""How much text is read at a time."""
-
 MERGED_AT_ONCE: Final = 64
 """How many runs are merged, and so how many files are open, at a time."""
 
-FAULTS_SHOWN: Final = 20
 _KEY_END: Final = b"\x03"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Merged:
-    """The result of a merge: how many lines were written, and how many left out."""
+    """The lines that a merge writes, and what it leaves out."""
 
-    lines: int
+    lines: int = 0
     """Lines written."""
-    without_time: int
+    without_time: int = 0
     """Param lines, which hold no time and are left out."""
-    faults: tuple[str, ...]
-    """The first FAULTS_SHOWN torn or malformed lines, which are left out."""
-    fault_count: int
-
-
-class _Lines:
-    """Reads the timing lines of files, each with its sort key, and counts what is left out."""
-
-    def __init__(self) -> None:
-        self.lines = 0
-        self.without_time = 0
-        self.faults: list[str] = []
-        self.fault_count = 0
+    faults: Faults = field(default_factory=Faults)
+    """Torn or malformed lines, which are left out."""
 
     def keyed(self, paths: Iterable[str | os.PathLike[str]]) -> Iterator[bytes]:
-        """Yield the lines of the files, each preceded by its sort key."""
+        """Yield the timing lines of files, each preceded by its sort key; count all."""
         for path in paths:
             for chunk, table in scan_chunks(path, CHUNK_BYTES):
-                room = FAULTS_SHOWN - len(self.faults)
-                self.faults += [f"{os.fspath(path)}: {fault}" for fault in table.faults[:room]]
-                self.fault_count += table.fault_count
+                self.faults.add(path, table)
                 timed = np.flatnonzero(table.time_unit != TimeUnit.NONE)
                 self.lines += len(timed)
                 self.without_time += len(table) - len(timed)
                 yield from _keyed_lines(chunk, table, timed)
-
-    def result(self) -> Merged:
-        """Return the counts."""
-        return Merged(self.lines, self.without_time, tuple(self.faults), self.fault_count)
 
 
 def _sortable(numbers: NDArray[np.float64]) -> bytes:
@@ -144,14 +123,14 @@ def _merge_runs(folder: Path, runs: list[Path]) -> list[Path]:
 
 def _write_sorted(paths: Iterable[str | os.PathLike[str]], out: BinaryIO, folder: Path) -> Merged:
     """Write the sorted lines of files to a stream, with temporary runs in a folder."""
-    read = _Lines()
-    runs = _sorted_runs(read.keyed(paths))
+    merged = Merged()
+    runs = _sorted_runs(merged.keyed(paths))
     files = [_write_run(folder, number, run) for number, run in enumerate(runs)]
     with ExitStack() as stack:
         opened = _merge_runs(folder, files)
         streams = [stack.enter_context(path.open("rb")) for path in opened]
         out.writelines(line.partition(_KEY_END)[2] for line in heapq.merge(*streams))
-    return read.result()
+    return merged
 
 
 def merge_to_stream(paths: Iterable[str | os.PathLike[str]], out: BinaryIO) -> Merged:

@@ -16,16 +16,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim.files import scan_file
+from tracebigsim.files import CHUNK_BYTES, Faults, scan_file
 from tracebigsim.lines import LineTable, TimeUnit
 
 SETS_KEPT: Final = 200_000
-CHUNK_BYTES: Final = 4 << 20
-"""How much text is read at a time."""
-
-FAULTS_SHOWN: Final = 20
 
 Floats = NDArray[np.float64]
+
+_UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
 
 
 class LineKind(NamedTuple):
@@ -37,8 +35,7 @@ class LineKind(NamedTuple):
     unit: TimeUnit
 
 
-@dataclass(frozen=True)
-class SetSpread:
+class SetSpread(NamedTuple):
     """How much the times of lines with identical parameters differ."""
 
     relative: float
@@ -47,39 +44,6 @@ class SetSpread:
     """Number of parameter sets that occur on more than one line."""
     lines: int
     """Number of lines of those sets."""
-
-
-@dataclass(frozen=True)
-class KindStats:
-    """Statistics of the lines of one kind."""
-
-    kind: LineKind
-    lines: int
-    lowest: tuple[float, ...]
-    highest: tuple[float, ...]
-    """`lowest` and `highest` are the range of each parameter."""
-    total: float | None
-    """Sum of the times in the kind's unit; None for lines without a time."""
-    spread: SetSpread | None
-    """None if no followed set occurs on two lines, or there are no times."""
-
-    @property
-    def mean(self) -> float | None:
-        """The mean time, None for lines without a time."""
-        return None if self.total is None else self.total / self.lines
-
-
-@dataclass(frozen=True)
-class Stats:
-    """Statistics of all lines of some files."""
-
-    kinds: tuple[KindStats, ...]
-    """Sorted by event, number of parameters and unit."""
-    faults: tuple[str, ...]
-    """The first FAULTS_SHOWN torn or malformed lines, with file and line."""
-    fault_count: int
-    sets_left_out: bool
-    """Whether there were more than SETS_KEPT parameter sets, so that the spread is of the first."""
 
 
 class _Set(NamedTuple):
@@ -99,54 +63,75 @@ class _Set(NamedTuple):
 
 
 @dataclass
-class _Sums:
-    """Running sums of the lines of one kind."""
+class KindStats:
+    """Statistics of the lines of one kind."""
 
+    kind: LineKind
     lines: int = 0
     total: float = 0.0
-    lowest: Floats | None = None
-    highest: Floats | None = None
+    """Sum of the times in the kind's unit; NaN for lines without a time."""
+    lowest: tuple[float, ...] = ()
+    highest: tuple[float, ...] = ()
+    """`lowest` and `highest` are the range of each parameter."""
     sets: dict[bytes, _Set] = field(default_factory=dict)
 
+    @property
+    def mean(self) -> float:
+        """The mean time."""
+        return self.total / self.lines
+
+    @property
+    def spread(self) -> SetSpread | None:
+        """The spread of the sets that have several times, None if there are none."""
+        repeated = [each for each in self.sets.values() if each.times > 1 and each.mean > 0]
+        if not repeated:
+            return None
+        squares = math.fsum(each.squares / each.mean**2 for each in repeated)
+        lines = sum(each.times for each in repeated)
+        return SetSpread(math.sqrt(squares / (lines - len(repeated))), len(repeated), lines)
+
     def add_ranges(self, params: Floats, times: Floats) -> None:
-        """Add lines to ranges and totals; `params` has the shape (lines, parameters)."""
-        low, high = params.min(axis=0), params.max(axis=0)
-        self.lowest = low if self.lowest is None else np.minimum(self.lowest, low)
-        self.highest = high if self.highest is None else np.maximum(self.highest, high)
+        """Add lines to ranges and total; `params` has the shape (lines, parameters)."""
+        if self.lines:
+            params = np.vstack([params, self.lowest, self.highest])
+        self.lowest, self.highest = tuple(params.min(axis=0)), tuple(params.max(axis=0))
         self.lines += len(times)
         self.total += float(times.sum())
 
 
-class _Reader:
-    """Reads files into running sums."""
+@dataclass
+class Stats:
+    """Statistics of all lines of some files."""
 
-    def __init__(self) -> None:
-        self.sums: dict[LineKind, _Sums] = {}
-        self.faults: list[str] = []
-        self.fault_count = 0
-        self.sets = 0
-        self.sets_left_out = False
+    by_kind: dict[LineKind, KindStats] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)
+    sets: int = 0
+    """The number of parameter sets that are followed."""
+    sets_left_out: bool = False
+    """Whether there were more than SETS_KEPT parameter sets, so that the spread is of the first."""
+
+    @property
+    def kinds(self) -> list[KindStats]:
+        """The statistics of each kind, sorted by event, number of parameters and unit."""
+        return [self.by_kind[kind] for kind in sorted(self.by_kind)]
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """Add the lines of a file."""
         for table in scan_file(path, CHUNK_BYTES):
             for kind, params, times in _by_kind(table):
-                sums = self.sums.setdefault(kind, _Sums())
-                sums.add_ranges(params, times)
+                of_kind = self.by_kind.setdefault(kind, KindStats(kind))
+                of_kind.add_ranges(params, times)
                 if kind.unit != TimeUnit.NONE:
-                    self._add_sets(sums, params, times)
-            room = FAULTS_SHOWN - len(self.faults)
-            self.faults += [f"{os.fspath(path)}: {fault}" for fault in table.faults[:room]]
-            self.fault_count += table.fault_count
+                    self._add_sets(of_kind.sets, params, times)
+            self.faults.add(path, table)
 
-    def _add_sets(self, sums: _Sums, params: Floats, times: Floats) -> None:
+    def _add_sets(self, sets: dict[bytes, _Set], params: Floats, times: Floats) -> None:
         """Add lines to their parameter sets."""
         for key, more in _sets(params, times):
-            known = sums.sets.get(key)
-            if known is not None:
-                sums.sets[key] = known.combined(more)
+            if key in sets:
+                sets[key] = sets[key].combined(more)
             elif self.sets < SETS_KEPT:
-                sums.sets[key] = more
+                sets[key] = more
                 self.sets += 1
             else:
                 self.sets_left_out = True
@@ -183,40 +168,15 @@ def _sets(params: Floats, times: Floats) -> Iterator[tuple[bytes, _Set]]:
         yield row.tobytes(), _Set(*each)
 
 
-def _spread(sums: _Sums) -> SetSpread | None:
-    """Return the pooled spread of the sets that have several times, None if there are none."""
-    repeated = [each for each in sums.sets.values() if each.times > 1 and each.mean > 0]
-    if not repeated:
-        return None
-    squares = math.fsum(each.squares / each.mean**2 for each in repeated)
-    lines = sum(each.times for each in repeated)
-    return SetSpread(math.sqrt(squares / (lines - len(repeated))), len(repeated), lines)
-
-
-def _numbers(values: Floats | None) -> tuple[float, ...]:
-    return () if values is None else tuple(values.tolist())
-
-
 def file_stats(paths: Iterable[str | os.PathLike[str]]) -> Stats:
     """Return the statistics of files, plain or compressed.
 
     Raises TraceFileError for a file that cannot be read.
     """
-    reader = _Reader()
+    stats = Stats()
     for path in paths:
-        reader.read(path)
-    kinds = tuple(
-        KindStats(
-            kind,
-            sums.lines,
-            _numbers(sums.lowest),
-            _numbers(sums.highest),
-            None if kind.unit == TimeUnit.NONE else sums.total,
-            _spread(sums),
-        )
-        for kind, sums in sorted(reader.sums.items())
-    )
-    return Stats(kinds, tuple(reader.faults), reader.fault_count, reader.sets_left_out)
+        stats.read(path)
+    return stats
 
 
 def stats_text(stats: Stats) -> str:
@@ -228,7 +188,7 @@ def stats_text(stats: Stats) -> str:
         lines.append(
             f"variations are those of the first {SETS_KEPT:,} parameter sets; there are more"
         )
-    lines.append(f"torn or malformed lines: {stats.fault_count}")
+    lines.append(f"torn or malformed lines: {stats.faults.count}")
     return "\n".join(lines) + "\n"
 
 
@@ -236,8 +196,8 @@ def stats_json(stats: Stats) -> str:
     """Return statistics as JSON; a number that is not finite is null."""
     written = {
         "events": [_kind_json(kind) for kind in stats.kinds],
-        "malformed_lines": stats.fault_count,
-        "malformed": list(stats.faults),
+        "malformed_lines": stats.faults.count,
+        "malformed": stats.faults.first,
         "spreads_are_of_the_first": SETS_KEPT if stats.sets_left_out else None,
     }
     return json.dumps(written, indent=2, allow_nan=False) + "\n"
@@ -259,28 +219,22 @@ def _kind_json(stats: KindStats) -> dict[str, Any]:
     }
 
 
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
-
-
-_UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
+def _finite(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None
 
 
 def _kind_lines(stats: KindStats) -> Iterator[str]:
     """Yield the lines of text of one kind."""
     names = [f"p{number}" for number in range(1, stats.kind.params + 1)]
     count = f"{stats.lines:,} line" + ("s" if stats.lines != 1 else "")
-    if stats.total is None or stats.mean is None:
-        times = "without times"
-    else:
-        unit = _UNIT_NAMES[stats.kind.unit]
+    times = "without times"
+    if unit := _UNIT_NAMES.get(stats.kind.unit):
         times = f"{stats.total:.6g} {unit} in all, {stats.mean:.6g} {unit} on average"
     yield f"{stats.kind.event}({', '.join(names)}): {count}, {times}"
     ranges = zip(names, stats.lowest, stats.highest, strict=True)
     if told := ", ".join(f"{name} {low:.6g} to {high:.6g}" for name, low, high in ranges):
         yield f"  range: {told}"
-    if stats.spread is not None:
-        spread = stats.spread
+    if (spread := stats.spread) is not None:
         yield (
             f"  variation among identical parameters: {100 * spread.relative:.2g} % "
             f"({spread.lines:,} lines of {spread.sets:,} sets)"
