@@ -13,9 +13,8 @@ import numpy as np
 from rewritelog import formats
 from rewritelog.arrays import Table, columns_of, new_frame
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.formats import is_log_set
+from rewritelog.formats import is_log_set, open_event_traces
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.chakra.traces import open_chakra
 from rewritelog.formats.traces import Traces, TracesLike
 from rewritelog.paths import to_input, to_path
 
@@ -94,7 +93,7 @@ def _by_numbers(path: Path) -> list[tuple[str, int]]:
 def to_folder(logs: TracesLike, what: str) -> Path:
     """Return the path of a log set that may be too damaged to open."""
     path = logs.folder if isinstance(logs, LogSet | Traces) else to_input(logs, what)
-    if not is_log_set(path) and open_chakra(path) is not None:
+    if open_event_traces(path) is not None:
         return to_logs(path, what).folder
     return path
 
@@ -104,7 +103,7 @@ def to_unchecked(logs: TracesLike, what: str) -> Path | Traces:
     if isinstance(logs, LogSet | Traces):
         return logs.folder if isinstance(logs, LogSet) else logs
     path = to_path(logs, what)
-    return path if is_log_set(path) else open_chakra(path) or to_input(path, what)
+    return open_event_traces(path) or (path if is_log_set(path) else to_input(path, what))
 
 
 def to_pandas(table: Table) -> Any:

@@ -25,11 +25,16 @@ def open_traces(path: Path) -> LogSet | Traces:
     """
     from rewritelog.formats.bgtrace.logset import open_logs  # noqa: PLC0415 - a circle
 
-    if is_log_set(path):
-        return open_logs(path)
-    from rewritelog.formats.chakra.traces import open_chakra  # noqa: PLC0415 - as above
+    return open_event_traces(path) or open_logs(path)
 
-    return open_chakra(path) or open_logs(path)
+
+def open_event_traces(path: Path) -> Traces | None:
+    """Open the traces of events that a path names; return None for bgTrace logs, and for none."""
+    if is_log_set(path):
+        return None
+    from rewritelog.formats.chakra.traces import open_chakra  # noqa: PLC0415 - a circle
+
+    return open_chakra(path)
 
 
 def is_log_set(path: Path) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -82,52 +83,40 @@ class Unit:
     is_packed: bool
 
 
+@dataclass(frozen=True, eq=False)
 class Part(ABC):
     """Events of a unit that follow each other, as columns."""
 
     unit: Unit
     first: int
     """The number of the first event in its unit."""
+    ids: Keys
+    """The identifier of each event, by which others name it."""
+    type: Ints
+    """The type of each event, an index into `types` of its traces."""
+    duration_s: Floats
+    start_s: Floats
+    """The start of each event, NaN if it is not recorded."""
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return len(self.ids)
 
-    @property
-    @abstractmethod
-    def ids(self) -> Keys:
-        """The identifier of each event, by which others name it."""
-
-    @property
-    @abstractmethod
-    def type(self) -> Ints:
-        """The type of each event, an index into `types` of its traces."""
-
-    @property
-    @abstractmethod
-    def duration_s(self) -> Floats:
-        """The duration of each event."""
-
-    @property
-    @abstractmethod
-    def start_s(self) -> Floats:
-        """The start of each event, NaN if it is not recorded."""
-
-    @property
+    @cached_property
     @abstractmethod
     def names(self) -> tuple[tuple[str, ...], Ints]:
         """The distinct names, and the number of each event's."""
 
-    @property
+    @cached_property
     @abstractmethod
     def shapes(self) -> tuple[tuple[str, ...], Ints]:
         """The distinct texts of the shapes of inputs, and the number of each event's."""
 
-    @property
+    @cached_property
     @abstractmethod
     def on_host(self) -> Flags:
         """Whether each event runs on a CPU."""
 
-    @property
+    @cached_property
     @abstractmethod
     def lane(self) -> Ints:
         """The thread or stream of each event, within those of the CPU or of the device."""

@@ -115,7 +115,7 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
     path = tmp_path / "new.0.et"
     path.write_bytes(written(traces, traces.units[0], factor))
     (part,) = parts_of(path)
-    new = part.ticks.astype(np.int64)
+    new = part.nodes["duration_us"].astype(np.int64)
     assert abs(new.sum() - factor * durations.sum()) <= 0.5
     assert np.abs(new - factor * durations).max() < 1
 

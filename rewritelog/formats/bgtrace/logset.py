@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -23,10 +23,12 @@ from rewritelog.formats.bgtrace.blocks import (
 )
 from rewritelog.formats.bgtrace.declaration import Layout, layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile, read_summary, read_timeline_file
-from rewritelog.formats.bgtrace.tables import Tables, join_tables, tables_of
 from rewritelog.formats.traces import Terms
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
+
+if TYPE_CHECKING:
+    from rewritelog.formats.bgtrace.tables import Tables
 
 Result = TypeVar("Result")
 
@@ -166,7 +168,9 @@ class LogSet:
 
     def timeline(self, pe: int) -> Tables:
         """Return all records of the timeline of a PE as tables."""
-        return join_tables([tables_of(part) for part in self.timeline_parts(pe)])
+        from rewritelog.formats.bgtrace.tables import tables_of  # noqa: PLC0415 - of few jobs
+
+        return tables_of(self.timeline_parts(pe))
 
     def sebs(self, pes: int | Iterable[int] | None = None) -> Rows:
         """Return the SEBs of some or all PEs, one row for each (see `SEB_ROW`)."""

@@ -6,6 +6,7 @@ logs of all versions; fields that an older version lacks have the values of `MIS
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,13 +66,6 @@ EVENT_ROW = np.dtype(
 DEPENDENCY_ROW = np.dtype([*_SEB, ("forward", np.bool_), ("other", np.int64)])
 """A dependency of a SEB on the SEB `other` of its timeline; if `forward`, of `other` on it."""
 
-_ROWS = {
-    "sebs": SEB_ROW,
-    "messages": MESSAGE_ROW,
-    "log_events": EVENT_ROW,
-    "dependencies": DEPENDENCY_ROW,
-}
-
 
 @dataclass(frozen=True)
 class Tables:
@@ -83,20 +77,11 @@ class Tables:
     dependencies: Table
 
 
-def tables_of(loaded: LoadedBlock) -> Tables:
-    """Return the tables of a block; raise `DamagedLogError` if it is damaged."""
-    block = records_of(loaded)
-    return Tables(seb_rows(block), message_rows(block), event_rows(block), dependency_rows(block))
-
-
-def join_tables(parts: list[Tables]) -> Tables:
-    """Return the concatenation of tables."""
-    return Tables(
-        **{
-            name: np.concatenate([np.empty(0, row), *(getattr(part, name) for part in parts)])
-            for name, row in _ROWS.items()
-        }
-    )
+def tables_of(parts: Iterable[LoadedBlock]) -> Tables:
+    """Return the tables of parts that follow each other; raise `DamagedLogError` for damage."""
+    makers = seb_rows, message_rows, event_rows, dependency_rows
+    made = [[make(block) for make in makers] for block in map(records_of, parts)]
+    return Tables(*map(np.concatenate, zip(*made, strict=True)))
 
 
 def _rows(block: BlockRecords, records: Records, dtype: np.dtype[Any], list_name: str) -> Table:

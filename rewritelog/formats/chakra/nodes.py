@@ -150,47 +150,28 @@ _ZIGZAG = {"sint32", "sint64"}
 _FIXED = {"sfixed32": np.int32, "sfixed64": np.int64}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NodePart(Part):
     """Some nodes of a file, which follow each other, with their bytes."""
 
-    unit: Unit
-    first: int
-    offset: int
-    """The offset of the first byte in the unpacked file."""
     buffer: Bytes
     nodes: Table
     """The core's struct `trace_node` for each node."""
 
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-    @property
-    def ids(self) -> Keys:
-        """The identifier of each node."""
-        return np.ascontiguousarray(self.nodes["id"])
-
-    @property
-    def type(self) -> Ints:
-        """The type of each node, as an index into `NODE_TYPES`."""
-        kind = self.nodes["type"]
-        return np.where((kind < 0) | (kind >= len(NODE_TYPES)), len(NODE_TYPES) - 1, kind)
-
-    @property
-    def ticks(self) -> Keys:
-        """The duration of each node in microseconds."""
-        return np.ascontiguousarray(self.nodes["duration_us"])
-
-    @property
-    def duration_s(self) -> Floats:
-        """The duration of each node in seconds."""
-        return self.nodes["duration_us"] * _MICRO
-
-    @property
-    def start_s(self) -> Floats:
-        """The start of each node in seconds, NaN where it is not set."""
-        start = self.nodes["start_us"]
-        return np.where(start > 0, start * _MICRO, np.nan)
+    @classmethod
+    def of(cls, unit: Unit, first: int, buffer: Bytes, nodes: Table) -> NodePart:
+        """Return nodes with their columns."""
+        kind, last, start = nodes["type"], len(NODE_TYPES) - 1, nodes["start_us"]
+        return cls(
+            unit,
+            first,
+            np.ascontiguousarray(nodes["id"]),
+            np.where((kind < 0) | (kind > last), last, kind),
+            nodes["duration_us"] * _MICRO,
+            np.where(start > 0, start * _MICRO, np.nan),
+            buffer,
+            nodes,
+        )
 
     @cached_property
     def names(self) -> tuple[tuple[str, ...], Ints]:

@@ -84,7 +84,7 @@ class ChakraTraces(Traces):
                 count = _walk(unit, buffer, at, offset, first, nodes, is_last=is_last)
                 if count:
                     end = int(nodes["end"][count - 1])
-                    yield NodePart(unit, first, offset + at, buffer, nodes[:count].copy())
+                    yield NodePart.of(unit, first, buffer, nodes[:count].copy())
                     first, at = first + count, end
                 if count < _PART_NODES and not is_last:
                     more = read(max(PART_BYTES, len(buffer) - at))
@@ -161,7 +161,7 @@ class _NodeWriter(UnitWriter):
             1e-6 * abs(self._carried),
             self.rounding.to_zero + int(np.count_nonzero((whole == 0) & (micros > 0))),
         )
-        new = np.where(changes, np.maximum(whole, 0.0).astype(np.uint64), part.ticks)
+        new = np.where(changes, np.maximum(whole, 0.0).astype(np.uint64), part.nodes["duration_us"])
         self._put(part.written(new))
         return new * 1e-6
 
