@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rewritelog.models.fitting.process import Kernel, Process, condition, learn
+from rewritelog.models.fitting.process import Conditioning, Kernel, Process, learn
 
 
 def kernel_of(inputs: int, seed: int = 0) -> Kernel:
@@ -54,13 +54,13 @@ def test_far_from_all_points_the_mean_is_zero() -> None:
 def test_held_out_means_are_those_of_processes_without_the_point() -> None:
     points, values = points_of(60, 3, 8), np.random.default_rng(9).normal(size=60)
     kernel = kernel_of(3)
-    process, held_out = condition(kernel, points, values)
+    process, held_out = Conditioning(kernel, points).given(values)
     noise = kernel.noise**2 * np.eye(60)
     weights = np.linalg.solve(covariances(kernel, points, points) + noise, values)
     np.testing.assert_allclose(process.weights, weights, rtol=1e-8)
     for index in range(0, 60, 7):
         others = np.arange(60) != index
-        alone, _ = condition(kernel, points[others], values[others])
+        alone, _ = Conditioning(kernel, points[others]).given(values[others])
         mean = alone.mean(points[index : index + 1])
         np.testing.assert_allclose(held_out[index], mean[0], rtol=1e-8)
 
@@ -70,7 +70,7 @@ def test_a_value_unlike_all_around_it_counts_for_little() -> None:
     values = np.sin(points[:, 0])
     values[40] = 4.0
     kernel = Kernel(np.zeros(1, dtype=np.bool_), np.ones(1), np.ones(1), 1.0, 0.01, 0.1)
-    process, held_out = condition(kernel, points, values)
+    process, held_out = Conditioning(kernel, points).given(values)
     np.testing.assert_allclose(process.mean(points), np.sin(points[:, 0]), atol=0.2)
     assert abs(held_out[40]) < 0.2
 

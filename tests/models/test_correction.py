@@ -11,7 +11,7 @@ from models.laws import auto, relative_errors
 
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, digest_of
-from rewritelog.models.fitting.correction import MOST_POINTS, Correction
+from rewritelog.models.fitting.correction import MOST_POINTS, Similarity
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.model_file import ModelFile, Source, model_text, parse_model, writable
 
@@ -55,6 +55,18 @@ def test_what_no_formula_has_is_corrected(corrected: Any) -> None:
     assert errors[0] > 0.1
     assert errors[1] < 0.4 * errors[0]
     assert not isinstance(only(plain).whole.function, CorrectedFunction)
+
+
+@pytest.mark.parametrize("count", [60, 120])
+def test_few_lines_are_enough_where_the_waves_are_long(count: int) -> None:
+    samples, params = waves(count, 0.01), drawn(400, 5)
+    errors = [
+        relative_errors(
+            auto(samples, correction=correction).predict("kernel", params), times_of(params)
+        ).mean()
+        for correction in ("none", "auto")
+    ]
+    assert errors[1] < 0.8 * errors[0]
 
 
 def test_the_report_says_what_it_adds(corrected: Any) -> None:
@@ -106,7 +118,7 @@ def test_equal_rows_have_equal_times_in_any_order(corrected: Any) -> None:
 
 @pytest.mark.parametrize(
     ("count", "noise", "what"),
-    [(99, 0.02, "too few lines"), (COUNT, 0.0, "no wave")],
+    [(49, 0.02, "too few lines"), (COUNT, 0.0, "no wave")],
 )
 def test_none_is_taken_without_need(count: int, noise: float, what: str) -> None:
     samples = waves(count, noise)
@@ -126,7 +138,8 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     seconds = 1e-7 * n * np.exp(0.5 * np.sin(1.5 * np.log(n) + shift))
     seconds *= np.exp(0.01 * rng.normal(size=500))
     logs = np.log(seconds / (1e-7 * n))
-    correction, _ = Correction.learnt(np.column_stack((n, code)), logs)
+    params = np.column_stack((n, code))
+    ((correction, _),) = Similarity.learnt(params, logs).conditioned(params, logs)
     assert correction.codes == (2,)
 
 

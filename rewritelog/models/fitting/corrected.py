@@ -9,12 +9,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Floats, Ints
 from rewritelog.models.fitting.correction import (
     FEWEST,
     MOST_POINTS,
-    Correction,
-    explains_something,
+    Similarity,
 )
 from rewritelog.models.fitting.cross_validation import (
     CrossValidation,
@@ -25,23 +24,22 @@ from rewritelog.models.fitting.cross_validation import (
 from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction
-from rewritelog.models.fitting.process import Kernel
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.progress import report_progress
 
 UseCorrection: TypeAlias = Literal["auto", "none"]
 
-Learn: TypeAlias = Callable[[Floats, Floats], tuple[Correction, Floats]]
-"""How a correction is learnt from parameters and residuals; see `Correction.learnt`."""
+Learn: TypeAlias = Callable[[Floats, Floats], Similarity]
+"""How it is learnt which samples have similar residuals; see `Similarity.learnt`."""
 
 GOOD_ENOUGH, TOO_POOR = 0.02, 0.5
 """A formula with a smaller held-out error is not corrected, since there is little to gain; nor is
 one with a larger error, whose samples are too noisy to learn from."""
 
-CLEARLY = 2.0
+CLEARLY = 1.0
 """A correction has to lower the held-out error by this many standard errors of the difference."""
 
-LEAST_GAIN = 0.1
+LEAST_GAIN = 0.05
 """It also has to lower it by this share."""
 
 NEARLY = 1.05
@@ -56,24 +54,18 @@ class CorrectedFit:
     """A family whose formula is corrected, and what is known about it."""
 
     family: str
-    function: CorrectedFunction
+    similarity: Similarity
     held_out: HeldOutPredictions
-    """Of the corrected function."""
+    """Of formula and correction together."""
     samples: Samples
     """Those that the correction interpolates between."""
 
-    @property
-    def kernel(self) -> Kernel:
-        """The covariances of what the formula leaves."""
-        return self.function.correction.kernel
-
     def with_formula(self, formula: FittedFunction) -> CorrectedFunction:
         """Return a formula corrected by what it leaves of these samples."""
-        if formula is self.function.formula:
-            return self.function
         params = self.samples.params
         logs = _residuals(self.samples, formula.predict(params))
-        return CorrectedFunction(formula, self.function.correction.for_residuals(params, logs))
+        ((correction, _),) = self.similarity.conditioned(params, logs)
+        return CorrectedFunction(formula, correction)
 
 
 def choose_correction(
@@ -96,19 +88,21 @@ def choose_correction(
     if not GOOD_ENOUGH <= plain.mean_error <= TOO_POOR:
         return None
     part = samples.part(rows)
-    if not explains_something(part.params, _residuals(part, plain.predicted_s[rows])):
-        return None
+
+    def trial(name: str, learn: Learn) -> CorrectedFit:
+        formula = fit_family(families[name], selection)
+        similarity = learn(part.params, _residuals(part, formula.predict(part.params)))
+        return CorrectedFit(name, similarity, _held_out(similarity, rows, validation, name), part)
+
     names = [name for name in dict.fromkeys((*SHORT_FORMULAS, selected)) if name in families]
     tried = list[CorrectedFit]()
     for name in names:
         report_progress("corrections", len(tried), len(names) + 1)
-        learn = partial(Correction.learnt, similar=tried[0].kernel if tried else None)
-        tried.append(_tried(name, families[name], selection, rows, learn))
+        similar = tried[0].similarity if tried else None
+        tried.append(trial(name, partial(Similarity.learnt, similar=similar)))
     report_progress("corrections", len(tried), len(names) + 1)
     best = min(tried, key=_error_with_length)
-    best = _tried(
-        best.family, families[best.family], selection, rows, best.function.correction.refined
-    )
+    best = trial(best.family, best.similarity.refined)
     return best if best.held_out.clearly_better(plain, CLEARLY, LEAST_GAIN) else None
 
 
@@ -117,33 +111,27 @@ def _error_with_length(fit: CorrectedFit) -> float:
     return fit.held_out.mean_error * (1.0 if fit.family in SHORT_FORMULAS else NEARLY)
 
 
-def _tried(
-    name: str,
-    family: Family,
-    selection: SelectionSamples,
-    rows: Ints,
-    learn: Learn,
-) -> CorrectedFit:
-    """Return a family's corrected fit, with predictions of all samples, each without itself.
+def _held_out(
+    similarity: Similarity, rows: Ints, validation: CrossValidation, family: str
+) -> HeldOutPredictions:
+    """Return predictions of all samples, each by a formula and a correction without it.
 
-    The correction is left without each sample in turn, but the formula's k coefficients are not:
-    what remains of n samples is therefore enlarged by n/(n − k).
+    Corrections interpolate between what the formula fitted without one fold leaves of these `rows`,
+    but for the sample itself.
     """
-    samples = selection.samples
-    formula = fit_family(family, selection)
-    formula_s = formula.predict(samples.params)
-    part = samples.part(rows)
-    correction, logs = learn(part.params, _residuals(part, formula_s[rows]))
-    others: Flags = np.ones(len(samples), dtype=np.bool_)
-    others[rows] = False
-    factors = np.empty(len(samples))
-    factors[rows] = np.exp(logs)
-    factors[others] = correction.factors(samples.params[others])
-    remaining = _residuals(samples, formula_s * factors)
-    remaining *= len(samples) / max(len(samples) - len(formula.terms), 1)
-    held_out_s = samples.seconds / np.exp(remaining)
-    function = CorrectedFunction(formula, correction)
-    return CorrectedFit(name, function, compare(held_out_s, samples), part)
+    samples, part = validation.samples, validation.samples.part(rows)
+    formulas_s = validation.predicted_by_fold_s[family]
+    logs = [_residuals(part, seconds[rows]) for seconds in formulas_s]
+    predicted_s = np.empty(len(samples))
+    for fold, (correction, without) in enumerate(similarity.conditioned(part.params, *logs)):
+        factors = np.empty(len(samples))
+        unseen = validation.folds == fold
+        others = unseen.copy()
+        others[rows] = False
+        factors[rows] = np.exp(without)
+        factors[others] = correction.factors(samples.params[others])
+        predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
+    return compare(predicted_s, samples)
 
 
 def _residuals(samples: Samples, predicted_s: Floats) -> Floats:

@@ -8,6 +8,7 @@ is 0, and the formula alone predicts.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, TypeAlias
 
@@ -21,14 +22,14 @@ from rewritelog.models.fitting.process import (
     MOST_LEARNT_FROM,
     MOST_STEPS,
     STEPS_FROM_SIMILAR,
+    Conditioning,
     Kernel,
     Process,
-    condition,
     learn,
 )
 from rewritelog.models.form import Form, NotNegative
 
-FEWEST = 100
+FEWEST = 50
 """With fewer samples there is no correction."""
 
 MOST_POINTS = 1000
@@ -51,14 +52,6 @@ FEW_VALUES = 8
 
 LONGEST = 60.0
 """An input with a greater length, in standard deviations, has no effect, and is left out."""
-
-NEIGHBOURS = 3
-AROUND = np.array([0.25, 0.25, 0.0, 0.25, 0.25])
-"""How many neighbours a sample has in all inputs, and the weights of those in one parameter."""
-
-LEAST_CORRELATION = 0.05
-"""A residual has to be correlated with the mean of its neighbours' by more than this, and by more
-than two standard errors of a correlation by chance, or three in one of the parameters."""
 
 LARGEST = 5.0
 """Residuals of more than this many robust standard deviations count as this many."""
@@ -148,6 +141,57 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
     return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
 
 
+@dataclass(frozen=True)
+class Similarity:
+    """Which rows of parameters have similar residuals: what a correction is conditioned with."""
+
+    inputs: Inputs
+    kernel: Kernel
+
+    @classmethod
+    def learnt(cls, params: Floats, logs: Floats, similar: Similarity | None = None) -> Similarity:
+        """Return the similarity that makes these residuals most probable.
+
+        `logs` are the logarithms of measured over predicted times, shape (samples,); at least one
+        parameter varies. The search begins at that of residuals of another formula, `similar`.
+        """
+        inputs = Inputs.of(params)
+        points, limited = inputs.columns(params), within_reach(logs)
+        if similar is not None:
+            start = similar.kernel
+            return cls(inputs, learn(points, limited, start.codes, start, steps=STEPS_FROM_SIMILAR))
+        kernel = learn(points, limited, np.zeros(len(inputs.kinds), dtype=np.bool_))
+        codes = _codes(kernel, points, params[:, inputs.parameters - 1])
+        if codes.any():
+            kernel = learn(points, limited, codes, kernel)
+        return cls(inputs, kernel)
+
+    def refined(self, params: Floats, logs: Floats) -> Similarity:
+        """Return the similarity learnt from more of the samples, without idle inputs."""
+        points, kernel = self.inputs.columns(params), self.kernel
+        kernel = learn(
+            points, within_reach(logs), kernel.codes, kernel, MOST_LEARNT_FROM, MOST_STEPS
+        )
+        lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
+        used = np.flatnonzero(lengths <= max(LONGEST, float(lengths.min())))
+        return Similarity(self.inputs.part(used), kernel.part(used))
+
+    def conditioned(self, params: Floats, *logs: Floats) -> list[tuple[Correction, Floats]]:
+        """Return the correction for each of several formulas' residuals at some samples.
+
+        There are at most `MOST_POINTS` samples. Each correction comes with the logarithm of the
+        factor at each sample of a correction without that sample.
+        """
+        conditioning = Conditioning(self.kernel, self.inputs.columns(params))
+        corrections = []
+        for limited in map(within_reach, logs):
+            process, without = conditioning.given(limited)
+            most = float(np.abs(limited).max())
+            correction = Correction(self.inputs, self.kernel, most, params, process.weights)
+            corrections.append((correction, without))
+        return corrections
+
+
 class Correction(Form, frozen=True, dict=True):
     """The factor by which a formula's seconds are multiplied."""
 
@@ -159,52 +203,6 @@ class Correction(Form, frozen=True, dict=True):
     """The parameters of the samples that it interpolates between, shape (samples, parameters)."""
     weights: Floats
     """`Process.weights` for each of these samples."""
-
-    @classmethod
-    def learnt(
-        cls, params: Floats, logs: Floats, similar: Kernel | None = None
-    ) -> tuple[Correction, Floats]:
-        """Return the correction that makes these residuals most probable.
-
-        `logs` are the logarithms of measured over predicted times, shape (samples,); there are
-        at most `MOST_POINTS` samples, and at least one parameter varies. `similar` is the kernel
-        of a correction of another formula, over the same samples. Also return the logarithm of the
-        factor at each sample of a correction without that sample.
-        """
-        inputs = Inputs.of(params)
-        points, limited = inputs.columns(params), within_reach(logs)
-        if similar is not None:
-            kernel = learn(points, limited, similar.codes, similar, steps=STEPS_FROM_SIMILAR)
-        else:
-            kernel = learn(points, limited, np.zeros(len(inputs.kinds), dtype=np.bool_))
-            codes = _codes(kernel, points, params[:, inputs.parameters - 1])
-            if codes.any():
-                kernel = learn(points, limited, codes, kernel)
-        return cls._conditioned(inputs, kernel, params, limited)
-
-    def refined(self, params: Floats, logs: Floats) -> tuple[Correction, Floats]:
-        """Return the correction whose lengths and deviations are learnt from more of the samples.
-
-        `params`, `logs` and what else is returned are as for `learnt`.
-        """
-        limited, kernel = within_reach(logs), self.kernel
-        points = self.inputs.columns(params)
-        kernel = learn(points, limited, kernel.codes, kernel, MOST_LEARNT_FROM, MOST_STEPS)
-        lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
-        used = np.flatnonzero(lengths <= max(LONGEST, float(lengths.min())))
-        return self._conditioned(self.inputs.part(used), kernel.part(used), params, limited)
-
-    def for_residuals(self, params: Floats, logs: Floats) -> Correction:
-        """Return the correction with the same lengths and deviations for other residuals."""
-        return self._conditioned(self.inputs, self.kernel, params, within_reach(logs))[0]
-
-    @classmethod
-    def _conditioned(
-        cls, inputs: Inputs, kernel: Kernel, params: Floats, logs: Floats
-    ) -> tuple[Correction, Floats]:
-        process, held_out = condition(kernel, inputs.columns(params), logs)
-        most = float(np.abs(logs).max())
-        return cls(inputs, kernel, most, params, process.weights), held_out
 
     @cached_property
     def process(self) -> Process:
@@ -252,33 +250,3 @@ def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:
             gap = float(np.diff(distinct(column)).min())
             codes[index] = kernel.smooth_lengths[index] < gap
     return codes
-
-
-def explains_something(params: Floats, logs: Floats) -> bool:
-    """Return whether samples with similar parameters have similar residuals.
-
-    Samples are neighbours in all inputs, or in a single parameter: of many parameters few may
-    matter. The correlation of each residual with the mean of its neighbours' is compared with that
-    which chance allows, which costs little beside learning a correction.
-    """
-    points = Inputs.of(params).columns(params)
-    if not points.shape[1]:
-        return False
-    limited = within_reach(logs)
-    lengths = np.einsum("ij,ij->i", points, points)
-    squares = lengths[:, None] + lengths - 2 * points @ points.T
-    np.fill_diagonal(squares, np.inf)
-    nearest = np.argpartition(squares, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
-    chance = 1 / np.sqrt(len(logs))
-    if _correlation(limited, limited[nearest].mean(axis=1)) > 2 * chance + LEAST_CORRELATION:
-        return True
-    for values in params.T:
-        ordered = limited[np.argsort(values, kind="stable")]
-        around = np.convolve(ordered, AROUND, mode="valid")
-        if _correlation(ordered[2:-2], around) > 3 * chance + LEAST_CORRELATION:
-            return True
-    return False
-
-
-def _correlation(first: Floats, second: Floats) -> float:
-    return float(np.corrcoef(first, second)[0, 1]) if np.ptp(first) and np.ptp(second) else 0.0

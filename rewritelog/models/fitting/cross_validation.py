@@ -76,6 +76,10 @@ class CrossValidation:
     samples: Samples
     predictions: Mapping[str, HeldOutPredictions]
     """By family, in the order of the families; empty with too few samples."""
+    folds: Ints
+    """The fold of each sample."""
+    predicted_by_fold_s: Mapping[str, Floats]
+    """By family, what its fit without each fold predicts of all samples; (folds, samples)."""
 
     def predicted_by(self, weights: Mapping[str, float]) -> Floats | None:
         """Return a mixture's held-out predictions in seconds; None where there are none."""
@@ -88,7 +92,10 @@ class CrossValidation:
 
 
 NOT_VALIDATED = CrossValidation(
-    Samples.weighted(np.zeros((0, 0)), np.zeros(0), weighting="relative"), {}
+    Samples.weighted(np.zeros((0, 0)), np.zeros(0), weighting="relative"),
+    {},
+    np.zeros(0, dtype=np.int64),
+    {},
 )
 """The result with too few samples to hold any out."""
 
@@ -111,28 +118,30 @@ def cross_validate(families: Mapping[str, Family], selection: SelectionSamples) 
     folds = folds_of(len(samples))
     parts = [np.flatnonzero(folds == fold) for fold in range(int(folds.max(initial=-1)) + 1)]
 
-    def predicted_part(held_out: Ints) -> dict[str, Floats]:
+    def predicted_without(held_out: Ints) -> dict[str, Floats]:
         training = selection.part(np.setdiff1d(np.arange(len(samples)), held_out))
         predicted = {}
         for name, family in families.items():
             function = fit_family(family, training)
-            columns = selection.table.values(function.terms, selection.rows[held_out])
-            predicted[name] = function.predict(samples.params[held_out], columns)
+            columns = selection.values(function.terms)
+            predicted[name] = function.predict(samples.params, columns)
         return predicted
 
-    predicted = {name: np.empty(len(samples)) for name in families}
+    by_fold = {name: np.empty((len(parts), len(samples))) for name in families}
     # the first fold fills the tables of terms and columns for all processes
     results = chain(
-        map(predicted_part, parts[:1]), map_trials(predicted_part, parts[1:], families, selection)
+        map(predicted_without, parts[:1]),
+        map_trials(predicted_without, parts[1:], families, selection),
     )
-    for done, held_out in enumerate(parts):
-        report_progress("held-out lines", done, len(parts))
-        part = next(results)
-        for name, seconds in part.items():
-            predicted[name][held_out] = seconds
-    return CrossValidation(
-        samples, {name: compare(seconds, samples) for name, seconds in predicted.items()}
-    )
+    for fold in range(len(parts)):
+        report_progress("held-out lines", fold, len(parts))
+        for name, seconds in next(results).items():
+            by_fold[name][fold] = seconds
+    predictions = {
+        name: compare(seconds[folds, np.arange(len(samples))], samples)
+        for name, seconds in by_fold.items()
+    }
+    return CrossValidation(samples, predictions, folds, by_fold)
 
 
 def map_trials(

@@ -161,25 +161,37 @@ class Process:
         return means
 
 
-def condition(kernel: Kernel, points: Floats, values: Floats) -> tuple[Process, Floats]:
-    """Return the process given these values, and its mean at each point without that point.
+@dataclass(frozen=True)
+class Conditioning:
+    """What a process at some points needs to be given values there."""
 
-    A value further than `FARTHEST` deviations from that mean counts as one that far from it, so
-    that a disturbed measurement hardly affects its surroundings.
-    """
-    from scipy.linalg import cholesky, lapack  # noqa: PLC0415 - heavy
+    kernel: Kernel
+    points: Floats
+    """Shape (points, inputs)."""
 
-    factor = cholesky(kernel.covariance(points), lower=True, overwrite_a=True)
-    below, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
-    inverse = below + np.tril(below, -1).T
-    precisions = np.diag(inverse)
-    for _ in range(ROUNDS):
-        errors = inverse @ values / precisions
-        deviations = np.maximum(precisions**-0.5, 1.4826 * median(np.abs(errors)))
-        means = values - errors
-        values = np.clip(values, means - FARTHEST * deviations, means + FARTHEST * deviations)
-    weights = inverse @ values
-    return Process(kernel, points, weights), values - weights / precisions
+    @cached_property
+    def inverse(self) -> Floats:
+        """The inverse of the covariance, shape (points, points)."""
+        from scipy.linalg import cholesky, lapack  # noqa: PLC0415 - heavy
+
+        factor = cholesky(self.kernel.covariance(self.points), lower=True, overwrite_a=True)
+        below, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+        return np.asarray(below + np.tril(below, -1).T)
+
+    def given(self, values: Floats) -> tuple[Process, Floats]:
+        """Return the process given these values, and its mean at each point without that point.
+
+        A value further than `FARTHEST` deviations from that mean counts as one that far from it, so
+        that a disturbed measurement hardly affects its surroundings.
+        """
+        inverse, precisions = self.inverse, np.diag(self.inverse)
+        for _ in range(ROUNDS):
+            errors = inverse @ values / precisions
+            deviations = np.maximum(precisions**-0.5, 1.4826 * median(np.abs(errors)))
+            means = values - errors
+            values = np.clip(values, means - FARTHEST * deviations, means + FARTHEST * deviations)
+        weights = inverse @ values
+        return Process(self.kernel, self.points, weights), values - weights / precisions
 
 
 def learn(
