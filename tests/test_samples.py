@@ -7,7 +7,7 @@ import pytest
 from oracle import SAMPLE_SETS
 
 from rewritelog import open_logs
-from rewritelog.converting.convert import convert_logs
+from rewritelog.converting import convert_logs
 
 CONVERTED: dict[str, tuple[str, dict[str, Any]]] = {
     "cells-big-endian": ("v6-big", {"order": "big"}),

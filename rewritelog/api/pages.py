@@ -9,8 +9,7 @@ from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import verify_samples
-from rewritelog.inspection.info import LogInfo
-from rewritelog.inspection.trace_info import TraceInfo
+from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.options import PathLike
 from rewritelog.output import check_outputs, write_text_file
 from rewritelog.paths import are_paths, to_inputs, to_output

@@ -32,7 +32,7 @@ from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.synthesis.options import VERSION_HELP, SynthOptions
 
 if TYPE_CHECKING:
-    from rewritelog.converting.convert import Conversion
+    from rewritelog.converting import Conversion
     from rewritelog.exporting.exported import Exported
     from rewritelog.progress import Listener
     from rewritelog.rewriting.report import RewriteReport
@@ -104,7 +104,7 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
 
     def run(self) -> Conversion:
         """Write the folder; return what was converted."""
-        from rewritelog.converting.convert import convert_logs
+        from rewritelog.converting import convert_logs
 
         return convert_logs(
             self.logs,

@@ -1,4 +1,4 @@
-/* Fields of records, which lie anywhere in a buffer, to contiguous columns and back. */
+/* Fields of records, which lie anywhere in a buffer, to contiguous columns and back; their sums. */
 #include "bytes.h"
 #include "core.h"
 
@@ -59,4 +59,10 @@ void copy_ranges(const uint8_t *buf, int64_t buf_len, const int64_t *from, int64
     (void)buf_len;
     for (int64_t k = 0; k < from_len; k++)
         memcpy(out + to[k], buf + from[k], (size_t)sizes[k]);
+}
+
+void add_by_group(const int64_t *groups, int64_t groups_len, const double *values, double *sums)
+{
+    for (int64_t k = 0; k < groups_len; k++)
+        add_to(sums + 2 * groups[k], values[k]);
 }

@@ -108,7 +108,7 @@ CORE int64_t number_names(const uint8_t *buf, int64_t buf_len, const int64_t *at
                           int64_t width, uint64_t key, bool adds, uint8_t *names, int32_t *slots,
                           int64_t slots_len, int64_t *known, int64_t *numbers);
 
-/* ---- brackets.c: the pairs of start and end marks in SEBs ---- */
+/* ---- walk.c: the pairs of start and end marks in SEBs ---- */
 
 enum { IRREGULAR = -1 };
 
@@ -203,7 +203,7 @@ CORE void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t n
 CORE int64_t write_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                          const node_fields *fields, const uint64_t *durations, uint8_t *out);
 
-/* ---- graph.c: events that wait for others ---- */
+/* ---- chains.c: events that wait for others ---- */
 
 /* Fill `order` with the events that ever run, each after all that it waits for, and return their
    number. Those that wait for event k are in `waiting` from `first[k]` on, up to `first[k + 1]`;
@@ -211,7 +211,7 @@ CORE int64_t write_nodes(const uint8_t *buf, const trace_node *nodes, int64_t no
 CORE int64_t run_order(const int64_t *first, const int64_t *waiting, int64_t *missing,
                        int64_t missing_len, int64_t *order);
 
-/* ---- sums.c: compensated sums ---- */
+/* ---- columns.c: compensated sums ---- */
 
 /* Add each value, in this order, to the sum of its group: a high and a low part in `sums`. */
 CORE void add_by_group(const int64_t *groups, int64_t groups_len, const double *values,

@@ -2,8 +2,6 @@
 
    A SEB is divided at the marks of its brackets into regions. The mapping of times from old to new
    regions is monotonic in spite of rounding: times keep their order. */
-#include "brackets.h"
-#include "sums.h"
 #include "walk.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The walk over one SEB, for the functions that follow it through a checked buffer. */
+/* The walk over one SEB and the marks in it, for what follows it through a checked buffer. */
 #ifndef REWRITELOG_WALK_H
 #define REWRITELOG_WALK_H
 
@@ -49,5 +49,18 @@ static inline seb_parts parts_of(const uint8_t *buf, int64_t at, const layout *l
                  + load_i4(buf + parts.forward, lay->swap) * lay->dependency_bytes;
     return parts;
 }
+
+/* Whether the event at `at`, which the walk has checked, is a mark. */
+bool is_mark(const uint8_t *buf, int64_t at, const layout *lay);
+
+/* Return the largest rounding error of the duration of a SEB, in seconds. */
+double rounding_of(double start, double end);
+
+/* Pair the marks among the events whose count is at `events`: write start and end of each bracket
+   to `times`, which has room for a number for each event. Return the number of brackets, or
+   IRREGULAR if the marks do not pair up in order, from 0 to `latest`. Times beyond `duration`
+   become `duration`. */
+int64_t pair_marks(const uint8_t *buf, int64_t events, const layout *lay, double duration,
+                   double latest, double *times);
 
 #endif

@@ -1,13 +1,17 @@
-"""The summary of a log set: machine, sizes, brackets, and time by SEB name."""
+"""The summary of a log set: machine, sizes, brackets, and time by SEB name; and that of traces."""
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from functools import singledispatch
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from rewritelog.cores import limited_to
 from rewritelog.formats.bgtrace.heads import Summary
@@ -15,9 +19,9 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import tracer_replaces
 from rewritelog.formats.files import PROVENANCE_NAME, Provenance, paths_in, read_provenance
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import Part, Traces, Unit
 from rewritelog.inspection.survey import SHOWN, Survey, Traffic, read_survey, share_of, time_table
-from rewritelog.inspection.trace_info import survey_traces
+from rewritelog.running.engines import map_blocks
 from rewritelog.text import (
     Readable,
     bytes_text,
@@ -251,11 +255,157 @@ def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:
     return params, tuple(others)
 
 
-@singledispatch
+Group: TypeAlias = tuple[str, ...]
+"""What events have in common: `("types", TYPE)`, `("names", TYPE, NAME)`, `("lanes", LANE)` or
+`("ranks", RANK)`."""
+
+
+@dataclass
+class EventSums:
+    """The sums of some events."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many dependencies, durations of 0 and recorded starts there are."""
+    events: Counter[Group] = field(default_factory=Counter)
+    seconds: defaultdict[Group, float] = field(default_factory=lambda: defaultdict(float))
+
+    def add_group(self, group: Group, events: int, seconds: float) -> None:
+        """Add events that have something in common."""
+        self.events[group] += events
+        self.seconds[group] += seconds
+
+    def add(self, other: EventSums) -> None:
+        """Add those of other events."""
+        self.counts.update(other.counts)
+        for group, events in other.events.items():
+            self.add_group(group, events, other.seconds[group])
+
+    def by(self, what: str) -> list[tuple[Group, int, float]]:
+        """Return what events have in common, their number and seconds, most time first."""
+        rows = [
+            (group[1:], events, self.seconds[group])
+            for group, events in self.events.items()
+            if group[0] == what
+        ]
+        return sorted(rows, key=lambda row: (-row[2], -row[1], row[0]))
+
+
+@dataclass(frozen=True, repr=False)
+class TraceInfo(Readable):
+    """The result of `survey` of traces."""
+
+    traces: Traces
+    sums: EventSums
+    provenance: Provenance | None
+
+    warnings = ()
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return sum(events for _, events, _ in self.sums.by("ranks"))
+
+    @property
+    def seconds(self) -> float:
+        """The sum of all durations."""
+        return sum(seconds for _, _, seconds in self.sums.by("ranks"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as a JSON object."""
+        counts = self.sums.counts
+        shares = {
+            what: {
+                name: {"events": events, "seconds": seconds}
+                for (name,), events, seconds in self.sums.by(what)
+            }
+            for what in ("types", "lanes", "ranks")
+        }
+        return {
+            "logs": str(self.traces.path),
+            "format": self.traces.title,
+            "bytes": self.traces.size_bytes,
+            "nodes": self.nodes,
+            "dependencies": counts["dependencies"],
+            "zero_durations": counts["zero"],
+            "started": counts["started"],
+            "seconds": self.seconds,
+            **shares,
+            "names": [
+                {"type": kind, "name": printable(name), "events": events, "seconds": seconds}
+                for (kind, name), events, seconds in self.sums.by("names")
+            ],
+            "provenance": None if self.provenance is None else dict(self.provenance.content),
+        }
+
+    def text(self) -> str:
+        """Return the summary as text."""
+        counts = self.sums.counts
+        dependencies = count_text(counts["dependencies"], "dependency", "dependencies")
+        lines = [
+            self.traces.text(),
+            *([f"rewritten {self.provenance.text()}"] if self.provenance else []),
+            f"{count_text(self.nodes, 'node')}, {dependencies}; durations together "
+            f"{time_text(self.seconds)}, {count_text(counts['zero'], 'node')} of zero duration; "
+            + (f"{counts['started']:,} with a start" if counts["started"] else "no start times"),
+        ]
+        tables = [
+            *self._table("type", "types", "{}"),
+            *self._table("runs on", "lanes", "{}"),
+            *self._table("node", "names", "{1} ({0})"),
+            *(self._table("rank", "ranks", "rank {}") if len(self.traces.units) > 1 else []),
+        ]
+        return "\n".join([*map(wrapped, lines), *tables])
+
+    def _table(self, head: str, what: str, label: str) -> list[str]:
+        shares = self.sums.by(what)
+        rows = [(label.format(*group), events, seconds) for group, events, seconds in shares]
+        return time_table((head, "nodes"), rows, self.seconds)
+
+
+def survey_traces(traces: Traces, *, jobs: int = 0) -> TraceInfo:
+    """Read all traces and return their summary."""
+    total = EventSums()
+    with limited_to(jobs):
+        work = partial(_sums, traces)
+        for _, sums in map_blocks(work, traces.units, "reading", traces.size_bytes):
+            total.add(sums)
+    return TraceInfo(traces, total, read_provenance(traces.folder))
+
+
+def _sums(traces: Traces, unit: Unit) -> EventSums:
+    sums = EventSums()
+    sums.add_group(("ranks", str(unit.rank)), 0, 0.0)  # a rank without events is listed too
+    for part in traces.read(unit):
+        sums.add_group(("ranks", str(unit.rank)), len(part), float(part.duration_s.sum()))
+        for group in _groups(part, traces.types):
+            sums.add_group(*group)
+        sums.counts.update(
+            dependencies=int(part.dependencies()[0].sum()),
+            zero=int(np.count_nonzero(part.duration_s == 0)),
+            started=int(np.count_nonzero(~np.isnan(part.start_s))),
+        )
+    return sums
+
+
+def _groups(part: Part, types: Sequence[str]) -> Iterator[tuple[Group, int, float]]:
+    """Yield types, names and lanes of a part with their numbers of events and seconds."""
+    names, name = part.names
+    key = part.type * max(len(names), 1) + name
+    counts, seconds = np.bincount(key), np.bincount(key, part.duration_s)
+    for each in np.flatnonzero(counts).tolist():
+        kind, called = divmod(each, len(names))
+        for group in (("types", types[kind]), ("names", types[kind], names[called])):
+            yield group, int(counts[each]), float(seconds[each])
+    for on_host, lane in set(zip(part.on_host.tolist(), part.lane.tolist(), strict=True)):
+        own = (part.on_host == on_host) & (part.lane == lane)
+        label = f"{'CPU thread' if on_host else 'device stream'} {lane}"
+        yield ("lanes", label), int(own.sum()), float(part.duration_s[own].sum())
+
+
 def survey_opened(source: LogSet | Traces, *, jobs: int = 0) -> Any:
     """Return the summary of what has been opened."""
-    raise NotImplementedError
-
-
-survey_opened.register(LogSet, survey)
-survey_opened.register(Traces, survey_traces)
+    return (
+        survey(source, jobs=jobs)
+        if isinstance(source, LogSet)
+        else survey_traces(source, jobs=jobs)
+    )

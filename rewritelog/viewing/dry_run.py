@@ -9,7 +9,7 @@ from typing import Any
 
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.records import Totals, compare_loaded
-from rewritelog.diffing.trace_diff import compare_units
+from rewritelog.diffing.run import compare_units
 from rewritelog.formats.bgtrace.blocks import Block, read_block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Unit

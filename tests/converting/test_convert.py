@@ -13,9 +13,8 @@ from chosen import by_tier
 from logbuilder import mark, message, seb, write_logs
 from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
-from rewritelog import open_logs
-from rewritelog.converting import convert
-from rewritelog.converting.convert import Conversion, Loss, convert_logs
+from rewritelog import converting, open_logs
+from rewritelog.converting import Conversion, Loss, convert_logs
 from rewritelog.errors import (
     DamagedLogError,
     OutputError,
@@ -98,7 +97,7 @@ def test_every_version_to_every_other_as_construct_has_it(
 def test_long_timelines_are_converted_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
-    monkeypatch.setattr(convert, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(converting, "BLOCK_BYTES", block_bytes)
     source = write_logs(tmp_path / "in", rich_timelines(), files=2, wth=2)
     done = run(source, tmp_path / "out", log_version=2, order="big", lossy=True)
     assert contents(tmp_path / "out") == oracle.converted(source, 2, "big")
@@ -257,12 +256,12 @@ def test_offsets_wrap_and_a_timeline_too_long_is_refused(
 ) -> None:
     source = write_logs(tmp_path / "in", [[seb(0.0, 1.0)] * 3] * 5)
     size = int(np.diff(open_logs(source).files[0].borders)[0])
-    monkeypatch.setattr(convert, "OFFSET_LIMIT", size + 1)
+    monkeypatch.setattr(converting, "OFFSET_LIMIT", size + 1)
     run(source, tmp_path / "out")
     raw = (tmp_path / "out" / "bgTrace0").read_bytes()
     offsets = [(40 + k * size) % (size + 1) for k in range(5)]
     assert np.frombuffer(raw[20:40], dtype="<u4").tolist() == offsets
-    monkeypatch.setattr(convert, "OFFSET_LIMIT", size)
+    monkeypatch.setattr(converting, "OFFSET_LIMIT", size)
     with pytest.raises(OutputError, match=r"bgTrace0: the timeline of PE 0 would have 4 GiB"):
         run(source, tmp_path / "out", force=True)
     assert (tmp_path / "out" / "bgTrace0").read_bytes() == raw
@@ -292,7 +291,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
 
 
 def test_progress_is_that_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convert, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(converting, "BLOCK_BYTES", 1000)
     source = write_logs(tmp_path / "in", [[seb(0.0, 1.0)] * 4] * 10)
     size = open_logs(source).timelines_bytes
     told: list[tuple[str, int]] = []

@@ -17,7 +17,7 @@ from logbuilder import START, bracket, mark, message, seb, write_logs, write_par
 from oracle import rich_timelines
 
 from rewritelog import open_logs
-from rewritelog.converting.convert import convert_logs
+from rewritelog.converting import convert_logs
 from rewritelog.diffing.durations import RATIO_ERROR
 from rewritelog.diffing.report import Comparison
 from rewritelog.diffing.run import compare_logs

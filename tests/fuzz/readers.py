@@ -17,7 +17,7 @@ from fuzz.seeds import NODES, make_logs
 from rewritelog import open_logs
 from rewritelog.checking.findings import Severity
 from rewritelog.checking.run import check_logs
-from rewritelog.converting.convert import convert_logs
+from rewritelog.converting import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.heads import read_summary, read_timeline_file

@@ -18,7 +18,7 @@ from chosen import by_tier
 from logbuilder import END, START, bracket, message, seb, write_logs
 
 import rewritelog
-from rewritelog.converting.convert import convert_logs
+from rewritelog.converting import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
 from rewritelog.inspection.dump import dump_lines

@@ -1,1 +1,0 @@
-"""Conversion of log sets to other log versions and byte orders."""
