@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -166,8 +168,7 @@ def _field_text(side: Records, field: Field, name: str, row: int, element: int) 
     return f"{value:.17g}" if value.dtype.kind == "f" else str(value)
 
 
-@dataclass(frozen=True)
-class FirstDifference:
+class FirstDifference(NamedTuple):
     """The location where a field first differs, and its values on both sides."""
 
     pe: int
@@ -218,6 +219,27 @@ class Totals:
         add_rows(self.by_name, other.by_name)
         add_rows(self.by_event, other.by_event)
 
+    def note(
+        self,
+        field: Field,
+        block: BlockRecords,
+        records: Records,
+        rows: Ints,
+        texts: Callable[[int], tuple[str, str]],
+    ) -> None:
+        """Note the rows in which a field of records of A differs; `texts` are the values of one.
+
+        `block` has the SEBs of A that both sides have.
+        """
+        if not len(rows):
+            return
+        row = int(rows[0])
+        seb = int(records.seb[row])
+        is_seb = records is block.sebs
+        item = None if is_seb else row - int(np.searchsorted(records.seb, seb))
+        first = FirstDifference(int(block.pe[seb]), int(block.index[seb]), item, *texts(row))
+        self.changed[field] = Change(len(rows), first)
+
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 _TEXT_SHOWN = 60
@@ -238,12 +260,11 @@ def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder 
     if params is not None and len(whole[0].sebs):
         records, notes = read_params(params, loaded[0], strict=False)
         totals.faulty_lines = notes.faulty
-    noted = _Noted(a, totals)
-    _compare_records(noted, a.sebs, b.sebs, SEB_FIELDS)
-    _compare_messages(noted, a, b)
-    _compare_events(noted, a, b)
+    _compare_records(totals, a, a.sebs, b.sebs, SEB_FIELDS)
+    _compare_messages(totals, a, b)
+    _compare_events(totals, a, b)
     for name, dependencies in DEPENDENCIES.items():
-        _compare_dependencies(noted, a, b, name, dependencies)
+        _compare_dependencies(totals, a, b, name, dependencies)
     totals.by_name = rows_by_name(whole, (a, b))
     brackets = rows_by_event((a, b), records)
     totals.by_event = brackets.rows
@@ -266,48 +287,26 @@ def _first_sebs(loaded: LoadedBlock, counts: Ints) -> BlockRecords:
     return records_of(replace(loaded, pieces=pieces, closed=np.zeros_like(loaded.closed)))
 
 
-@dataclass(frozen=True)
-class _Noted:
-    """Takes the differences of a pair of blocks."""
-
-    block: BlockRecords
-    """The SEBs of A that both sides have."""
-    totals: Totals
-
-    def add(
-        self, field: Field, a: Records, rows: Ints, texts: Callable[[int], tuple[str, str]]
-    ) -> None:
-        """Note the rows in which a field of some records differs; `texts` are the values of one."""
-        if not len(rows):
-            return
-        row = int(rows[0])
-        seb = int(a.seb[row])
-        item = None if a is self.block.sebs else row - int(np.searchsorted(a.seb, seb))
-        pe, index = int(self.block.pe[seb]), int(self.block.index[seb])
-        first = FirstDifference(pe, index, item, *texts(row))
-        self.totals.changed[field] = Change(len(rows), first)
-
-
-def _compare_records(noted: _Noted, a: Records, b: Records, fields: dict[str, Field]) -> None:
-    """Compare all fields in the fixed parts of records."""
+def _compare_records(
+    totals: Totals, block: BlockRecords, a: Records, b: Records, fields: dict[str, Field]
+) -> None:
+    """Compare all fields in the fixed parts of records; `block` has the SEBs of A."""
     for name, compared in fields.items():
         if not (has(a, name) or has(b, name)):
             continue
         unequal = differing(a, b, name)
-        if not unequal.any():
-            continue
         rows = np.flatnonzero(unequal.any(axis=1) if unequal.ndim > 1 else unequal)
+        if not len(rows):
+            continue
+        kinds = [(compared, rows)]
         if name in MEANINGLESS:
             has_none, other = MEANINGLESS[name]
             none = has_none(a, b, rows)
+            kinds = [(compared, rows[~none])]
             if has(a, name) and has(b, name):
-                _note_field(noted, a, b, other, name, rows[none])
-            rows = rows[~none]
-        _note_field(noted, a, b, compared, name, rows)
-
-
-def _note_field(noted: _Noted, a: Records, b: Records, field: Field, name: str, rows: Ints) -> None:
-    noted.add(field, a, rows, lambda row: field_texts(a, b, field, name, row))
+                kinds.append((other, rows[none]))
+        for kind, which in kinds:
+            totals.note(kind, block, a, which, partial(field_texts, a, b, kind, name))
 
 
 def _paired(a: BlockRecords, b: BlockRecords, name: str) -> tuple[Records, Records]:
@@ -322,20 +321,19 @@ def _paired(a: BlockRecords, b: BlockRecords, name: str) -> tuple[Records, Recor
     return old.take(next(firsts) + within), new.take(next(firsts) + within)
 
 
-def _note_lengths(noted: _Noted, a: BlockRecords, b: BlockRecords, name: str) -> None:
+def _note_lengths(totals: Totals, a: BlockRecords, b: BlockRecords, name: str) -> None:
     """Note the SEBs with different numbers of messages or events."""
     old, new = (side.counts[:, LISTS.index(name)] for side in (a, b))
     rows = np.flatnonzero(old != new)
-    noted.add(LIST_LENGTHS[name], a.sebs, rows, lambda row: (str(old[row]), str(new[row])))
+    totals.note(LIST_LENGTHS[name], a, a.sebs, rows, lambda row: (str(old[row]), str(new[row])))
 
 
-def _compare_messages(noted: _Noted, a: BlockRecords, b: BlockRecords) -> None:
+def _compare_messages(totals: Totals, a: BlockRecords, b: BlockRecords) -> None:
     """Compare messages: fields, places in their SEBs, and transit times."""
-    _note_lengths(noted, a, b, "messages")
+    _note_lengths(totals, a, b, "messages")
     old, new = _paired(a, b, "messages")
-    _compare_records(noted, old, new, MESSAGE_FIELDS)
+    _compare_records(totals, a, old, new, MESSAGE_FIELDS)
     sent, came = ([side[f"{what}_time"] for side in (old, new)] for what in ("send", "recv"))
-    totals = noted.totals
     with np.errstate(over="ignore", invalid="ignore"):
         offsets = [
             times - block.sebs["start_time"][side.seb]
@@ -352,21 +350,23 @@ def _compare_messages(noted: _Noted, a: BlockRecords, b: BlockRecords) -> None:
     totals.common["transit"] = int(np.count_nonzero(transit))
 
 
-def _compare_events(noted: _Noted, a: BlockRecords, b: BlockRecords) -> None:
+def _compare_events(totals: Totals, a: BlockRecords, b: BlockRecords) -> None:
     """Compare log events: their fields, and of those of one type indices or texts."""
-    _note_lengths(noted, a, b, "events")
+    _note_lengths(totals, a, b, "events")
     old, new = _paired(a, b, "events")
-    noted.totals.common["log events"] = len(old)
-    _compare_records(noted, old, new, EVENT_FIELDS)
+    totals.common["log events"] = len(old)
+    _compare_records(totals, a, old, new, EVENT_FIELDS)
     pointers = old["type"] == EventType.PROJECTIONS
     alike = old["type"] == new["type"]
     other = old["number"] != new["number"]
     rows = np.flatnonzero(alike & pointers & other)
     numbers = old["number"], new["number"]
-    noted.add(EVENT_INDEX, old, rows, lambda row: (str(numbers[0][row]), str(numbers[1][row])))
+    totals.note(EVENT_INDEX, a, old, rows, lambda row: (str(numbers[0][row]), str(numbers[1][row])))
     texts = np.flatnonzero(alike & ~pointers)
     rows = texts[other[texts] | _texts_differ(old.take(texts), new.take(texts))]
-    noted.add(EVENT_TEXT, old, rows, lambda row: (_event_text(old, row), _event_text(new, row)))
+    totals.note(
+        EVENT_TEXT, a, old, rows, lambda row: (_event_text(old, row), _event_text(new, row))
+    )
 
 
 def _texts_differ(a: Records, b: Records) -> Flags:
@@ -389,23 +389,26 @@ def _event_text(side: Records, row: int) -> str:
 
 
 def _compare_dependencies(
-    noted: _Noted, a: BlockRecords, b: BlockRecords, name: str, field: Field
+    totals: Totals, a: BlockRecords, b: BlockRecords, name: str, field: Field
 ) -> None:
     """Compare the lists of dependencies of each SEB."""
     old, new = _paired(a, b, name)
     counts, others = (side.counts[:, LISTS.index(name)] for side in (a, b))
     changed = counts != others
     changed[old.seb[old["other"] != new["other"]]] = True
-    noted.add(
-        field,
-        a.sebs,
-        np.flatnonzero(changed),
-        lambda row: (_list_text(a, name, row), _list_text(b, name, row)),
-    )
+
+    def texts(row: int) -> tuple[str, str]:
+        bounds = (side.first(name)[row : row + 2] for side in (a, b))
+        old, new = (
+            list_text(getattr(side, name)["other"][begin:end])
+            for side, (begin, end) in zip((a, b), bounds, strict=True)
+        )
+        return old, new
+
+    totals.note(field, a, a.sebs, np.flatnonzero(changed), texts)
 
 
-def _list_text(side: BlockRecords, name: str, row: int) -> str:
-    begin, end = side.first(name)[row : row + 2]
-    entries = getattr(side, name)["other"][begin:end]
+def list_text(entries: np.ndarray) -> str:
+    """Return the first entries of a list as text."""
     shown = [str(entry) for entry in entries[:_ENTRIES_SHOWN]]
     return f"[{', '.join([*shown, *['…'] * (len(entries) > _ENTRIES_SHOWN)])}]"

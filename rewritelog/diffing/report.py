@@ -6,9 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
-from rewritelog.diffing.records import ABSENT, FIELDS, Field, FieldKind, FirstDifference, Totals
+from rewritelog.diffing.records import (
+    ABSENT,
+    FIELDS,
+    Change,
+    Field,
+    FieldKind,
+    FirstDifference,
+    Totals,
+)
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.traces import Terms, Traces
+from rewritelog.formats.traces import Traces
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -54,17 +62,6 @@ class HeadDifference:
         return f"{self.name}: {self.a} → {self.b}"
 
 
-@dataclass(frozen=True)
-class FieldChange:
-    """A field with different values in some records."""
-
-    field: Field
-    count: int
-    of: int
-    """The number of records that both sides have."""
-    first: FirstDifference
-
-
 @dataclass(frozen=True, repr=False)
 class Comparison(Readable):
     """The differences of two sets of logs or traces."""
@@ -86,14 +83,10 @@ class Comparison(Readable):
         return _COUNTS if self.has_messages else {"SEBs": f"{self.sides[0].terms.item}s"}
 
     @property
-    def fields(self) -> tuple[FieldChange, ...]:
+    def fields(self) -> dict[Field, Change]:
         """The fields that differ, in the order of the format."""
-        totals = self.totals
-        return tuple(
-            FieldChange(field, change.count, totals.common[field.of], change.first)
-            for field in FIELDS
-            if (change := totals.changed.get(field)) is not None
-        )
+        changed = self.totals.changed
+        return {field: changed[field] for field in FIELDS if field in changed}
 
     @property
     def structure_same(self) -> bool:
@@ -104,7 +97,7 @@ class Comparison(Readable):
     @property
     def times_alone(self) -> bool:
         """Whether at most times differ."""
-        kinds = {change.field.kind for change in self.fields}
+        kinds = {field.kind for field in self.fields}
         return self.structure_same and not self.representation and kinds <= {FieldKind.TIME}
 
     @property
@@ -141,7 +134,16 @@ class Comparison(Readable):
             "counts": {name: both(what) for what, name in self.counted.items()},
             "unclosed": both("unclosed"),
             "irregular_brackets": both("irregular"),
-            "fields": [_field_json(change) for change in self.fields],
+            "fields": [
+                {
+                    "field": field.label,
+                    "kind": field.kind.value,
+                    "changed": change.count,
+                    "of": totals.common[field.of],
+                    "first": change.first._asdict(),
+                }
+                for field, change in self.fields.items()
+            ],
             "durations_by_name": _rows_json(totals.by_name),
             "durations_by_event": _rows_json(totals.by_event),
             "ratio_error": RATIO_ERROR,
@@ -166,13 +168,31 @@ class Comparison(Readable):
             *self._count_lines(),
         ]
         for kind, heading in _HEADINGS.items():
-            chosen = [change for change in self.fields if change.field.kind is kind]
+            chosen = [field for field in self.fields if field.kind is kind]
             if chosen or kind is FieldKind.CONTENT:
                 lines.append(f"{heading}:{'' if chosen else ' the same'}")
-                lines += _field_lines(chosen, self.sides[0].terms)
+                lines += self._field_lines(chosen)
         lines += _row_lines(f"{self.sides[0].terms.item} name", self.totals.by_name)
         lines += _row_lines("event", self.totals.by_event)
         return "\n".join([*lines, *(self._message_lines() if self.has_messages else [])])
+
+    def _field_lines(self, fields: list[Field]) -> list[str]:
+        """Return a table of fields that differ, with the first location of each."""
+        if not fields:
+            return []
+        rows, terms = [], self.sides[0].terms
+        for field in fields:
+            change = self.totals.changed[field]
+            first = change.first
+            what = "message" if field.of == "messages" else "index"
+            item = "" if first.item is None else f", {what} {first.item}"
+            where = f"{terms.lane} {first.pe}, {terms.item} {first.seb}{item}"
+            changed = f"{change.count:,} of {self.totals.common[field.of]:,}"
+            values = _distinguishable_values(field.kind, first)
+            shown = " → ".join(shorten(value, _VALUE_WIDTH) for value in values)
+            rows.append((field.label, changed, where, shown))
+        heads = ("field", "changed", "first at", "A → B")
+        return TextTable(heads, rows, left=frozenset({2, 3})).lines()
 
     def _count_lines(self) -> list[str]:
         a, b = self.totals.sides
@@ -202,16 +222,6 @@ def _change_line(what: str, changes: tuple[HeadDifference, ...]) -> str:
     return f"{what}: {'; '.join(map(str, changes)) or 'the same'}"
 
 
-def _field_json(change: FieldChange) -> dict[str, Any]:
-    return {
-        "field": change.field.label,
-        "kind": change.field.kind.value,
-        "changed": change.count,
-        "of": change.of,
-        "first": vars(change.first),
-    }
-
-
 def _rows_json(rows: Rows) -> list[dict[str, Any]]:
     return [
         {
@@ -233,26 +243,6 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
         rows.items(),
         key=lambda item: (-max(float(item[1].a_s), float(item[1].b_s)), item[0] or ""),
     )
-
-
-def _field_lines(changes: list[FieldChange], terms: Terms) -> list[str]:
-    """Return a table of the fields that differ, with the first location of each."""
-    if not changes:
-        return []
-    rows = []
-    for change in changes:
-        field, first = change.field, change.first
-        what = "message" if field.of == "messages" else "index"
-        item = "" if first.item is None else f", {what} {first.item}"
-        where = f"{terms.lane} {first.pe}, {terms.item} {first.seb}{item}"
-        changed = f"{change.count:,} of {change.of:,}"
-        values = (
-            shorten(value, _VALUE_WIDTH) for value in _distinguishable_values(field.kind, first)
-        )
-        rows.append((field.label, changed, where, " → ".join(values)))
-    return TextTable(
-        ("field", "changed", "first at", "A → B"), rows, left=frozenset({2, 3})
-    ).lines()
 
 
 def _distinguishable_values(kind: FieldKind, example: FirstDifference) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from rewritelog.diffing.records import (
     FirstDifference,
     Totals,
     compare_loaded,
+    list_text,
 )
 from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.errors import NotComparableError
@@ -44,8 +45,6 @@ from rewritelog.formats.files import InputFile
 from rewritelog.formats.traces import Traces, Unit, UnitEvents, load_unit
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, printable
-
-_DEPS_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def compare_units(traces: Traces, a: UnitEvents, b: UnitEvents) -> Totals:
         at = np.flatnonzero((left != right) & ~both_unknown)
         if len(at):
             texts = [
-                _deps_text(events, own[at[0]])
+                list_text(events.dep_ids[events.waiting == own[at[0]]])
                 if name == "dependencies"
                 else _text(of_side[name][at[0]])
                 for events, own, of_side in zip(sides, pairs, values, strict=True)
@@ -118,12 +117,6 @@ def _values(traces: Traces, events: UnitEvents, rows: Ints) -> dict[str, np.ndar
 
 def _text(value: object) -> str:
     return repr(printable(value)) if isinstance(value, str) else f"{value:.17g}"
-
-
-def _deps_text(events: UnitEvents, row: int) -> str:
-    ids = events.dep_ids[events.waiting == row]
-    shown = [str(each) for each in ids[:_DEPS_SHOWN]]
-    return f"[{', '.join([*shown, *['…'] * (len(ids) > _DEPS_SHOWN)])}]"
 
 
 def _waits(events: UnitEvents) -> Keys:

@@ -47,7 +47,7 @@ def test_a_log_set_is_the_same_as_itself(log_set: Path) -> None:
     whole = compared(log_set, log_set)
     assert whole.same
     assert whole.verdict == "the same"
-    assert whole.fields == ()
+    assert whole.fields == {}
 
 
 def test_a_rewritten_log_set_differs_in_times_alone(log_set: Path, tmp_path: Path) -> None:

@@ -229,7 +229,10 @@ def diff_itself_check(work: Path) -> tuple[Check, list[bytes]]:
             compare_logs(open_logs(a), open_logs(b), jobs=1)
             for a, b in ((logs.folder, other), (other, logs.folder))
         )
-        fields = [{one.field: one.count for one in found.fields} for found in (there, back)]
+        fields = [
+            {field: change.count for field, change in found.fields.items()}
+            for found in (there, back)
+        ]
         if there.same != back.same or fields[0] != fields[1]:
             raise AssertionError(f"a comparison is not symmetric: {fields}")
 
