@@ -22,9 +22,9 @@ from rewritelog.models.checks import (
     checked_prediction,
     knows_intervals,
 )
+from rewritelog.models.fit_report import formula_text, terms_of
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.formula_text import formula_text, terms_of
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path

@@ -1,17 +1,34 @@
-"""A fit as text: formula, quality, range, dropped terms, and warnings with advice."""
+"""A fit as text: formula, quality, range, dropped terms, and warnings with advice.
+
+Its function as a formula in the syntax of formulas files, in Python and in LaTeX, too.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import get_args
 
 import numpy as np
 
-from rewritelog.models.expressions import FormulaError, parse
+from rewritelog.arrays import Floats
+from rewritelog.errors import ModelError, UsageError
+from rewritelog.models.expressions import (
+    Expression,
+    FormulaError,
+    Language,
+    number_in_language,
+    parse,
+)
 from rewritelog.models.fitting.diagnosis import Coefficient
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, FittedMixture
+from rewritelog.models.fitting.function import (
+    CorrectedFunction,
+    FittedFunction,
+    FittedMixture,
+    formula_of,
+)
 from rewritelog.models.fitting.modes import interrupted_share, modes_of
 from rewritelog.text import (
     NO_VALUE,
@@ -76,8 +93,7 @@ _PARAMETER = re.compile(r"\bp([1-9][0-9]?)\b")
 def summarise(fit: EventFit) -> list[str]:
     """Return one event's fit in a few lines: quality, formula, ranges, what was dropped."""
     whole, rename = fit.whole, renaming(fit.names)
-    label = event_label(fit.event, fit.parameters, names=fit.names)
-    lines = _wrap("", _quality_texts(f"{label}: ", whole, fit.samples), ", ", indent=2)
+    lines = _wrap("", _quality_texts(f"{_label(fit)}: ", whole, fit.samples), ", ", indent=2)
     lines += _wrap("  on held-out samples: ", _held_out_texts(whole), ", ")
     lines += _formula_lines("  seconds = ", whole, rename)
     lines += _correction_lines("  ", whole, fit.parameters, rename)
@@ -99,7 +115,11 @@ def summarise(fit: EventFit) -> list[str]:
 
 def fits_table(fits: Iterable[EventFit]) -> list[str]:
     """Return a table with a row for each event, worst first, and what its columns are."""
-    worst = sorted(fits, key=lambda fit: -_error_for_order(fit))
+
+    def error_of(fit: EventFit) -> float:
+        error = fit.whole.quality.held_out_error
+        return math.inf if error is None else error
+
     rows = [
         (
             printable(fit.event),
@@ -107,10 +127,10 @@ def fits_table(fits: Iterable[EventFit]) -> list[str]:
             str(fit.parameters),
             _optional_share(fit.whole.quality.held_out_error),
             _optional_share(fit.whole.quality.held_out_sum_error, "+"),
-            _width_text(_half_width(fit)),
+            _half_width_text(fit.whole.ratios),
             verdict(fit),
         )
-        for fit in worst
+        for fit in sorted(fits, key=error_of, reverse=True)
     ]
     heads = ("event", "lines", "params", "error", "sum", "± (90 %)", "verdict")
     return [
@@ -136,25 +156,17 @@ def verdict(fit: EventFit) -> str:
     return "fair" if quality.held_out_error > FAIR_ERROR else "good"
 
 
-def _error_for_order(fit: EventFit) -> float:
-    error = fit.whole.quality.held_out_error
-    return math.inf if error is None else error
-
-
-def _half_width(fit: EventFit) -> float | None:
-    """Return half the width of the range of nine of ten held-out ratios; None if unknown."""
-    if len(fit.whole.ratios) < ENOUGH:
-        return None
-    low, high = np.quantile(fit.whole.ratios, (0.05, 0.95))
-    return float(high - low) / 2
+def _half_width_text(ratios: Floats) -> str:
+    """Return half the width of the range of nine of ten held-out ratios; unknown for a few."""
+    if len(ratios) < ENOUGH:
+        return NO_VALUE
+    low, high = np.quantile(ratios, (0.05, 0.95))
+    width = float(high - low) / 2
+    return "> 100 %" if width > 1 else share_text(width, 1)
 
 
 def _optional_share(share: float | None, sign: str = "") -> str:
     return NO_VALUE if share is None else share_text(share, 1, sign)
-
-
-def _width_text(width: float | None) -> str:
-    return "> 100 %" if width is not None and width > 1 else _optional_share(width)
 
 
 def renaming(names: Sequence[str]) -> Rename:
@@ -191,10 +203,21 @@ def _held_out_texts(fit: ClassFit) -> list[str]:
 
 
 def _formula_lines(head: str, fit: ClassFit, rename: Rename) -> list[str]:
-    if isinstance(fit.function, FittedMixture):
-        return _mixture_lines(head, fit.function, rename)
-    terms = [term for term in fit.coefficients if term.value] or list(fit.coefficients[:1])
-    return _wrap(head, (rename(_coefficient_text(term)) for term in terms), " + ")
+    """Return the formula; of a mixture that of the member with the largest weight."""
+    if not isinstance(fit.function, FittedMixture):
+        terms = [term for term in fit.coefficients if term.value] or fit.coefficients[:1]
+        return _wrap(head, (rename(_coefficient_text(term)) for term in terms), " + ")
+    largest, others = fit.function.members[0], len(fit.function.members) - 1
+    terms = [
+        Coefficient(str(term), value, None)
+        for term, value in _values_of(largest)
+        if value or len(largest.terms) == 1
+    ]
+    return [
+        *_wrap(head, (rename(_coefficient_text(term)) for term in terms), " + "),
+        " " * len(head) + f"to {percent_text(fit.function.weights[0], 0)}; the prediction is a "
+        f"mean of this and {count_text(others, 'other function')}",
+    ]
 
 
 def _correction_lines(indent: str, fit: ClassFit, parameters: int, rename: Rename) -> list[str]:
@@ -210,25 +233,6 @@ def _correction_lines(indent: str, fit: ClassFit, parameters: int, rename: Renam
     codes = function.correction.codes
     parts += [f"the values of p{number} count as codes without order" for number in codes]
     return _wrap(f"{indent}corrected: ", map(rename, parts), "; ")
-
-
-def _mixture_lines(head: str, mixture: FittedMixture, rename: Rename) -> list[str]:
-    """Return the member of a mixture that has the largest weight, and how many others there are."""
-    others = count_text(len(mixture.members) - 1, "other function")
-    first = percent_text(mixture.weights[0], 0)
-    return [
-        *_wrap(head, map(rename, _term_texts(mixture.members[0])), " + "),
-        " " * len(head) + f"to {first}; the prediction is a mean of this and {others}",
-    ]
-
-
-def _term_texts(function: FittedFunction) -> list[str]:
-    values = (function.coefficients * function.calibration).tolist()
-    return [
-        _coefficient_text(Coefficient(str(term), value, None))
-        for term, value in zip(function.terms, values, strict=True)
-        if value or len(values) == 1
-    ]
 
 
 def _growth_lines(fit: EventFit, rename: Rename) -> list[str]:
@@ -247,16 +251,17 @@ def _growth_lines(fit: EventFit, rename: Rename) -> list[str]:
 
 def warn(fit: EventFit) -> list[str]:
     """Return the weak points of an event's fit, each as a sentence with advice."""
-    name = event_label(fit.event, fit.parameters, names=fit.names)
-    rename = renaming(fit.names)
-    warnings: list[str] = []
+    rename, warnings = renaming(fit.names), list[str]()
     if fit.unusable:
         left_out = count_text(fit.unusable, "sample")
         warnings.append(f"{left_out} with numbers that are not finite left out")
-    warnings += map(rename, _sample_warnings(fit))
-    warnings += map(rename, _dropped_warnings(fit.whole))
+    warnings += map(rename, (*_sample_warnings(fit), *_dropped_warnings(fit.whole)))
     warnings += _quality_warnings(fit)
-    return [f"{name}: {text}" for text in warnings]
+    return [f"{_label(fit)}: {text}" for text in warnings]
+
+
+def _label(fit: EventFit) -> str:
+    return event_label(fit.event, fit.parameters, names=fit.names)
 
 
 def _sample_warnings(fit: EventFit) -> Iterable[str]:
@@ -340,11 +345,7 @@ def _poor_r2(fit: EventFit) -> str:
 def _cause(fit: EventFit, poor: str) -> str:
     """Return the probable cause of inaccurate predictions, with advice."""
     ratios = fit.whole.ratios
-    call_share, interrupted, modes = (
-        one_call_share(fit),
-        interrupted_share(ratios),
-        modes_of(ratios),
-    )
+    call_share, modes = one_call_share(fit), modes_of(ratios)
     if call_share:
         return (
             f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "
@@ -361,9 +362,9 @@ def _cause(fit: EventFit, poor: str) -> str:
         )
     if _is_interrupted(fit):
         return (
-            f"{percent_text(interrupted, 1)} of the calls took more than twice as long as "
-            "predicted; time the event again on an idle machine, see whether these calls differ, "
-            "or leave them out of totals with --total typical"
+            f"{percent_text(interrupted_share(ratios), 1)} of the calls took more than twice as "
+            "long as predicted; time the event again on an idle machine, see whether these calls "
+            "differ, or leave them out of totals with --total typical"
         )
     if "held-out" in poor:
         return "the fit is too detailed for so few lines; add timing lines"
@@ -388,20 +389,17 @@ def first_calls_text(fits: Iterable[EventFit]) -> str:
     slow = [
         (fit.whole.quality.first_call or 0.0, fit)
         for fit in fits
-        if fit.samples >= ENOUGH
-        and (fit.whole.quality.first_call or 0.0) >= FIRST_CALL
-        and (fit.whole.quality.held_out_error or 0.0) <= LARGE_ERROR
+        if fit.samples >= ENOUGH and (fit.whole.quality.held_out_error or 0.0) <= LARGE_ERROR
     ]
+    slow = sorted((pair for pair in slow if pair[0] >= FIRST_CALL), key=lambda pair: -pair[0])
     if not slow:
         return ""
-    slow.sort(key=lambda pair: -pair[0])
     longest, fit = slow[0]
-    label = event_label(fit.event, fit.parameters, names=fit.names)
-    names = [event_label(other.event, other.parameters, names=other.names) for _, other in slow[1:]]
+    names = [_label(other) for _, other in slow[1:]]
     more = f"; so for {some_text(names, 3)}" if names else ""
     return (
-        f"{label}: the first call took {longest:.1f} times as long as the fit predicts{more}: cold "
-        "caches or set-up; leave a warm-up call out of the timings"
+        f"{_label(fit)}: the first call took {longest:.1f} times as long as the fit predicts{more}: "
+        "cold caches or set-up; leave a warm-up call out of the timings"
     )
 
 
@@ -413,9 +411,7 @@ def one_call_share(fit: EventFit) -> float | None:
     ratios = fit.whole.ratios
     if len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
         return None
-    share = float(ratios[-1] / ratios.sum())
-    others = float(ratios[:-1].mean())
-    return share if ratios[-1] > ONE_CALL * others else None
+    return float(ratios[-1] / ratios.sum()) if ratios[-1] > ONE_CALL * ratios[:-1].mean() else None
 
 
 def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
@@ -474,3 +470,55 @@ def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None
             lines.append(line[: end + 1])
             line = " " * indent + line[end + 1 :]
     return [*lines, line] if line != head else []
+
+
+_TIMES = {"text": "*", "python": " * ", "latex": r" \, "}
+_POWER = {"text": "({})^{}", "python": "({})**{}", "latex": r"\left({}\right)^{{{}}}"}
+
+
+def formula_text(fit: EventFit, language: Language = "text") -> str:
+    """Return the seconds of an event as a formula of its parameters.
+
+    Raise `UsageError` for an unknown language.
+    """
+    if language not in get_args(Language):
+        raise UsageError(f"unknown language {language!r}; known: {', '.join(get_args(Language))}")
+    names = dict(enumerate(parameter_names(fit.parameters, fit.names), 1))
+    function = formula_of(fit.whole.function)
+    if isinstance(function, FittedFunction):
+        return _sum_text(function, names, language)
+    factors = [
+        (_sum_text(member, names, language), number_in_language(weight, language))
+        for weight, member in zip(function.weights, function.members, strict=True)
+    ]
+    return _TIMES[language].join(_POWER[language].format(*factor) for factor in factors)
+
+
+def terms_of(fit: EventFit) -> dict[str, float]:
+    """Return the coefficient of each term of an event's function, in seconds.
+
+    Raise `ModelError` for a mean of sums.
+    """
+    function = formula_of(fit.whole.function)
+    if not isinstance(function, FittedFunction):
+        raise ModelError(
+            f"the function of {fit.event!r} is a mean of formulas, without coefficients of its own"
+        )
+    names = dict(enumerate(parameter_names(fit.parameters, fit.names), 1))
+    return {term.to_text(names): value for term, value in _values_of(function)}
+
+
+def _values_of(function: FittedFunction) -> Iterator[tuple[Expression, float]]:
+    """Yield each term with its calibrated coefficient."""
+    values = (function.coefficients * function.calibration).tolist()
+    return zip(function.terms, values, strict=True)
+
+
+def _sum_text(function: FittedFunction, names: dict[int, str], language: Language) -> str:
+    """Return Σ coefficient · term, without terms of coefficient 0."""
+    texts = []
+    for term, value in _values_of(function):
+        if value:
+            factor, number = term.as_factor(names, language), number_in_language(value, language)
+            texts.append(number if factor == "1" else f"{number}{_TIMES[language]}{factor}")
+    return (" + ".join(texts) or "0").replace("+ -", "- ")
