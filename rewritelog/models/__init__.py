@@ -1,9 +1,8 @@
 """Duration models: timings in, seconds for each row of parameters out; arrays only.
 
-`base` is the contract of a model, `options` declares the options of the built-in ones, `registry`
-finds these and those of third parties by name, and `checks` validates what they return.
-`expressions` and `formulas` parse what users write about their kernels; `kernel_kinds` are
-formulas by kind, and `located_toml` is TOML with the place of each value for errors. `fitting` is
+`base` is the contract of a model, `registry` finds those of this package and of third parties by
+name, and `checks` validates what they return. `expressions` and `formulas` parse what users write
+about their kernels; `located_toml` is TOML with the place of each value for errors. `fitting` is
 the engine of all models that fit terms: `auto`, `least_squares`, `counters` and `sampled` are
 configurations of it; `fitted_events` holds the fits of all events, `fit_report` describes them.
 `outside` (regressors of third parties, as `module:Class`), `coefficients` (a fit made elsewhere)

@@ -42,9 +42,6 @@ from rewritelog.text import (
     some_text,
 )
 
-Rename = Callable[[str], str]
-"""A function that replaces p1, p2, … in the text of a term by names."""
-
 POOR_R2 = 0.5
 """A fit with a lower R² gets a warning."""
 
@@ -92,24 +89,39 @@ _PARAMETER = re.compile(r"\bp([1-9][0-9]?)\b")
 
 def summarise(fit: EventFit) -> list[str]:
     """Return one event's fit in a few lines: quality, formula, ranges, what was dropped."""
-    whole, rename = fit.whole, renaming(fit.names)
-    lines = _wrap("", _quality_texts(f"{_label(fit)}: ", whole, fit.samples), ", ", indent=2)
-    lines += _wrap("  on held-out samples: ", _held_out_texts(whole), ", ")
-    lines += _formula_lines("  seconds = ", whole, rename)
-    lines += _correction_lines("  ", whole, fit.parameters, rename)
-    lines += _growth_lines(fit, rename)
-    for class_fit in fit.classes[1:]:
-        head = f"  class {class_fit.value:g}: "
-        lines += _wrap("", _quality_texts(head, class_fit, class_fit.samples), ", ", indent=4)
-        lines += _formula_lines("    seconds = ", class_fit, rename)
-        lines += _correction_lines("    ", class_fit, fit.parameters, rename)
-    names = parameter_names(fit.parameters, fit.names)
+    lines, rename = list[str](), renaming(fit.names)
+
+    def add(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> None:
+        lines.extend(_wrap(head, map(rename, parts), joint, indent))
+
+    for part in fit.classes:
+        is_whole = part is fit.whole
+        indent = "  " if is_whole else "    "
+        head = f"{_label(fit)}: " if is_whole else f"  class {part.value:g}: "
+        samples = fit.samples if is_whole else part.samples
+        add(head, _quality_texts(part, samples), ", ", len(indent))
+        if is_whole:
+            add("  on held-out samples: ", _held_out_texts(part), ", ")
+        head = f"{indent}seconds = "
+        add(head, _term_texts(part), " + ")
+        if isinstance(part.function, FittedMixture):
+            weight = percent_text(part.function.weights[0], 0)
+            others = count_text(len(part.function.members) - 1, "other function")
+            text = f"to {weight}; the prediction is a mean of this and {others}"
+            lines.append(" " * len(head) + text)
+        add(f"{indent}corrected: ", _correction_texts(part, fit.parameters), "; ")
+        if is_whole:
+            add("  beyond the range: ", _growth_texts(fit), ", ")
     ranges = (
-        f"{name} {low:.6g} to {high:.6g}"
-        for name, low, high in zip(names, fit.lowest, fit.highest, strict=True)
+        f"p{number} {low:.6g} to {high:.6g}"
+        for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
     )
-    lines += _wrap("  range: ", ranges, ", ")
-    lines += _wrap("  dropped: ", map(rename, _dropped_texts(whole)), "; ")
+    add("  range: ", ranges, ", ")
+    by_reason: dict[str, list[str]] = {}
+    for drop in fit.whole.dropped:
+        by_reason.setdefault(drop.reason, []).append(drop.term)
+    dropped = (f"{', '.join(terms)} ({reason})" for reason, terms in by_reason.items())
+    add("  dropped: ", dropped, "; ")
     return lines
 
 
@@ -169,7 +181,7 @@ def _optional_share(share: float | None, sign: str = "") -> str:
     return NO_VALUE if share is None else share_text(share, 1, sign)
 
 
-def renaming(names: Sequence[str]) -> Rename:
+def renaming(names: Sequence[str]) -> Callable[[str], str]:
     """Return the function that replaces p1, p2, … by these names, given in this order."""
     called = parameter_names(len(names), names)
 
@@ -180,13 +192,13 @@ def renaming(names: Sequence[str]) -> Rename:
     return lambda text: _PARAMETER.sub(name_of, text)
 
 
-def _quality_texts(head: str, fit: ClassFit, samples: int) -> list[str]:
-    """Return how well a function fits its samples, as parts of a line; `head` starts the first."""
+def _quality_texts(fit: ClassFit, samples: int) -> list[str]:
+    """Return how well a function fits its samples, as parts of a line."""
     quality = fit.quality
     r2 = "undefined" if quality.r2 is None else f"{quality.r2:.4f}"
     unit = "" if quality.relative else " s²"
     left = f"χ² {quality.chi2:.2g}{unit}" if quality.dof else "no degree of freedom"
-    return [head + fit.family, count_text(samples, "sample"), f"R² {r2}", left]
+    return [fit.family, count_text(samples, "sample"), f"R² {r2}", left]
 
 
 def _held_out_texts(fit: ClassFit) -> list[str]:
@@ -202,25 +214,17 @@ def _held_out_texts(fit: ClassFit) -> list[str]:
     return texts
 
 
-def _formula_lines(head: str, fit: ClassFit, rename: Rename) -> list[str]:
-    """Return the formula; of a mixture that of the member with the largest weight."""
-    if not isinstance(fit.function, FittedMixture):
-        terms = [term for term in fit.coefficients if term.value] or fit.coefficients[:1]
-        return _wrap(head, (rename(_coefficient_text(term)) for term in terms), " + ")
-    largest, others = fit.function.members[0], len(fit.function.members) - 1
-    terms = [
-        Coefficient(str(term), value, None)
-        for term, value in _values_of(largest)
-        if value or len(largest.terms) == 1
-    ]
-    return [
-        *_wrap(head, (rename(_coefficient_text(term)) for term in terms), " + "),
-        " " * len(head) + f"to {percent_text(fit.function.weights[0], 0)}; the prediction is a "
-        f"mean of this and {count_text(others, 'other function')}",
-    ]
+def _term_texts(fit: ClassFit) -> list[str]:
+    """Return the terms of the formula; of a mixture those of the function of largest weight."""
+    coefficients = fit.coefficients
+    if isinstance(fit.function, FittedMixture):
+        largest = fit.function.members[0]
+        coefficients = tuple(Coefficient(str(t), value, None) for t, value in _values_of(largest))
+    shown = [term for term in coefficients if term.value] or coefficients[:1]
+    return [_coefficient_text(term) for term in shown]
 
 
-def _correction_lines(indent: str, fit: ClassFit, parameters: int, rename: Rename) -> list[str]:
+def _correction_texts(fit: ClassFit, parameters: int) -> list[str]:
     """Return what the correction of a function adds to its formula, if it has one."""
     function, after = fit.function, fit.quality.held_out_error
     if not isinstance(function, CorrectedFunction) or fit.formula_error is None or after is None:
@@ -231,11 +235,10 @@ def _correction_lines(indent: str, fit: ClassFit, parameters: int, rename: Renam
     if len(used) < parameters:
         parts.append("it depends on " + some_text([f"p{number}" for number in used], 5))
     codes = function.correction.codes
-    parts += [f"the values of p{number} count as codes without order" for number in codes]
-    return _wrap(f"{indent}corrected: ", map(rename, parts), "; ")
+    return [*parts, *(f"the values of p{number} count as codes without order" for number in codes)]
 
 
-def _growth_lines(fit: EventFit, rename: Rename) -> list[str]:
+def _growth_texts(fit: EventFit) -> list[str]:
     """Return how predictions grow beyond the range, if not simply by the formula."""
     if fit.whole.growth is None or fit.whole.growth.function is None:
         return []
@@ -246,7 +249,7 @@ def _growth_lines(fit: EventFit, rename: Rename) -> list[str]:
         factors = seconds[1:] / seconds[0]
     steepest = [index for index in np.argsort(-factors, kind="stable") if factors[index] > FLAT]
     parts = [f"{factors[index]:.3g} × for twice p{growing[index] + 1}" for index in steepest]
-    return _wrap("  beyond the range: ", map(rename, parts or ["no growth"]), ", ")
+    return parts or ["no growth"]
 
 
 def warn(fit: EventFit) -> list[str]:
@@ -397,10 +400,9 @@ def first_calls_text(fits: Iterable[EventFit]) -> str:
     longest, fit = slow[0]
     names = [_label(other) for _, other in slow[1:]]
     more = f"; so for {some_text(names, 3)}" if names else ""
-    return (
-        f"{_label(fit)}: the first call took {longest:.1f} times as long as the fit predicts{more}: "
-        "cold caches or set-up; leave a warm-up call out of the timings"
-    )
+    took = f"the first call took {longest:.1f} times as long as the fit predicts{more}"
+    advice = "cold caches or set-up; leave a warm-up call out of the timings"
+    return f"{_label(fit)}: {took}: {advice}"
 
 
 def one_call_share(fit: EventFit) -> float | None:
@@ -440,14 +442,6 @@ def _coefficient_text(coefficient: Coefficient) -> str:
     except FormulaError:  # a file may contain any name for it
         term = coefficient.term
     return f"({value}) {term}"
-
-
-def _dropped_texts(fit: ClassFit) -> list[str]:
-    """Return the dropped terms, grouped by reason."""
-    by_reason: dict[str, list[str]] = {}
-    for drop in fit.dropped:
-        by_reason.setdefault(drop.reason, []).append(drop.term)
-    return [f"{', '.join(terms)} ({reason})" for reason, terms in by_reason.items()]
 
 
 def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from kinds import ReferenceTimings
 
 from rewritelog.models.expressions import FormulaError, parse
-from rewritelog.models.formulas import Formulas, parse_formulas
-from rewritelog.models.kernel_kinds import KINDS
+from rewritelog.models.formulas import KINDS, Formulas, parse_formulas
 from rewritelog.models.located_toml import read_toml
 from rewritelog.text import matches
 

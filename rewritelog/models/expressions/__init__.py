@@ -17,10 +17,7 @@ from rewritelog.models.expressions.expression import (
     number_in_language,
 )
 from rewritelog.models.expressions.parser import (
-    MAX_DEPTH,
-    MAX_LENGTH,
     MAX_PARAMETERS,
-    MAX_STEPS,
     FormulaError,
     Origin,
     is_name,
@@ -30,10 +27,7 @@ from rewritelog.models.expressions.parser import (
 
 __all__ = [
     "FUNCTIONS",
-    "MAX_DEPTH",
-    "MAX_LENGTH",
     "MAX_PARAMETERS",
-    "MAX_STEPS",
     "Expression",
     "FormulaError",
     "Language",
