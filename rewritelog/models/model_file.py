@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -75,28 +75,22 @@ class ModelFile:
 def writable(fitted: ModelFit, model_name: str) -> FittedEvents:
     """Return the fit in a form that a file can hold; raise `ModelError` naming the model otherwise.
 
-    A third-party regressor consists of its own code, which no model file contains.
+    Warnings of a subclass become notes. A third-party regressor consists of its own code, which no
+    model file contains.
     """
     if (
-        isinstance(fitted, FittedEvents)
-        and type(fitted).predict_detailed is FittedEvents.predict_detailed
+        not isinstance(fitted, FittedEvents)
+        or type(fitted).predict_detailed is not FittedEvents.predict_detailed
     ):
-        return _as_fitted_events(fitted)
-    raise ModelError(
-        f"the model {model_name!r} cannot be written to a model file, which holds formulas and no "
-        "code; use it directly, with --model and --timings"
-    )
-
-
-def _as_fitted_events(fitted: FittedEvents) -> FittedEvents:
-    """Return a plain `FittedEvents` of a subclass, with the subclass's warnings as notes."""
+        raise ModelError(
+            f"the model {model_name!r} cannot be written to a model file, which holds formulas and "
+            "no code; use it directly, with --model and --timings"
+        )
     if type(fitted) is FittedEvents:
         return fitted
-    plain = FittedEvents(
-        fitted.model, fitted.options, fitted.fits, fitted.unfitted, fitted.notes, fitted.extra
-    )
-    known = set(plain.warnings())
-    more = (warning for warning in fitted.warnings() if warning not in known)
+    known = {field.name: getattr(fitted, field.name) for field in fields(FittedEvents)}
+    plain = FittedEvents(**known)
+    more = [warning for warning in fitted.warnings() if warning not in plain.warnings()]
     return replace(plain, notes=(*fitted.notes, *more))
 
 
