@@ -40,8 +40,7 @@ from rewritelog.text import (
 )
 from rewritelog.timings.samples import Timings, TimingsLike, to_timings
 from rewritelog.timings.texts import read_model_file
-from rewritelog.viewing.fit_figure import fit_figure
-from rewritelog.viewing.picture import Picture
+from rewritelog.viewing.pictures import Picture, fit_figure
 
 
 @dataclass(frozen=True, repr=False)

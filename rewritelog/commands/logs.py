@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rewritelog.diffing.report import Comparison
     from rewritelog.inspection.dump import Dump
     from rewritelog.inspection.info import LogInfo
-    from rewritelog.viewing.picture import Picture
+    from rewritelog.viewing.pictures import Picture
 
 
 @declared
@@ -250,7 +250,7 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
 
     def report(self, result: Picture) -> Report | str:
         """Return the name and the size of the picture, unless it was printed."""
-        from rewritelog.viewing.picture import WrittenPicture
+        from rewritelog.viewing.pictures import WrittenPicture
 
         file = self.output
         return "" if file is None or is_stdout(file) else WrittenPicture(file, result)

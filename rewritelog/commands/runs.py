@@ -156,7 +156,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         from rewritelog.output import check_outputs, write_text_file
         from rewritelog.replaying.network import PACKET_QUANTITIES
         from rewritelog.replaying.sweep import Axis, sweep
-        from rewritelog.viewing.sweep_plot import check_plot, write_plot
+        from rewritelog.viewing.replay_page import check_plot, write_plot
 
         axes = [Axis.of(name, values) for name, values in self.vary.items()]
         packets = {axis.name: axis.values[0] for axis in axes if axis.name in PACKET_QUANTITIES}

@@ -9,12 +9,22 @@ import numpy as np
 
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.text import count_text, percent_text, shorten
-from rewritelog.viewing.overview import Cell, event_table
+from rewritelog.viewing.fit_pages import Cell, event_table
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
-from rewritelog.viewing.palette import COLOURS
-from rewritelog.viewing.plots import add_marks, is_wide, legend_below, new_plot, new_source
-from rewritelog.viewing.sampled import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
-from rewritelog.viewing.swaps import Option, drawn_text, swap_section
+from rewritelog.viewing.plots import (
+    COLOURS,
+    MOST_POINTS,
+    MOST_POINTS_A_PAGE,
+    Option,
+    add_marks,
+    drawn_text,
+    is_wide,
+    legend_below,
+    new_plot,
+    new_source,
+    some_rows,
+    swap_section,
+)
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
 MOST_EVENTS = 60

@@ -18,7 +18,7 @@ from rewritelog.replaying.traces import lanes_of, prepared_task, replay_task
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import MessageLines, message_lines
-from rewritelog.viewing.picture import Picture
+from rewritelog.viewing.pictures import Picture
 from rewritelog.viewing.spans import Spans
 from rewritelog.viewing.timeline import Run, TimelineOptions, TimelineView, timeline_view
 

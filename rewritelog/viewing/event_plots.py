@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewritelog.viewing.page import Section, asset
-from rewritelog.viewing.palette import COLOURS, OTHER
-from rewritelog.viewing.plots import TOOLS, add_marks, legend_below, new_plot, new_source
+from rewritelog.viewing.plots import (
+    COLOURS,
+    OTHER,
+    TOOLS,
+    add_marks,
+    legend_below,
+    new_plot,
+    new_source,
+)
 
 BLUE, ORANGE, GREEN, PURPLE = COLOURS[0], COLOURS[5], COLOURS[2], COLOURS[10]
 HEIGHT, TALL = 400, 470

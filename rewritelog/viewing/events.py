@@ -1,30 +1,37 @@
-"""What a page shows of each event: its lines, their predictions, and the terms tried."""
+"""What a page shows of each event: its lines, their predictions, and the terms tried; its JSON."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, ModelFit
+from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
-from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
+from rewritelog.models.fitting.single_terms import (
+    SingleTermFunction,
+    SingleTermFunctions,
+    single_term_functions,
+)
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 from rewritelog.sampling.replicates import ReplicateSpread, spread_of
-from rewritelog.text import event_label
+from rewritelog.text import count_text, event_label, parameter_names, percent_text
 from rewritelog.timings.read import TimingsRead
+from rewritelog.viewing.plots import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, is_wide, some_rows
 
 MOST_EVENTS = 1_000
 """A page has at most this many events, those whose lines took the most time."""
@@ -167,3 +174,187 @@ def _all_single_terms(
         functions.append(single_terms)
         report_progress("trying functions of event term, event", len(functions), len(timings))
     return functions
+
+
+PLAIN_COLUMNS = 6
+"""Number of the columns of points before the parameters."""
+
+MOST_NUMBERS = 600_000
+"""The points of a page have at most this many numbers, of 5⅓ bytes each."""
+
+MOST_CURVE_NUMBERS = 200_000
+"""The same for curves, if that is enough for the minimum of their points."""
+
+CURVE_POINTS = (8, 60)
+"""The minimum and maximum number of points of a curve."""
+
+MOST_SINGLE_TERMS = 4
+"""At most this many functions of one term, the best ones, are drawn at a time."""
+
+OUTLIERS_SHOWN = 20
+OUTLIER, LEFT_OUT = 1.0, 2.0
+"""The values of column `mark`; other lines have 0."""
+
+
+def events_json(views: Sequence[EventView]) -> list[dict[str, Any]]:
+    """Return the data of all events of a page, as `event_json` does for one."""
+    curves = sum((MOST_SINGLE_TERMS + 3) * view.parameters for view in views)
+    steps = int(np.clip(MOST_CURVE_NUMBERS / max(curves, 1), *CURVE_POINTS))
+    return [
+        event_json(view, count, steps)
+        for view, count in zip(views, shown_counts(views), strict=True)
+    ]
+
+
+def shown_counts(views: Sequence[EventView]) -> list[int]:
+    """Return how many lines of each event are drawn: all, or the same share of each event's."""
+    counts = np.array([min(len(view.timings.seconds), MOST_POINTS) for view in views])
+    numbers = sum(counts * [PLAIN_COLUMNS + 1 + view.parameters for view in views])
+    share = min(MOST_POINTS_A_PAGE / max(counts.sum(), 1), MOST_NUMBERS / max(numbers, 1), 1.0)
+    shown: list[int] = np.floor(counts * share).astype(np.int64).tolist()
+    return shown
+
+
+def event_json(
+    view: EventView, points: int = MOST_POINTS, steps: int = CURVE_POINTS[1]
+) -> dict[str, Any]:
+    """Return the data of one event: at most `points` lines, and curves of `steps` points."""
+    count = len(view.timings.seconds)
+    rows = some_rows(view.label, count, points)
+    summary = _summary(view)
+    if len(rows) < count:
+        lines = f"{len(rows):,} of {count:,} lines"
+        summary.append(f"{lines} are drawn, chosen at random (seed {SEED})")
+    return {
+        "label": view.label,
+        "event": view.timings.event,
+        "parameters": view.parameters,
+        "names": parameter_names(view.parameters, view.names),
+        "lines": count,
+        "summary": summary,
+        "warnings": view.warnings,
+        "coefficients": _coefficients(view),
+        "singleTerms": _single_terms(view),
+        "ignored": {
+            str(ignored.parameter): ignored.reason for ignored in view.single_terms.ignored
+        },
+        "outliers": _outliers(view),
+        "curves": _curves(view, steps),
+        "steps": steps,
+        "shown": len(rows),
+        "points": _points(view, rows),
+        "rows": rows,
+    }
+
+
+def _points(view: EventView, rows: Ints) -> Floats:
+    """Return a table of measured, predicted, low, high, mark, mean of replicates, parameters.
+
+    Its shape is (rows, `PLAIN_COLUMNS` + parameters).
+    """
+    timings = view.timings
+    points = DistinctPoints.of_rows(timings.params)
+    counts, sums = points.counts, np.bincount(points.point_of_row, weights=timings.seconds)
+    means = np.where(counts > 1, sums / counts, np.nan)[points.point_of_row]
+    marks = view.outliers * OUTLIER
+    if view.left_out is not None:
+        marks = np.where(view.left_out, LEFT_OUT, marks)
+    columns = (timings.seconds, view.predicted_s, view.low_s, view.high_s, marks, means)
+    return np.column_stack([*columns, timings.params])[rows]
+
+
+def _curves(view: EventView, steps: int) -> list[Floats]:
+    """Return, for each parameter, a table of its grid and the curves over it.
+
+    These are the fit, a corrected fit without its correction, and the functions of one term. The
+    other parameters are at their medians.
+    """
+    params = view.timings.params
+    finite = params[np.isfinite(params).all(axis=1)]
+    if not len(finite):
+        return [np.empty((0, 0))] * view.parameters
+    middle = np.median(finite, axis=0)
+    curves = []
+    for number in range(1, view.parameters + 1):
+        values = finite[:, number - 1]
+        ends = float(values.min()), float(values.max())
+        table = np.tile(middle, (steps, 1))
+        table[:, number - 1] = (np.geomspace if is_wide(*ends) else np.linspace)(*ends, steps)
+        functions = view.single_terms.of(number)[:MOST_SINGLE_TERMS]
+        with np.errstate(all="ignore"):
+            columns = [function.predict(table) for function in functions]
+        plain = table[:, number - 1], view.predict(table), view.formula_alone(table)
+        curves.append(np.column_stack([*plain, *columns]))
+    return curves
+
+
+def _single_terms(view: EventView) -> list[list[Any]]:
+    """Return parameter, term, R², error and formula of each function, the best ones first."""
+    return [
+        [
+            number,
+            str(function.term),
+            short(function.held_out_r2),
+            short(function.held_out_error),
+            _formula(function),
+        ]
+        for number in range(1, view.parameters + 1)
+        for function in view.single_terms.of(number)
+    ]
+
+
+def _formula(function: SingleTermFunction) -> str:
+    sign = "-" if function.slope_s < 0 else "+"
+    return f"{function.constant_s:.4g} {sign} {abs(function.slope_s):.4g} {function.term}"
+
+
+def short(value: float | None) -> float | None:
+    """Return a number rounded to the digits that a table shows, None if it is not finite."""
+    return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")
+
+
+def _coefficients(view: EventView) -> list[list[str]]:
+    """Return class, term, coefficient and standard error; of a mixture each member's weight."""
+    return [
+        [
+            "" if class_fit.value is None else f"{class_fit.value:g}",
+            term.term,
+            f"{term.value:.6g}",
+            "" if term.standard_error is None else f"{term.standard_error:.2g}",
+        ]
+        for class_fit in (() if view.fit is None else view.fit.classes)
+        for term in class_fit.coefficients
+    ]
+
+
+def _summary(view: EventView) -> list[str]:
+    """Return the lines of text that describe the fit and its timing lines."""
+    lines = [] if view.fit is None else fit_report.summarise(view.fit)[1:]
+    lines = textwrap.dedent("\n".join(lines)).splitlines()
+    outliers = int(np.count_nonzero(view.outliers))
+    lines.append(f"outliers: {count_text(outliers, 'line')} off by more than a factor of 2")
+    spread = view.spread
+    if spread.relative is None:
+        lines.append("replicates: no parameters were timed twice")
+    else:
+        lines.append(
+            f"replicates: {count_text(spread.lines, 'line')} at "
+            f"{count_text(spread.points, 'point')} vary by {percent_text(spread.relative, 1)}"
+        )
+    return lines
+
+
+def _outliers(view: EventView) -> list[list[Any]]:
+    """Return location, parameters, measured, predicted and ratio of the worst-predicted lines."""
+    rows = np.flatnonzero(view.outliers)
+    with np.errstate(all="ignore"):
+        ratios = view.timings.seconds[rows] / view.predicted_s[rows]
+        far = np.argsort(-np.abs(np.log(np.maximum(ratios, 1e-300))), kind="stable")
+    return [
+        [
+            view.where(int(rows[k])),
+            " ".join(f"{value:g}" for value in view.timings.params[rows[k]]),
+            *map(short, (view.timings.seconds[rows[k]], view.predicted_s[rows[k]], ratios[k])),
+        ]
+        for k in far[:OUTLIERS_SHOWN]
+    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -22,16 +23,23 @@ def require(module: str, what: str) -> Any:
 
 
 @contextmanager
-def drawing_defaults(settings: dict[str, Any] | None = None) -> Iterator[None]:
-    """Draw with matplotlib's default settings and these.
+def drawing(
+    size: tuple[float, float], settings: dict[str, Any] | None = None
+) -> Iterator[tuple[Any, Callable[..., bytes]]]:
+    """Yield a matplotlib figure of a size in inches, and a function that returns it as a file.
 
-    The import of matplotlib reads a `matplotlibrc` from the working directory, which may be
-    untrusted. Raise `ImportError` without matplotlib.
+    It has matplotlib's default settings and these: its import reads a `matplotlibrc` from the
+    working directory, which may be untrusted. Raise `UsageError` without matplotlib.
     """
-    import matplotlib as mpl  # noqa: PLC0415 - an extra
-
+    figure_class, mpl = require("matplotlib.figure", "a figure").Figure, require("matplotlib", "")
     with mpl.rc_context():
         mpl.rcdefaults()
-        current: Any = mpl.rcParams  # whose keys are literals for type checkers
-        current.update(settings or {})
-        yield
+        mpl.rcParams.update(settings or {})
+        figure = figure_class(figsize=size, layout="constrained")
+
+        def saved(kind: str, **more: Any) -> bytes:
+            content = io.BytesIO()
+            figure.savefig(content, format=kind, dpi=150, **more)
+            return content.getvalue()
+
+        yield figure, saved

@@ -9,8 +9,7 @@ from rewritelog.inspection.info import LogInfo
 from rewritelog.inspection.survey import Traffic
 from rewritelog.text import bytes_text, count_text
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
-from rewritelog.viewing.palette import COLOURS
-from rewritelog.viewing.plots import new_plot
+from rewritelog.viewing.plots import COLOURS, new_plot
 
 MOST_PAIRS = 40
 """The table of a matrix has at most this many pairs, those with the most."""

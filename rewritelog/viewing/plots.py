@@ -1,8 +1,49 @@
-"""Bokeh figures in the style of all pages."""
+"""Bokeh figures in the style of all pages: colours, marks, legends, plots that a script fills."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
 from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.hashing import draw_numbers
+from rewritelog.viewing.page import Section
+
+COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#F0E442",
+    "#882255",
+    "#332288",
+    "#999933",
+    "#AA4499",
+    "#117733",
+)
+
+OTHER = "#9A9A9A"
+"""The colour of everything that has no colour of its own."""
+
+OUTSIDE = "#C9C9C9"
+"""The colour of SEBs where their brackets have colours."""
+
+BRACKET = "#000000"
+MESSAGE = "#444444"
+IDLE = "#FFFFFF"
+
+
+def rgb(colour: str) -> tuple[float, float, float]:
+    """Return red, green and blue, each in [0, 1], of a colour such as `#0072B2`."""
+    red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return red, green, blue
+
 
 TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
 
@@ -88,3 +129,60 @@ def legend_below(plot: Any, columns: int = 4) -> None:
         plot.legend.margin = plot.legend.padding = 2
         plot.legend.border_line_alpha = 0.0
         plot.legend.label_text_font_size = "9pt"
+
+
+MOST_POINTS = 5_000
+"""At most this many lines of an event are drawn."""
+
+MOST_POINTS_A_PAGE = 60_000
+
+SEED = 1
+"""Seed of the sample of lines that is drawn if there are more."""
+
+
+def some_rows(label: str, count: int, most: int) -> Ints:
+    """Return at most `most` of `count` rows, in ascending order, sampled by `label` and `SEED`."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.argsort(draw_numbers(label, count, SEED), kind="stable")[:most])
+
+
+@dataclass(frozen=True)
+class Option:
+    """The data of one entry of the list."""
+
+    label: str
+    sources: Mapping[str, Mapping[str, Floats]]
+    """Columns of numbers, by the name of the data source that they replace."""
+    heads: Sequence[str]
+    """Heads of the plot's table, one for each column of a source."""
+    names: Mapping[str, str]
+    """The labels of sources in the table, which has the rows of the sources named here."""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the axes `below` and `left`."""
+    logarithmic: str = ""
+    """The axes with a logarithmic scale: `x`, `y` or `xy`."""
+    text: str = ""
+    """The text above the plot."""
+
+
+def swap_section(
+    heading: str, what: str, plot: Any, options: Sequence[Option], *, of_overview: bool = False
+) -> tuple[Section, dict[str, Any]]:
+    """Return the section of a plot, which has a name, with a list of `what`, and the page's data.
+
+    `of_overview`: choosing a row of the overview, whose rows are numbered as the options are,
+    chooses the option in the list.
+    """
+    html = (
+        f'<p class="screen"><label>{escape(what)} <select id="{plot.name}-of"></select></label></p>'
+        f'<p id="{plot.name}-of-text"></p>'
+    )
+    section = Section(heading, html=html, plot=plot, table_name=f"{plot.name}-table")
+    swap = {"plot": plot.name, "of_overview": of_overview, "options": options}
+    return section, {"swap-data": swap}
+
+
+def drawn_text(parts: Sequence[str]) -> str:
+    """Return the text above a plot in which only a part is drawn, as in `3 of 9 lines`."""
+    return f"Drawn, chosen at random (seed {SEED}): {', '.join(parts)}." if parts else ""

@@ -1,26 +1,34 @@
-"""The pages of a replay, with its timeline and critical path, and of a sweep."""
+"""The pages of a replay, with its timeline and critical path, and of a sweep; its figure."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rewritelog import units
 from rewritelog.arrays import Ints
+from rewritelog.errors import UsageError
+from rewritelog.output import write_file
+from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.replaying.sweep import Sweep
+from rewritelog.replaying.sweep import DILATION, Axis, Sweep
 from rewritelog.text import printable, shorten, time_text
+from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
-from rewritelog.viewing.palette import COLOURS, OUTSIDE
-from rewritelog.viewing.plots import legend_below, new_plot
+from rewritelog.viewing.plots import COLOURS, OUTSIDE, legend_below, new_plot
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
 from rewritelog.viewing.timeline_page import draw_panel
 
 MOST_STEPS = 1_000
 """At most this many steps of the critical path are in the table, those that took most time."""
 
+_KINDS = (".png", ".svg", ".pdf")
+_MOST_LINES = 8
+_MARKERS = "osD^vPX*"
 _MOST_DRAWN = 5_000
 _PATH_COLOUR = COLOURS[5]
 
@@ -61,6 +69,48 @@ def sweep_page(sweep: Sweep) -> str:
     verdict = sweep.text().split("\n\n")[0]
     sections = [Section("Run times", table=table)]
     return page_text(Page(title, _summary_lines(verdict), sections, sweep.warnings))
+
+
+def check_plot(path: Path) -> None:
+    """Raise a `RewriteLogError` if no figure can be drawn to a path."""
+    if path.suffix not in _KINDS:
+        raise UsageError(f"{path}: a figure needs the ending {', '.join(_KINDS)}")
+    require("matplotlib.figure", "--plot")
+
+
+def _axis_value(axis: Axis, value: str) -> float:
+    read = units.number if axis.name == DILATION else QUANTITIES[axis.name].read
+    return read(value, axis.name)
+
+
+def write_plot(sweep: Sweep, path: Path) -> None:
+    """Draw run time against the axis with the most values, a line per setting of the others."""
+    longest = max(range(len(sweep.axes)), key=lambda k: len(sweep.axes[k].values))
+    axis = sweep.axes[longest]
+    lines: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    for point in sweep.points:
+        others = (*point.values[:longest], *point.values[longest + 1 :])
+        at = _axis_value(axis, point.values[longest])
+        lines.setdefault(others, []).append((at, point.predicted_s))
+    others_names = [other.name for k, other in enumerate(sweep.axes) if k != longest]
+    with drawing((7, 4.5)) as (figure, saved):
+        axes = figure.subplots()
+        for k, (others, points) in enumerate(list(lines.items())[:_MOST_LINES]):
+            label = ", ".join(f"{n} {v}" for n, v in zip(others_names, others, strict=True))
+            points.sort()
+            axes.plot(*zip(*points, strict=True), marker=_MARKERS[k], label=label or None)
+        if len(lines) > _MOST_LINES:
+            axes.set_title(f"{_MOST_LINES} of {len(lines)} settings")
+        if all(at > 0 for points in lines.values() for at, _ in points) and len(axis.values) > 2:
+            axes.set_xscale("log")
+        unit = "" if axis.name == DILATION else f" ({QUANTITIES[axis.name].base})"
+        axes.set_xlabel(f"{axis.name}{unit}")
+        axes.set_ylabel("predicted run time (s)")
+        axes.set_ylim(bottom=0)
+        axes.grid(visible=True, alpha=0.3)
+        if others_names:
+            axes.legend()
+        write_file(path, saved(path.suffix[1:]))
 
 
 def runs_page(runs: ReplayedRuns) -> str:

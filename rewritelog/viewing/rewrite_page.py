@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
-from rewritelog.diffing.records import Totals
+from rewritelog.diffing.records import Totals, compare_loaded
+from rewritelog.diffing.trace_diff import compare_units
+from rewritelog.formats.bgtrace.blocks import Block, read_block
+from rewritelog.formats.bgtrace.params import ParamFolder, list_params
+from rewritelog.formats.traces import Unit
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.event_lines import speedup
-from rewritelog.rewriting.report import RewriteReport, summary_sentences
+from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
+from rewritelog.rewriting.running_sums import RunningSums
 from rewritelog.rewriting.statistics import total_of
+from rewritelog.rewriting.traces import TraceTask
+from rewritelog.running.engines import map_blocks
 from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten, time_text
-from rewritelog.viewing.dry_run import compare_dry_run
 from rewritelog.viewing.events import views_of
-from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
-from rewritelog.viewing.overview import fits_html, worst_first
+from rewritelog.viewing.fit_pages import (
+    OWN_LINES,
+    events_page,
+    fits_html,
+    quality_lines,
+    worst_first,
+)
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
-from rewritelog.viewing.palette import COLOURS, OTHER
-from rewritelog.viewing.plots import add_marks, is_wide, legend_below, new_plot, new_source
-from rewritelog.viewing.swaps import Option, swap_section
+from rewritelog.viewing.plots import (
+    COLOURS,
+    OTHER,
+    Option,
+    add_marks,
+    is_wide,
+    legend_below,
+    new_plot,
+    new_source,
+    swap_section,
+)
 
 MOST_ROWS = 40
 """Rows of a table and of a plot; the last one has the time of all others."""
@@ -289,3 +312,47 @@ def _busy_plot(lane: str, first: Ints, times: dict[str, Floats]) -> Any:
     plot.y_range.start = 0
     legend_below(plot)
     return plot
+
+
+def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
+    """Rewrite the logs of a task again without writing, and compare each block with the original.
+
+    Takes memory for two blocks per thread. Raise what reading the logs raises.
+    """
+    totals, work = Totals(), _dry_run(task)
+    with limited_to(jobs or cores()):
+        for _, of_block in map_blocks(work, task.blocks, "comparing", task.size_bytes):
+            totals.add(of_block)
+    return totals
+
+
+@singledispatch
+def _dry_run(task: Task) -> Callable[[Any], Totals]:
+    """Return what compares blocks with what a rewrite makes of them."""
+    raise NotImplementedError
+
+
+@_dry_run.register
+def _dry_run_of_traces(task: TraceTask) -> Callable[[Unit], Totals]:
+    return partial(_unit_compared, task)
+
+
+def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
+    events, new_s = task.load_unit(unit)
+    return compare_units(task.logs, events, replace(events, duration_s=new_s))
+
+
+@_dry_run.register
+def _dry_run_of_logs(task: RewriteTask) -> Callable[[Block], Totals]:
+    params = list_params(task.logs.folder) if task.params is None else task.params
+    return partial(_block_compared, task, params if params.pes else None)
+
+
+def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block) -> Totals:
+    file = task.logs.files[block.file]
+    totals, running = Totals(), RunningSums()
+    for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
+        old = replace(loaded, buffer=loaded.buffer.copy())
+        rewrite_part(task, loaded, running)
+        totals.add(compare_loaded((old, loaded), params))
+    return totals

@@ -12,10 +12,20 @@ from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.sampling.report import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
-from rewritelog.viewing.palette import COLOURS, OTHER
-from rewritelog.viewing.plots import add_marks, legend_below, new_plot, new_source
-from rewritelog.viewing.sampled import MOST_POINTS, MOST_POINTS_A_PAGE, some_rows
-from rewritelog.viewing.swaps import Option, drawn_text, swap_section
+from rewritelog.viewing.plots import (
+    COLOURS,
+    MOST_POINTS,
+    MOST_POINTS_A_PAGE,
+    OTHER,
+    Option,
+    add_marks,
+    drawn_text,
+    legend_below,
+    new_plot,
+    new_source,
+    some_rows,
+    swap_section,
+)
 
 _MARKS = {
     "run-data": ("circle", OTHER, "in the run", 4),

@@ -26,7 +26,7 @@ from rewritelog.formats.traces import Traces
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.traces import Lanes
 from rewritelog.text import printable, time_range_text
-from rewritelog.viewing.palette import BRACKET, COLOURS, OTHER, OUTSIDE
+from rewritelog.viewing.plots import BRACKET, COLOURS, OTHER, OUTSIDE
 from rewritelog.viewing.spans import NOTHING, Extent, Spans
 
 MOST_ROWS = 128

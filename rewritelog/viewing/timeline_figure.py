@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.text import count_text
-from rewritelog.viewing.extra import drawing_defaults, require
+from rewritelog.viewing.extra import drawing
 from rewritelog.viewing.messages import MessageLines
-from rewritelog.viewing.palette import BRACKET, IDLE, MESSAGE, rgb
+from rewritelog.viewing.plots import BRACKET, IDLE, MESSAGE, rgb
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
 
-WIDTH_INCHES, DPI = 12.0, 150
+WIDTH_INCHES = 12.0
 MOST_LABELS = 32
 """At most this many rows are labelled."""
 
@@ -27,12 +26,9 @@ _SUBROWS = 8
 
 def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ...]) -> bytes:
     """Return a figure in the format `png`, `svg` or `pdf`; its bytes are reproducible."""
-    require("matplotlib", "a picture")
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
-
     height = float(np.clip(0.22 * view.rows, 1.2, 9.0)) * len(view.panels) + 1.6
-    with drawing_defaults({"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}):
-        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+    settings = {"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}
+    with drawing((WIDTH_INCHES, height), settings) as (figure, saved):
         axes = figure.subplots(len(view.panels), 1, sharex=True, squeeze=False)[:, 0]
         for number, (panel, ax) in enumerate(zip(view.panels, axes, strict=True)):
             _draw_panel(ax, view, panel)
@@ -43,10 +39,8 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
         axes[-1].set_xlim(view.from_s * scale, view.to_s * scale)
         axes[-1].set_xlabel(f"time, {unit}")
         _add_legend(figure, view, with_messages=bool(messages))
-        out = io.BytesIO()
         metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(out, format=kind, dpi=DPI, metadata=metadata[kind])
-    return out.getvalue()
+        return saved(kind, metadata=metadata[kind])
 
 
 def panel_title(view: TimelineView, panel: Panel) -> str:

@@ -13,8 +13,7 @@ import numpy as np
 from rewritelog.text import time_text
 from rewritelog.viewing.messages import MessageLines
 from rewritelog.viewing.page import Page, Section, page_text
-from rewritelog.viewing.palette import MESSAGE
-from rewritelog.viewing.plots import legend_below, new_plot
+from rewritelog.viewing.plots import MESSAGE, legend_below, new_plot
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
 from rewritelog.viewing.timeline_figure import bar_heights, cell_colours, legend_text, panel_title
 

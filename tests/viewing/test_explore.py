@@ -30,12 +30,11 @@ pytest.importorskip("bokeh", reason="needs the extra [view]")
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from rewritelog.viewing.explorer import access, server
-from rewritelog.viewing.explorer.choices import FitChoices, Result, fitted
+from rewritelog.viewing.explorer import requests, server
 from rewritelog.viewing.explorer.requests import read_request
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
 from rewritelog.viewing.explorer.server import serve
-from rewritelog.viewing.explorer.session import Session
+from rewritelog.viewing.explorer.session import FitChoices, Result, Session, fitted
 from rewritelog.viewing.explorer.workers import Workers, WorkStoppedError
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
@@ -157,7 +156,7 @@ def test_an_odd_request_is_refused_and_leaves_no_traceback(
 def test_a_crowd_of_half_open_connections_keeps_nobody_out(
     session: Session, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "MOST_WAITING", 20)
+    monkeypatch.setattr(requests, "MOST_WAITING", 20)
 
     async def talk(address: str) -> None:
         port = int(address.split(":")[2].split("/", maxsplit=1)[0])

@@ -27,7 +27,7 @@ pytest.importorskip("bokeh", reason="needs the extra [view]")
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
-from rewritelog.viewing.explorer.choices import FitChoices
+from rewritelog.viewing.explorer.session import FitChoices
 
 Contents = dict[str, bytes]
 """What is in the saved files, by name."""

@@ -16,8 +16,7 @@ from pages import data_of, points_of, rows_of
 from rewritelog.models.base import EventTimings, NoOptions
 from rewritelog.models.constant import Constant
 from rewritelog.models.fitting.single_terms import SingleTermFunctions
-from rewritelog.viewing.event_data import events_json, shown_counts
-from rewritelog.viewing.events import EventView, view_of
+from rewritelog.viewing.events import EventView, events_json, shown_counts, view_of
 from rewritelog.viewing.page import json_of
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")

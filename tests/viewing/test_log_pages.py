@@ -17,8 +17,7 @@ from rewritelog.diffing.run import compare_logs
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-from rewritelog.viewing.dry_run import compare_dry_run
-from rewritelog.viewing.rewrite_page import _determined, busy_groups, coarse_bins
+from rewritelog.viewing.rewrite_page import _determined, busy_groups, coarse_bins, compare_dry_run
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
 

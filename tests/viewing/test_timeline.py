@@ -16,7 +16,7 @@ from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.messages import message_lines
-from rewritelog.viewing.palette import BRACKET, IDLE
+from rewritelog.viewing.plots import BRACKET, IDLE
 from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
 from rewritelog.viewing.timeline_figure import cell_colours
 

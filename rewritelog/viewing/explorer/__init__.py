@@ -6,12 +6,9 @@ where this one checks a few kinds of requests key by key; it makes a document an
 page, where all pages show one session here; it sends no content security policy, and does not close
 connections that wait without a request.
 
-- `requests`: the requests of the page, validated as files are
-- `choices`: how an event is fitted, and the resulting fit
-- `session`: all events with their fits, and the steps that can be undone or redone
+- `requests`: the requests of the page: whose are accepted, and which
+- `session`: how each event is fitted, the fits, and the steps that can be undone or redone
 - `workers`: work in separate processes, which can be stopped
 - `saving`: writes the formulas file and the model file that the commands read
-- `document`: the page that shows the session
-- `access`: access control of the page
-- `server`: serves the page, and the messages to and from it
+- `server`: serves the page that shows the session, and the messages to and from it
 """

@@ -1,16 +1,74 @@
-"""The figure of one event's fit: measured and predicted seconds over each parameter."""
+"""Pictures that a notebook shows, and that of a fit."""
 
 from __future__ import annotations
 
-import io
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, ModelFit
-from rewritelog.text import event_label, printable
-from rewritelog.viewing.extra import drawing_defaults, require
+from rewritelog.text import Readable, bytes_text, event_label, printable
+from rewritelog.viewing.extra import drawing
+
+
+class Picture(bytes):
+    """The bytes of a picture; a notebook shows it.
+
+    >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
+    >>> picture.kind  # doctest: +SKIP
+    'svg'
+    """
+
+    kind: str
+    """svg, png, pdf or html."""
+    over_time: tuple[dict[str, Any], ...]
+    """The share of PEs in each colour over time, for each timeline in the picture; JSON types."""
+
+    def __new__(
+        cls, content: bytes, kind: str, over_time: tuple[dict[str, Any], ...] = ()
+    ) -> Picture:
+        """Return the picture of these bytes."""
+        picture = super().__new__(cls, content)
+        picture.kind, picture.over_time = kind, over_time
+        return picture
+
+    def _repr_svg_(self) -> str | None:
+        return self.decode() if self.kind == "svg" else None
+
+    def _repr_png_(self) -> bytes | None:
+        return bytes(self) if self.kind == "png" else None
+
+    def _repr_html_(self) -> str | None:
+        if self.kind != "html":
+            return None
+        from html import escape  # noqa: PLC0415 - only notebooks need it
+
+        return f'<iframe srcdoc="{escape(self.decode())}" width="100%" height="600"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.kind}, {len(self):,} bytes>"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True, repr=False)
+class WrittenPicture(Readable):
+    """A picture that was written to a file."""
+
+    path: Path
+    picture: Picture
+
+    def text(self) -> str:
+        """Return the file and its size."""
+        return f"{printable(str(self.path))}: {bytes_text(len(self.picture))}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the shares of PEs in each colour over time."""
+        return {"over_time": list(self.picture.over_time)}
+
 
 MOST_PANELS = 4
 """Further parameters are not drawn."""
@@ -29,10 +87,8 @@ def fit_figure(
     With one parameter the fit is a curve with its 90 % interval; with more, each sample has its
     predicted time. Raise `UsageError` if matplotlib is not installed.
     """
-    figure_class = require("matplotlib.figure", "the figure").Figure
     panels = max(1, min(samples.parameters, MOST_PANELS))
-    with drawing_defaults():
-        figure = figure_class(figsize=(1 + 4 * panels, 4), layout="constrained")
+    with drawing((1 + 4 * panels, 4)) as (figure, saved):
         for index, axes in enumerate(np.atleast_1d(figure.subplots(1, panels, sharey=True))):
             at = samples.params[:, index] if samples.parameters else np.zeros(len(samples.seconds))
             axes.plot(at, samples.seconds, ".", color="#1f77b4", alpha=0.6, label="measured")
@@ -44,9 +100,7 @@ def fit_figure(
         figure.axes[0].legend()
         label = event_label(samples.event, samples.parameters, names=names)
         figure.suptitle(label.replace("$", r"\$"))
-        content = io.BytesIO()
-        figure.savefig(content, format=kind, dpi=150)
-    return content.getvalue()
+        return saved(kind)
 
 
 def _draw_fit(axes: Any, fitted: ModelFit, samples: EventTimings, at: Floats) -> None:
