@@ -19,10 +19,9 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, simulate
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.fits import fitted_predictor
+from rewritelog.rewriting.fits import fitted_predictor, warnings_of_unused
 from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import Predictor
-from rewritelog.rewriting.report_warnings import warnings_of_unused
 
 
 @dataclass(frozen=True)

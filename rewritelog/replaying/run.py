@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,8 +36,9 @@ from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, ReplayReport
 from rewritelog.replaying.simulate import ReplayedRun, simulate
-from rewritelog.replaying.traces import Lanes, prepared_task, replay_task
-from rewritelog.replaying.write import write_replayed
+
+if TYPE_CHECKING:
+    from rewritelog.replaying.traces import Lanes
 
 WORST_PES = 5
 """The number of busiest PEs in a report."""
@@ -84,6 +86,8 @@ def replay_traces(
     Raise `UsageError` for options that traces have no use for, `DamagedLogError` for damage.
     """
     options, network = options or ReplayOptions(), network or Network()
+    from rewritelog.replaying.traces import prepared_task, replay_task  # noqa: PLC0415 - not of logs
+
     task, said = prepared_task(traces, options)
     run = replay_task(task, network, options.jobs)
     report = _report(traces, run.outcome, None, options, (*said, *run.warnings))
@@ -112,6 +116,8 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     said = (*prepared.warnings, *prepared.workload.warnings(recorded=network.recorded))
     report = _report(prepared.logs, outcome, LostAs(options.lost_as), options, said)
     if options.write is not None:
+        from rewritelog.replaying.write import write_replayed  # noqa: PLC0415 - few runs need it
+
         write_replayed(prepared, outcome, options.write, options)
     return Replayed(report, outcome)
 

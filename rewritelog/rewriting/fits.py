@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
+from rewritelog.formats.traces import Terms
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.checks import checked_fit, knows_residuals
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
 from rewritelog.rewriting.options import DurationOptions, RewriteOptions
 from rewritelog.rewriting.predicting import Predictor
+from rewritelog.text import printable
 from rewritelog.timings.read import TimingsRead
 from rewritelog.timings.samples import names_of, samples_of
 from rewritelog.timings.texts import (
@@ -73,3 +76,25 @@ def fitted_predictor(options: DurationOptions) -> tuple[Model[Any], tuple[str, .
     read, fitted = fit_model(model, options)
     warnings = (*(() if read is None else read.warnings()), *fitted.warnings())
     return model, warnings, predictor_for(model, fitted, options)
+
+
+def warnings_of_unused(
+    options: DurationOptions, model: Model[Any], terms: Terms, matched_patterns: Collection[str]
+) -> Iterator[str]:
+    """Yield a warning for each option without effect, given the patterns that matched."""
+    yield from _about_unread_params(options, model)
+    for pattern, _ in options.dilation_for:
+        if pattern not in matched_patterns:
+            name = f"no {terms.item}'s name"
+            yield f"the dilation for {printable(pattern)!r} was not used: {name} matches"
+
+
+def _about_unread_params(options: DurationOptions, model: Model[Any]) -> Iterator[str]:
+    if options.params is not None and not model.uses_params:
+        yield (
+            f"{options.params}: the model {options.model_name!r} reads no params, so this "
+            "folder was not used"
+        )
+    event_params = getattr(options, "event_params", None)
+    if event_params is not None and not model.uses_params:
+        yield f"{event_params}: not used, since the model {options.model_name!r} reads no params"

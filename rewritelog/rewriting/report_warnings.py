@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from rewritelog.formats import Columns
@@ -13,7 +13,8 @@ from rewritelog.formats.traces import Terms
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.counts import BlockCount, DurationSum, RecordState
-from rewritelog.rewriting.options import DurationOptions, RewriteOptions
+from rewritelog.rewriting.fits import warnings_of_unused
+from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.statistics import (
     BlockStatistics,
     EventStatistics,
@@ -63,28 +64,6 @@ def warnings_of_options(
         *_about_roofline(options, statistics),
         *_about_host_speed(options, model, by_dilation),
     )
-
-
-def warnings_of_unused(
-    options: DurationOptions, model: Model[Any], terms: Terms, matched_patterns: Collection[str]
-) -> Iterator[str]:
-    """Yield a warning for each option without effect, given the patterns that matched."""
-    yield from _about_unread_params(options, model)
-    for pattern, _ in options.dilation_for:
-        if pattern not in matched_patterns:
-            name = f"no {terms.item}'s name"
-            yield f"the dilation for {printable(pattern)!r} was not used: {name} matches"
-
-
-def _about_unread_params(options: DurationOptions, model: Model[Any]) -> Iterator[str]:
-    if options.params is not None and not model.uses_params:
-        yield (
-            f"{options.params}: the model {options.model_name!r} reads no params, so this "
-            "folder was not used"
-        )
-    event_params = getattr(options, "event_params", None)
-    if event_params is not None and not model.uses_params:
-        yield f"{event_params}: not used, since the model {options.model_name!r} reads no params"
 
 
 def _about_roofline(options: RewriteOptions, statistics: BlockStatistics) -> Iterator[str]:

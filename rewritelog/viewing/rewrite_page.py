@@ -13,7 +13,7 @@ from rewritelog.arrays import Floats, Ints
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.records import Totals, compare_loaded
-from rewritelog.diffing.trace_diff import compare_units
+from rewritelog.diffing.run import compare_units
 from rewritelog.formats.bgtrace.blocks import Block, read_block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Unit
