@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from benchmarks.process import ROOT
 from benchmarks.trials import AUTO, ORIGINAL, Contender, k_folds
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting.automatic import automatic_families
+from rewritelog.models.fitting.families import automatic_families
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.registry import load_model
 from rewritelog.timings.read import read_timings

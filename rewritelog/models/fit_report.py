@@ -21,7 +21,7 @@ from rewritelog.models.expressions import (
     number_in_language,
     parse,
 )
-from rewritelog.models.fitting.diagnosis import Coefficient
+from rewritelog.models.fitting.diagnosis import Coefficient, interrupted_share, modes_of
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import (
     CorrectedFunction,
@@ -29,7 +29,6 @@ from rewritelog.models.fitting.function import (
     FittedMixture,
     formula_of,
 )
-from rewritelog.models.fitting.modes import interrupted_share, modes_of
 from rewritelog.text import (
     NO_VALUE,
     WIDTH,

@@ -7,9 +7,9 @@ from typing import Literal
 
 from rewritelog.models.base import EventTimings, Model, Timings, option
 from rewritelog.models.fitted_events import FitOptions, FittedEvents, fit_events
+from rewritelog.models.fitting.bases.polynomial import Polynomial
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
-from rewritelog.models.fitting.polynomial import Polynomial
 
 HIGHEST_POWER = {"linear": 1, "quadratic": 2}
 """The highest power of a parameter in each basis."""

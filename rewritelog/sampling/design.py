@@ -27,7 +27,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
-from rewritelog.models.fitting.candidates import NARROWEST_RANGE
+from rewritelog.models.fitting.design import NARROWEST_RANGE
 
 SECOND_ORDER = 0.3
 """The prior standard deviation of the terms u² and u·u', where that of u is 1."""

@@ -10,13 +10,12 @@ import pytest
 from models.laws import relative_errors
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting import averaged_products as family
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.cross_validation import fit_terms
-from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.families import Family
+from rewritelog.models.fitting.bases import averaged_products as family
+from rewritelog.models.fitting.design import Family, SelectionSamples
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.solving import fit_terms
 
 LAWS: dict[str, Any] = {
     "product and constant": lambda a, b, _: a * b + 1000,

@@ -10,7 +10,7 @@ from kinds import MakeTimings
 from models.laws import LAWS, auto
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting.intervals import ENDS, quantiles, widening_rate
+from rewritelog.models.fitting.diagnosis import ENDS, quantiles, widening_rate
 from rewritelog.models.fitting.tuning import LEAST_RATE, NEAREST
 
 

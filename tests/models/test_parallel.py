@@ -15,14 +15,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from rewritelog.arrays import Floats
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fit_json import event_in_file
-from rewritelog.models.fitting.automatic import automatic_families
-from rewritelog.models.fitting.extrapolation import _Trial
-from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.parallel import map_in_processes, map_in_threads, one_blas_thread
 
@@ -87,15 +83,7 @@ def test_threads_return_results_in_order_and_handle_errors_as_their_caller_does(
 
 
 def test_trials_in_processes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one process families that cannot have a share any more are left out of the last trial."""
     rng = np.random.default_rng(8)
-    tried: list[Family] = []
-    logs = _Trial.logs
-
-    def counted(trial: _Trial, family: Family) -> Floats:
-        tried.append(family)
-        return logs(trial, family)
-
     params = rng.integers(1, 100, (30, 2)).astype(np.float64)
     seconds = 1e-6 * params.prod(axis=1) * np.exp(0.05 * rng.normal(size=30))
     timings = EventTimings("kernel", params, seconds)
@@ -104,11 +92,8 @@ def test_trials_in_processes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch)
         with limited_to(jobs):
             return event_in_file(fit_event(timings, FitConfig()))
 
-    monkeypatch.setattr(_Trial, "logs", counted)
     alone = fitted(1)
-    families = len(automatic_families(30))
-    assert families < len(tried) < 2 * families
-    monkeypatch.setattr("rewritelog.models.fitting.cross_validation.LARGE_TRIAL", 1)
+    monkeypatch.setattr("rewritelog.models.fitting.validation.LARGE_TRIAL", 1)
     assert fitted(2) == alone
 
 

@@ -11,11 +11,10 @@ from chosen import by_tier
 from rewritelog.arrays import Floats
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.families import Family
-from rewritelog.models.fitting.logarithmic import ridge_power_law
+from rewritelog.models.fitting.bases.power_laws import ridge_power_law
+from rewritelog.models.fitting.bases.power_sums import most_power_laws, sum_of_power_laws
+from rewritelog.models.fitting.design import Family, SelectionSamples
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
-from rewritelog.models.fitting.power_sums import most_power_laws, sum_of_power_laws
 from rewritelog.models.fitting.samples import Samples
 
 

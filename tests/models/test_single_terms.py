@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting.cross_validation import folds_of
 from rewritelog.models.fitting.single_terms import single_term_functions
+from rewritelog.models.fitting.validation import folds_of
 
 RANDOM = np.random.default_rng(3)
 PARAMS = np.column_stack((RANDOM.uniform(10, 500, 80), RANDOM.uniform(1, 9, 80), np.full(80, 4.0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
@@ -10,21 +10,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.models.fitting.correction import (
-    FEWEST,
-    MOST_POINTS,
-    Similarity,
-)
-from rewritelog.models.fitting.cross_validation import (
-    CrossValidation,
-    HeldOutPredictions,
-    compare,
-    fit_family,
-)
-from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.families import Family
+from rewritelog.models.fitting.correction import FEWEST, MOST_POINTS, Similarity
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction
 from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.validation import CrossValidation, HeldOutPredictions, fit_family
 from rewritelog.progress import report_progress
 
 UseCorrection: TypeAlias = Literal["auto", "none"]
@@ -68,17 +57,12 @@ class CorrectedFit:
         return CorrectedFunction(formula, correction)
 
 
-def choose_correction(
-    selected: str,
-    families: Mapping[str, Family],
-    selection: SelectionSamples,
-    validation: CrossValidation,
-) -> CorrectedFit | None:
+def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFit | None:
     """Return the corrected fit that predicts held-out samples best, if clearly; None if none does.
 
     `selected` is the family whose formula predicts them best without a correction.
     """
-    samples = selection.samples
+    families, samples = validation.families, validation.selection.samples
     rows = np.arange(len(samples))
     if len(samples) > MOST_POINTS:
         rows = samples.random_rows(MOST_POINTS)
@@ -90,7 +74,7 @@ def choose_correction(
     part = samples.part(rows)
 
     def trial(name: str, learn: Learn) -> CorrectedFit:
-        formula = fit_family(families[name], selection)
+        formula = fit_family(families[name], validation.selection)
         similarity = learn(part.params, _residuals(part, formula.predict(part.params)))
         return CorrectedFit(name, similarity, _held_out(similarity, rows, validation, name), part)
 
@@ -119,7 +103,8 @@ def _held_out(
     Corrections interpolate between what the formula fitted without one fold leaves of these `rows`,
     but for the sample itself.
     """
-    samples, part = validation.samples, validation.samples.part(rows)
+    samples = validation.selection.samples
+    part = samples.part(rows)
     formulas_s = validation.predicted_by_fold_s[family]
     logs = [_residuals(part, seconds[rows]) for seconds in formulas_s]
     predicted_s = np.empty(len(samples))
@@ -131,7 +116,7 @@ def _held_out(
         factors[rows] = np.exp(without)
         factors[others] = correction.factors(samples.params[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
-    return compare(predicted_s, samples)
+    return HeldOutPredictions.compared(predicted_s, samples)
 
 
 def _residuals(samples: Samples, predicted_s: Floats) -> Floats:

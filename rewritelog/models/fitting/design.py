@@ -1,45 +1,181 @@
-"""The design of a fit: its samples, candidate terms, and the values of these, computed once.
+"""The design of a fit: its parameters, candidate terms, and the values of these, computed once.
 
-`TermTable` holds the values for all samples. `SelectionSamples` are some of them, such as those of
-a fold, with which a family chooses its terms.
+The functions of one parameter are those that loops lead to: p, p², p³, √p, log p, p·log p and 1/p.
+Products follow `modgen` (W. Meira, "Modeling performance of parallel programs", University of
+Rochester, TR 589, 1995): where parameters interact, the terms that explain the time as a function
+of each one are multiplied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, reduce
+from itertools import combinations, pairwise, product
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
-from rewritelog.models.expressions import Expression
+from rewritelog.arrays import Floats, Ints, quantiles
+from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.candidates import (
-    ONE,
-    CandidateTerms,
-    Parameters,
-    Product,
-    factors_of,
-    product_columns,
-)
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.selection import MOST_TERMS, select_terms
 
+NARROWEST_RANGE = 1e-12
+"""A parameter counts as constant if half its range is at most this share of its magnitude."""
+
+ROUNDING = 1e-9
+"""Parameters, scaled to [0, 1], that differ by at most this are equal up to rounding."""
+
+ONE = parse("1")
+
 Made = TypeVar("Made")
 
+Product: TypeAlias = tuple[int, ...]
+"""A candidate: the indices of the base terms that it is the product of."""
 
-class TermTable:
+
+@dataclass(frozen=True)
+class Ignored:
+    """A parameter that no candidate term uses, and why."""
+
+    parameter: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters that a fit can use, with their range over the samples."""
+
+    lowest: Floats
+    highest: Floats
+    used: tuple[int, ...]
+    """Their numbers, counted from 1, without constant ones and duplicates."""
+    varying: tuple[int, ...]
+    """The numbers of those that are not constant."""
+    ignored: tuple[Ignored, ...]
+
+    @classmethod
+    def of_samples(cls, params: Floats) -> Parameters:
+        """Find the parameters that vary, and those that are linear functions of an earlier one."""
+        lowest, highest = params.min(axis=0), params.max(axis=0)
+        scaled: dict[int, Floats] = {}
+        varying: list[int] = []
+        ignored: list[Ignored] = []
+        for number, column in enumerate(params.T, 1):
+            low, high = float(lowest[number - 1]), float(highest[number - 1])
+            if high / 2 - low / 2 <= NARROWEST_RANGE * max(abs(low), abs(high)):
+                ignored.append(Ignored(number, f"is constant {low + 0.0:.6g} in all samples"))
+                continue
+            varying.append(number)
+            # scaled to [0, 1], increasing linear functions of a parameter are equal to it
+            units = (column - low) / (high - low)
+            for other, known in scaled.items():
+                if (np.abs(units - known) <= ROUNDING).all():
+                    ignored.append(Ignored(number, f"follows p{other} in all samples"))
+                    break
+            else:
+                scaled[number] = units
+        return cls(lowest, highest, tuple(scaled), tuple(varying), tuple(ignored))
+
+    def functions(self, parameter: int) -> tuple[Expression, ...]:
+        """Return the candidate terms of one parameter, the parameter itself first.
+
+        They are defined, and finite, for all values that the parameter has in the samples.
+        """
+        low = float(self.lowest[parameter - 1])
+        name = f"p{parameter}"
+        texts = [name, f"{name}^2"]
+        if low < 0:
+            size = f"abs({name})"
+            texts += [size, f"sqrt({size})", f"log1p({size})", f"{size}*log1p({size})"]
+        if low >= 0:
+            log = logarithm(name, low)
+            texts += [f"sqrt({name})", log, f"{name}*{log}"]
+        if low > 0:
+            texts += [f"{name}^3", f"1/{bounded_below(name, low)}"]
+        elif low == 0:
+            texts.append(f"1/(1 + {name})")
+        return tuple(parse(text) for text in texts)
+
+    def positive(self) -> tuple[int, ...]:
+        """Return the numbers of the usable parameters that are positive in all samples."""
+        return tuple(number for number in self.used if self.lowest[number - 1] > 0)
+
+    def corners(self) -> Floats:
+        """Return the largest values, and these with twice the value of one of them each."""
+        return np.vstack((self.highest, self.highest + np.diag(np.maximum(self.highest, 0.0))))
+
+
+def logarithm(name: str, lowest: float) -> str:
+    """Return the text of a logarithm of the parameter that is never negative nor undefined."""
+    return f"log(max({name}, 1))" if lowest >= 1 else f"log1p({name})"
+
+
+def bounded_below(name: str, lowest: float) -> str:
+    """Return the text of the parameter, at least half its least value: 1/p has to stay bounded."""
+    return f"max({name}, {lowest / 2:.4g})"
+
+
+def knots_of(column: Floats, levels: Iterable[float]) -> list[float]:
+    """Return the distinct quantiles of a column at these levels, ascending."""
+    return sorted(set(quantiles(np.sort(column), levels)))
+
+
+def product_of(factors: Sequence[Expression]) -> Expression:
+    """Return the product of factors, 1 without any."""
+    return reduce(Expression.times, factors) if factors else ONE
+
+
+def slopes_between(values: Floats) -> Floats:
+    """Return d log T / d log p beyond the range of the samples, given values at the corners there.
+
+    The slope is that between the largest value of a parameter and twice that value, all others at
+    their largest; it is limited to [0, `STEEPEST`]. `values` has the shape (functions, corners),
+    the result (functions, parameters).
+    """
+    sizes = np.abs(values)
+    powers = np.log2(sizes[:, 1:] / sizes[:, :1])
+    return np.clip(np.where(np.isfinite(powers), powers, 0.0), 0.0, tuning.STEEPEST)
+
+
+def excess_growth(slopes: Floats) -> Floats:
+    """Return how much faster than linearly terms grow: Σ (s² − 1) over slopes s above 1."""
+    return np.asarray(np.maximum(slopes**2 - 1, 0.0).sum(axis=1))
+
+
+class Memo:
+    """What is made once, by key."""
+
+    _made: dict[Any, Any]
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what `make` returns for a key, calling it only the first time."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+
+class TermTable(Memo):
     """A cache of candidate terms and of their values that all folds share.
 
-    A term is evaluated once, for all samples and for the corners beyond them (see `corners_of`).
+    A term is evaluated once, for all samples and for the corners beyond them.
     """
 
-    def __init__(self, params: Floats, parameters: Parameters) -> None:
+    def __init__(self, params: Floats) -> None:
         self.params = params
-        self._rows = np.vstack((params, corners_of(parameters)))
+        self.parameters = Parameters.of_samples(params)
+        self._rows = np.vstack((params, self.parameters.corners()))
+        self._functions = [self.parameters.functions(number) for number in self.parameters.used]
+        self.base = (ONE, *(term for functions in self._functions for term in functions))
+        """The constant and the functions of one parameter each."""
+        self.forget_values()
+
+    def forget_values(self) -> None:
+        """Free the memory of all values; those that are asked for later are computed anew."""
         self._values = np.empty((0, len(self._rows)))
         """The values of a term in each row, shape (at least all terms, samples and corners)."""
         self._index: dict[Expression, int] = {}
@@ -65,12 +201,6 @@ class TermTable:
         places = self._places(terms)
         return np.asarray(self._values[places[:, None], rows].T)
 
-    def forget_values(self) -> None:
-        """Free the memory of all values; those that are asked for later are computed anew."""
-        self._index.clear()
-        self._made.clear()
-        self._values = np.empty((0, len(self._rows)))
-
     def slopes(self, terms: Sequence[Expression]) -> Floats:
         """Return the slopes of terms (see `slopes_between`), shape (terms, parameters)."""
         places = self._places(terms)
@@ -79,55 +209,59 @@ class TermTable:
     def _places(self, terms: Sequence[Expression]) -> Ints:
         """Return the row of each term in the table of values; evaluate new terms."""
         known, index = len(self._index), self._index
-        new = [term for term in terms if term not in index]
-        for term in new:
+        for term in terms:
             index.setdefault(term, len(index))
         if len(index) > len(self._values):
             more = np.empty((max(len(self._values), len(index)), len(self._rows)))
             self._values = np.concatenate((self._values, more))
-        if new:
-            with np.errstate(all="ignore"):
-                for place, term in enumerate(list(index)[known:], known):
-                    term.evaluate_into(self._values[place], self._rows)
+        with np.errstate(all="ignore"):
+            for place, term in enumerate(list(index)[known:], known):
+                term.evaluate_into(self._values[place], self._rows)
         return np.array([index[term] for term in terms], dtype=np.int64)
 
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what `make` returns for a key, calling it only once for all folds."""
-        if key not in self._made:
-            self._made[key] = make()
-        made: Made = self._made[key]
-        return made
+    def products(self, *, crossed: bool) -> tuple[Sequence[Product], Ints, Floats]:
+        """Return products of base terms: the constant, functions of one parameter, crossed ones.
 
+        A product is a tuple of indices, for which columns of values are computed; its expression is
+        made only when it is chosen. The others are the factors of each product, shape (most factors
+        of any, products), filled up with the constant, and how much faster than linearly it grows;
+        slopes of factors add up.
+        """
 
-def corners_of(parameters: Parameters) -> Floats:
-    """Return the parameters' largest values, and these with twice the value of one of them each."""
-    highest = parameters.highest
-    return np.vstack((highest, highest + np.diag(np.maximum(highest, 0.0))))
+        def made() -> tuple[Sequence[Product], Ints, Floats]:
+            products: list[Product] = [(index,) for index in range(len(self.base))]
+            products += self._crossed() if crossed else []
+            most = max(map(len, products))
+            factors = np.array([indices + (0,) * (most - len(indices)) for indices in products]).T
+            return products, factors, excess_growth(self.slopes(self.base)[factors].sum(axis=0))
 
+        return self.once(("products", crossed), made)
 
-def slopes_between(values: Floats) -> Floats:
-    """Return d log T / d log p beyond the range of the samples, given values at the corners there.
+    def _crossed(self) -> list[Product]:
+        """Return products of functions of two parameters, and of three parameters.
 
-    The slope is that between the largest value of a parameter and twice that value, all others at
-    their largest; it is limited to [0, `STEEPEST`]. `values` has the shape (functions, corners),
-    the result (functions, parameters).
-    """
-    sizes = np.abs(values)
-    powers = np.log2(sizes[:, 1:] / sizes[:, :1])
-    return np.clip(np.where(np.isfinite(powers), powers, 0.0), 0.0, tuning.STEEPEST)
+        Where there would be too many, only the parameters themselves are multiplied.
+        """
+        starts = np.cumsum([1, *map(len, self._functions)]).tolist()
+        indices = [range(start, end) for start, end in pairwise(starts)]
+        pairs = list(combinations(indices, 2))
+        if sum(len(first) * len(second) for first, second in pairs) > tuning.MOST_CROSSES:
+            pairs = [(first[:1], second[:1]) for first, second in pairs]
+        products: list[Product] = [both for pair in pairs for both in product(*pair)]
+        if len(indices) <= tuning.MOST_FOR_TRIPLES:
+            products += combinations(starts[:-1], 3)
+        return products
 
-
-def excess_growth(slopes: Floats) -> Floats:
-    """Return how much faster than linearly terms grow: Σ (s² − 1) over slopes s above 1."""
-    return np.asarray(np.maximum(slopes**2 - 1, 0.0).sum(axis=1))
+    def term(self, indices: Product) -> Expression:
+        """Return a product as an expression."""
+        return self.once(indices, lambda: product_of([self.base[index] for index in indices]))
 
 
 @dataclass(frozen=True)
-class SelectionSamples:
+class SelectionSamples(Memo):
     """The samples with which terms are selected, and the candidates among which they are."""
 
     samples: Samples
-    candidates: CandidateTerms
     table: TermTable
     rows: Ints
     """The rows of the table that these samples are."""
@@ -137,63 +271,52 @@ class SelectionSamples:
     @classmethod
     def of(cls, samples: Samples, loss: Loss) -> SelectionSamples:
         """Prepare the candidates for the samples' parameters."""
-        candidates = CandidateTerms(Parameters.of_samples(samples.params))
-        table = TermTable(samples.params, candidates.parameters)
-        return cls(samples, candidates, table, np.arange(len(samples)), loss)
+        return cls(samples, TermTable(samples.params), np.arange(len(samples)), loss)
 
     def part(self, rows: Ints) -> SelectionSamples:
         """Return some of the samples, by row, with the same candidates."""
-        return SelectionSamples(
-            self.samples.part(rows), self.candidates, self.table, self.rows[rows], self.loss
-        )
+        return SelectionSamples(self.samples.part(rows), self.table, self.rows[rows], self.loss)
 
     def random_part(self, most: int) -> SelectionSamples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
         return self if len(self.samples) <= most else self.part(self.samples.random_rows(most))
 
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters that terms can use."""
+        return self.table.parameters
+
     @cached_property
-    def base_columns(self) -> Floats:
+    def _base_columns(self) -> Floats:
         """The values of the base terms, shape (samples, base terms)."""
-        return self.table.candidates("base", lambda _: self.candidates.base)[1][self.rows]
+        return self.table.candidates("base", lambda _: self.table.base)[1][self.rows]
 
     def values(self, terms: Sequence[Expression]) -> Floats:
         """Return the values of any terms, shape (samples, terms)."""
         return self.table.values(terms, self.rows)
 
-    @property
-    def parameters(self) -> Parameters:
-        """The parameters that terms can use."""
-        return self.candidates.parameters
-
-    def once(self, key: Hashable, make: Callable[[SelectionSamples], Made]) -> Made:
-        """Return what `make` returns for these samples, calling it only once for a key."""
-        if key not in self._made:
-            self._made[key] = make(self)
-        made: Made = self._made[key]
-        return made
-
     def chosen(self, choose: Callable[[SelectionSamples], Made]) -> Made:
         """Return what `choose` returns for these samples, calling it only once."""
-        return self.once(choose, choose)
+        return self.once(choose, lambda: choose(self))
 
     def select_products(
-        self, products: Sequence[Product], *, non_negative: bool = True, most: int = MOST_TERMS
-    ) -> list[Product]:
+        self, *, crossed: bool = False, non_negative: bool = True, most: int = MOST_TERMS
+    ) -> tuple[Expression, ...]:
         """Return the products that stepwise selection takes: 1 to `most`."""
-        of_all = tuple(products)
-        factors = self.table.once(("factors", of_all), lambda: factors_of(of_all))
-        columns = product_columns(self.base_columns, factors)
-        constant = products.index((0,)) if (0,) in products else None
+        products, factors, growth = self.table.products(crossed=crossed)
+        columns = self._base_columns[:, factors[0]]
+        for others in factors[1:]:
+            columns *= self._base_columns[:, others]
         taken = select_terms(
             columns,
             self.samples,
             self.loss,
             non_negative=non_negative,
-            constant=constant,
-            growth=self._excess_growth_of(of_all, factors),
+            constant=0,
+            growth=growth,
             most=most,
         )
-        return [products[index] for index in taken] or [(0,)]
+        return tuple(self.table.term(products[index]) for index in taken) or (ONE,)
 
     def select_from(self, terms: Sequence[Expression]) -> tuple[Expression, ...]:
         """Return the terms that stepwise selection takes; the first of `terms` is the constant."""
@@ -207,15 +330,18 @@ class SelectionSamples:
         )
         return tuple(terms[index] for index in taken) or (ONE,)
 
-    def _excess_growth_of(self, products: tuple[Product, ...], factors: Ints) -> Floats:
-        """Return how much faster than linearly products grow; slopes of factors add up."""
 
-        def make() -> Floats:
-            base = self.table.slopes(self.candidates.base)
-            return excess_growth(base[factors].sum(axis=0))
+@dataclass(frozen=True)
+class Family:
+    """A kind of function: a sum of terms, and how these are chosen with the samples."""
 
-        return self.table.once(("growth", products), make)
-
-    def terms_of(self, products: Sequence[Product]) -> tuple[Expression, ...]:
-        """Return products as expressions."""
-        return tuple(self.candidates.term(product) for product in products)
+    choose_terms: Callable[[SelectionSamples], tuple[Expression, ...]]
+    non_negative: bool = True
+    """Whether its coefficients are constrained to be non-negative."""
+    bounded: bool = True
+    """Whether its predictions are kept within bounds derived from the samples."""
+    prior_weight: float = 1.0
+    """Prior weight of the family with very few samples, where 1 is that of most families."""
+    fewest: int = 0
+    most: float = np.inf
+    """The numbers of samples with which `auto` tries it."""

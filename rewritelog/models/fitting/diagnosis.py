@@ -1,17 +1,31 @@
-"""Diagnosis: how reliable a fit is, judged by its samples and by held-out predictions."""
+"""Diagnosis: how reliable a fit is, judged by its samples and by held-out predictions.
+
+A row with term values t, divided by its predicted time as relative weights do, has the leverage
+tᵀ(XᵀX)⁻¹t, where X is the weighted design matrix of the samples: how far it is from these in the
+space of the function's terms. Prediction intervals are made of the ratios of measured to predicted
+times of held-out samples.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.fitting.columns import columns_of, singular_values, unit_columns
-from rewritelog.models.fitting.function import AnyFunction, FittedMixture
-from rewritelog.models.fitting.intervals import coverage
-from rewritelog.models.fitting.leverage import leverage_root, leverages_of
+from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.function import AnyFunction
+from rewritelog.models.fitting.regression import (
+    columns_of,
+    least_squares,
+    lengths_of,
+    singular_values,
+    unit_columns,
+)
 from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples
 from rewritelog.models.form import Count, Exact, Form, Text
 from rewritelog.models.metrics import (
@@ -21,6 +35,7 @@ from rewritelog.models.metrics import (
     rms_relative_error,
     sum_error,
 )
+from rewritelog.text import count_text
 
 OUTLIER_FACTOR = 2.0
 """A sample is an outlier if measured and predicted time differ by more than this factor."""
@@ -41,6 +56,20 @@ one standard error, so that it does not count."""
 
 MOST_RATIOS = 999
 """At most this many quantiles of the held-out ratios are kept."""
+
+
+LEVEL = 0.9
+"""The nominal coverage of a prediction interval."""
+
+ENDS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+"""The quantile levels of the two ends of an interval."""
+
+
+INVOLVED = 1e-6
+"""A term with a coefficient below this share of the largest is not named in a combination."""
+
+MOST_NAMED = 4
+"""A linear combination of more terms is not spelled out."""
 
 
 class Coefficient(Form, frozen=True):
@@ -115,9 +144,9 @@ class Diagnosis:
 
     quality: Quality
     leverage_root: Floats
-    ratios: Floats
+    ratios: Floats = field(default_factory=lambda: np.zeros(0))
     """Measured / predicted seconds of held-out samples, ascending."""
-    total_ratio: float
+    total_ratio: float = 1.0
     """Σ measured / Σ predicted of held-out samples; 1 unless it differs significantly from 1."""
 
 
@@ -129,95 +158,54 @@ def diagnose(
     `held_out_s` are the seconds predicted for the samples `validated`, each by a fit without it;
     None without a cross-validation.
     """
-    sums = _Sums(len(function.terms), float(np.abs(samples.seconds).max(initial=0.0)) or 1.0)
+    triangle, raw_blocks = np.zeros((0, len(function.terms))), []
     for block in samples.blocks():
-        columns, predicted_s = sums.add(function, block)
-    sizes = singular_values(unit_columns(sums.triangle))
-    root = leverage_root(sums.triangle)
+        columns = columns_of(function.terms, block.params)
+        raw_blocks.append(function.raw(block.params, columns))
+        rows = columns / block.sigma_s[:, None]
+        rows[~np.isfinite(rows).all(axis=1)] = 0.0
+        triangle = np.asarray(np.linalg.qr(np.vstack((triangle, rows)), mode="r"))
+    raw_s = np.concatenate(raw_blocks)
+    predicted_s = function.bounded(raw_s, samples.params)
+    sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
     if len(samples) > BLOCK_ROWS:
-        some = samples.random_part(BLOCK_ROWS).params
-        columns, predicted_s = columns_of(function.terms, some), function.predict(some)
-    unseen = UNSEEN if held_out_s is None else HeldOut.of(validated, held_out_s)
+        some = samples.random_rows(BLOCK_ROWS)
+        columns = columns_of(function.terms, samples.params[some])
+        leverage = leverages_of(columns, predicted_s[some], root)
+    else:
+        leverage = leverages_of(columns, predicted_s, root)
+    measured_s, residual_s = samples.seconds, samples.seconds - predicted_s
+    # in units of the longest time squares cannot overflow
+    unit_s = np.float64(np.abs(measured_s).max(initial=0.0) or 1.0)
+    units, ratio = measured_s / unit_s, measured_s / predicted_s
+    chi2, chi2_u2 = (
+        _sum_without_nan((residual_s / scale) ** 2) for scale in (samples.sigma_s, unit_s)
+    )
+    near = (ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR) | (measured_s == predicted_s)
+    first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
+    squares = float((units**2).sum())
     quality = Quality(
-        r2=explained_share(sums.chi2_u2, sums.variation),
-        held_out_r2=unseen.r2,
-        held_out_error=unseen.error,
-        held_out_rms=unseen.rms,
-        held_out_sum_error=unseen.sum_error,
-        coverage=unseen.coverage,
-        chi2=sums.chi2 if samples.relative else sums.chi2_s2,
+        r2=explained_share(chi2_u2, float(((units - units.mean()) ** 2).sum())),
+        chi2=chi2 if samples.relative else float(chi2_u2 * unit_s * unit_s),
         relative=samples.relative,
         dof=max(0, len(samples) - len(function.terms)),
         rank=int((sizes > 1e-10 * sizes.max(initial=0)).sum()),
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
-        largest_leverage=_largest_without_nan(leverages_of(columns, predicted_s, root)),
-        effective_sample_size=sums.total_u**2 / sums.squares_u2 if sums.squares_u2 > 0 else 1.0,
-        outliers=sums.outliers,
-        first_call=sums.first_call,
-        negative=sums.negative,
+        largest_leverage=float(np.fmax.reduce(leverage, initial=0.0)),
+        effective_sample_size=float(units.sum()) ** 2 / squares if squares > 0 else 1.0,
+        outliers=int((~near).sum()),
+        first_call=first_call[0] if first_call else None,
+        negative=int((raw_s < 0).sum()),
+        **({} if held_out_s is None else _held_out_quality(validated, held_out_s)),
     )
-    total_ratio = unseen.total_ratio if samples.relative else 1.0
-    return Diagnosis(quality, root, unseen.ratios, total_ratio)
-
-
-class _Sums:
-    """Sums over the samples, accumulated block by block in one pass."""
-
-    def __init__(self, terms: int, unit_s: float) -> None:
-        self._unit_s = unit_s
-        """The largest time: in units of it squares cannot overflow."""
-        self.triangle = np.zeros((0, terms))
-        self.chi2 = self.chi2_u2 = self.total_u = self.squares_u2 = 0.0
-        self.outliers = self.negative = 0
-        self.first_call: float | None = None
-        self._count, self._mean, self.variation = 0, 0.0, 0.0
-
-    def add(self, function: AnyFunction, block: Samples) -> tuple[Floats, Floats]:
-        """Add a block of samples; return the values of its terms, and its predictions."""
-        columns = columns_of(function.terms, block.params)
-        if isinstance(function, FittedMixture):
-            raw = function.raw(block.params)
-        else:
-            raw = function.raw(block.params, columns)
-        predicted = function.bounded(raw, block.params)
-        residual = block.seconds - predicted
-        with np.errstate(all="ignore"):
-            self.chi2 += _sum_without_nan((residual / block.sigma_s) ** 2)
-            self.chi2_u2 += _sum_without_nan((residual / self._unit_s) ** 2)
-            ratio = block.seconds / predicted
-        far = ~((ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR)) & (
-            block.seconds != predicted
-        )
-        self.outliers += int(far.sum())
-        self.negative += int((raw < 0).sum())
-        if block.first.any():
-            first = float(ratio[block.first][0])
-            self.first_call = first if math.isfinite(first) else None
-        rows = columns / block.sigma_s[:, None]
-        finite = np.isfinite(rows)
-        if not finite.all():
-            rows[~finite.all(axis=1)] = 0.0
-        rows = np.vstack((self.triangle, rows)) if len(self.triangle) else rows
-        self.triangle = np.asarray(np.linalg.qr(rows, mode="r"))
-        units = block.seconds / self._unit_s
-        self.total_u += float(units.sum())
-        self.squares_u2 += float((units**2).sum())
-        self._add_variation(units)
-        return columns, predicted
-
-    @property
-    def chi2_s2(self) -> float:
-        """Return the sum of the squared residuals in s², infinite if that overflows."""
-        return float(np.float64(self.chi2_u2) * self._unit_s * self._unit_s)
-
-    def _add_variation(self, units: Floats) -> None:
-        """Add to the sum of squared distances from the mean (Chan, Golub and LeVeque 1983)."""
-        count, mean = len(units), float(units.mean())
-        both = self._count + count
-        self.variation += float(((units - mean) ** 2).sum())
-        self.variation += (mean - self._mean) ** 2 * self._count * count / both
-        self._mean += (mean - self._mean) * count / both
-        self._count = both
+    if held_out_s is None:
+        return Diagnosis(quality, root)
+    ratios = _thinned(ratios_of(validated.seconds, held_out_s))
+    if not samples.relative:
+        return Diagnosis(quality, root, ratios)
+    later = ~validated.first & np.isfinite(held_out_s)
+    total_ratio = _total_ratio(validated.seconds[later], held_out_s[later])
+    return Diagnosis(quality, root, ratios, total_ratio)
 
 
 def _sum_without_nan(values: Floats) -> float:
@@ -226,43 +214,23 @@ def _sum_without_nan(values: Floats) -> float:
     return float(np.nansum(values)) if math.isnan(total) else total
 
 
-def _largest_without_nan(values: Floats) -> float:
-    """Return the largest of the values that are not NaN, at least 0."""
-    return float(np.fmax.reduce(values, initial=0.0))
+def _held_out_quality(samples: Samples, predicted: Floats) -> dict[str, float | None]:
+    """Return the statistics of held-out predictions that `Quality` has fields for."""
+    measured, later = samples.seconds, ~samples.first & np.isfinite(predicted)
+    return {
+        "held_out_r2": r_squared(predicted, measured),
+        "held_out_error": mean_relative_error(predicted, measured),
+        "held_out_rms": rms_relative_error(predicted, measured, most=1.0),
+        "held_out_sum_error": sum_error(predicted[later], measured[later]),
+        "coverage": coverage(measured / predicted),
+    }
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """The statistics of held-out predictions; see `Quality` and `Diagnosis` for the fields."""
-
-    r2: float | None
-    error: float | None
-    rms: float | None
-    sum_error: float | None
-    coverage: float | None
-    total_ratio: float
-    ratios: Floats
-
-    @classmethod
-    def of(cls, samples: Samples, predicted: Floats) -> HeldOut:
-        """Compare the times of the samples with the seconds predicted for them."""
-        measured = samples.seconds
-        with np.errstate(all="ignore"):
-            ratios = measured / predicted
-        later = ~samples.first & np.isfinite(predicted)
-        return cls(
-            r2=r_squared(predicted, measured),
-            error=mean_relative_error(predicted, measured),
-            rms=rms_relative_error(predicted, measured, most=1.0),
-            sum_error=sum_error(predicted[later], measured[later]),
-            coverage=coverage(ratios),
-            total_ratio=_total_ratio(measured[later], predicted[later]),
-            ratios=_thinned(np.sort(ratios[np.isfinite(ratios)])),
-        )
-
-
-UNSEEN = HeldOut(None, None, None, None, None, 1.0, np.zeros(0))
-"""The result with too few samples to hold any out."""
+def ratios_of(measured: Floats, predicted: Floats) -> Floats:
+    """Return measured over predicted times where they are finite, ascending."""
+    with np.errstate(all="ignore"):
+        ratios = measured / predicted
+    return np.sort(ratios[np.isfinite(ratios)])
 
 
 def _total_ratio(measured: Floats, predicted: Floats) -> float:
@@ -293,3 +261,164 @@ def _thinned(ascending: Floats) -> Floats:
         return ascending
     levels = (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS
     return np.quantile(ascending, levels)
+
+
+def quantiles(ascending: Floats, levels: Floats) -> Floats:
+    """Return conservative quantiles of a sample, given in ascending order, for a further value.
+
+    Levels from 0.5 use the order statistic of rank ⌈(n + 1)·level⌉, those below it the one of rank
+    ⌊(n + 1)·level⌋: a further value of the same distribution then lies between two of them with at
+    least the nominal probability. Fewer than `ENOUGH_RATIOS` values have no order statistics that
+    far out: positive quantiles are then moved away from the median.
+    """
+    count = len(ascending)
+    upper = np.ceil((count + 1) * levels) - 1
+    lower = np.floor((count + 1) * levels) - 1
+    rank = np.where(levels < 0.5, lower, upper)
+    quantiles = ascending[np.clip(rank, 0, count - 1).astype(np.int64)]
+    middle = float(np.median(ascending))
+    if count >= tuning.ENOUGH_RATIOS or not middle > 0:
+        return quantiles
+    wider = 1 + tuning.WIDER_WITH_FEW * (tuning.ENOUGH_RATIOS / count - 1)
+    return np.where(quantiles > 0, middle * np.maximum(quantiles / middle, 0) ** wider, quantiles)
+
+
+def widening_rate(ratios: Floats, tried: Floats, distances: Floats) -> float | None:
+    """Return how fast intervals have to widen beyond the range, in logarithms per unit of distance.
+
+    In a trial `tried` are the measured over the predicted times of samples at these `distances`
+    beyond the range. Nine in ten of them lie within the intervals that widen at this rate, at the
+    rank that `quantiles` uses; `ratios` are the ascending ones within the range. It is at least
+    `LEAST_RATE`, and None without a sample beyond the range.
+    """
+    far = distances > 0
+    if not far.any():
+        return None
+    low, high = quantiles(ratios, ENDS) if len(ratios) else (1.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(tried[far])
+        outside = np.fmax(np.fmax(logs - np.log(high), np.log(low) - logs), 0.0)
+    rates = np.sort(outside / np.maximum(distances[far], tuning.NEAREST))
+    rank = min(math.ceil((len(rates) + 1) * LEVEL), len(rates))
+    return max(float(rates[rank - 1]), tuning.LEAST_RATE)
+
+
+def coverage(ratios: Floats) -> float | None:
+    """Return the share of ratios within the 90 % interval of the other half; None for few."""
+    finite = ratios[np.isfinite(ratios)]
+    if len(finite) < tuning.ENOUGH_RATIOS:
+        return None
+    halves, inside = (finite[::2], finite[1::2]), 0
+    for mine, others in (halves, halves[::-1]):
+        low, high = quantiles(np.sort(others), ENDS)
+        inside += int(((mine >= low) & (mine <= high)).sum())
+    return inside / len(finite)
+
+
+def leverage_root(triangle: Floats) -> Floats:
+    """Return L with |L·t|² = tᵀ(XᵀX)⁻¹t, from R of the QR decomposition of X; L = (R⁺)ᵀ."""
+    lengths = lengths_of(triangle)
+    lengths[lengths == 0] = 1.0
+    units = triangle / lengths
+    # a 1×1 matrix of length 1 is ±1, its own inverse
+    inverse = units if units.shape == (1, 1) else np.linalg.pinv(units, rcond=1e-12)
+    root: Floats = inverse.T / lengths
+    return root
+
+
+def leverages(function: AnyFunction, root: Floats, params: Floats) -> Floats:
+    """Return each row's leverage, weighted with the inverse of its predicted time."""
+    return leverages_of(columns_of(function.terms, params), function.predict(params), root)
+
+
+def leverages_of(columns: Floats, predicted_s: Floats, root: Floats) -> Floats:
+    """Return each row's leverage from the values of its terms and its predicted seconds."""
+    with np.errstate(all="ignore"):
+        weighted = columns / np.abs(predicted_s)[:, None]
+        sizes: Floats = (weighted @ root.T) ** 2 @ np.ones(root.shape[0])
+    return sizes
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Two kinds of calls, the faster one first."""
+
+    shares: tuple[float, float]
+    """Shares of the calls, whose sum is 1."""
+    centres: tuple[float, float]
+    """Geometric means of measured / predicted time."""
+
+
+def modes_of(ratios: Floats) -> Modes | None:
+    """Return the two modes of ratios measured / predicted, given in ascending order; None for one.
+
+    The logarithms are divided where the variance between the two parts is largest (N. Otsu, "A
+    threshold selection method from gray-level histograms", 1979).
+    """
+    logs = np.log(ratios[ratios > 0])
+    count = len(logs)
+    if count < tuning.FEWEST_FOR_MODES or not logs.var() > 0:
+        return None
+    below = np.arange(1, count)
+    sums = np.cumsum(logs)
+    lower, upper = sums[:-1] / below, (sums[-1] - sums[:-1]) / (count - below)
+    between = below * (count - below) * (upper - lower) ** 2 / count**2
+    best = int(np.argmax(between))
+    share = (best + 1) / count
+    if (
+        between[best] < tuning.LEAST_EXPLAINED * logs.var()
+        or not tuning.LEAST_SHARE_OF_MODE <= share <= 1 - tuning.LEAST_SHARE_OF_MODE
+        or upper[best] - lower[best] < np.log(tuning.LEAST_FACTOR)
+    ):
+        return None
+    return Modes((share, 1 - share), (float(np.exp(lower[best])), float(np.exp(upper[best]))))
+
+
+def interrupted_share(ratios: Floats) -> float:
+    """Return the share of calls that took more than `OUTLIER_FACTOR` times their prediction."""
+    return float((ratios > OUTLIER_FACTOR).mean()) if len(ratios) else 0.0
+
+
+def dropped_terms(
+    terms: Mapping[str, Expression], taken: Collection[str], selection: SelectionSamples
+) -> tuple[Dropped, ...]:
+    """Return the terms, by name, that are not among those taken, each with the reason."""
+    names = [name for name in terms if name in taken]
+    columns = unit_columns(columns_of([terms[name] for name in names], selection.samples.params))
+    return tuple(
+        Dropped(name, _reason(term, names, columns, selection))
+        for name, term in sorted(terms.items())
+        if name not in taken
+    )
+
+
+def _reason(
+    term: Expression, names: list[str], columns: Floats, selection: SelectionSamples
+) -> str:
+    constant = {
+        ignored.parameter: ignored.reason
+        for ignored in selection.parameters.ignored
+        if "constant" in ignored.reason
+    }
+    if term.parameters and term.parameters <= constant.keys():
+        return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
+    samples = len(selection.samples)
+    if len(names) >= samples:
+        return f"{count_text(samples, 'sample')} cannot determine more terms"
+    column = unit_columns(columns_of([term], selection.samples.params))[:, 0]
+    return _combination_text(column, names, columns)
+
+
+def _combination_text(column: Floats, names: list[str], columns: Floats) -> str:
+    """Return as text which of the terms taken the column is a linear combination of."""
+    shares = np.abs(least_squares(columns, column, collinear=None))
+    involved = [
+        name
+        for name, share in zip(names, shares, strict=True)
+        if share > INVOLVED * shares.max() and name != "1"
+    ]
+    if not involved:
+        return "constant in all samples"
+    if len(involved) > MOST_NAMED:
+        return "a linear combination of the other terms"
+    return f"a linear combination of the other terms ({', '.join(involved)})"

@@ -13,11 +13,16 @@ from rewritelog.models.base import EventTimings, Prediction
 from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.diagnosis import Coefficient, Dropped, Quality
+from rewritelog.models.fitting.diagnosis import (
+    ENDS,
+    Coefficient,
+    Dropped,
+    Quality,
+    leverages,
+    quantiles,
+)
 from rewritelog.models.fitting.extrapolation import Growth, distance
 from rewritelog.models.fitting.function import AnyFunction
-from rewritelog.models.fitting.intervals import ENDS, quantiles
-from rewritelog.models.fitting.leverage import leverages
 from rewritelog.models.form import Count, EventName, Form, NotNegative, ParameterCount, Text
 
 

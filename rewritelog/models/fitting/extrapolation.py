@@ -11,34 +11,22 @@ families the one that grows less has more weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats, Ints, column_range
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.cross_validation import (
-    CrossValidation,
-    fit_family,
-    map_trials,
-    solve_families,
-    takes_long,
-)
-from rewritelog.models.fitting.design import SelectionSamples, corners_of, slopes_between
-from rewritelog.models.fitting.families import Family
+from rewritelog.models.fitting.design import SelectionSamples, slopes_between
+from rewritelog.models.fitting.diagnosis import ratios_of, widening_rate
 from rewritelog.models.fitting.function import AnyFunction, Formula, growth_between
-from rewritelog.models.fitting.intervals import widening_rate
-from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.validation import CrossValidation, fit_family, map_trials
 from rewritelog.models.form import Form
 from rewritelog.progress import report_progress
 
 LEAST_S = 1e-300
 """The least time, and range of a parameter, of which logarithms and quotients are taken."""
-
-ROUNDING = 1e-6
-"""Logarithms of weights that differ by less may be equal but for rounding."""
 
 LEAST_ERROR = 1e-6
 """Smaller errors count as this."""
@@ -59,16 +47,11 @@ class Growth(Form, frozen=True):
     larger of this time and the value at the edge, times p/highest for each parameter beyond its
     range, to the local power of the function at the edge, at least 1."""
 
+    @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
         self, inner: AnyFunction, params: Floats, lowest: Floats, highest: Floats
     ) -> Floats:
         """Return the seconds of rows beyond the range."""
-        with np.errstate(all="ignore"):
-            return self._predict(inner, params, lowest, highest)
-
-    def _predict(
-        self, inner: AnyFunction, params: Floats, lowest: Floats, highest: Floats
-    ) -> Floats:
         edge = np.clip(params, lowest, highest)
         at_edge = inner.predict(edge)
         smaller = _shortfall(params, lowest)
@@ -140,194 +123,28 @@ def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
 
 
 def growth_of(
-    own: Mapping[str, float],
-    families: Mapping[str, Family],
-    selection: SelectionSamples,
-    validation: CrossValidation,
-    held_out_s: Floats | None,
+    own: Mapping[str, float], validation: CrossValidation, held_out_s: Floats | None
 ) -> Growth:
     """Return how to extrapolate, from trials on the samples with large parameters.
 
     `own` are the weights of the families that were selected for predictions within the range, and
     `held_out_s` the seconds that they predict, corrected or not, for held-out samples.
     """
-    samples = selection.samples
+    samples = validation.selection.samples
     positive = samples.seconds[samples.seconds > 0]
     least_s = tuning.LEAST_SHARE_OF_TIME * float(positive.min()) if len(positive) else 0.0
     most_s = float(positive.max()) if len(positive) else None
-    trials = [_Trial.of(selection, below, above) for below, above in _trial_splits(selection)]
-    if not trials:
-        weights = _weights_without_trial(own, families, selection, validation)
-        function = None if weights == own else solve_families(weights, families, selection)
-        return Growth(function, None, least_s, most_s)
-    report_progress("extrapolation")
-    weighing = _Weighing(own, families, selection, validation)
-    logs = _logs_in_trials(trials, weighing)
-    distances = np.concatenate([trial.distances for trial in trials])
-    weights = weighing.weights({name: _trial_error(of_family) for name, of_family in logs.items()})
-    residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
-    error = widening_rate(_ratios(validation.samples, held_out_s), np.exp(-residual), distances)
-    function = None if weights == own else solve_families(weights, families, selection)
+    weights, error = _weights_without_trial(own, validation), None
+    splits = list(_trial_splits(validation.selection))
+    if splits:
+        report_progress("extrapolation")
+        logs, distances = _logs_in_trials(splits, validation)
+        weights = _weights(own, validation, logs)
+        residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
+        ratios = np.zeros(0) if held_out_s is None else ratios_of(samples.seconds, held_out_s)
+        error = widening_rate(ratios, np.exp(-residual), distances)
+    function = None if weights == own else validation.solve(weights)
     return Growth(function, error, least_s, most_s)
-
-
-def _ratios(samples: Samples, held_out_s: Floats | None) -> Floats:
-    """Return measured over predicted time of the held-out samples, ascending."""
-    if held_out_s is None:
-        return np.zeros(0)
-    with np.errstate(all="ignore"):
-        ratios = samples.seconds / held_out_s
-    return np.sort(ratios[np.isfinite(ratios)])
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """A trial extrapolation, from the samples with small values of a parameter to the others."""
-
-    training: SelectionSamples
-    """The samples with small values, to which families are fitted."""
-    params: Floats
-    """Parameters of the other samples, shape (others, parameters)."""
-    sigma_s: Floats
-    """Scales of the other samples, shape (others,)."""
-
-    @classmethod
-    def of(cls, selection: SelectionSamples, below: Ints, above: Ints) -> _Trial:
-        """Divide the samples by row."""
-        others = selection.samples
-        return cls(selection.part(below), others.params[above], others.sigma_s[above])
-
-    @property
-    def distances(self) -> Floats:
-        """How far the others lie beyond the samples with small values, shape (others,)."""
-        return distance(self.params, *self.training.samples.range)
-
-    def logs(self, family: Family) -> Floats:
-        """Return log predicted / measured time of the others, shape (others,)."""
-        fitted = fit_family(family, self.training)
-        grown = Growth(None, None, LEAST_S).predict(
-            fitted, self.params, *self.training.samples.range
-        )
-        return np.asarray(np.log(np.maximum(grown, LEAST_S) / self.sigma_s))
-
-
-def _logs_in_trials(trials: Sequence[_Trial], weighing: _Weighing) -> dict[str, Floats]:
-    """Return log predicted / measured time by family, those of all trials in one array.
-
-    Trials that take long run at once. Else families are tried in turn, and those whose errors in
-    the first trial alone rule out any weight are left out.
-    """
-    families, selection = weighing.families, weighing.selection
-    if takes_long(families, selection):
-        by_trial = [
-            *map_trials(
-                lambda trial: {name: trial.logs(family) for name, family in families.items()},
-                trials,
-                families,
-                selection,
-            )
-        ]
-        return {name: np.concatenate([logs[name] for logs in by_trial]) for name in families}
-    first, others = trials[0], trials[1:]
-    in_first = {name: first.logs(family) for name, family in families.items()}
-    count = sum(len(trial.params) for trial in trials)
-    most = {
-        name: weighing.before_slopes(name, _trial_error(logs, count))
-        for name, logs in in_first.items()
-    }
-    all_logs: dict[str, Floats] = {}
-    least = -math.inf
-    for name in sorted(most, key=lambda name: -most[name]):
-        if most[name] < least - ROUNDING:
-            continue
-        further = [trial.logs(families[name]) for trial in others]
-        all_logs[name] = np.concatenate([in_first[name], *further])
-        before = weighing.before_slopes(name, _trial_error(all_logs[name]))
-        least = max(least, weighing.after_slopes(name, before) + math.log(tuning.LEAST_PART))
-    return {name: all_logs[name] for name in families if name in all_logs}
-
-
-def _trial_error(logs: Floats, count: int | None = None) -> float:
-    """Return the error of a family in the trial, as a difference of logarithms.
-
-    It is the power mean of the errors with exponent ½: a few interrupted calls, which every family
-    misses, hide less than in the mean which of them is right about the others. Of `count` errors,
-    those that are not among `logs` count as 0.
-    """
-    roots = np.sqrt(np.minimum(np.abs(logs), tuning.LARGEST_LOG_ERROR))
-    return float((roots.sum() / (count or len(roots))) ** 2)
-
-
-def _weights_without_trial(
-    own: Mapping[str, float],
-    families: Mapping[str, Family],
-    selection: SelectionSamples,
-    validation: CrossValidation,
-) -> Mapping[str, float]:
-    """Return the weights where no trial was possible: the best prior knowledge gets some of it.
-
-    That is the family with the largest prior weight. With enough samples for a trial, or an exact
-    fit, the weights remain as they are.
-    """
-    likeliest = max(families, key=lambda name: families[name].prior_weight)
-    if families[likeliest].prior_weight <= 1 or len(selection.samples) >= tuning.FEWEST_FOR_TRIAL:
-        return own
-    held_out_s = validation.predicted_by(own)
-    if held_out_s is not None:
-        errors = np.abs(held_out_s / selection.samples.sigma_s - 1)
-        if float(errors.mean()) < tuning.EXACT_FIT:
-            return own
-    weights = {name: weight * (1 - tuning.UNTRIED_WEIGHT) for name, weight in own.items()}
-    return weights | {likeliest: weights.get(likeliest, 0.0) + tuning.UNTRIED_WEIGHT}
-
-
-@dataclass(frozen=True)
-class _Weighing:
-    """How families are weighed for the growth beyond the range."""
-
-    own: Mapping[str, float]
-    """The weights of the families that were selected for predictions within the range."""
-    families: Mapping[str, Family]
-    selection: SelectionSamples
-    validation: CrossValidation
-
-    def before_slopes(self, name: str, error: float) -> float:
-        """Return a family's logarithmic weight by its errors, here in the trial, and its prior."""
-        held_out = max(self.validation.predictions[name].mean_error, LEAST_ERROR)
-        by_errors = -tuning.POWER_OF_ERRORS * math.log(max(error, LEAST_ERROR) * held_out)
-        return by_errors + math.log1p((tuning.PRIOR_WEIGHT_OF_OWN - 1) * self.own.get(name, 0.0))
-
-    def after_slopes(self, name: str, before: float) -> float:
-        """Return a weight less the sum of the squares of the family's slopes beyond the range."""
-        fitted = fit_family(self.families[name], self.selection)
-        slopes = slopes_between(fitted.predict(corners_of(self.selection.parameters))[None])
-        return before - float((slopes**2).sum())
-
-    def weights(self, trial: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the weights of families, given their errors in the trial.
-
-        Families that choose the same terms are one, with the mean of their weights.
-        """
-        before = {name: self.before_slopes(name, error) for name, error in trial.items()}
-        logs: dict[str, list[float]] = {}
-        first: dict[frozenset[Expression], str] = {}
-        least = -math.inf
-        for name in sorted(before, key=lambda name: (-before[name], name not in self.own)):
-            if before[name] < least:
-                break
-            log = self.after_slopes(name, before[name])
-            terms = frozenset(fit_family(self.families[name], self.selection).terms)
-            logs.setdefault(first.setdefault(terms, name), []).append(log)
-            least = max(least, log + math.log(tuning.LEAST_PART))
-        largest = max(log for family_logs in logs.values() for log in family_logs)
-        weights = {
-            name: float(np.exp(np.array(family_logs) - largest).mean())
-            for name, family_logs in logs.items()
-        }
-        enough = tuning.LEAST_PART * max(weights.values())
-        total = sum(weight for weight in weights.values() if weight >= enough)
-        falling = sorted(weights, key=lambda name: -weights[name])
-        return {name: weights[name] / total for name in falling if weights[name] >= enough}
 
 
 def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
@@ -341,7 +158,101 @@ def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
     for number in strongest[: tuning.MOST_TRIALS]:
         if correlations[number] >= tuning.LEAST_CORRELATION:
             order = np.argsort(samples.params[:, number - 1], kind="stable")
-            yield (
-                np.sort(order[: int(tuning.LARGE_FROM * count)]),
-                np.sort(order[int(tuning.LARGE_FROM * count) :]),
+            first_large = int(tuning.LARGE_FROM * count)
+            yield np.sort(order[:first_large]), np.sort(order[first_large:])
+
+
+def _logs_in_trials(
+    splits: list[tuple[Ints, Ints]], validation: CrossValidation
+) -> tuple[dict[str, Floats], Floats]:
+    """Return log predicted / measured time of the large samples of all trials, by family.
+
+    Families are fitted to the samples with small values. Also return how far the others lie beyond
+    those.
+    """
+    families, selection = validation.families, validation.selection
+
+    def trial(rows: tuple[Ints, Ints]) -> dict[str, Floats]:
+        small, large = selection.part(rows[0]), selection.samples.part(rows[1])
+        logs = {}
+        for name, family in families.items():
+            grown = Growth(None, None, LEAST_S).predict(
+                fit_family(family, small), large.params, *small.samples.range
             )
+            logs[name] = np.log(np.maximum(grown, LEAST_S) / large.sigma_s)
+        return logs
+
+    by_trial = list(map_trials(trial, splits, families, selection))
+    params = selection.samples.params
+    distances = [distance(params[large], *column_range(params[small])) for small, large in splits]
+    logs = {name: np.concatenate([logs[name] for logs in by_trial]) for name in families}
+    return logs, np.concatenate(distances)
+
+
+def _trial_error(logs: Floats) -> float:
+    """Return the error of a family in the trial, as a difference of logarithms.
+
+    It is the power mean of the errors with exponent ½: a few interrupted calls, which every family
+    misses, hide less than in the mean which of them is right about the others.
+    """
+    roots = np.sqrt(np.minimum(np.abs(logs), tuning.LARGEST_LOG_ERROR))
+    return float((roots.sum() / len(roots)) ** 2)
+
+
+def _weights(
+    own: Mapping[str, float], validation: CrossValidation, logs: Mapping[str, Floats]
+) -> Mapping[str, float]:
+    """Return the weights of families for the growth beyond the range.
+
+    They follow from the errors in the trial, whose logarithms are `logs`, those in the
+    cross-validation, and the sum of the squares of the slopes beyond the range. Families that
+    choose the same terms are one, with the mean of their weights.
+    """
+    selection = validation.selection
+    by_errors: dict[str, float] = {}
+    for name, predictions in validation.predictions.items():
+        held_out = max(predictions.mean_error, LEAST_ERROR)
+        in_trial = max(_trial_error(logs[name]), LEAST_ERROR)
+        by_errors[name] = -tuning.POWER_OF_ERRORS * math.log(in_trial * held_out)
+        by_errors[name] += math.log1p((tuning.PRIOR_WEIGHT_OF_OWN - 1) * own.get(name, 0.0))
+    log_weights: dict[str, list[float]] = {}
+    first: dict[frozenset[Expression], str] = {}
+    least = -math.inf
+    for name in sorted(by_errors, key=lambda name: (-by_errors[name], name not in own)):
+        if by_errors[name] < least:
+            break
+        fitted = fit_family(validation.families[name], selection)
+        slopes = slopes_between(fitted.predict(selection.parameters.corners())[None])
+        log = by_errors[name] - float((slopes**2).sum())
+        log_weights.setdefault(first.setdefault(frozenset(fitted.terms), name), []).append(log)
+        least = max(least, log + math.log(tuning.LEAST_PART))
+    largest = max(log for family_logs in log_weights.values() for log in family_logs)
+    weights = {
+        name: float(np.exp(np.array(family_logs) - largest).mean())
+        for name, family_logs in log_weights.items()
+    }
+    enough = tuning.LEAST_PART * max(weights.values())
+    total = sum(weight for weight in weights.values() if weight >= enough)
+    falling = sorted(weights, key=lambda name: -weights[name])
+    return {name: weights[name] / total for name in falling if weights[name] >= enough}
+
+
+def _weights_without_trial(
+    own: Mapping[str, float], validation: CrossValidation
+) -> Mapping[str, float]:
+    """Return the weights where no trial was possible: the best prior knowledge gets some of it.
+
+    That is the family with the largest prior weight. With enough samples for a trial, or an exact
+    fit, the weights remain as they are.
+    """
+    families, samples = validation.families, validation.selection.samples
+    likeliest = max(families, key=lambda name: families[name].prior_weight)
+    if families[likeliest].prior_weight <= 1 or len(samples) >= tuning.FEWEST_FOR_TRIAL:
+        return own
+    held_out_s = validation.predicted_by(own)
+    if held_out_s is not None:
+        errors = np.abs(held_out_s / samples.sigma_s - 1)
+        if float(errors.mean()) < tuning.EXACT_FIT:
+            return own
+    weights = {name: weight * (1 - tuning.UNTRIED_WEIGHT) for name, weight in own.items()}
+    return weights | {likeliest: weights.get(likeliest, 0.0) + tuning.UNTRIED_WEIGHT}

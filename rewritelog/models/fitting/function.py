@@ -139,18 +139,18 @@ class FittedMixture(Form, frozen=True, tag_field="kind", tag="mixture"):
         """The terms of the member with the largest weight."""
         return self.members[0].terms
 
-    def raw(self, params: Floats) -> Floats:
+    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:  # noqa: ARG002 - as above
         """Return each row's seconds, at least 0; NaN only where all members are NaN."""
         seconds = [member.predict(params) for member in self.members]
         means: Floats = np.nan_to_num(geometric_mean(seconds, self.weights), nan=0.0)
         means[np.isnan(seconds).all(axis=0)] = np.nan
         return means
 
-    def predict(self, params: Floats) -> Floats:
+    def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
         """Return each row's seconds, shape (rows,); NaN where they are not finite."""
-        return self.raw(params)
+        return self.raw(params, columns)
 
-    def bounded(self, raw: Floats, params: Floats) -> Floats:  # noqa: ARG002 - signature of FittedFunction
+    def bounded(self, raw: Floats, params: Floats) -> Floats:  # noqa: ARG002 - as above
         """Return `raw` as it is: it lies within the bounds of the members."""
         return raw
 

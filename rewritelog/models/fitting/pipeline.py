@@ -10,31 +10,33 @@ import numpy as np
 from msgspec import structs
 
 from rewritelog.arrays import Flags, Floats, column_range
-from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.automatic import PROPORTIONAL, automatic_families, few_families
-from rewritelog.models.fitting.candidates import Parameters
+from rewritelog.models.fitting.bases.products import product_terms
+from rewritelog.models.fitting.bases.sums import fixed_terms, proportional
 from rewritelog.models.fitting.corrected import UseCorrection, choose_correction
-from rewritelog.models.fitting.cross_validation import (
-    NOT_VALIDATED,
-    CrossValidation,
-    cross_validate,
-    select_families,
-    solve_families,
+from rewritelog.models.fitting.design import Family, Parameters, SelectionSamples
+from rewritelog.models.fitting.diagnosis import (
+    Coefficient,
+    Diagnosis,
+    Dropped,
+    diagnose,
+    dropped_terms,
 )
-from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.diagnosis import Coefficient, Diagnosis, Dropped, diagnose
-from rewritelog.models.fitting.dropped import dropped_terms
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
 from rewritelog.models.fitting.extrapolation import growth_of
-from rewritelog.models.fitting.families import Family, fixed_terms
+from rewritelog.models.fitting.families import automatic_families
 from rewritelog.models.fitting.function import AnyFunction, FittedFunction, FittedMixture, Formula
-from rewritelog.models.fitting.one_sample import fit_one_sample, is_one_sample
 from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples, Weighting
-from rewritelog.models.fitting.short_outliers import without_short_scales
+from rewritelog.models.fitting.samples import (
+    BLOCK_ROWS,
+    Samples,
+    Weighting,
+    without_short_scales,
+)
+from rewritelog.models.fitting.validation import cross_validate, fit_family
 from rewritelog.progress import report_progress
 
 AsReported: TypeAlias = Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]]
@@ -68,72 +70,70 @@ class FitConfig:
         return replace(self, families=families, terms=lambda _: {str(term): term for term in terms})
 
 
+@np.errstate(all="ignore")  # extreme numbers may overflow
 def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     """Fit one event's times; in at least one sample all numbers have to be finite."""
-    with np.errstate(all="ignore"):  # extreme numbers may overflow
-        usable = usable_part(timings)
-        lowest, highest = column_range(usable.params)
-        whole, validation, held_out_s = _fit_class(usable, config, None)
-        fits, held_out = [whole], [(validation, held_out_s)]
-        for value, rows in _classes(usable, config.category):
-            part = EventTimings(timings.event, usable.params[rows], usable.seconds[rows])
-            class_fit, of_class, held_out_s = _fit_class(part, config, value)
-            fits.append(class_fit)
-            held_out.append((of_class, held_out_s))
-        return EventFit(
-            event=timings.event,
-            parameters=usable.parameters,
-            samples=len(usable.seconds),
-            unusable=len(timings.seconds) - len(usable.seconds),
-            lowest=lowest,
-            highest=highest,
-            classes=tuple(fits),
-            category=config.category,
-            family_errors={
-                name: tried.mean_error for name, tried in validation.predictions.items()
-            },
-            exact_matches=exact_matches_of(
-                usable, config.exact_match, _held_out_times(held_out[1:] or held_out)
+    usable = usable_part(timings)
+    lowest, highest = column_range(usable.params)
+    whole = _fit_class(usable, config, None)
+    classes = [
+        _fit_class(usable.part(rows), config, value)
+        for value, rows in _classes(usable, config.category)
+    ]
+    held_out = [fitted.held_out for fitted in classes or [whole]]
+    return EventFit(
+        event=timings.event,
+        parameters=usable.parameters,
+        samples=len(usable.seconds),
+        unusable=len(timings.seconds) - len(usable.seconds),
+        lowest=lowest,
+        highest=highest,
+        classes=(whole.fit, *(fitted.fit for fitted in classes)),
+        category=config.category,
+        family_errors=whole.family_errors,
+        exact_matches=exact_matches_of(
+            usable,
+            config.exact_match,
+            HeldOutTimes(
+                np.concatenate([part.params for part in held_out]),
+                np.concatenate([part.seconds for part in held_out]),
+                np.concatenate([part.predicted_s for part in held_out]),
             ),
-        )
+        ),
+    )
 
 
-def _fit_class(
-    usable: EventTimings, config: FitConfig, value: float | None
-) -> tuple[ClassFit, CrossValidation, Floats | None]:
-    """Fit the samples of one class, or all: clean, validate, select, solve, calibrate, diagnose.
+@dataclass(frozen=True)
+class _Fitted:
+    """The fit of one class, and what is known from its cross-validation."""
 
-    Return the fit, its cross-validation, and the seconds that this predicts for held-out samples.
-    """
-    if config.families is None and is_one_sample(usable):
-        class_fit = fit_one_sample(usable, PROPORTIONAL, config.weights, value)
-        return class_fit, NOT_VALIDATED, None
-    samples = _cleaned(usable, config)
+    fit: ClassFit
+    family_errors: dict[str, float]
+    held_out: HeldOutTimes
+    """Empty with too few samples to hold any out."""
+
+
+def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> _Fitted:
+    """Fit the samples of one class, or all: clean, validate, select, solve, diagnose."""
+    samples = without_short_scales(Samples.of(usable, config.weights), config.loss)
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
-    families = _families(selection, config)
-    validation = NOT_VALIDATED
-    if len(samples) >= tuning.FEWEST_TO_VALIDATE:
-        validation = cross_validate(families, selection)
-    weights = select_families(families, validation)
+    validation = cross_validate(_families(selection, config), selection)
+    weights = validation.select()
     corrected = None
     if config.correction == "auto" and config.families is None and len(weights) == 1:
-        corrected = choose_correction(next(iter(weights)), families, selection, validation)
-    final_s = validation.predicted_by(weights)
-    if corrected is not None:
-        final_s = corrected.held_out.predicted_s
-    growth = None
-    if config.families is None:
-        growth = growth_of(weights, families, selection, validation, final_s)
+        corrected = choose_correction(next(iter(weights)), validation)
+    final_s = corrected.held_out.predicted_s if corrected else validation.predicted_by(weights)
+    growth = None if config.families is not None else growth_of(weights, validation, final_s)
     if corrected is not None and corrected.family not in weights:
         if growth is not None and growth.function is None:
-            growth = structs.replace(growth, function=solve_families(weights, families, selection))
+            growth = structs.replace(growth, function=validation.solve(weights))
         weights = {corrected.family: 1.0}
     held_out_s = validation.predicted_by(weights)
     if samples is not selection.samples:  # what follows works on all of the many samples
         selection.table.forget_values()
     report_progress("coefficients")
-    formula = solve_families(weights, families, selection, samples)
-    diagnosis = diagnose(formula, samples, validation.samples, held_out_s)
+    formula = validation.solve(weights, samples)
+    diagnosis = diagnose(formula, samples, selection.samples, held_out_s)
     names, coefficients = _coefficients(formula, selection.parameters, samples, config, diagnosis)
     function: AnyFunction = formula
     formula_error = None
@@ -141,11 +141,13 @@ def _fit_class(
         formula_error = diagnosis.quality.held_out_error
         function = corrected.with_formula(formula)
         part = samples.random_part(BLOCK_ROWS)  # a correction costs much more than its formula
-        diagnosis = diagnose(function, part, validation.samples, final_s)
+        diagnosis = diagnose(function, part, selection.samples, final_s)
+    mixed = isinstance(formula, FittedMixture)
+    simplest = next(name for name in validation.families if name in weights)
     fit = ClassFit(
         value=value,
         samples=len(samples),
-        family=_family_name(formula, families, weights),
+        family="mixture" if mixed else simplest,
         function=function,
         formula_error=formula_error,
         growth=growth,
@@ -156,33 +158,30 @@ def _fit_class(
         leverage_root=diagnosis.leverage_root,
         ratios=diagnosis.ratios,
     )
-    return fit, validation, final_s
-
-
-def _family_name(
-    function: Formula, families: Mapping[str, Family], weights: Mapping[str, float]
-) -> str:
-    """Return what reports call the function: by the simplest of the families that chose it."""
-    if isinstance(function, FittedMixture):
-        return "mixture"
-    return next(name for name in families if name in weights)
-
-
-def _cleaned(usable: EventTimings, config: FitConfig) -> Samples:
-    """Return the samples with their weights, those of short outliers reduced in a robust fit."""
-    samples = Samples.weighted(
-        usable.params, usable.seconds, config.weights, slow_first=has_slow_first_call(usable.event)
-    )
-    return without_short_scales(samples) if config.loss == "huber" else samples
+    tried = selection.samples.part(slice(0 if final_s is None else None))
+    predicted_s = np.zeros(0) if final_s is None else final_s
+    held_out = HeldOutTimes(tried.params, tried.seconds, predicted_s)
+    errors = {name: family.mean_error for name, family in validation.predictions.items()}
+    return _Fitted(fit, errors, held_out)
 
 
 def _families(selection: SelectionSamples, config: FitConfig) -> Mapping[str, Family]:
-    """Return the families to choose from; only the simplest one if no sample can be held out."""
+    """Return the families to choose from.
+
+    Two or three samples are too few to hold any out: their only family is a multiple of one
+    parameter or a constant, or for three samples the power that fits them within `EXACT_POWER`.
+    """
+    samples = selection.samples
     if config.families is not None:
         return config.families
-    if len(selection.samples) < tuning.FEWEST_TO_VALIDATE:
-        return few_families(selection)
-    return automatic_families(len(selection.samples))
+    if len(samples) >= tuning.FEWEST_TO_VALIDATE:
+        return automatic_families(len(samples))
+    if len(samples) == 3:
+        power = Family(product_terms)
+        predicted_s = fit_family(power, selection).predict(samples.params)
+        if np.abs((predicted_s - samples.seconds) / samples.sigma_s).max() < tuning.EXACT_POWER:
+            return {"product": power}
+    return {"proportional": Family(proportional)}
 
 
 def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tuple[float, Flags]]:
@@ -194,22 +193,6 @@ def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tupl
     for value, count in zip(distinct_values, counts, strict=True):
         if count >= tuning.FEWEST_IN_A_CLASS:
             yield float(value), values == value
-
-
-def _held_out_times(
-    validated: Sequence[tuple[CrossValidation, Floats | None]],
-) -> HeldOutTimes:
-    """Return the held-out samples of several classes as one table."""
-    known = [
-        (validation.samples, held_out) for validation, held_out in validated if held_out is not None
-    ]
-    if not known:
-        return HeldOutTimes(np.zeros((0, 0)), np.zeros(0), np.zeros(0))
-    return HeldOutTimes(
-        np.concatenate([samples.params for samples, _ in known]),
-        np.concatenate([samples.seconds for samples, _ in known]),
-        np.concatenate([held_out for _, held_out in known]),
-    )
 
 
 def _coefficients(

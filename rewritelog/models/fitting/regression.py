@@ -1,4 +1,4 @@
-"""What all regressions here share: one solver, one robust loss, one criterion for more terms.
+"""What all regressions here share: columns of terms, one solver, one robust loss, one criterion.
 
 Huber's loss counts residuals beyond a corner linearly (P. Huber, "Robust estimation of a location
 parameter", 1964); it is minimized by iteratively reweighted least squares (Holland and Welsch
@@ -9,12 +9,14 @@ correction for small samples that Hurvich and Tsai (1989) give for the AIC.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Floats, median
 from rewritelog.core import core
+from rewritelog.models.expressions import Expression
 
 Loss: TypeAlias = Literal["huber", "squares"]
 
@@ -27,6 +29,68 @@ LEAST_SPREAD = 1e-12
 
 COLLINEAR = 1e-9
 """Singular values below this share of the largest count as 0."""
+
+DEPENDENT = 1e-7
+"""Columns of length 1 are linearly dependent if their smallest singular value is at most this.
+
+It bounds the coefficients: none is larger than the norm of the times divided by it. Parameters
+that are functions of one another, printed with six decimals, differ by less.
+"""
+
+_SMALL, _LARGE = 1e-140, 1e140
+"""Lengths between these have squares that neither overflow nor underflow."""
+
+
+def columns_of(terms: Sequence[Expression], params: Floats) -> Floats:
+    """Return the values of the terms, shape (rows, terms), in column-major order."""
+    columns = np.empty((len(params), len(terms)), order="F")
+    for index, term in enumerate(terms):
+        columns[:, index] = term.evaluate(params)
+    return columns
+
+
+def lengths_of(columns: Floats) -> Floats:
+    """Return the Euclidean norm of each column, without overflow or underflow of the squares."""
+    lengths = np.asarray(np.sqrt(np.einsum("ij,ij->j", columns, columns)))
+    if ((lengths > _SMALL) & (lengths < _LARGE)).all():
+        return lengths
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    units = columns / np.where(largest > 0, largest, 1.0)
+    return np.asarray(largest * np.sqrt(np.einsum("ij,ij->j", units, units)))
+
+
+def unit_columns(columns: Floats) -> Floats:
+    """Return the columns scaled to length 1; columns of zeros, or not finite, become zeros."""
+    lengths = lengths_of(columns)
+    usable = np.isfinite(lengths) & (lengths > 0)
+    if usable.all():
+        return np.asarray(columns / lengths)
+    return np.where(usable, columns, 0.0) / np.where(usable, lengths, 1.0)
+
+
+def singular_values(columns: Floats) -> Floats:
+    """Return the singular values in descending order."""
+    if columns.shape == (1, 1):
+        return np.asarray(np.abs(columns[0]))
+    return np.asarray(np.linalg.svd(columns, compute_uv=False))
+
+
+def independent_columns(columns: Floats) -> list[int]:
+    """Return the indices of the columns that are linearly independent of those taken before."""
+    count = columns.shape[1]
+    units = unit_columns(columns)
+    triangle = np.asarray(np.linalg.qr(units, mode="r")) if len(units) > count else units
+
+    def independent(indices: list[int]) -> bool:
+        smallest = singular_values(triangle[:, indices]).min(initial=np.inf)
+        return len(indices) <= len(columns) and bool(smallest > DEPENDENT)
+
+    if independent(list(range(count))):
+        return list(range(count))
+    taken: list[int] = []
+    for index in range(count):
+        taken = [*taken, index] if independent([*taken, index]) else taken
+    return taken
 
 
 def least_squares(
@@ -80,8 +144,3 @@ def row_weights(errors: Floats, corner: float | None = None) -> Floats:
     """
     corner = HUBER * robust_spread(errors) if corner is None else corner
     return np.asarray(np.sqrt(huber_weights(errors, corner)))
-
-
-def bic_penalty(terms: int, samples: int) -> float:
-    """Return the penalty of BIC for so many terms, a huge one if the samples are too few."""
-    return float(core.bic_penalty(terms, samples))

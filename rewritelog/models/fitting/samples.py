@@ -1,4 +1,11 @@
-"""The usable samples of an event, and the scale that each one's residual is divided by."""
+"""The usable samples of an event, and the scale that each one's residual is divided by.
+
+Relative weights divide by the time itself, so that one timing line that is a hundred times too
+short (torn, or rounded) weighs as much as ten thousand others, and pulls the fit towards itself
+beyond what a robust loss can undo. Such short outliers are found with a rough fit of the
+logarithms, in which too short a time is no worse than too long a one; their residuals are then
+divided by the expected time.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +18,22 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, column_range, median
 from rewritelog.hashing import sequence
+from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.regression import Loss, huber_weights, robust_spread
+from rewritelog.models.parallel import map_in_threads
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
 
 BLOCK_ROWS = 1 << 16
 """Rows that are processed at a time, so that memory does not grow with the samples."""
+
+MOST_ROUGH, ROUGH_ROUNDS, LEAST_ROUGH_SPREAD = 4096, 10, 1e-3
+"""The rough fit uses at most this many samples and is reweighted so often; the last is added to the
+robust standard deviation, which is 0 if most residuals are."""
+
+ROUGH_BLOCK_ROWS = 1 << 13
+"""Rows that are compared with it at a time, few enough for the cache of a core."""
 
 LEAST_SCALE_S = 1e-280
 """The least scale: the inverse of a smaller one could overflow."""
@@ -40,6 +57,12 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.seconds)
+
+    @classmethod
+    def of(cls, timings: EventTimings, weighting: Weighting) -> Samples:
+        """Return the samples of an event, all of them finite."""
+        slow_first = has_slow_first_call(timings.event)
+        return cls.weighted(timings.params, timings.seconds, weighting, slow_first=slow_first)
 
     @classmethod
     def weighted(
@@ -129,3 +152,56 @@ def _midranks(values: Floats) -> Floats:
     _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts + 1) / 2)[index])
+
+
+def without_short_scales(samples: Samples, loss: Loss) -> Samples:
+    """Return the samples with the expected time as the scale of each short outlier.
+
+    Without a robust loss, or relative weights, they are as they were.
+    """
+    if loss != "huber" or not samples.relative or len(samples) < tuning.FEWEST_FOR_SHORT_OUTLIERS:
+        return samples
+    part = samples.random_part(MOST_ROUGH)
+    middles = np.median(np.abs(part.params), axis=0)
+    positive = samples.range[0] > 0
+    columns, logs = _rough_columns(part.params, middles, positive), np.log(part.sigma_s)
+    coefficients = _rough_coefficients(columns, logs)
+    spread = robust_spread(logs - columns @ coefficients, LEAST_ROUGH_SPREAD)
+    least = max(np.log(tuning.SHORT), tuning.SHORT_BY_SPREADS * spread)
+
+    def scales_of(block: Samples) -> Floats:
+        expected = _rough_columns(block.params, middles, positive) @ coefficients
+        short = np.log(block.sigma_s) < expected - least
+        return np.where(short, np.exp(np.minimum(expected, 600.0)), block.sigma_s)
+
+    scales = map_in_threads(scales_of, list(samples.blocks(ROUGH_BLOCK_ROWS)))
+    return replace(samples, sigma_s=np.concatenate(list(scales)))
+
+
+def _rough_columns(params: Floats, middles: Floats, positive: Flags) -> Floats:
+    """Return the regressors of the rough fit: 1, and each parameter's logarithm and its square.
+
+    For a parameter that is not always positive the logarithm is replaced by arsinh(p/m), which is
+    close to log(2p/m) above the median m of |p|, and to p/m below it.
+    """
+    units = params / np.where(middles > 0, middles, 1.0)
+    some = np.ascontiguousarray(units[:, positive])
+    units[:, positive] = np.log(np.maximum(some, 1e-300))
+    units[:, ~positive] = np.arcsinh(np.ascontiguousarray(units[:, ~positive]))
+    return np.column_stack((np.ones(len(params)), units, units**2))
+
+
+def _rough_coefficients(columns: Floats, logs: Floats) -> Floats:
+    """Return the coefficients of a ridge regression, all but the constant with a penalty of 1.
+
+    Weights are those of Huber's loss with its corner at one robust standard deviation.
+    """
+    ridge = np.diag([0.0, *[1.0] * (columns.shape[1] - 1)])
+    weights: Floats = np.ones(len(logs))
+    coefficients: Floats = np.zeros(columns.shape[1])
+    for _ in range(ROUGH_ROUNDS):
+        weighted = columns * weights[:, None]
+        coefficients = np.asarray(np.linalg.solve(weighted.T @ columns + ridge, weighted.T @ logs))
+        rest = logs - columns @ coefficients
+        weights = huber_weights(rest, robust_spread(rest, LEAST_ROUGH_SPREAD))
+    return coefficients

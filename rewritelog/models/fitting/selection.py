@@ -12,8 +12,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.columns import unit_columns
-from rewritelog.models.fitting.regression import Loss, least_squares, row_weights
+from rewritelog.models.fitting.regression import Loss, least_squares, row_weights, unit_columns
 from rewritelog.models.fitting.samples import Samples
 
 MOST_TERMS: int = core.MOST_TERMS

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.base import EventTimings
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.candidates import ONE, Ignored
-from rewritelog.models.fitting.cross_validation import (
-    HeldOutPredictions,
-    cross_validate,
-    fit_family,
-)
-from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.design import ONE, Family, Ignored, SelectionSamples
 from rewritelog.models.fitting.event_fit import usable_part
-from rewritelog.models.fitting.families import Family
 from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import Samples, Weighting
-from rewritelog.models.fitting.short_outliers import without_short_scales
+from rewritelog.models.fitting.samples import Samples, Weighting, without_short_scales
+from rewritelog.models.fitting.validation import HeldOutPredictions, cross_validate, fit_family
 from rewritelog.models.metrics import mean_relative_error, r_squared
 
 MOST_SAMPLES = 4096
 """Functions are fitted to a pseudo-random part of at most this many samples."""
-
-FEWEST_SAMPLES = 4
-"""With fewer samples there is nothing to hold out."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +58,7 @@ def _by_r2(function: SingleTermFunction) -> float:
     return np.inf if function.held_out_r2 is None else -function.held_out_r2
 
 
+@np.errstate(all="ignore")
 def single_term_functions(
     timings: EventTimings, weights: Weighting = "relative", loss: Loss = "huber"
 ) -> SingleTermFunctions:
@@ -76,26 +66,19 @@ def single_term_functions(
 
     Fits and folds are those of the choice of a family.
     """
-    usable = usable_part(timings)
-    samples = Samples.weighted(
-        usable.params, usable.seconds, weights, slow_first=has_slow_first_call(usable.event)
-    ).random_part(MOST_SAMPLES)
+    samples = Samples.of(usable_part(timings), weights).random_part(MOST_SAMPLES)
     if not len(samples) or not samples.params.shape[1]:
         return SingleTermFunctions((), ())
-    with np.errstate(all="ignore"):
-        samples = without_short_scales(samples) if loss == "huber" else samples
-        selection = SelectionSamples.of(samples, loss)
-        tried = {
-            f"{number} {term}": (number, term, _line(term))
-            for number in selection.parameters.used
-            for term in selection.parameters.functions(number)
-        }
-        families = {name: family for name, (_, _, family) in tried.items()}
-        held_out: Mapping[str, HeldOutPredictions] = {}
-        if len(samples) >= FEWEST_SAMPLES:
-            held_out = cross_validate(families, selection).predictions
-        fitted = (_fitted(*tried[name], selection, held_out.get(name)) for name in tried)
-        functions = tuple(function for function in fitted if function is not None)
+    selection = SelectionSamples.of(without_short_scales(samples, loss), loss)
+    tried = {
+        f"{number} {term}": (number, term, _line(term))
+        for number in selection.parameters.used
+        for term in selection.parameters.functions(number)
+    }
+    families = {name: family for name, (_, _, family) in tried.items()}
+    held_out = cross_validate(families, selection).predictions
+    fitted = (_fitted(*tried[name], selection, held_out.get(name)) for name in tried)
+    functions = tuple(function for function in fitted if function is not None)
     return SingleTermFunctions(functions, selection.parameters.ignored)
 
 

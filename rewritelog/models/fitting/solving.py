@@ -1,214 +1,154 @@
-"""Solving for the coefficients of given terms: weighted, optionally robust, any number of samples.
-
-All models that fit sums of terms use `solve`.
-"""
+"""Solving: the coefficients of chosen terms, weighted and robust, for any number of samples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.candidates import ONE
-from rewritelog.models.fitting.columns import columns_of, lengths_of
+from rewritelog.models.fitting.design import ONE, Family
+from rewritelog.models.fitting.function import FittedFunction, prediction_bounds
 from rewritelog.models.fitting.regression import (
     HUBER,
     Loss,
+    columns_of,
     least_squares,
+    lengths_of,
     robust_spread,
     row_weights,
 )
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.parallel import map_in_threads
 
-ROUNDS = 6
-"""At most this many least-squares solutions in a robust fit."""
-
-ROUNDS_IN_BLOCKS = 3
-"""The same with more samples than `LARGE`."""
+ROUNDS, ROUNDS_IN_BLOCKS = 6, 3
+"""At most this many least-squares solutions in a robust fit; with more samples than `LARGE`."""
 
 SETTLED = 1e-4
 """A fit has converged if coefficients change by at most this share."""
 
+FEW, LARGE = 1 << 10, 1 << 16
+"""At most `FEW` samples are solved as they are, more from a triangle. Those beyond `LARGE` are not
+kept in memory: columns are computed anew in each pass."""
+
 BLOCK_ROWS = 1 << 14
 """Rows that are reduced at a time, if there are more than `LARGE`."""
-
-LARGE = 1 << 16
-"""With more samples, columns are computed anew in each pass in place of being kept in memory."""
 
 COLLINEAR = 1e-11
 """Singular values of columns of length 1 below this share of the largest count as 0."""
 
-FEW = 1 << 10
-"""At most this many samples are solved directly, without a reduction block by block."""
+OUTLIER = 6.0
+"""Residuals beyond this many robust standard deviations are left out of a robust calibration."""
+
+FEWEST_CALIBRATED = 30
+"""The sum of fewer samples is no more certain than the fitted function itself."""
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Coefficients, and how far the samples lie from the function with them."""
-
-    coefficients: Floats
-    spread: float
-    """Robust standard deviation of the residuals, each in units of its sample's scale."""
-
-
-def solve(
-    terms: Sequence[Expression],
+def fit_terms(
+    family: Family,
+    terms: tuple[Expression, ...],
     samples: Samples,
     loss: Loss,
-    *,
-    non_negative: bool,
     columns: Floats | None = None,
-) -> Solution:
-    """Fit the sum of the terms to the times, with each residual divided by its sample's scale.
+) -> FittedFunction:
+    """Return the sum of the terms with its coefficients, bounds and calibration.
 
-    Huber's loss is minimized by iteratively reweighted least squares (Holland and Welsch 1977),
-    a sign constraint imposed by NNLS (Lawson and Hanson 1974). Coefficients have the shape (terms,)
-    and are in seconds per unit of the term. Rows that are not finite have no weight. `columns` are
-    the values of the terms, shape (samples, terms), where they are known. Memory does not grow with
-    the samples without them: each pass reduces blocks of them, in threads, to the triangles of QR
-    decompositions (Golub and Van Loan, Matrix Computations, 5.3), and these to one triangle (J.
-    Demmel et al., "Communication-optimal parallel and sequential QR and LU factorizations", 2012).
+    Each residual is divided by its sample's scale. Huber's loss is minimized by iteratively
+    reweighted least squares (Holland and Welsch 1977), a sign constraint imposed by NNLS (Lawson
+    and Hanson 1974). Coefficients are in seconds per unit of the term. Rows that are not finite
+    have no weight. `columns` are the values of the terms, shape (samples, terms), where they are
+    known.
     """
-    level_s = _level(terms, samples, non_negative=non_negative)
+    level_s = 0.0 if family.non_negative or ONE not in terms else _middle(samples.seconds)
+    rows = _Rows(terms, samples, level_s, columns)
     robust = loss == "huber" and len(samples) > len(terms) + 2
-    rounds = (ROUNDS if len(samples) <= LARGE else ROUNDS_IN_BLOCKS) if robust else 1
-    if len(samples) <= FEW:
-        columns = columns_of(terms, samples.params) if columns is None else columns
-        coefficients, spread = _solve_few(columns, samples, level_s, rounds, non_negative)
-    else:
-        blocks = _Blocks(terms, samples, level_s, columns)
-        coefficients, spread = _solve_in_blocks(blocks, rounds, non_negative)
+    coefficients, spread = np.zeros(len(terms)), np.inf
+    for _ in range((ROUNDS if len(samples) <= LARGE else ROUNDS_IN_BLOCKS) if robust else 1):
+        before = coefficients
+        reduced = rows.reduced(coefficients, HUBER * spread)
+        coefficients = _least_squares(reduced[:, :-1], reduced[:, -1], family.non_negative)
+        spread = robust_spread(rows.residuals(coefficients))
+        if (np.abs(coefficients - before) <= SETTLED * np.abs(before)).all():
+            break
     if level_s:
         coefficients[terms.index(ONE)] += level_s
-    return Solution(coefficients, spread)
+    bounds = prediction_bounds(samples, coefficients) if family.bounded else None
+    function = FittedFunction(terms, coefficients, bounds=bounds)
+    return _calibrated(function, samples, spread if loss == "huber" else np.inf, columns)
 
 
-def _solve_few(
-    columns: Floats, samples: Samples, level_s: float, rounds: int, non_negative: bool
-) -> tuple[Floats, float]:
-    """Return coefficients and spread of few samples, solved directly."""
-    rows = columns / samples.sigma_s[:, None]
-    target = (samples.seconds - level_s) / samples.sigma_s
-    usable = np.isfinite(rows)
-    if not usable.all():
-        rows[~usable.all(axis=1)] = 0.0
-    coefficients = _least_squares(rows, target, non_negative=non_negative)
-    for _ in range(rounds - 1):
-        weights = row_weights(rows @ coefficients - target)
-        before = coefficients
-        coefficients = _least_squares(
-            rows * weights[:, None], target * weights, non_negative=non_negative
-        )
-        if _settled(coefficients, before):
-            break
-    return coefficients, robust_spread(rows @ coefficients - target)
+def _middle(seconds: Floats) -> float:
+    """Return the middle of the range of times.
 
-
-def _solve_in_blocks(blocks: _Blocks, rounds: int, non_negative: bool) -> tuple[Floats, float]:
-    """Return coefficients and spread of many samples, reduced block by block."""
-    coefficients, spread = np.zeros(blocks.width - 1), np.inf
-    for _ in range(rounds):
-        before = coefficients
-        rows = _triangle(blocks, coefficients, HUBER * spread)
-        coefficients = _least_squares(rows[:, :-1], rows[:, -1], non_negative=non_negative)
-        if _settled(coefficients, before):
-            break
-        spread = blocks.spread(coefficients)
-    return coefficients, spread
-
-
-def _settled(coefficients: Floats, before: Floats) -> bool:
-    """Return whether no coefficient changed by more than the share `SETTLED`."""
-    pairs = zip(coefficients.tolist(), before.tolist(), strict=True)
-    return all(
-        abs(coefficient - previous) <= SETTLED * abs(previous) for coefficient, previous in pairs
-    )
-
-
-def _level(terms: Sequence[Expression], samples: Samples, *, non_negative: bool) -> float:
-    """Return what is subtracted from the times during a fit with a constant of any sign.
-
-    It is the middle of their range, so that equal times are fitted without a rounding error.
+    It is subtracted from them during a fit with a constant of any sign, so that equal times are
+    fitted without a rounding error.
     """
-    if non_negative or ONE not in terms:
-        return 0.0
-    return float(samples.seconds.min() / 2 + samples.seconds.max() / 2)
+    return float(seconds.min() / 2 + seconds.max() / 2)
 
 
-class _Blocks:
-    """The samples block by block with the columns of their terms, kept in memory up to `LARGE`."""
+class _Rows:
+    """The rows [terms | times] of the samples, divided by their scales.
+
+    They are kept in memory up to `LARGE`, or with known columns.
+    """
 
     def __init__(
         self,
         terms: Sequence[Expression],
         samples: Samples,
         level_s: float,
-        columns: Floats | None = None,
+        columns: Floats | None,
     ) -> None:
-        self.level_s = level_s
-        self.width = len(terms) + 1
-        self._terms = terms
-        self._samples = samples
-        self._kept: tuple[Floats, Floats, Floats] | None = None
-        if columns is not None:
-            self._kept = columns, samples.seconds - level_s, samples.sigma_s
-        elif len(samples) <= LARGE:
-            self._kept = self._made(samples)
+        self._terms, self._samples, self._level_s = terms, samples, level_s
+        few = samples if columns is not None else samples.random_part(LARGE)
+        self._kept = self._of(few, columns)
 
-    def map(self, function: Callable[[Floats, Floats, Floats], Floats]) -> Iterable[Floats]:
-        """Return a function of columns, times less the level, and scales for each block."""
-        if self._kept is not None:
-            return [function(*self._kept)]
-        blocks = list(self._samples.blocks(BLOCK_ROWS))
-        return map_in_threads(lambda block: function(*self._made(block)), blocks)
-
-    def _made(self, samples: Samples) -> tuple[Floats, Floats, Floats]:
-        columns = columns_of(self._terms, samples.params)
-        return columns, samples.seconds - self.level_s, samples.sigma_s
-
-    @cached_property
-    def _few(self) -> tuple[Floats, Floats, Floats]:
-        """At most `LARGE` samples."""
-        return self._made(self._samples.random_part(LARGE)) if self._kept is None else self._kept
-
-    def spread(self, coefficients: Floats) -> float:
-        """Return the robust standard deviation of the residuals of at most `LARGE` samples."""
-        columns, times, sigma_s = self._few
-        return robust_spread((columns @ coefficients - times) / sigma_s)
-
-
-def _triangle(blocks: _Blocks, coefficients: Floats, corner: float) -> Floats:
-    """Return R of the QR decomposition of [weighted columns | weighted times].
-
-    Samples whose residual with `coefficients` exceeds `corner`, in units of their scale, have
-    Huber's weight.
-    """
-
-    def weighted(columns: Floats, times: Floats, sigma_s: Floats) -> Floats:
-        weights = 1 / sigma_s
-        if np.isfinite(corner):
-            weights *= row_weights((columns @ coefficients - times) / sigma_s, corner)
-        rows = np.column_stack((columns, times))
-        rows *= weights[:, None]
-        if not np.isfinite(rows).all():
-            rows[~np.isfinite(rows).all(axis=1)] = 0.0
+    def _of(self, samples: Samples, columns: Floats | None = None) -> Floats:
+        rows = np.empty((len(samples), len(self._terms) + 1), order="F")
+        rows[:, :-1] = columns_of(self._terms, samples.params) if columns is None else columns
+        rows[:, -1] = samples.seconds - self._level_s
+        rows /= samples.sigma_s[:, None]
+        finite = np.isfinite(rows)
+        if not finite.all():
+            rows[~finite.all(axis=1)] = 0.0
         return rows
 
-    def triangle(columns: Floats, times: Floats, sigma_s: Floats) -> Floats:
-        return np.asarray(np.linalg.qr(weighted(columns, times, sigma_s), mode="r"))
+    def residuals(self, coefficients: Floats) -> Floats:
+        """Return the residuals, in units of each sample's scale, of at most `LARGE` samples."""
+        return _residuals(self._kept, coefficients)
 
-    triangles = list(blocks.map(triangle))
-    if len(triangles) == 1:
-        return triangles[0]
-    return np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
+    def reduced(self, coefficients: Floats, corner: float) -> Floats:
+        """Return rows with the same solution as all of them, weighted.
+
+        Samples whose residual with `coefficients` exceeds `corner` have Huber's weight. Of more
+        than `FEW` samples the result is the triangle of a QR decomposition (Golub and Van Loan,
+        Matrix Computations, 5.3), beyond `LARGE` that of the triangles of blocks (J. Demmel et al.,
+        "Communication-optimal parallel and sequential QR and LU factorizations", 2012).
+        """
+
+        def weighted(rows: Floats) -> Floats:
+            if not np.isfinite(corner):
+                return rows
+            return rows * row_weights(_residuals(rows, coefficients), corner)[:, None]
+
+        def triangle(rows: Floats) -> Floats:
+            return np.asarray(np.linalg.qr(rows, mode="r"))
+
+        if len(self._samples) == len(self._kept):
+            rows = weighted(self._kept)
+            return rows if len(rows) <= FEW else triangle(rows)
+        blocks = list(self._samples.blocks(BLOCK_ROWS))
+        triangles = map_in_threads(lambda block: triangle(weighted(self._of(block))), blocks)
+        return triangle(np.vstack(list(triangles)))
 
 
-def _least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Floats:
+def _residuals(rows: Floats, coefficients: Floats) -> Floats:
+    return np.asarray(rows[:, :-1] @ coefficients - rows[:, -1])
+
+
+def _least_squares(columns: Floats, target: Floats, non_negative: bool) -> Floats:
     """Return the least-squares coefficients; the columns are scaled to length 1 while solving."""
     lengths = lengths_of(columns)
     lengths[lengths == 0] = 1.0
@@ -216,3 +156,35 @@ def _least_squares(columns: Floats, target: Floats, *, non_negative: bool) -> Fl
         columns / lengths, target, non_negative=non_negative, collinear=COLLINEAR
     )
     return np.asarray(coefficients / lengths)
+
+
+def _calibrated(
+    function: FittedFunction, samples: Samples, spread: float, columns: Floats | None
+) -> FittedFunction:
+    """Return the function with the factor Σ measured / Σ predicted.
+
+    Least squares with relative weights biases the sum a little. Both sums leave out the
+    event's first call and outliers, a single one of which can shift a sum by several per cent:
+    samples off by more than a factor of two, or by more than `OUTLIER` times `spread`, the robust
+    standard deviation of the residuals, infinite without a robust fit. The function is returned as
+    it is with uniform weights or too few samples. A constant that was fitted robustly becomes the
+    median of the times, however few they are: relative weights would put it far below the middle of
+    times that vary by a factor.
+    """
+    if not samples.relative:
+        return function
+    if len(samples) > 1 and np.isfinite(spread) and all(term == ONE for term in function.terms):
+        constant = float(function.predict(samples.params[:1])[0])
+        median = float(np.median(samples.seconds))
+        return replace(function, calibration=median / constant) if constant > 0 else function
+    if len(samples) < FEWEST_CALIBRATED:
+        return function
+    measured = predicted = 0.0
+    for block in samples.blocks() if columns is None else (samples,):
+        seconds = function.predict(block.params, columns)
+        with np.errstate(all="ignore"):
+            included = ~block.first & (block.seconds < 2 * seconds) & (seconds < 2 * block.seconds)
+            included &= np.abs(seconds - block.seconds) <= OUTLIER * spread * block.sigma_s
+        measured += float(block.seconds[included].sum())
+        predicted += float(seconds[included].sum())
+    return replace(function, calibration=measured / predicted if predicted > 0 else 1.0)

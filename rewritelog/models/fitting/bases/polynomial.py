@@ -13,9 +13,8 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, parse
-from rewritelog.models.fitting.candidates import ONE, Parameters
-from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.families import Family, independent_terms
+from rewritelog.models.fitting.bases.sums import independent_terms
+from rewritelog.models.fitting.design import ONE, Family, Parameters, SelectionSamples
 
 
 @dataclass(frozen=True, order=True)

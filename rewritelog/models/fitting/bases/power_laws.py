@@ -1,41 +1,32 @@
-"""Families fitted to logarithms: products of powers, with breaks, or with shrinkage.
+"""Power laws: one power of each parameter, fitted to logarithms, with or without a prior.
 
 On logarithmic scales every kernel whose time is a power of its parameters is a straight line,
-errors in per cent count the same at all sizes, and a flag, a threshold or a change of slope is one
-more factor.
+errors in per cent count the same at all sizes, and a flag is one more factor. A `LogTerm` is a
+regressor for log t with the factor of t that it stands for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
+from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, distinct
-from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.candidates import ONE
-from rewritelog.models.fitting.constant_part import TimesBesideConstant, times_beside_constant
-from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.log_terms import (
-    LogTerm,
-    break_at,
-    breaks,
-    curvatures,
-    fewest_beyond,
-    powers_and_indicators,
+from rewritelog.models.fitting.design import (
+    ONE,
+    Parameters,
+    SelectionSamples,
+    bounded_below,
     product_of,
-    product_of_powers,
-    smooth_factors,
 )
 from rewritelog.models.fitting.regression import least_squares
 from rewritelog.models.fitting.selection import select
-
-NEW_SHARE = 1e-8
-"""A column is tried beside others only if at least this share of its squared length is orthogonal
-to them."""
 
 PRIOR_EXPONENTS = ((0.0, 0.35), (1.0, 0.35), (0.5, 0.12), (2.0, 0.1), (1.5, 0.05), (3.0, 0.03))
 """Exponents that kernels usually have, each with its prior probability, most probable first."""
@@ -62,99 +53,106 @@ LEVEL_VARIANCE = 100.0
 """Prior variance of the constant in log t: practically uninformative."""
 
 
-def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose powers with breaks, and factors for single values and beyond thresholds.
+@dataclass(frozen=True)
+class LogTerm:
+    """A regressor for log t, and the factor of t that it stands for.
 
-    Regression splines of degree 1 in logarithms, selected forward: J. Friedman, "Multivariate
-    adaptive regression splines", Annals of Statistics 19 (1991). A constant part of the times is
-    the term 1 beside their product.
+    The factor is made of expressions, not of a text: parsing one for each fit took longer than
+    choosing it.
     """
-    samples, parameters = selection.samples, selection.parameters
 
-    def make(params: Floats) -> list[LogTerm]:
-        return [*smooth_factors(params, parameters), *breaks(params, parameters)]
+    column: Expression
+    """The regressor: log t is linear in it."""
+    base: Expression | None = None
+    """The base of the power that the factor is; None for the base e, spelled exp(…)."""
+    bounded: Expression | None = None
+    """The base of a negative power, where that is another one."""
+    times: tuple[Expression, ...] = ()
+    """What the exponent is multiplied by: it is the coefficient of the regressor, times these."""
+    kind: Literal["power", "indicator", "curvature"] = "power"
+    broken: str = ""
+    """The text of the expression that has a break at `knot`; empty for a term without one."""
+    knot: float = 0.0
+    hinge: bool = False
+    """Whether the exponent changes at the break; otherwise the level does."""
 
-    terms, columns = selection.table.candidates("breaks", make)
-    columns = np.column_stack([np.ones(len(samples)), columns[selection.rows]])
-    times_s = samples.sigma_s
-    rest = times_beside_constant(columns[:, : 1 + len(parameters.used)], times_s)
-    for _ in range(3):
-        taken, size = _selected(columns, rest)
-        rest = rest.near(columns[:, taken] @ size, times_s)
-    chosen = [terms[index - 1] for index in taken if index]
-    chosen = _moved(chosen, selection, rest.weights, rest.logs)
-    columns = selection.values([term.column for term in chosen])
-    taken, size = _selected(np.column_stack((np.ones(len(samples)), columns)), rest)
-    factors = [
-        chosen[index - 1].factor(float(np.clip(exponent, *tuning.EXPONENTS)))
-        for index, exponent in zip(taken, size, strict=True)
-        if index
-    ]
-    product = product_of(factors)
-    return (product, ONE) if rest.constant_s and factors else (product,)
-
-
-def _selected(columns: Floats, times: TimesBesideConstant) -> tuple[list[int], Floats]:
-    """Return the columns that are taken, the constant first, and their coefficients."""
-    rows, target = columns * times.weights[:, None], times.logs * times.weights
-    chosen = select(rows, target, non_negative=False, constant=0)
-    taken = [0, *(index for index in chosen if index)]
-    return taken, least_squares(rows[:, taken], target)
+    def factor(self, coefficient: float) -> Expression:
+        """Return the factor, the coefficient rounded to four digits."""
+        rounded = constant(float(f"{coefficient:.4g}"))
+        exponent = reduce(Expression.times, self.times, rounded)
+        if self.base is None:
+            return exponent.mapped("exp")
+        base = self.bounded if coefficient < 0 and self.bounded is not None else self.base
+        return base if exponent == ONE else base.applied("^", exponent)
 
 
-def _moved(
-    terms: Sequence[LogTerm], selection: SelectionSamples, weights: Floats, times: Floats
-) -> list[LogTerm]:
-    """Return the terms with each break moved to where it explains most beside the other terms."""
-    moved = list(terms)
-    ones = np.ones((len(times), 1))
-    columns = np.hstack((ones, selection.values([term.column for term in terms])))
-    columns *= weights[:, None]
-    for index, term in enumerate(terms):
-        if not term.broken:
-            continue
-        values = selection.values([parse(term.broken)])[:, 0]
-        knots = _break_positions(values, term.knot)
-        knots = knots[knots > 0] if term.hinge else knots
-        if term.hinge:
-            rows = np.log(np.maximum(values[:, None] / knots, 1.0))
+def power_of(number: int, parameters: Parameters) -> LogTerm:
+    """Return a power of a parameter."""
+    base, bounded = (parse(text) for text in bases_of(number, parameters))
+    return LogTerm(base.mapped("log"), base, bounded)
+
+
+def bases_of(number: int, parameters: Parameters) -> tuple[str, str]:
+    """Return the texts of the bases of positive and of negative powers of a parameter.
+
+    A negative power must not explode below the range of the samples.
+    """
+    low = float(parameters.lowest[number - 1])
+    if low > 0:
+        return f"p{number}", bounded_below(f"p{number}", low)
+    size = f"p{number}" if low == 0 else f"abs(p{number})"
+    return f"(1 + {size})", f"(1 + {size})"
+
+
+def powers_and_indicators(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
+    """Yield a power of each parameter, or a factor for one with two values."""
+    for number in parameters.used:
+        values = distinct(params[:, number - 1])
+        if len(values) == 2:
+            indicator = parse(f"p{number}").applied("==", constant(float(values[1])))
+            yield LogTerm(indicator, times=(indicator,), kind="indicator")
         else:
-            rows = (values[:, None] > knots).astype(np.float64)
-        tried = np.column_stack((columns[:, index + 1], rows * weights[:, None]))
-        best = _best_beside(np.delete(columns, index + 1, axis=1), tried, times * weights)
-        if best:
-            moved[index] = break_at(term.broken, float(knots[best - 1]), hinge=term.hinge)
-            columns[:, index + 1] = tried[:, best]
-    return moved
+            yield power_of(number, parameters)
 
 
-def _break_positions(sizes: Floats, knot: float) -> Floats:
-    """Return possible positions of a break: midpoints between sample values near `knot`.
+def curvatures(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
+    """Yield squares and products of the parameters' logarithms, centred on their means."""
+    numbers = parameters.used
+    few = tuning.FEWEST_CURVED_SAMPLES <= len(params) < tuning.ENOUGH
+    if not few or len(numbers) > tuning.MOST_CURVED_PARAMETERS:
+        return
+    centred = {}
+    for number in numbers:
+        log = parse(bases_of(number, parameters)[0]).mapped("log")
+        mean = float(log.evaluate(params).mean())
+        size = constant(float(f"{abs(mean):.4g}"))
+        centred[number] = log.applied("-" if mean >= 0 else "+", size)
+    squared = [(first, first) for first in numbers if len(distinct(params[:, first - 1])) > 2]
+    for first, second in sorted([*squared, *combinations(numbers, 2)]):
+        factors = (centred[first], centred[second])
+        yield LogTerm(product_of(factors), times=factors, kind="curvature")
 
-    Of too many, evenly spread ones are returned. Enough samples lie on either side of each.
-    """
-    rising = np.sort(sizes)
-    count, index = len(rising), int(np.searchsorted(rising, knot))
-    fewest, near = fewest_beyond(count), int(tuning.NEAR_BREAK * count)
-    first, last = max(fewest - 1, index - near), min(count - fewest, index + near)
-    inner = distinct(rising[first : last + 1])
-    between = (inner[1:] + inner[:-1]) / 2
-    indices = np.linspace(0, len(between) - 1, min(len(between), tuning.MOST_POSITIONS))
-    return np.asarray(between[np.round(indices).astype(np.int64)])
+
+def product_of_powers(
+    terms: Sequence[LogTerm], exponents: Floats, least: float | Floats = -1.0
+) -> Expression:
+    """Return the product of the terms' factors, without those of exponents smaller than `least`."""
+    bounded = np.where(
+        [term.kind == "power" for term in terms], np.clip(exponents, *tuning.EXPONENTS), exponents
+    )
+    counts = np.abs(exponents) > least
+    return product_of([terms[i].factor(float(bounded[i])) for i in np.flatnonzero(counts).tolist()])
 
 
-def _best_beside(columns: Floats, tried: Floats, target: Floats) -> int:
-    """Return which column of `tried` explains most of the target beside `columns`; all weighted.
-
-    The gain is the reduction of the residual sum of squares, (r·target)² / |r|², r being the part
-    of the column that is orthogonal to `columns`.
-    """
-    basis = np.linalg.qr(columns)[0]
-    new = tried - basis @ (basis.T @ tried)
-    shares = np.einsum("ij,ij->j", new, new)
-    usable = shares > NEW_SHARE * np.einsum("ij,ij->j", tried, tried)
-    gains = np.where(usable, (new.T @ target) ** 2 / np.where(usable, shares, 1.0), -1.0)
-    return int(np.argmax(gains))
+def power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose the product of one power of each positive parameter, fitted to logarithms."""
+    terms = [power_of(number, selection.parameters) for number in selection.parameters.positive()]
+    columns = selection.values([ONE, *(term.column for term in terms)])
+    times = np.log(selection.samples.sigma_s)
+    taken = np.array(select(columns, times, non_negative=False, constant=0), dtype=np.int64)
+    sizes = least_squares(columns[:, taken], times)
+    chosen = [terms[index - 1] for index in taken if index]
+    return (product_of_powers(chosen, sizes[taken > 0]),)
 
 
 def ridge_power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -162,19 +160,18 @@ def ridge_power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
 
     With few samples the exponents may also change with the logarithms of the parameters.
     """
-    samples = selection.samples
-
-    def make(params: Floats) -> list[LogTerm]:
-        return [
-            *powers_and_indicators(params, selection.parameters),
-            *curvatures(params, selection.parameters),
-        ]
-
-    terms, columns = selection.table.candidates("powers", make)
+    parameters = selection.parameters
+    terms, columns = selection.table.candidates(
+        "powers",
+        lambda params: [
+            *powers_and_indicators(params, parameters),
+            *curvatures(params, parameters),
+        ],
+    )
     if not terms:
         return (ONE,)
-    kinds = tuple(term.kind for term in terms)
-    exponents = posterior_mean(columns[selection.rows], kinds, np.log(samples.sigma_s))
+    kinds, times = tuple(term.kind for term in terms), np.log(selection.samples.sigma_s)
+    exponents = posterior_mean(columns[selection.rows], kinds, times)
     return (product_of_powers(terms, exponents, tuning.LEAST_EXPONENT),)
 
 

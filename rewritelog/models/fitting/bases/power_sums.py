@@ -15,14 +15,18 @@ from itertools import combinations
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.core import core
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.bases.power_laws import (
+    posterior_mean,
+    powers_and_indicators,
+    product_of_powers,
+    ridge_power_law,
+)
 from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.log_terms import powers_and_indicators, product_of_powers
-from rewritelog.models.fitting.logarithmic import posterior_mean, ridge_power_law
 from rewritelog.models.fitting.regression import (
     HUBER,
-    bic_penalty,
     huber_loss,
     huber_weights,
     robust_spreads,
@@ -149,7 +153,9 @@ class _Regression:
         spreads = robust_spreads(errors, LEAST_SPREAD)
         gain = _losses(errors_of_fewer, spreads) - _losses(errors, spreads)
         count = len(self.logs)
-        return bool(gain[0] > bic_penalty(laws.size, count) - bic_penalty(fewer.size, count))
+        return bool(
+            gain[0] > core.bic_penalty(laws.size, count) - core.bic_penalty(fewer.size, count)
+        )
 
     def improved(self, laws: Floats, steps: int) -> Floats:
         """Return the laws of each try after some steps of the method, the best try first."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -20,16 +21,18 @@ from rewritelog.arrays import Floats, median
 from rewritelog.core import core
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.candidates import Parameters, logarithm
-from rewritelog.models.fitting.log_terms import power_of, product_of
+from rewritelog.models.fitting.bases.power_laws import power_of
+from rewritelog.models.fitting.design import (
+    ONE,
+    Parameters,
+    SelectionSamples,
+    logarithm,
+    product_of,
+)
 from rewritelog.models.fitting.regression import least_squares
 from rewritelog.models.fitting.samples import Samples
 
 POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3, 2, 2.5, 3)
-
-
-_SPELLED_WITHIN = 5e-4
-"""Largest relative rounding error of exponents, which are printed with four digits."""
 
 _SWEEPS = 6
 """At most this many rounds of coordinate descent."""
@@ -64,6 +67,15 @@ _HAS_LOG = np.array([factor.log for factor in FACTORS])
 _NO_FACTOR = FACTORS.index(Factor(0, False))
 
 
+def product_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose partial products of the factors of the best product of all parameters."""
+    factors = product_factors(selection.samples, selection.parameters)
+    count = len(factors)
+    sizes = range(1, count + 1) if count <= tuning.MOST_FACTORS else (1, 2, count)
+    partial = [product_of(some) for size in sizes for some in combinations(factors, size)]
+    return selection.select_from((ONE, *partial))
+
+
 def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expression, ...]:
     """Return the factors of the product that explains the times best, at most one per parameter.
 
@@ -84,28 +96,6 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
         for number, which in zip(usable, chosen, strict=True)
         if which != _NO_FACTOR
     )
-
-
-def single_factor_may_fit(samples: Samples, parameters: Parameters, error: float) -> bool:
-    """Return whether a multiple c·f of one factor f may fit all times within a relative error.
-
-    It is a necessary condition, which costs much less than a fit: if c·f is within `error` of all
-    times t, then f/t varies by at most (1 + error)/(1 − error), and by the rounding of exponents
-    to the digits in which they are printed. With very few samples a product has only one factor.
-    """
-    if not (samples.seconds == samples.sigma_s).all():
-        return True  # some errors are not relative to the time itself
-    times = np.log(samples.seconds)[:, None]
-    most = np.log((1 + error) / (1 - error))
-    if np.ptp(times) <= most:
-        return True
-    for number in parameters.positive():
-        column = samples.params[:, number - 1]
-        rest = _logs(column, parameters, number) - times
-        rounded = _SPELLED_WITHIN * np.log(column.max() / column.min())
-        if (np.ptp(rest, axis=0) <= most + rounded).any():
-            return True
-    return False
 
 
 def most_factors(samples: int) -> int:

@@ -19,9 +19,16 @@ import numpy as np
 from rewritelog.arrays import Floats, distinct
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.candidates import ONE, Parameters, knots_of
-from rewritelog.models.fitting.design import SelectionSamples, excess_growth
-from rewritelog.models.fitting.families import crossed_terms, product_terms, single_terms
+from rewritelog.models.fitting.bases.products import product_terms
+from rewritelog.models.fitting.bases.sums import crossed_terms, single_terms
+from rewritelog.models.fitting.design import (
+    ONE,
+    Parameters,
+    SelectionSamples,
+    excess_growth,
+    knots_of,
+    product_of,
+)
 from rewritelog.models.fitting.selection import select_terms
 
 MOST_SAMPLES = 1024
@@ -32,52 +39,37 @@ def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose among the terms of other families and the program terms made with them."""
     plain = _terms_of_others(selection)
     selection = selection.random_part(MOST_SAMPLES)
-    samples, parameters = selection.samples, selection.parameters
-    numbers = most_correlated(selection)
-
-    indicators, values = selection.table.candidates(
+    parameters, numbers = selection.parameters, most_correlated(selection)
+    table, rows = selection.table, selection.rows
+    indicators, values = table.candidates(
         "indicators", lambda params: dict.fromkeys(_indicators(params, parameters, numbers))
     )
-    parts, part_columns = selection.table.candidates(
+    parts, part_columns = table.candidates(
         "parts", lambda params: dict.fromkeys(_loops_and_trees(params, parameters, numbers))
     )
-    plain_columns = selection.values(plain)
-    largest = plain[: tuning.MOST_TERMS_BRANCHED]
-    products = plain_columns[:, : len(largest), None] * values[selection.rows][:, None, :]
-    columns = np.hstack(
-        [plain_columns, part_columns[selection.rows], products.reshape(len(samples), -1)]
-    )
-    own = excess_growth(selection.table.slopes(plain))
-    of_parts = selection.table.once(
-        "growth of parts", lambda: excess_growth(selection.table.slopes(parts))
-    )
-    growth = np.concatenate([own, of_parts, np.repeat(own[: len(largest)], len(indicators))])
+    columns, own = selection.values(plain), excess_growth(table.slopes(plain))
+    of_parts = table.once("growth of parts", lambda: excess_growth(table.slopes(parts)))
+    most = tuning.MOST_TERMS_BRANCHED
+    branched = columns[:, :most, None] * values[rows][:, None, :]
     taken = select_terms(
-        columns,
-        samples,
+        np.hstack([columns, part_columns[rows], branched.reshape(len(rows), -1)]),
+        selection.samples,
         selection.loss,
         non_negative=True,
         constant=plain.index(ONE),
-        growth=growth,
+        growth=np.concatenate([own, of_parts, np.repeat(own[:most], len(indicators))]),
         plain=len(plain),
     )
-    return tuple(_term(index, plain, parts, indicators) for index in taken) or (ONE,)
+    known = [*plain, *parts]
 
+    def term(index: int) -> Expression:
+        if index < len(known):
+            return known[index]
+        of_plain, indicator = divmod(index - len(known), len(indicators))
+        own = [] if plain[of_plain] == ONE else [plain[of_plain]]
+        return product_of([*own, indicators[indicator]])
 
-def _term(
-    index: int,
-    plain: Sequence[Expression],
-    parts: Sequence[Expression],
-    indicators: Sequence[Expression],
-) -> Expression:
-    """Return the candidate of a column of the design matrix, by its index there."""
-    if index < len(plain):
-        return plain[index]
-    index -= len(plain)
-    if index < len(parts):
-        return parts[index]
-    term, indicator = divmod(index - len(parts), len(indicators))
-    return indicators[indicator] if plain[term] == ONE else plain[term].times(indicators[indicator])
+    return tuple(map(term, taken)) or (ONE,)
 
 
 def _terms_of_others(selection: SelectionSamples) -> list[Expression]:
@@ -87,7 +79,7 @@ def _terms_of_others(selection: SelectionSamples) -> list[Expression]:
         for choose_terms in (product_terms, crossed_terms, single_terms)
         for term in selection.chosen(choose_terms)
     ]
-    linear = selection.terms_of(selection.candidates.linear)
+    linear = [parse(f"p{number}") for number in selection.parameters.used]
     return list(dict.fromkeys([*chosen[: tuning.MOST_TERMS_BRANCHED], ONE, *chosen, *linear]))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -19,9 +18,15 @@ from rewritelog.core import core
 from rewritelog.hashing import sequence
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.candidates import ONE, Parameters, bounded_below, logarithm
-from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.program_terms import most_correlated
+from rewritelog.models.fitting.bases.program_terms import most_correlated
+from rewritelog.models.fitting.design import (
+    ONE,
+    Parameters,
+    SelectionSamples,
+    bounded_below,
+    logarithm,
+    product_of,
+)
 
 NONE = 0.36
 """Prior probability that a parameter does not matter, and of what has none of its own."""
@@ -160,7 +165,7 @@ def _average(
         functions, figures.tolist(), shares.tolist(), strict=False
     ):
         own = [factors[place].column for place in sorted(places) if place >= 0]
-        function = reduce(Expression.times, own) if own else ONE
+        function = product_of(own)
         if offset > 0:
             added = constant(float(f"{offset:.4g}"))
             added = added.times(factors[second].column) if second >= 0 else added
@@ -168,7 +173,7 @@ def _average(
         if len(shares) > 1:
             function = function.applied("^", constant(float(f"{share:.4g}")))
         means.append(function)
-    return reduce(Expression.times, means)
+    return product_of(means)
 
 
 def _factors(params: Floats, parameters: Parameters, paired: Sequence[int]) -> Iterator[_Factor]:

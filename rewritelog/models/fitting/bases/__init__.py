@@ -1,0 +1,11 @@
+"""The ways to choose terms, a module for each kind of function; `families` lists them.
+
+- `sums`: functions of one parameter, their products, given terms
+- `products`: partial products of the best product of all parameters
+- `power_laws`: one power of each parameter, by stepwise selection or with a prior distribution
+- `breaks`: powers with breaks, and factors for single values and beyond thresholds
+- `power_sums`: sums of up to three power laws
+- `program_terms`: branches, caches, loops, recursion
+- `averaged_products`: for few samples, the mean of probable products
+- `polynomial`: the powers of the least-squares model
+"""

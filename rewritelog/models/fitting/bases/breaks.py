@@ -1,0 +1,261 @@
+"""Power laws with breaks: hinges and levels of single parameters, beside a constant part.
+
+On logarithmic scales a flag, a threshold or a change of slope is one more factor of a power law:
+regression splines of degree 1, selected forward (J. Friedman, "Multivariate adaptive regression
+splines", Annals of Statistics 19, 1991). In logarithms a constant, such as the overhead of a call,
+cannot be a summand. So it is estimated first, and the regression is that of the rest: a generalized
+linear model with a logarithmic link and a constant coefficient of variation (P. McCullagh and
+J. Nelder, *Generalized Linear Models*, 1989, chapter 8), fitted by iteratively reweighted least
+squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from rewritelog.arrays import Floats, distinct, quantiles
+from rewritelog.models.expressions import Expression, constant, parse
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.bases.power_laws import (
+    LogTerm,
+    bases_of,
+    power_of,
+    product_of_powers,
+)
+from rewritelog.models.fitting.design import (
+    ONE,
+    Parameters,
+    SelectionSamples,
+    knots_of,
+)
+from rewritelog.models.fitting.regression import least_squares, row_weights
+from rewritelog.models.fitting.selection import select
+
+NEW_SHARE = 1e-8
+"""A column is tried beside others only if at least this share of its squared length is orthogonal
+to them."""
+
+LARGEST_LOG = 700.0
+"""The exponential of a larger number overflows."""
+
+
+def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose powers with breaks, and factors for single values and beyond thresholds.
+
+    A constant part of the times is the term 1 beside their product.
+    """
+    parameters, times_s = selection.parameters, selection.samples.sigma_s
+    terms, columns = selection.table.candidates(
+        "breaks",
+        lambda params: [*smooth_factors(params, parameters), *breaks(params, parameters)],
+    )
+    columns = np.column_stack([np.ones(len(times_s)), columns[selection.rows]])
+    rest = times_beside_constant(columns[:, : 1 + len(parameters.used)], times_s)
+    for _ in range(3):
+        taken, sizes = _selected(columns, rest)
+        rest = rest.near(columns[:, taken] @ sizes, times_s)
+    chosen = _moved([terms[index - 1] for index in taken[1:]], selection, rest)
+    taken, sizes = _selected(selection.values([ONE, *(term.column for term in chosen)]), rest)
+    chosen = [chosen[index - 1] for index in taken[1:]]
+    law = product_of_powers(chosen, sizes[1:])
+    return (law, ONE) if rest.constant_s and chosen else (law,)
+
+
+def _selected(columns: Floats, times: TimesBesideConstant) -> tuple[list[int], Floats]:
+    """Return the columns that are taken, the constant first, and their coefficients."""
+    rows, target = columns * times.weights[:, None], times.logs * times.weights
+    chosen = select(rows, target, non_negative=False, constant=0)
+    taken = [0, *(index for index in chosen if index)]
+    return taken, least_squares(rows[:, taken], target)
+
+
+def _moved(
+    terms: Sequence[LogTerm], selection: SelectionSamples, times: TimesBesideConstant
+) -> list[LogTerm]:
+    """Return the terms with each break moved to where it explains most beside the other terms."""
+    moved, weights = list(terms), times.weights
+    columns = selection.values([ONE, *(term.column for term in terms)]) * weights[:, None]
+    for index, term in enumerate(terms):
+        if not term.broken:
+            continue
+        values = selection.values([parse(term.broken)])[:, 0]
+        knots = _break_positions(values, term.knot)
+        knots = knots[knots > 0] if term.hinge else knots
+        if term.hinge:
+            rows = np.log(np.maximum(values[:, None] / knots, 1.0))
+        else:
+            rows = (values[:, None] > knots).astype(np.float64)
+        tried = np.column_stack((columns[:, index + 1], rows * weights[:, None]))
+        best = _best_beside(np.delete(columns, index + 1, axis=1), tried, times.logs * weights)
+        if best:
+            moved[index] = break_at(term.broken, float(knots[best - 1]), hinge=term.hinge)
+            columns[:, index + 1] = tried[:, best]
+    return moved
+
+
+def _break_positions(sizes: Floats, knot: float) -> Floats:
+    """Return possible positions of a break: midpoints between sample values near `knot`.
+
+    Of too many, evenly spread ones are returned. Enough samples lie on either side of each.
+    """
+    rising = np.sort(sizes)
+    count, index = len(rising), int(np.searchsorted(rising, knot))
+    fewest, near = fewest_beyond(count), int(tuning.NEAR_BREAK * count)
+    first, last = max(fewest - 1, index - near), min(count - fewest, index + near)
+    inner = distinct(rising[first : last + 1])
+    between = (inner[1:] + inner[:-1]) / 2
+    indices = np.linspace(0, len(between) - 1, min(len(between), tuning.MOST_POSITIONS))
+    return np.asarray(between[np.round(indices).astype(np.int64)])
+
+
+def _best_beside(columns: Floats, tried: Floats, target: Floats) -> int:
+    """Return which column of `tried` explains most of the target beside `columns`; all weighted.
+
+    The gain is the reduction of the residual sum of squares, (r·target)² / |r|², r being the part
+    of the column that is orthogonal to `columns`.
+    """
+    basis = np.linalg.qr(columns)[0]
+    new = tried - basis @ (basis.T @ tried)
+    shares = np.einsum("ij,ij->j", new, new)
+    usable = shares > NEW_SHARE * np.einsum("ij,ij->j", tried, tried)
+    gains = np.where(usable, (new.T @ target) ** 2 / np.where(usable, shares, 1.0), -1.0)
+    return int(np.argmax(gains))
+
+
+def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
+    """Yield factors without a break, the power of each parameter first.
+
+    Among few samples further ones would be chosen by chance.
+    """
+    yield from (power_of(number, parameters) for number in parameters.used)
+    if len(params) < tuning.ENOUGH:
+        return
+    for number in parameters.used:
+        low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
+        if low >= 0 and high <= tuning.DEEPEST:
+            bounded = parse(f"min(p{number}, {2 * high - low:.6g})")
+            yield LogTerm(bounded, times=(bounded,))
+    fewest = fewest_beyond(len(params))
+    for number in parameters.used:
+        column = params[:, number - 1]
+        whole = bool((column == np.floor(column)).all())
+        for size in (
+            tuning.ALIGNMENTS if whole and len(distinct(column)) > tuning.MOST_VALUES else ()
+        ):
+            if fewest <= (column % size == 0).sum() <= len(params) - fewest:
+                multiple = parse(f"p{number}/{size} == floor(p{number}/{size})")
+                yield LogTerm(multiple, times=(multiple,))
+    for first, second in combinations(parameters.positive(), 2):
+        bases = zip(bases_of(first, parameters), bases_of(second, parameters), strict=True)
+        volume, bounded = (parse(f"{a}*{b}") for a, b in bases)
+        yield LogTerm(volume.mapped("log"), volume, bounded)
+        larger = params[:, first - 1] > params[:, second - 1]
+        if fewest <= larger.sum() <= len(params) - fewest:
+            ratio = parse(f"max(p{first}, p{second})/min(p{first}, p{second})")
+            yield LogTerm(ratio.mapped("log"), ratio)
+
+
+def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
+    """Yield changes of an exponent, thresholds, and factors for single values."""
+    dense = len(params) >= tuning.ENOUGH and len(parameters.used) <= tuning.MOST_DENSELY_BROKEN
+    for number in parameters.used:
+        column = params[:, number - 1]
+        values = distinct(column)
+        if len(values) <= tuning.MOST_VALUES:
+            for value in values.tolist():
+                yield from _at_value(number, value, parameters)
+        else:
+            for knot in knots_of(column, tuning.DENSE_KNOTS if dense else tuning.KNOTS):
+                yield from _breaks_at(f"p{number}", knot, float(values[0]))
+    for first, second in combinations(parameters.positive(), 2):
+        for knot in knots_of(params[:, first - 1] * params[:, second - 1], tuning.KNOTS):
+            yield from _breaks_at(f"(p{first}*p{second})", knot, 1.0)
+
+
+def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[LogTerm]:
+    """Yield a factor for calls with one value, and powers of other parameters for these calls."""
+    indicator = parse(f"p{number}").applied("==", constant(value))
+    yield LogTerm(indicator, times=(indicator,))
+    for other in parameters.used:
+        if other != number:
+            base = parse(bases_of(other, parameters)[0])
+            yield LogTerm(indicator.times(base.mapped("log")), base, times=(indicator,))
+
+
+def _breaks_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
+    if lowest >= 0 and knot > 0:
+        yield break_at(name, knot, hinge=True)
+    yield break_at(name, knot, hinge=False)
+
+
+def break_at(name: str, knot: float, *, hinge: bool) -> LogTerm:
+    """Return a term for a change of the exponent at a size, or for a factor beyond it."""
+    own, size = parse(name), constant(float(f"{knot:.6g}"))
+    if hinge:
+        base = own.applied("/", size).applied("max", ONE)
+        return LogTerm(base.mapped("log"), base, broken=name, knot=knot, hinge=True)
+    beyond = own.applied(">", size)
+    return LogTerm(beyond, times=(beyond,), broken=name, knot=knot)
+
+
+def fewest_beyond(count: int) -> int:
+    """Return how many of the samples lie on either side of a break at least."""
+    return max(tuning.FEWEST_BEYOND, int(tuning.LEAST_BEYOND * count))
+
+
+@dataclass(frozen=True)
+class TimesBesideConstant:
+    """The regressand in logarithms: the times less a constant part."""
+
+    constant_s: float
+    logs: Floats
+    """Logarithms of the rest in seconds: at first its own, then those of the working response."""
+    weights: Floats
+    """What each residual is multiplied by: the share of the rest in the time, and Huber's weight.
+
+    An error of a logarithm of the rest is then a relative error of the time.
+    """
+
+    def near(self, fitted: Floats, times_s: Floats) -> TimesBesideConstant:
+        """Return the regressand for the next round, given the fitted logarithms of this one."""
+        if not self.constant_s:
+            return replace(self, weights=row_weights(fitted - self.logs))
+        fitted_s = np.exp(np.minimum(fitted, LARGEST_LOG))
+        ratios = (times_s - self.constant_s) / fitted_s
+        # below the fit, where noise may leave less than nothing, the logarithm is linearized
+        errors = np.where(ratios > 1, np.log(np.maximum(ratios, 1.0)), ratios - 1)
+        shares = np.minimum(fitted_s * np.maximum(ratios, 1.0) / times_s, 1.0)
+        weights = shares * row_weights(errors * shares)
+        return TimesBesideConstant(self.constant_s, fitted + errors, weights)
+
+
+def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConstant:
+    """Return the times beside the constant part that leaves most nearly a power law.
+
+    `columns` are 1 and the logarithms of the parameters, shape (samples, 1 + parameters). Their
+    squares are regressors too, since exponents may change with the size.
+    """
+    best = np.inf
+    chosen = plain = TimesBesideConstant(0.0, np.log(times_s), np.ones(len(times_s)))
+    if len(times_s) < tuning.FEWEST_PER_REGRESSOR * (2 * columns.shape[1] - 1):
+        return plain
+    curved = np.hstack((columns, columns[:, 1:] ** 2))
+    (shortest_s,) = quantiles(np.sort(times_s), (tuning.SHORTEST_QUANTILE,))
+    for share in tuning.CONSTANT_SHARES:
+        constant_s = share * shortest_s
+        rest_s = np.maximum(times_s - constant_s, tuning.LEAST_REST * times_s)
+        tried = TimesBesideConstant(constant_s, np.log(rest_s), rest_s / times_s)
+        fitted = tried.logs
+        for _ in range(2):
+            rows, target = curved * tried.weights[:, None], tried.logs * tried.weights
+            fitted = curved @ least_squares(rows, target)
+            tried = tried.near(fitted, times_s)
+        predicted_s = constant_s + np.exp(np.minimum(fitted, LARGEST_LOG))
+        errors = np.minimum(np.abs(predicted_s / times_s - 1), tuning.LARGEST_ERROR)
+        if errors.mean() < best * (1 - tuning.LEAST_GAIN_OF_CONSTANT):
+            best, chosen = float(errors.mean()), tried if share else plain
+    return chosen

@@ -1,0 +1,52 @@
+"""Sums of functions of one parameter, or of their products; sums of given terms.
+
+All but the signed ones have no negative coefficients: they predict no negative time, and beyond the
+range of the samples they grow no faster than their terms do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.design import ONE, Family, SelectionSamples
+from rewritelog.models.fitting.regression import columns_of, independent_columns
+from rewritelog.models.fitting.samples import Samples
+
+
+def single_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose functions of one parameter each."""
+    return selection.select_products()
+
+
+def signed_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose functions of one parameter each, with coefficients of any sign."""
+    return selection.select_products(non_negative=False)
+
+
+def crossed_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose functions of one parameter, and products of those of two or three parameters."""
+    return selection.select_products(crossed=True)
+
+
+def short_sum(selection: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose among the same, but few of them."""
+    return selection.select_products(crossed=True, most=tuning.FEW_TERMS)
+
+
+def proportional(selection: SelectionSamples) -> tuple[Expression, ...]:
+    """Choose one parameter or the constant, all that two or three samples can determine."""
+    terms = (ONE, *(parse(f"p{number}") for number in selection.parameters.used))
+    return selection.select_from(terms) if len(terms) > 1 else terms
+
+
+def fixed_terms(terms: Sequence[Expression], *, non_negative: bool = False) -> Family:
+    """Return the family that takes all of the given terms that are linearly independent."""
+    return Family(lambda selection: independent_terms(terms, selection.samples), non_negative)
+
+
+def independent_terms(terms: Sequence[Expression], samples: Samples) -> tuple[Expression, ...]:
+    """Return the terms that are no linear combination of earlier ones; at least the constant."""
+    columns = columns_of(terms, samples.params) * samples.weights[:, None]
+    return tuple(terms[index] for index in independent_columns(columns)) or (ONE,)

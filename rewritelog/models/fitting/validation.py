@@ -1,0 +1,220 @@
+"""Cross-validation: each family is fitted to some samples, and tested on the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.hashing import sequence
+from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.design import Family, SelectionSamples
+from rewritelog.models.fitting.function import FittedFunction, Formula, geometric_mean, mixture_of
+from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.solving import fit_terms
+from rewritelog.models.parallel import map_in_processes
+from rewritelog.progress import report_progress
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+LARGE_TRIAL = 8192
+"""A trial of families with this product of their number and that of the samples takes longer than
+to start a process: `auto` has nine or so, other models have one."""
+
+ROUNDING = 1e-12
+"""Smaller differences of errors come from rounding."""
+
+
+@dataclass(frozen=True)
+class HeldOutPredictions:
+    """A family's predictions of samples that it was not fitted to."""
+
+    predicted_s: Floats
+    """Shape (samples,)."""
+    errors: Floats
+    """|predicted − measured| in units of each sample's scale, at most `LARGEST_ERROR`."""
+
+    @classmethod
+    def compared(cls, predicted_s: Floats, samples: Samples) -> HeldOutPredictions:
+        """Return the predictions with their errors, the largest for those that are not finite."""
+        errors = np.abs(predicted_s - samples.seconds) / samples.sigma_s
+        return cls(predicted_s, np.fmin(errors, tuning.LARGEST_ERROR))
+
+    @property
+    def mean_error(self) -> float:
+        """Return the mean error."""
+        return float(self.errors.mean())
+
+    def clearly_better(
+        self, other: HeldOutPredictions, standard_errors: float, least_gain: float
+    ) -> bool:
+        """Return whether the mean error is lower than that of other predictions of these samples.
+
+        It has to be lower by so many standard errors of the difference, and by a share
+        `least_gain` of the other error.
+        """
+        gain = other.errors - self.errors
+        least = standard_errors * float(gain.std()) / math.sqrt(len(gain))
+        return float(gain.mean()) > max(least, least_gain * other.mean_error) + ROUNDING
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Families of functions for some samples, and how each predicts those it was not fitted to."""
+
+    families: Mapping[str, Family]
+    """By name, simple ones first."""
+    selection: SelectionSamples
+    predictions: Mapping[str, HeldOutPredictions]
+    """By family, in the order of the families; empty with too few samples."""
+    folds: Ints
+    """The fold of each sample."""
+    predicted_by_fold_s: Mapping[str, Floats]
+    """By family, what its fit without each fold predicts of all samples; (folds, samples)."""
+
+    def predicted_by(self, weights: Mapping[str, float]) -> Floats | None:
+        """Return a mixture's held-out predictions in seconds; None where there are none."""
+        if not self.predictions:
+            return None
+        if len(weights) == 1:
+            return self.predictions[next(iter(weights))].predicted_s
+        seconds = [self.predictions[name].predicted_s for name in weights]
+        return np.nan_to_num(geometric_mean(seconds, list(weights.values())), nan=0.0)
+
+    def select(self) -> dict[str, float]:
+        """Return the family that predicts held-out samples best, or several, with their weights.
+
+        With few samples the best one is best by chance as often as not. Families within
+        `NEARLY_AS_GOOD` times the least error then have weights in proportion to the inverse fourth
+        power of their errors; with fewer than `FEW_TO_COMPARE` samples also to their prior weights.
+        """
+        if not self.predictions:
+            return {next(iter(self.families)): 1.0}
+        count = len(self.selection.samples)
+        if count >= tuning.ENOUGH:
+            return {self._best(): 1.0}
+        errors = {name: max(tried.mean_error, 1e-9) for name, tried in self.predictions.items()}
+        best, few = min(errors.values()), count < tuning.FEW_TO_COMPARE
+        weights = {
+            name: (best / error) ** 4 * (self.families[name].prior_weight if few else 1.0)
+            for name, error in errors.items()
+            if error <= tuning.NEARLY_AS_GOOD * best
+        }
+        total = sum(weights.values())
+        return {name: weights[name] / total for name in _falling(weights)}
+
+    def _best(self) -> str:
+        """Return the family that predicts held-out samples best.
+
+        Families are in order of simplicity: a later one is taken only if it is clearly better, much
+        as in the one-standard-error rule (Breiman et al., Classification and Regression Trees,
+        1984).
+        """
+        best = next(iter(self.families))
+        for name, tried in self.predictions.items():
+            if tried.clearly_better(self.predictions[best], tuning.CLEARLY, tuning.LEAST_GAIN):
+                best = name
+        return best
+
+    def solve(self, weights: Mapping[str, float], samples: Samples | None = None) -> Formula:
+        """Return the function of one family, or the mixture of several with their weights.
+
+        Terms are chosen with the samples of `selection`; coefficients are fitted to `samples`, by
+        default the same. Families that choose the same terms become one member with the sum of
+        their weights.
+        """
+        selection, families = self.selection, self.families
+        chosen = {name: selection.chosen(families[name].choose_terms) for name in weights}
+        first: dict[frozenset[Expression], str] = {}
+        together: dict[str, float] = {}
+        for name, weight in weights.items():
+            name_of_all = first.setdefault(frozenset(chosen[name]), name)
+            together[name_of_all] = together.get(name_of_all, 0.0) + weight
+        names = _falling(together)
+        if samples is None or samples is selection.samples:
+            functions = [fit_family(families[name], selection) for name in names]
+        else:
+            functions = [
+                fit_terms(families[name], chosen[name], samples, selection.loss) for name in names
+            ]
+        return mixture_of(functions, [together[name] for name in names])
+
+
+def _falling(weights: Mapping[str, float]) -> list[str]:
+    """Return the names, that with the largest weight first."""
+    return sorted(weights, key=lambda name: -weights[name])
+
+
+def fit_family(family: Family, selection: SelectionSamples) -> FittedFunction:
+    """Return the function of a family, with terms and coefficients from the same samples."""
+    terms = selection.chosen(family.choose_terms)
+    return selection.once(
+        (terms, family.non_negative, family.bounded),
+        lambda: fit_terms(
+            family, terms, selection.samples, selection.loss, selection.values(terms)
+        ),
+    )
+
+
+def folds_of(count: int) -> Ints:
+    """Return the fold of each sample.
+
+    There are as many folds as samples up to 10 samples (leave-one-out), 10 folds below 20 samples,
+    and 5 folds for more. The division is pseudo-random, and always the same.
+    """
+    parts = min(count, 10) if count < 20 else 5
+    folds = np.empty(count, dtype=np.int64)
+    folds[np.argsort(sequence(count), kind="stable")] = np.arange(count) % parts
+    return folds
+
+
+def cross_validate(families: Mapping[str, Family], selection: SelectionSamples) -> CrossValidation:
+    """Fit each family to all folds but one, and predict that one; not with too few samples."""
+    samples = selection.samples
+    folds = folds_of(len(samples))
+    if len(samples) < tuning.FEWEST_TO_VALIDATE:
+        return CrossValidation(families, selection, {}, folds, {})
+    parts = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
+
+    def predicted_without(held_out: Ints) -> dict[str, Floats]:
+        training = selection.part(np.setdiff1d(np.arange(len(samples)), held_out))
+        predicted = {}
+        for name, family in families.items():
+            function = fit_family(family, training)
+            columns = selection.values(function.terms)
+            predicted[name] = function.predict(samples.params, columns)
+        return predicted
+
+    by_fold = {name: np.empty((len(parts), len(samples))) for name in families}
+    # the first fold fills the tables of terms and columns for all processes
+    results = chain(
+        map(predicted_without, parts[:1]),
+        map_trials(predicted_without, parts[1:], families, selection),
+    )
+    for fold in range(len(parts)):
+        report_progress("held-out lines", fold, len(parts))
+        for name, seconds in next(results).items():
+            by_fold[name][fold] = seconds
+    predictions = {
+        name: HeldOutPredictions.compared(seconds[folds, np.arange(len(samples))], samples)
+        for name, seconds in by_fold.items()
+    }
+    return CrossValidation(families, selection, predictions, folds, by_fold)
+
+
+def map_trials(
+    trial: Callable[[Item], Result],
+    items: Sequence[Item],
+    families: Mapping[str, Family],
+    selection: SelectionSamples,
+) -> Iterator[Result]:
+    """Yield the result of each trial of the families, in processes if it takes long."""
+    takes_long = len(families) * len(selection.samples) >= LARGE_TRIAL
+    return map_in_processes(trial, items, fewest=2 if takes_long else len(items) + 1)
