@@ -68,6 +68,8 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         rows = samples.random_rows(MOST_POINTS)
     if len(rows) < FEWEST or not (samples.seconds > 0).all():
         return None
+    if not validation.selection.parameters.varying:
+        return None
     plain = validation.predictions[selected]
     if not GOOD_ENOUGH <= plain.mean_error <= TOO_POOR:
         return None

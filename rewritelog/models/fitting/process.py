@@ -8,6 +8,7 @@ predictions in closed form 5.4.2.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,36 +74,26 @@ class Kernel(Form, frozen=True):
             rough_lengths=self.rough_lengths[some],
         )
 
-    def covariance(self, points: Floats) -> Floats:
-        """Return the covariances, noise included, of points of the shape (points, inputs)."""
-        from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
-
-        smooth, _ = _matern_5_2(self._squares(points, self.smooth_scales))
-        rough, _ = _matern_1_2(self._squares(points, self.rough_scales))
-        covariance = np.asarray(squareform(self.smooth**2 * smooth + self.rough**2 * rough))
-        np.fill_diagonal(covariance, self.variance)
-        return covariance
-
-    def _squares(self, points: Floats, scales: Floats) -> Floats:
-        """Return the scaled squared distances of pairs, in the order of scipy's `pdist`."""
-        from scipy.spatial.distance import pdist  # noqa: PLC0415 - heavy
-
-        scaled = points * np.sqrt(scales)
-        squares = np.asarray(pdist(scaled[:, ~self.codes], "sqeuclidean"))
-        for index in np.flatnonzero(self.codes):
-            squares += pdist(points[:, [index]], "hamming") * scales[index]
-        return squares
-
     @property
     def variance(self) -> float:
         """The variance at a point, noise included."""
         return self.smooth**2 + self.rough**2 + self.noise**2
 
-    def parts(self, squares: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """Return `_matern_5_2` and `_matern_1_2` of pairs, given their `squares_between`."""
-        scales = np.vstack((self.smooth_scales, self.rough_scales))
-        smooth, rough = scales @ squares
-        return _matern_5_2(smooth), _matern_1_2(rough)
+    def covariance(self, points: Floats) -> Floats:
+        """Return the covariances, noise included, of points of the shape (points, inputs)."""
+        smooth, rough = np.zeros((2, len(points) * (len(points) - 1) // 2))
+        for index, squares in enumerate(squares_between(points, self.codes)):
+            smooth += self.smooth_scales[index] * squares
+            rough += self.rough_scales[index] * squares
+        return self.matrix(_matern_5_2(smooth)[0], _matern_1_2(rough)[0])
+
+    def matrix(self, smooth: Floats, rough: Floats) -> Floats:
+        """Return the covariances of all points, given those of pairs for deviations of 1."""
+        from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
+
+        covariance = np.asarray(squareform(self.smooth**2 * smooth + self.rough**2 * rough))
+        np.fill_diagonal(covariance, self.variance)
+        return covariance
 
 
 def _matern_5_2(squares: Floats) -> tuple[Floats, Floats]:
@@ -119,18 +110,15 @@ def _matern_1_2(squares: Floats) -> tuple[Floats, Floats]:
     return falling, falling / np.maximum(distances, 1e-12)
 
 
-def squares_between(points: Floats, codes: Flags) -> Floats:
-    """Return the squared distances, in each input, of all pairs of points.
+def squares_between(points: Floats, codes: Flags) -> Iterator[Floats]:
+    """Yield the squared distances of all pairs of points in each input, in scipy's order of pairs.
 
-    `points` has the shape (points, inputs), the result the shape (inputs, pairs), pairs being in
-    the order of `numpy.tril_indices` below the diagonal.
+    `points` has the shape (points, inputs). Two values of a code differ by 0 or 1.
     """
-    later, earlier = np.tril_indices(len(points), -1)
-    between = np.empty((points.shape[1], len(later)))
-    for index, column in enumerate(points.T):
-        difference = column[later] - column[earlier]
-        between[index] = difference != 0 if codes[index] else difference**2
-    return between
+    from scipy.spatial.distance import pdist  # noqa: PLC0415 - heavy
+
+    for index, is_code in enumerate(codes):
+        yield np.asarray(pdist(points[:, [index]], "hamming" if is_code else "sqeuclidean"))
 
 
 @dataclass(frozen=True)
@@ -172,11 +160,8 @@ class Conditioning:
     @cached_property
     def inverse(self) -> Floats:
         """The inverse of the covariance, shape (points, points)."""
-        from scipy.linalg import cholesky, lapack  # noqa: PLC0415 - heavy
-
-        factor = cholesky(self.kernel.covariance(self.points), lower=True, overwrite_a=True)
-        below, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
-        return np.asarray(below + np.tril(below, -1).T)
+        lower = _factor_and_inverse(self.kernel.covariance(self.points))[1]
+        return np.asarray(lower + np.tril(lower, -1).T)
 
     def given(self, values: Floats) -> tuple[Process, Floats]:
         """Return the process given these values, and its mean at each point without that point.
@@ -237,54 +222,51 @@ def learn(
     )
 
 
-@dataclass(frozen=True)
+def _factor_and_inverse(covariance: Floats) -> tuple[Floats, Floats]:
+    """Return the Cholesky factor and the inverse, of which only the lower triangles count.
+
+    Raise `LinAlgError` if the matrix, which is used up, is not positive definite.
+    """
+    from scipy.linalg import lapack  # noqa: PLC0415 - heavy
+
+    factor, failed = lapack.dpotrf(covariance.T, lower=True, overwrite_a=True)
+    if failed:
+        raise np.linalg.LinAlgError("the covariances are not positive definite")
+    return factor, lapack.dpotri(factor, lower=True)[0]
+
+
 class _Likelihood:
     """The negative logarithm of the probability of values, less the priors of lengths."""
 
-    points: Floats
-    """Shape (points, inputs)."""
-    values: Floats
-    """Shape (points,)."""
-    codes: Flags
-
-    @cached_property
-    def squares(self) -> Floats:
-        """Squared distances of pairs, shape (inputs, pairs)."""
-        return squares_between(self.points, self.codes)
-
-    @cached_property
-    def pairs(self) -> tuple[Ints, Ints]:
-        """The later and the earlier point of each pair."""
-        return np.tril_indices(len(self.points), -1)
+    def __init__(self, points: Floats, values: Floats, codes: Flags) -> None:
+        self.values, self.codes, self.inputs = values, codes, len(codes)
+        self.squares = np.array(list(squares_between(points, codes)))
+        """Shape (inputs, pairs)."""
 
     def kernel(self, logs: Floats) -> Kernel:
-        inputs = self.points.shape[1]
         sizes = np.exp(logs)
-        smooth, rough, noise = sizes[2 * inputs :].tolist()
-        lengths = sizes[: 2 * inputs].reshape(2, inputs)
+        smooth, rough, noise = sizes[2 * self.inputs :].tolist()
+        lengths = sizes[: 2 * self.inputs].reshape(2, self.inputs)
         return Kernel(self.codes, lengths[0], lengths[1], smooth, rough, noise)
 
     def cost(self, logs: Floats) -> tuple[float, Floats]:
         """Return it with its gradient, by the logarithms of lengths and deviations."""
         from scipy.linalg import lapack  # noqa: PLC0415 - heavy
+        from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
 
-        kernel, inputs = self.kernel(logs), self.points.shape[1]
-        smooth, rough = kernel.parts(self.squares)
-        count = len(self.values)
-        covariance = np.zeros((count, count))
-        covariance[self.pairs] = kernel.smooth**2 * smooth[0] + kernel.rough**2 * rough[0]
-        np.fill_diagonal(covariance, kernel.variance)
-        factor, failed = lapack.dpotrf(covariance, lower=True)
-        if failed:
+        kernel = self.kernel(logs)
+        squares = np.vstack((kernel.smooth_scales, kernel.rough_scales)) @ self.squares
+        smooth, rough = _matern_5_2(squares[0]), _matern_1_2(squares[1])
+        try:
+            factor, inverse = _factor_and_inverse(kernel.matrix(smooth[0], rough[0]))
+        except np.linalg.LinAlgError:
             return 1e10, np.zeros(len(logs))
-        inverse, _ = lapack.dpotri(factor, lower=True)
         weights = lapack.dpotrs(factor, self.values, lower=True)[0]
-        from_usual = (logs[: 2 * inputs] - LIKELY_LENGTH) / LENGTH_DEVIATION
+        from_usual = (logs[: 2 * self.inputs] - LIKELY_LENGTH) / LENGTH_DEVIATION
         cost = 0.5 * float(self.values @ weights) + float(np.log(np.diag(factor)).sum())
         cost += 0.5 * float(from_usual @ from_usual)
         # ½ tr((K⁻¹ − ααᵀ) ∂K) for each length and deviation; pairs count twice
-        later, earlier = self.pairs
-        pairs = inverse[self.pairs] - weights[later] * weights[earlier]
+        pairs = squareform(inverse.T - np.outer(weights, weights), checks=False)
         ends = 0.5 * float(np.trace(inverse) - weights @ weights)
         slopes = np.vstack((pairs * smooth[1], pairs * rough[1])) @ self.squares.T
         by_length = np.concatenate(

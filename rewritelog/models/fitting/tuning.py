@@ -12,8 +12,8 @@ import numpy as np
 ENOUGH = 60
 """With at least this many samples one family is selected, and changes of slope are sought densely.
 
-With fewer, several families are averaged, exponents may change smoothly, and intervals of sums are
-wider, since the choice of terms adds an error that held-out samples do not show.
+With fewer, several families are averaged, and intervals of sums are wider, since the choice of
+terms adds an error that held-out samples do not show.
 """
 
 
@@ -108,12 +108,6 @@ LEAST_BEYOND = 0.05
 
 ALIGNMENTS = (2, 4, 8, 16)
 """Calls with multiples of these may be faster, as of a vector's width."""
-
-FEWEST_CURVED_SAMPLES = 8
-"""With fewer samples a curvature is a guess, which explodes beyond them."""
-
-MOST_CURVED_PARAMETERS = 5
-"""With more parameters the exponents of the ridge power law are assumed to be constant."""
 
 NEAR_BREAK = 0.15
 """The break of a chosen term is moved past at most this share of the samples …"""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -43,9 +42,6 @@ PRIOR_DEVIATIONS = (0.1, 0.3)
 INDICATOR_DEVIATION = 1.0
 """Prior standard deviation of the logarithm of an indicator's factor."""
 
-CURVATURES = (1e-4, 0.03, 0.1)
-"""Prior standard deviations of curvatures, the changes of an exponent per unit of log p."""
-
 NOISES = (0.05, 0.15, 0.5, 1.0)
 """Standard deviations of log t about the power law."""
 
@@ -69,7 +65,7 @@ class LogTerm:
     """The base of a negative power, where that is another one."""
     times: tuple[Expression, ...] = ()
     """What the exponent is multiplied by: it is the coefficient of the regressor, times these."""
-    kind: Literal["power", "indicator", "curvature"] = "power"
+    kind: Literal["power", "indicator"] = "power"
     broken: str = ""
     """The text of the expression that has a break at `knot`; empty for a term without one."""
     knot: float = 0.0
@@ -115,24 +111,6 @@ def powers_and_indicators(params: Floats, parameters: Parameters) -> Iterator[Lo
             yield power_of(number, parameters)
 
 
-def curvatures(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield squares and products of the parameters' logarithms, centred on their means."""
-    numbers = parameters.used
-    few = tuning.FEWEST_CURVED_SAMPLES <= len(params) < tuning.ENOUGH
-    if not few or len(numbers) > tuning.MOST_CURVED_PARAMETERS:
-        return
-    centred = {}
-    for number in numbers:
-        log = parse(bases_of(number, parameters)[0]).mapped("log")
-        mean = float(log.evaluate(params).mean())
-        size = constant(float(f"{abs(mean):.4g}"))
-        centred[number] = log.applied("-" if mean >= 0 else "+", size)
-    squared = [(first, first) for first in numbers if len(distinct(params[:, first - 1])) > 2]
-    for first, second in sorted([*squared, *combinations(numbers, 2)]):
-        factors = (centred[first], centred[second])
-        yield LogTerm(product_of(factors), times=factors, kind="curvature")
-
-
 def product_of_powers(
     terms: Sequence[LogTerm], exponents: Floats, least: float | Floats = -1.0
 ) -> Expression:
@@ -156,17 +134,10 @@ def power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def ridge_power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose one power of each parameter, its exponent shrunk towards common ones.
-
-    With few samples the exponents may also change with the logarithms of the parameters.
-    """
+    """Choose one power of each parameter, its exponent shrunk towards common ones."""
     parameters = selection.parameters
     terms, columns = selection.table.candidates(
-        "powers",
-        lambda params: [
-            *powers_and_indicators(params, parameters),
-            *curvatures(params, parameters),
-        ],
+        "powers", lambda params: powers_and_indicators(params, parameters)
     )
     if not terms:
         return (ONE,)
@@ -230,14 +201,12 @@ class _Prior:
 def _prior_of(kinds: tuple[str, ...]) -> _Prior:
     """Return the prior of regressors of these kinds and the constant."""
     power: Flags = np.array([kind == "power" for kind in kinds])
-    indicator: Flags = np.array([kind == "indicator" for kind in kinds])
     powers, log_probability = _prior_means(int(power.sum()))
     means = np.zeros((len(kinds), len(log_probability)))
     means[power] = powers
-    curvatures = CURVATURES if "curvature" in kinds else CURVATURES[:1]
-    choices = np.meshgrid(PRIOR_DEVIATIONS, NOISES, curvatures)
-    deviations, noises, curved = (choice.reshape(-1, 1) for choice in choices)
-    variances = np.where(power, deviations, np.where(indicator, INDICATOR_DEVIATION, curved)) ** 2
+    choices = np.meshgrid(PRIOR_DEVIATIONS, NOISES)
+    deviations, noises = (choice.reshape(-1, 1) for choice in choices)
+    variances = np.where(power, deviations, INDICATOR_DEVIATION) ** 2
     variances = np.hstack([np.full((len(noises), 1), LEVEL_VARIANCE), variances])
     return _Prior(
         means,

@@ -62,7 +62,7 @@ def sum_of_power_laws(selection: SelectionSamples) -> tuple[Expression, ...]:
     part = selection.random_part(MOST_SAMPLES)
 
     terms, columns = selection.table.candidates(
-        "powers alone", lambda params: powers_and_indicators(params, selection.parameters)
+        "powers", lambda params: powers_and_indicators(params, selection.parameters)
     )
     columns = columns[part.rows]
     logs = np.log(part.samples.sigma_s)
