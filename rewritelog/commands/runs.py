@@ -60,11 +60,12 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
     def run(self) -> list[Any]:
         """Return the replays: of one set with its times, after the one to compare with."""
-        from rewritelog.output import check_outputs
         from rewritelog.replaying.run import replay_opened
-        from rewritelog.viewing.extra import require
 
         if self.html is not None:
+            from rewritelog.output import check_outputs
+            from rewritelog.viewing.extra import require
+
             require("bokeh", "the page")
             check_outputs([self.html], [], [logs.folder for logs in self.logs])
         network, plain = self.read_network(), replace(self, gains=0, write=None)

@@ -33,7 +33,7 @@ from rewritelog.synthesis.options import VERSION_HELP, SynthOptions
 
 if TYPE_CHECKING:
     from rewritelog.converting import Conversion
-    from rewritelog.exporting.exported import Exported
+    from rewritelog.exporting.run import Exported
     from rewritelog.progress import Listener
     from rewritelog.rewriting.report import RewriteReport
     from rewritelog.synthesis.synth import Synthesis

@@ -1,4 +1,7 @@
-"""Chrome's trace event format, which Perfetto opens too: SEBs as slices, messages as flows."""
+"""Chrome's trace event format, which Perfetto opens too.
+
+SEBs and nodes of traces are slices, messages are flows.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,11 @@ from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.formats.bgtrace.declaration import EventType
+from rewritelog.formats.traces import Part, Traces
 from rewritelog.text import printable
+
+SEB_KINDS = ("SEBs", "brackets", "log events", "flows")
+"""What is counted of logs."""
 
 _US_PER_S = 1e6
 
@@ -129,9 +136,44 @@ class ChromeMaker:
         return f'"pid": {self._node(pe)}, "tid": {pe}'
 
 
-def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> tuple[dict[str, int], int]:
-    """Write all events; return their numbers by kind, and that of SEBs left out as not finite."""
-    counts = Counter(dict.fromkeys(("SEBs", "brackets", "log events", "flows", "left out"), 0))
+def node_events(traces: Traces, part: Part, start_s: Floats, options: ExportOptions) -> TraceEvents:
+    """Return the nodes of a part as slices: a process for each rank, a track for each lane."""
+    names, name = part.names
+    end_s = start_s + part.duration_s
+    within = (start_s < options.end_s) & (end_s >= options.begin_s)  # False without a start
+    columns = (part.ids, name, part.type, part.on_host, part.lane, start_s, part.duration_s)
+    lines = [
+        json.dumps(
+            {
+                "name": printable(names[called]),
+                "cat": traces.types[kind],
+                "ph": "X",
+                "pid": part.unit.rank,
+                "tid": f"{'CPU' if on_host else 'stream'} {lane}",
+                "ts": begin_s * _US_PER_S,
+                "dur": duration_s * _US_PER_S,
+                "args": {"id": number},
+            }
+        )
+        for number, called, kind, on_host, lane, begin_s, duration_s in zip(
+            *(column[within].tolist() for column in columns), strict=True
+        )
+    ]
+    counts = {"nodes": len(lines), "left out": int(np.isnan(start_s).sum())}
+    return TraceEvents(",\n".join(lines), counts)
+
+
+def rank_name(rank: int) -> TraceEvents:
+    """Return the event that names the process of a rank."""
+    named = {"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"rank {rank}"}}
+    return TraceEvents(json.dumps(named), {})
+
+
+def write_trace(
+    file: TextIO, kinds: Sequence[str], events: Iterable[TraceEvents]
+) -> tuple[dict[str, int], int]:
+    """Write all events; return the numbers of some kinds, and that of all that is left out."""
+    counts = Counter[str]()
     file.write('{"displayTimeUnit": "ns", "traceEvents": [')
     separator = "\n"
     for some in events:
@@ -140,9 +182,7 @@ def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> tuple[dict[str, 
             separator = ",\n"
         counts.update(some.counts)
     file.write("\n]}\n")
-    del counts["tracks"]
-    left_out = counts.pop("left out")
-    return dict(counts), left_out
+    return {kind: counts[kind] for kind in kinds}, counts["left out"]
 
 
 def _finite_us(seconds: Floats) -> Flags:

@@ -4,33 +4,69 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial, singledispatch
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.exporting.chrome import ChromeMaker, write_trace
+from rewritelog.errors import UsageError
+from rewritelog.exporting.chrome import (
+    SEB_KINDS,
+    ChromeMaker,
+    TraceEvents,
+    node_events,
+    rank_name,
+    write_trace,
+)
 from rewritelog.exporting.contents import Contents, map_contents
-from rewritelog.exporting.exported import Exported
 from rewritelog.exporting.goal import GoalPart, goal_part, operation_counts, write_goal
 from rewritelog.exporting.matching import matched
 from rewritelog.exporting.options import SIMULATORS, ExportOptions
 from rewritelog.exporting.programs import StepMaker
 from rewritelog.exporting.simgrid import SimgridPart, simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables
-from rewritelog.exporting.trace_chrome import export_traces
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output import new_folder
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import replayed_order
-from rewritelog.text import count_text
+from rewritelog.replaying.traces import prepared_task, replay_task
+from rewritelog.text import Readable, count_text, printable
 from rewritelog.units import chosen_pes
 
 Result = TypeVar("Result")
 Part = TypeVar("Part", GoalPart, SimgridPart)
+
+
+@dataclass(frozen=True, repr=False)
+class Exported(Readable):
+    """The results of an export."""
+
+    folder: Path
+    to: str
+    pes: int
+    counts: dict[str, int]
+    """The numbers of records written, by kind."""
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the results as a JSON object."""
+        return {
+            "folder": printable(str(self.folder)),
+            "to": self.to,
+            "pes": self.pes,
+            "counts": self.counts,
+            "warnings": [printable(text) for text in self.warnings],
+        }
+
+    def text(self) -> str:
+        """Return the results as text."""
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.items())
+        return f"{self.folder}: {count_text(self.pes, 'PE')} for {self.to}: {counts}"
 
 
 def export(
@@ -81,7 +117,7 @@ def export(
             ):
                 exported = np.isin(opened.pes, pes)
                 make = ChromeMaker(opened.summary.num_wth, matching, options, exported)
-                counts, left_out["not finite"] = write_trace(trace, parts(make))
+                counts, left_out["not finite"] = write_trace(trace, SEB_KINDS, parts(make))
         else:
             counts = write_tables(folder, options.to, parts(tables_maker(options.to)))
     return Exported(out, options.to, len(pes), counts, tuple(_warnings(left_out)))
@@ -106,6 +142,45 @@ def _warnings(counts: Counter[str]) -> Iterator[str]:
         yield f"left out: {dependencies} not on an earlier SEB"
     if counts["not finite"]:
         yield f"{count_text(counts['not finite'], 'SEB')} left out: a time is not finite"
+
+
+def export_traces(
+    traces: Traces,
+    out: Path,
+    options: ExportOptions,
+    network: Network | None = None,
+    *,
+    force: bool = False,
+) -> Exported:
+    """Write `trace.json` into a new folder, with the starts that are recorded, or of a replay."""
+    if options.to != "chrome":
+        raise UsageError(f"--to {options.to} is for bgTrace logs: {traces.title} have --to chrome")
+    pes = chosen_pes(options.pes, len(traces.pes))
+    units = [unit for unit in traces.units if pes is None or unit.rank in set(pes)]
+    starts = None
+    if network is not None:
+        task, _ = prepared_task(traces, ReplayOptions())
+        starts = replay_task(task, network).starts_s
+
+    def events() -> Iterator[TraceEvents]:
+        for unit in units:
+            for part in traces.read(unit):
+                start_s = part.start_s
+                if starts is not None:
+                    start_s = starts[unit.rank][part.first : part.first + len(part)]
+                yield node_events(traces, part, start_s, options)
+            yield rank_name(unit.rank)
+
+    with new_folder(out, [unit.path for unit in traces.units], force=force) as folder:
+        with (folder / "trace.json").open("x", encoding="ascii") as file:
+            counts, left_out = write_trace(file, ("nodes",), events())
+        if not counts["nodes"] and left_out:
+            raise UsageError(
+                f"{traces.path}: no start times are recorded, so there is no time axis: "
+                "--replayed takes those of a replay"
+            )
+    warnings = (f"{count_text(left_out, 'node')} left out: no start is recorded",)
+    return Exported(out, options.to, len(units), counts, warnings if left_out else ())
 
 
 @singledispatch

@@ -14,9 +14,8 @@ from logbuilder import message, seb, write_logs
 
 from rewritelog import open_logs
 from rewritelog.errors import RewriteLogError, UsageError
-from rewritelog.exporting.exported import Exported
 from rewritelog.exporting.options import ExportOptions
-from rewritelog.exporting.run import export
+from rewritelog.exporting.run import Exported, export
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
