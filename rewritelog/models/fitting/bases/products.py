@@ -11,7 +11,6 @@ divide the work.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
@@ -42,29 +41,17 @@ _Errors: TypeAlias = Callable[[Floats, Floats], Floats]
 shape (samples,), and those of the factors, shape (samples, factors)."""
 
 
-@dataclass(frozen=True)
-class Factor:
-    """A power of a parameter, with or without its logarithm as a further factor."""
-
-    exponent: float
-    log: bool
-
-    @property
-    def complexity(self) -> int:
-        """How many of these hold: it has a power, a fractional exponent, a logarithm."""
-        return int(self.exponent != 0) + int(self.exponent % 1 != 0) + int(self.log)
-
-
 FACTORS = tuple(
-    Factor(exponent, log)
-    for exponent in POWERS
-    for log in (False, True)
-    if exponent >= 0 or not log
+    (exponent, log) for exponent in POWERS for log in (False, True) if exponent >= 0 or not log
 )
-_PENALTY = np.array([1 + tuning.SIMPLER * factor.complexity for factor in FACTORS])
-_EXPONENTS = np.array([factor.exponent for factor in FACTORS])
-_HAS_LOG = np.array([factor.log for factor in FACTORS])
-_NO_FACTOR = FACTORS.index(Factor(0, False))
+"""Powers of a parameter, without and with its logarithm as a further factor."""
+
+_NO_FACTOR = FACTORS.index((0, False))
+_EXPONENTS = np.array([exponent for exponent, _ in FACTORS])
+_HAS_LOG = np.array([log for _, log in FACTORS])
+_COMPLEXITY = (_EXPONENTS != 0).astype(int) + (_EXPONENTS % 1 != 0) + _HAS_LOG
+"""How many of these each factor has: a power, a fractional exponent, a logarithm."""
+_PENALTY = 1 + tuning.SIMPLER * _COMPLEXITY
 
 
 def product_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -92,7 +79,7 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
         chosen = _forward_factors(errors_of, logs, most)
     _coordinate_descent(chosen, errors_of, logs, most)
     return tuple(
-        _expression(number, FACTORS[which], parameters)
+        _expression(number, *FACTORS[which], parameters)
         for number, which in zip(usable, chosen, strict=True)
         if which != _NO_FACTOR
     )
@@ -152,11 +139,9 @@ def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
     """Return the factors nearest to the exponents of a power law in all parameters."""
     columns = np.column_stack((np.ones(len(logs)), logs))
     exponents = least_squares(columns, np.log(samples.sigma_s), collinear=1e-3)[1:]
-    plain = [index for index, factor in enumerate(FACTORS) if not factor.log]
-    return [
-        min(plain, key=lambda index: abs(FACTORS[index].exponent - exponent))
-        for exponent in exponents
-    ]
+    plain = np.flatnonzero(~_HAS_LOG)
+    distances = np.abs(_EXPONENTS[plain] - exponents[:, None])
+    return [int(which) for which in plain[distances.argmin(axis=1)]]
 
 
 def _errors_of(samples: Samples) -> _Errors:
@@ -176,9 +161,9 @@ def _errors_of(samples: Samples) -> _Errors:
     return errors_of
 
 
-def _expression(number: int, factor: Factor, parameters: Parameters) -> Expression:
+def _expression(number: int, exponent: float, log: bool, parameters: Parameters) -> Expression:
     """Return a factor as a term."""
-    factors = [power_of(number, parameters).factor(factor.exponent)] if factor.exponent else []
-    low = float(parameters.lowest[number - 1])
-    factors += [parse(logarithm(f"p{number}", low))] if factor.log else []
+    factors = [power_of(number, parameters).factor(exponent)] if exponent else []
+    if log:
+        factors.append(parse(logarithm(f"p{number}", float(parameters.lowest[number - 1]))))
     return product_of(factors)
