@@ -19,12 +19,12 @@ from typing import Any
 
 from rewritelog.formats.bgtrace import params
 from rewritelog.formats.files import InputFile
-from rewritelog.output import OutputFile
+from rewritelog.output.files import OutputFile
 from rewritelog.rewriting import block, predicting
 from rewritelog.rewriting.block import BlockRewriter
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-from rewritelog.rewriting.running_sums import RunningSums
+from rewritelog.rewriting.statistics import RunningSums
 
 STAGES: list[tuple[Any, str, str]] = [
     (BlockRewriter, "__call__", "block: what the stages below leave"),

@@ -38,9 +38,9 @@ from faulty import (
 from many_sebs import write_many
 from random_sebs import BATCH, predict_detailed, random_batch
 
-from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
+from rewritelog.rewriting.statistics import DurationSum
 
 PAGE_BYTES = 4096
 

@@ -21,9 +21,9 @@ from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactTimes
 from rewritelog.models.registry import load_model
-from rewritelog.rewriting.counts import DurationSum
-from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.patching import patch
+from rewritelog.rewriting.block import patch
+from rewritelog.rewriting.predicting import DilationRules
+from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 from tracebigsim.lines import scan
 

@@ -26,10 +26,9 @@ The map of the package, lowest layer first:
 - `progress`: progress of long jobs, reported to a listener
 - `cores`: the number of cores that a job may use, and parallel work with its results in order
 - `running`: a function mapped over blocks by threads or by the ranks of an MPI job
-- `arrays`: type aliases for arrays, medians, rows grouped by a key; tables as data frames
+- `arrays`: type aliases for arrays, medians, exact sums, rows by a key; tables as data frames
 - `hashing`: the hash function for look-ups and pseudo-random numbers
 - `core`: the compiled core: C functions for what is sequential, checked against their header
-- `sums`: exact sums, for results that do not depend on the order of blocks
 - `models`: duration models: timings in, seconds out; they work on arrays only
 - `formats`: trace formats: bgTrace, declared once with construct, and log sets on disk: summary,
   timeline files, blocks, columns, params; Chakra; and what jobs know of any format with events
@@ -59,9 +58,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel, load_model
-    from rewritelog.api.logs import open_logs, open_traces, to_pandas
+    from rewritelog.api.logs import Params, open_logs, open_traces, read_params, to_pandas
     from rewritelog.api.pages import page
-    from rewritelog.api.params import Params, read_params
     from rewritelog.api.regressor import AutoRegressor
     from rewritelog.commands.fits import compare, explore, fit, predict, sample, verify
     from rewritelog.commands.logs import check, diff, dump, info, rules, timeline
@@ -129,9 +127,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api.fitted": ("FittedModel", "load_model"),
-    "api.logs": ("open_logs", "open_traces", "to_pandas"),
+    "api.logs": ("Params", "open_logs", "open_traces", "read_params", "to_pandas"),
     "api.pages": ("page",),
-    "api.params": ("Params", "read_params"),
     "api.regressor": ("AutoRegressor",),
     "formats.bgtrace.logset": ("LogSet",),
     "replaying.network": ("Network",),

@@ -37,9 +37,8 @@ from rewritelog.formats.bgtrace.heads import TimelineFile
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, Records, records_of
 from rewritelog.formats.files import PROVENANCE_NAME, InputFile
-from rewritelog.output import create_file, new_folder
-from rewritelog.output.companions import COMPANIONS, copy_companions
-from rewritelog.output.files import FlushingWork
+from rewritelog.output.files import COMPANIONS, FlushingWork, copy_companions, create_file
+from rewritelog.output.folders import new_folder
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import Readable, bytes_text, count_text
 

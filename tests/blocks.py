@@ -9,8 +9,8 @@ from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, Pieces
 from rewritelog.formats.bgtrace.declaration import Layout
 from rewritelog.formats.bgtrace.heads import TimelineFile
-from rewritelog.rewriting.counts import DurationSum
-from rewritelog.rewriting.patching import Patched, patch, records_for
+from rewritelog.rewriting.block import Patched, patch, records_for
+from rewritelog.rewriting.statistics import DurationSum
 
 
 def loaded_from(lay: Layout, buffer: Bytes, starts: Ints, ends: Ints, counts: Ints) -> LoadedBlock:

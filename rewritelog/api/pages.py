@@ -11,11 +11,11 @@ from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import verify_samples
 from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.options import PathLike
-from rewritelog.output import check_outputs, write_text_file
+from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.paths import are_paths, to_inputs, to_output
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
-from rewritelog.sampling.report import SampleReport
+from rewritelog.sampling.sample import SampleReport
 from rewritelog.timings.samples import TimingsLike, to_timings
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import fit_page, verify_page

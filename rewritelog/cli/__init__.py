@@ -20,7 +20,7 @@ def main() -> NoReturn:
         from rewritelog.cli.process import main as run  # noqa: PLC0415 - signals come first
     except Stopped as reason:
         sys.stderr.write(f"rewritelog: {reason}\n")
-        from rewritelog.cli.job import leave_unjoined  # noqa: PLC0415 - as above
+        from rewritelog.cli.process import leave_unjoined  # noqa: PLC0415 - as above
 
         leave_unjoined(reason.exit_code)
     run()

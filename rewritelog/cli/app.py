@@ -18,7 +18,7 @@ import typer
 from rewritelog import __version__, commands
 from rewritelog.cli import console
 from rewritelog.cli.help import command_help, overview
-from rewritelog.cli.job import WRONG_USAGE, is_shared, this_job
+from rewritelog.cli.process import WRONG_USAGE, is_shared, this_job
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
 from rewritelog.commands.command import Command, Report, ShellOptions
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
@@ -131,7 +131,7 @@ def _do(command: Command[Any], options: ShellOptions) -> int:
     _show(report, options, err=is_stdout(output) or is_stdout(page_file))
     for path, text in ((report_file, json_of), (page_file, lambda _: page)):
         if path is not None and not isinstance(report, str):
-            from rewritelog.output import write_text_file  # noqa: PLC0415
+            from rewritelog.output.files import write_text_file  # noqa: PLC0415
 
             write_text_file(path, text(report))
     return command.exit_code(result)
@@ -177,7 +177,7 @@ def _check_reports(reports: list[Path], command: Command[Any]) -> None:
     """Raise an error for a report or page that would replace a file the command reads or writes."""
     if not reports:
         return
-    from rewritelog.output import check_outputs  # noqa: PLC0415
+    from rewritelog.output.files import check_outputs  # noqa: PLC0415
 
     values = [getattr(command, member.name) for member in dataclasses.fields(command)]  # type: ignore[arg-type]
     several = [list(value) if isinstance(value, list | tuple) else [value] for value in values]

@@ -10,6 +10,7 @@ from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
@@ -17,6 +18,7 @@ from typing import (
     ParamSpec,
     Protocol,
     Self,
+    TypeAlias,
     TypeVar,
     get_args,
     get_origin,
@@ -28,13 +30,69 @@ from rewritelog.options import (
     OTHER,
     OUTPUT,
     RUNNING,
+    As,
     OptionalOutput,
+    OutputPath,
+    argument,
     declarations,
     declared,
     is_given,
     option,
 )
 from rewritelog.running import EngineName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rewritelog.evaluation.predictions import LinePredictor
+    from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.formats.traces import LogsLike, Traces, TracesLike
+    from rewritelog.rewriting.options import FittedLike
+
+LogsArgument: TypeAlias = "As[LogsLike, LogSet]"
+OptionalTraces: TypeAlias = "As[TracesLike | None, LogSet | Traces | None]"
+TracesArgument: TypeAlias = "As[TracesLike, LogSet | Traces]"
+"""Logs or traces in any format."""
+ManyTraces: TypeAlias = "As[TracesLike | Iterable[TracesLike], tuple[LogSet | Traces, ...]]"
+UncheckedArgument: TypeAlias = "As[TracesLike, Path | Traces]"
+"""Logs or traces that may be too damaged to open."""
+FittedArgument: TypeAlias = "As[FittedLike, LinePredictor]"
+
+OUT_HELP = "The folder to write: a new or empty one, or any with --force."
+LOGS_HELP = "The log folder, or its bgTrace file."
+TRACES_HELP = "The log folder, or Chakra traces: a folder, a file, or FOLDER/NAME."
+
+
+@declared
+class Logs:
+    """The log set that a command reads."""
+
+    logs: LogsArgument = argument(LOGS_HELP, metavar="LOGS", kw_only=False)
+
+
+@declared
+class AnyTraces:
+    """The logs or traces that a command reads, in any format."""
+
+    logs: TracesArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
+
+
+@declared
+class Out:
+    """The folder that a command writes."""
+
+    out: OutputPath = argument(OUT_HELP, metavar="OUT", kw_only=False)
+
+
+@declared
+class Fitted:
+    """A fitted model."""
+
+    model: FittedArgument = argument(
+        "A model file of `rewritelog fit -o`.", metavar="MODEL", kw_only=False
+    )
+
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

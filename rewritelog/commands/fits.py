@@ -12,9 +12,11 @@ from rewritelog.commands.command import (
     REPORT,
     WARNINGS,
     Command,
+    Fitted,
+    Logs,
+    TracesArgument,
     function,
 )
-from rewritelog.commands.shared import Fitted, Logs, TracesArgument
 from rewritelog.errors import UsageError
 from rewritelog.evaluation.options import CompareRequest, FitRequest
 from rewritelog.options import (
@@ -39,9 +41,9 @@ if TYPE_CHECKING:
     from rewritelog.evaluation.fit import FitReport
     from rewritelog.evaluation.predict import CallPrediction, Predictions
     from rewritelog.evaluation.verify import VerifyReport
-    from rewritelog.sampling.report import SampleReport
-    from rewritelog.timings.from_traces import WrittenTimings
+    from rewritelog.sampling.sample import SampleReport
     from rewritelog.timings.samples import TimingsArgument
+    from rewritelog.timings.traces import WrittenTimings
 
 FilesOrCall: TypeAlias = "PathsLike"
 
@@ -65,7 +67,7 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
         """Write the lines, if there is an output; return what they are."""
         from rewritelog.formats.traces import Traces
         from rewritelog.rewriting.traces import chosen_types
-        from rewritelog.timings.from_traces import write_timings
+        from rewritelog.timings.traces import write_timings
 
         if not isinstance(self.traces, Traces):
             raise UsageError(f"{self.traces.folder}: has bgTrace logs, which hold no timing lines")
@@ -246,7 +248,7 @@ class SampleCommand(SampleOptions, Logs, Command["SampleReport"]):
 
     def run(self) -> SampleReport:
         """Return the choice; `listing()` of it is the list."""
-        from rewritelog.sampling.choose import sample
+        from rewritelog.sampling.sample import sample
 
         return sample(self.logs, self, self.output)
 

@@ -9,18 +9,16 @@ from rewritelog.commands.command import (
     ENGINE,
     PAGE,
     REPORT,
-    WARNINGS,
-    Command,
-    Report,
-    function,
-)
-from rewritelog.commands.shared import (
     TRACES_HELP,
+    WARNINGS,
     AnyTraces,
+    Command,
     Logs,
     OptionalTraces,
+    Report,
     TracesArgument,
     UncheckedArgument,
+    function,
 )
 from rewritelog.errors import NotComparableError, RewriteLogError
 from rewritelog.options import (

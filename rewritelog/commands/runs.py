@@ -13,10 +13,13 @@ from rewritelog.commands.command import (
     REPORT,
     WARNINGS,
     Command,
+    Fitted,
+    Logs,
+    ManyTraces,
+    OptionalTraces,
     Report,
     function,
 )
-from rewritelog.commands.shared import Fitted, Logs, ManyTraces, OptionalTraces
 from rewritelog.errors import UsageError
 from rewritelog.options import OUTPUT, OptionalOutput, argument, declared, option, unique_pairs
 from rewritelog.replaying.options import LostTimeOptions, NetworkOptions, ReplayOptions
@@ -63,7 +66,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         from rewritelog.replaying.run import replay_opened
 
         if self.html is not None:
-            from rewritelog.output import check_outputs
+            from rewritelog.output.files import check_outputs
             from rewritelog.viewing.extra import require
 
             require("bokeh", "the page")
@@ -86,7 +89,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
     def returned(self, result: list[Any]) -> ReplayReport:
         """Return the run time and what it is spent on; with `against`, a comparison of both."""
-        from rewritelog.output import write_text_file
+        from rewritelog.output.files import write_text_file
         from rewritelog.paths import to_output
 
         if (path := to_output(self.html, "html")) is not None:
@@ -154,7 +157,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
 
     def run(self) -> Sweep:
         """Return the run times."""
-        from rewritelog.output import check_outputs, write_text_file
+        from rewritelog.output.files import check_outputs, write_text_file
         from rewritelog.replaying.network import PACKET_QUANTITIES
         from rewritelog.replaying.sweep import Axis, sweep
         from rewritelog.viewing.replay_page import check_plot, write_plot

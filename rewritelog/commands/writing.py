@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Literal
 from rewritelog.commands.command import (
     DETAILS,
     ENGINE,
+    OUT_HELP,
     PAGE,
     REPORT,
     WARNINGS,
+    AnyTraces,
     Command,
+    Logs,
+    Out,
     function,
 )
-from rewritelog.commands.shared import OUT_HELP, AnyTraces, Logs, Out
 from rewritelog.errors import UsageError
 from rewritelog.exporting.options import ExportOptions
 from rewritelog.options import (

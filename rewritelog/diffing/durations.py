@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import NOTHING, ExactSum, Flags, Floats, Ints
 from rewritelog.core import core
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, NameTable, brackets_of
-from rewritelog.sums import NOTHING, ExactSum
 from rewritelog.text import printable
 
 OCTAVES, BINS_AN_OCTAVE = 20, 64

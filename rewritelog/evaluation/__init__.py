@@ -6,5 +6,4 @@
 - `totals`: the run time as the sum of the predicted categories of lost cycles
 - `verify`: a model file tested on timing lines
 - `compare`: several models cross-validated on the same splits of timing lines
-- `decisive`: the single line that causes most of a sum's error, if there is one
 """

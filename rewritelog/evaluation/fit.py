@@ -17,7 +17,7 @@ from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import ModelFile, Source, model_text, size_problem, writable
 from rewritelog.models.registry import load_model
-from rewritelog.output import check_outputs, write_text_file
+from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.text import (
     Readable,
     bytes_text,

@@ -22,7 +22,7 @@ from rewritelog.evaluation.predictions import (
 )
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.options import PathsLike
-from rewritelog.output import check_outputs, write_text_file
+from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.paths import is_stdout, to_inputs
 from rewritelog.text import (
     Readable,

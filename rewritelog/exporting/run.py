@@ -30,7 +30,7 @@ from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
-from rewritelog.output import new_folder
+from rewritelog.output.folders import new_folder
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import replayed_order

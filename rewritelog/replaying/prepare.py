@@ -18,10 +18,13 @@ from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, simulate
 from rewritelog.replaying.workload import Workload
-from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.fits import fitted_predictor, warnings_of_unused
 from rewritelog.rewriting.options import DurationOptions
-from rewritelog.rewriting.predicting import Predictor
+from rewritelog.rewriting.predicting import (
+    DilationRules,
+    Predictor,
+    fitted_predictor,
+    warnings_of_unused,
+)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from rewritelog.replaying.prepare import case_of, prepare, workload_of
 from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.traces import load_task
 from rewritelog.rewriting.block import RewriteTask
-from rewritelog.rewriting.counts import BlockCount
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport, RunTime, Task
+from rewritelog.rewriting.statistics import BlockCount
 from rewritelog.rewriting.traces import TraceTask
 
 MOST_SEBS = 1 << 20

@@ -29,7 +29,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate
 from rewritelog.replaying.workload import Irregularities, Messages, PairedRegions, Sebs, Workload
-from rewritelog.rewriting.fits import fit_model, read_model
+from rewritelog.rewriting.predicting import fit_model, read_model
 from rewritelog.rewriting.run import trace_task
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks

@@ -31,10 +31,10 @@ from rewritelog.replaying.regions import rounding_s
 from rewritelog.replaying.simulate import ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers, spans
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.dilations import DilationRules
 from rewritelog.rewriting.options import OutputOptions
+from rewritelog.rewriting.predicting import DilationRules
 from rewritelog.rewriting.run import new_output
-from rewritelog.rewriting.running_sums import RunningSums
+from rewritelog.rewriting.statistics import RunningSums
 from rewritelog.running.engines import map_blocks
 
 _UNCLOSED_S = -1.0

@@ -1,21 +1,73 @@
-"""The durations that a model predicts for the records of a block, and the state of each record."""
+"""New durations: a model is read, fitted, and asked for each record; the rest is dilated."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
+from rewritelog.cores import limited_to
+from rewritelog.errors import UsageError
 from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.models.base import EventKey, ModelFit
-from rewritelog.models.checks import checked_factors, checked_prediction, total_seconds
-from rewritelog.rewriting.counts import EXAMPLES, RecordState
-from rewritelog.rewriting.running_sums import EventValues
-from rewritelog.rewriting.spreading import drawn_numbers, ordinals
-from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, Examples, RecordFlag
+from rewritelog.formats.bgtrace.records import NameTable, records_of
+from rewritelog.formats.traces import Part, Terms
+from rewritelog.hashing import GOLDEN, mix
+from rewritelog.models.base import EventKey, Model, ModelFit
+from rewritelog.models.checks import (
+    checked_factors,
+    checked_fit,
+    checked_prediction,
+    knows_residuals,
+    total_seconds,
+)
+from rewritelog.models.registry import load_model
+from rewritelog.options import is_given
+from rewritelog.rewriting.options import DurationOptions, RewriteOptions
+from rewritelog.rewriting.statistics import (
+    EXAMPLES,
+    BlockStatistics,
+    EventStatistics,
+    EventValues,
+    Examples,
+    RecordFlag,
+    RecordState,
+)
+from rewritelog.text import matches, printable
+from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import names_of, samples_of
+from rewritelog.timings.texts import (
+    named_fit,
+    read_model_file,
+    read_texts,
+)
+
+
+def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
+    """Return a number in [0, 1) for each bracket, determined by the seed and its location.
+
+    `ordinal` is the index of the bracket in its SEB. The number is a splitmix64 hash of the four
+    integers, the same on every machine and for any order of the brackets.
+    """
+    keys = np.full(len(pe), np.uint64(seed))
+    for part in (pe, seb, ordinal):
+        keys = mix(keys + GOLDEN) ^ part.astype(np.uint64)
+    return (mix(keys + GOLDEN) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def ordinals(piece: Ints, seb: Ints) -> Ints:
+    """Return the index of each record among those of its SEB, which have to be contiguous."""
+    if not len(seb):
+        return np.zeros(0, dtype=np.int64)
+    begins = np.ones(len(seb), dtype=np.bool_)
+    begins[1:] = (seb[1:] != seb[:-1]) | (piece[1:] != piece[:-1])
+    first = np.flatnonzero(begins)
+    numbers: Ints = np.arange(len(seb)) - first[np.cumsum(begins) - 1]
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -137,3 +189,124 @@ class Predicted:
         state = RecordState.NOT_COVERED if flag is RecordFlag.UNCOUNTED else RecordState.PREDICTED
         flagged: Flags = self.flags[flag] & (records["state"] == state)
         return flagged
+
+
+@dataclass(frozen=True)
+class DilationRules:
+    """The general dilation factor, and factors for certain names."""
+
+    factor: float
+    by_name: tuple[tuple[str, float], ...] = ()
+    """Pairs of a pattern with `*` wildcards and a factor; the last match wins."""
+
+    def factor_for(self, name: str) -> float:
+        """Return the factor of a name."""
+        for pattern, factor in reversed(self.by_name):
+            if matches(pattern, name):
+                return factor
+        return self.factor
+
+    def for_block(self, loaded: LoadedBlock) -> tuple[Floats, frozenset[str]]:
+        """Return the factor of each SEB, and the patterns that match any of their names.
+
+        Raise `DamagedLogError` if the block is damaged.
+        """
+        if not self.by_name:
+            return np.full(int(loaded.pieces.counts.sum()), float(self.factor)), frozenset()
+        table = NameTable()
+        numbers = table.add(records_of(loaded).sebs)
+        names = [name.decode("utf-8", "replace") for name in table.names]
+        return self._of(names, numbers)
+
+    def for_part(self, part: Part) -> tuple[Floats, frozenset[str]]:
+        """Return the factor of each event, and the patterns that match any of their names."""
+        if not self.by_name:
+            return np.full(len(part), float(self.factor)), frozenset()
+        return self._of(*part.names)
+
+    def _of(self, names: Sequence[str], number: Ints) -> tuple[Floats, frozenset[str]]:
+        """Return the factor of each item, given the number of its name, and the patterns."""
+        factors = np.array([self.factor_for(name) for name in names], dtype=np.float64)
+        return factors[number], self.matching(names)
+
+    def matching(self, names: Collection[str]) -> frozenset[str]:
+        """Return the patterns that match any of the names."""
+        return frozenset(
+            pattern for pattern, _ in self.by_name if any(matches(pattern, name) for name in names)
+        )
+
+
+def read_model(options: DurationOptions) -> Model[Any]:
+    """Return the model by name, or that of a model file."""
+    if isinstance(options.model, Model):
+        return options.model
+    if isinstance(options.fitted, Model):
+        return options.fitted
+    if options.fitted is not None:
+        from rewritelog.models.model_file import FromFile  # noqa: PLC0415 - only some runs need it
+
+        return FromFile(read_model_file(options.fitted))
+    texts = read_texts(options.formulas, options.coefficients)
+    return load_model(options.model_name, options.model_options, texts)
+
+
+def fit_model(model: Model[Any], options: DurationOptions) -> tuple[TimingsRead | None, ModelFit]:
+    """Read the timings and fit the model."""
+    name = options.model_name
+    if not model.needs_timings:
+        if is_given(options.timings):
+            raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
+        return None, checked_fit(model, name, ())
+    if not is_given(options.timings):
+        raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
+    read = samples_of(
+        options.timings, options.clock_hz, strict=options.strict, columns=model.columns
+    )
+    names = names_of(options.param_names, options.timings)
+    with limited_to(options.jobs):
+        return read, named_fit(checked_fit(model, name, read.timings), names)
+
+
+def predictor_for(model: Model[Any], fitted: ModelFit, options: DurationOptions) -> Predictor:
+    """Return the predictor; raise `UsageError` to spread with a model without residuals."""
+    if not isinstance(options, RewriteOptions):
+        return Predictor(options.model_name, fitted, model.columns)
+    if options.spread == "none":
+        measured = options.total == "measured"
+        return Predictor(options.model_name, fitted, model.columns, measured_totals=measured)
+    if not knows_residuals(fitted):
+        raise UsageError(
+            f"the model {options.model_name!r} has no residuals, so --spread residual cannot "
+            "draw from them: choose a model that is fitted to timing lines, such as auto"
+        )
+    return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
+
+
+def fitted_predictor(options: DurationOptions) -> tuple[Model[Any], tuple[str, ...], Predictor]:
+    """Return the model for the options, the warnings of its fit, and the predictor."""
+    model = read_model(options)
+    read, fitted = fit_model(model, options)
+    warnings = (*(() if read is None else read.warnings()), *fitted.warnings())
+    return model, warnings, predictor_for(model, fitted, options)
+
+
+def warnings_of_unused(
+    options: DurationOptions, model: Model[Any], terms: Terms, matched_patterns: Collection[str]
+) -> Iterator[str]:
+    """Yield a warning for each option without effect, given the patterns that matched."""
+    yield from _about_unread_params(options, model)
+    for pattern, _ in options.dilation_for:
+        if pattern not in matched_patterns:
+            name = f"no {terms.item}'s name"
+            yield f"the dilation for {printable(pattern)!r} was not used: {name} matches"
+
+
+def _about_unread_params(options: DurationOptions, model: Model[Any]) -> Iterator[str]:
+    if options.params is not None and not model.uses_params:
+        yield (
+            f"{options.params}: the model {options.model_name!r} reads no params, so this "
+            "folder was not used"
+        )
+    event_params = getattr(options, "event_params", None)
+    if event_params is not None and not model.uses_params:
+        yield f"{event_params}: not used, since the model {options.model_name!r} reads no params"

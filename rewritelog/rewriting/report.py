@@ -21,14 +21,23 @@ from rewritelog.models.fit_report import effect_on_totals, one_call_share
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.options import json_value, reported
 from rewritelog.rewriting.block import RewriteTask
-from rewritelog.rewriting.busy_times import BusyTime, Largest
-from rewritelog.rewriting.counts import BlockCount, DurationSum
-from rewritelog.rewriting.event_lines import EventLine, event_line, expected_json, speedup
-from rewritelog.rewriting.intervals import LEVEL, Expected, bracketed_expected
+from rewritelog.rewriting.breakdown import (
+    LEVEL,
+    BusyTime,
+    EventLine,
+    Expected,
+    Largest,
+    Overheads,
+    Share,
+    bracketed_expected,
+    event_line,
+    expected_json,
+    overheads_of,
+    speedup,
+)
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.overheads import Overheads, Share, overheads_of
 from rewritelog.rewriting.report_warnings import warnings_of, warnings_of_options
-from rewritelog.rewriting.statistics import BlockStatistics
+from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running import EngineName
 from rewritelog.text import (

@@ -12,15 +12,17 @@ from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.traces import Terms
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.rewriting.block import RewriteTask
-from rewritelog.rewriting.counts import BlockCount, DurationSum, RecordState
-from rewritelog.rewriting.fits import warnings_of_unused
 from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.predicting import warnings_of_unused
 from rewritelog.rewriting.statistics import (
+    BlockCount,
     BlockStatistics,
+    DurationSum,
     EventStatistics,
     Examples,
     PeAndSeb,
     RecordFlag,
+    RecordState,
 )
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import count_text, percent_text, printable

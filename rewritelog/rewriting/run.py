@@ -1,7 +1,10 @@
-"""The complete job of a rewrite: open, fit, rewrite block by block, and report."""
+"""The job of a rewrite: open, fit, rewrite block by block, report; and its provenance file."""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,26 +12,83 @@ from functools import partial, singledispatch
 from pathlib import Path
 from typing import Any
 
+import rewritelog
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.files import InputFile
+from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, InputFile, read_provenance
 from rewritelog.formats.traces import Traces
-from rewritelog.models.base import Model, ModelFit
-from rewritelog.output import check_new_folder, copy_file, create_file, new_folder
-from rewritelog.output.companions import copy_companions, copy_own_files
+from rewritelog.models.base import Model, ModelFit, digest_of
+from rewritelog.options import deciding
+from rewritelog.output.files import copy_companions, copy_file, copy_own_files, create_file
+from rewritelog.output.folders import check_new_folder, new_folder
 from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import RewriteTask
-from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.fits import fit_model, predictor_for, read_model
-from rewritelog.rewriting.intervals import expected_of
+from rewritelog.rewriting.breakdown import expected_of
 from rewritelog.rewriting.options import OutputOptions, RewriteOptions
-from rewritelog.rewriting.provenance import write_provenance
+from rewritelog.rewriting.predicting import DilationRules, fit_model, predictor_for, read_model
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.rewriting.traces import TraceTask, chosen_types
 from rewritelog.running.engines import engine_name, lead, map_blocks, workers
-from rewritelog.timings.event_params import read_event_params
+from rewritelog.text import json_text
+from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.traces import read_event_params
+
+
+def write_provenance(
+    draft: Path,
+    logs: LogSet | Traces,
+    options: RewriteOptions,
+    model: Model[Any],
+    timings: TimingsRead | None,
+) -> None:
+    """Write the file into the draft of OUT."""
+    content = provenance_of(logs, options, model, timings)
+    (draft / PROVENANCE_NAME).write_text(json_text(content, indent=2) + "\n", encoding="utf-8")
+
+
+def provenance_of(
+    logs: LogSet | Traces, options: RewriteOptions, model: Model[Any], timings: TimingsRead | None
+) -> dict[str, Any]:
+    """Return what determines the bytes of OUT: versions, options and digests, no paths or dates."""
+    earlier = read_provenance(logs.folder)
+    model_file = options.fitted if isinstance(options.fitted, Path) else None
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "rewritelog": rewritelog.__version__,
+        "options": deciding(options, RewriteOptions),
+        "model": {
+            "name": "fitted" if options.fitted else options.model_name,
+            "options": dataclasses.asdict(model.options),
+            "timing_lines": None if timings is None else timings.lines,
+            "fitted_to": _source_of(model_file),
+        },
+        "sha256": {
+            "samples": None if timings is None else digest_of(timings.timings),
+            "formulas": _file_digest(options.formulas),
+            "coefficients": _file_digest(options.coefficients),
+            "model_file": _file_digest(model_file),
+            "summary": _file_digest(logs.summary_path if isinstance(logs, LogSet) else None),
+            **(
+                {"event_params": _file_digest(options.event_params)} if options.event_params else {}
+            ),
+        },
+        "timeline_bytes": logs.sizes,
+        "rewritten_from": None if earlier is None else dict(earlier.content),
+    }
+
+
+def _file_digest(path: Path | None) -> str | None:
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _source_of(model_file: Path | None) -> Any:
+    """Return the source in a model file that has been read before."""
+    if model_file is None:
+        return None
+    return json.loads(model_file.read_text(encoding="utf-8-sig"))["source"]
 
 
 def rewrite(

@@ -1,4 +1,8 @@
-"""Statistics of blocks and of whole logs: counts, exact sums, and examples of irregularities."""
+"""What a rewrite counts and adds up, of a block and of all, however the work is divided.
+
+The durations of each timeline are added in the order of its SEBs, and so are the records of each
+event and number of parameters in it; the sums of timelines are then added exactly, in any order.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,74 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import islice
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
+from rewritelog.core import core
 from rewritelog.formats.traces import NOT_ROUNDED, Rounding
-from rewritelog.rewriting.counts import EXAMPLES, BlockCount, DurationSum, RecordState
-from rewritelog.sums import NOTHING, ExactSum
+from rewritelog.models.base import EventKey
+
+
+class BlockCount(IntEnum):
+    """The counts of a block."""
+
+    SEBS = 0
+    MESSAGES = 1
+    BY_MODEL = 2
+    BY_EXACT = 3
+    BY_DILATION = 4
+    UNCHANGED = 5
+    UNCLOSED = 6
+    ZERO_LENGTH = 7
+    BRACKETS = 8
+    BRACKETS_WITHOUT_RECORD = 9
+    MARKS_IRREGULAR = 10
+    RECORDS_MISMATCHED = 11
+    UNMARKED_WITH_RECORD = 12
+    MESSAGES_OUTSIDE = 13
+    RECV_RAISED = 14
+    TRACER_REPLACES = 15
+    """SEBs with a predicted duration that TraceR ignores because of their names."""
+
+
+class DurationSum(IntEnum):
+    """The sums of durations of a piece, in seconds."""
+
+    OLD = core.SUM_OLD
+    NEW = core.SUM_NEW
+    BRACKETED_OLD = core.SUM_BRACKETED_OLD
+    BRACKETED_NEW = core.SUM_BRACKETED_NEW
+    AROUND_OLD = core.SUM_AROUND_OLD
+    """The time outside of brackets in SEBs that have any."""
+    AROUND_NEW = core.SUM_AROUND_NEW
+    WITHOUT_OLD = core.SUM_WITHOUT_OLD
+    """SEBs without brackets, or with irregular marks."""
+    WITHOUT_NEW = core.SUM_WITHOUT_NEW
+
+
+class RecordState(IntEnum):
+    """The state of a param record after the rewrite."""
+
+    NO_SEB = core.RECORD_NO_SEB
+    PREDICTED = core.RECORD_PREDICTED
+    NOT_COVERED = core.RECORD_NOT_COVERED
+    NOT_PAIRED = core.RECORD_NOT_PAIRED
+    SEB_LEFT_ALONE = core.RECORD_LEFT_ALONE
+
+
+IRREGULAR: dict[BlockCount, int] = {
+    BlockCount.MARKS_IRREGULAR: core.SEB_MARKS_IRREGULAR,
+    BlockCount.RECORDS_MISMATCHED: core.SEB_RECORDS_MISMATCHED,
+    BlockCount.UNMARKED_WITH_RECORD: core.SEB_UNMARKED_WITH_RECORD,
+}
+"""The counts for which the first few SEBs are kept as examples, and their flags in outcomes."""
+
+EXAMPLES = 5
+"""The number of examples of each count in a block."""
+
 
 BlockStart = tuple[int, int]
 """The index of a file, and the offset of a block in it."""
@@ -195,3 +258,75 @@ def difference_s(whole: ExactSum, part: ExactSum) -> float:
         return math.nan
     left_s = math.fsum([*whole.parts, *(-value for value in part.parts)])
     return left_s if left_s > _ROUNDING * all_s else 0.0
+
+
+EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
+"""The contribution of each record to the fields of `EventSums`."""
+
+_NOTHING = (ExactSum(),) * len(DurationSum)
+
+
+class RunningSums:
+    """The sums of one block, carried from part to part of a long timeline."""
+
+    def __init__(self) -> None:
+        self._durations = np.zeros((len(DurationSum), 2))
+        self._events: dict[EventKey, Floats] = {}
+        """High and low part of the fields of `EventSums`, shape (fields, 2)."""
+
+    def begin(self, pieces: int) -> Floats:
+        """Return the initial sums of a part, shape (pieces, DurationSum, 2)."""
+        sums = np.zeros((pieces, len(DurationSum), 2))
+        sums[0] = self._durations
+        return sums
+
+    def durations(self, sums: Floats, *, done: bool) -> tuple[ExactSum, ...]:
+        """Return the sums over the pieces of a part; zeros while the timeline is not `done`."""
+        if not done:
+            self._durations = sums[0]
+            return _NOTHING
+        return tuple(_exact(sums))
+
+    def events(
+        self,
+        kinds: tuple[EventKey, ...],
+        kind: Ints,
+        piece: Ints,
+        values: EventValues,
+        *,
+        done: bool,
+    ) -> dict[EventKey, EventSums]:
+        """Return the sums of the records of each kind; none as long as the timeline is not `done`.
+
+        `kind` (index into `kinds`) and `piece` have one entry for each record.
+        """
+        pairs, groups = np.unique(piece * max(len(kinds), 1) + kind, return_inverse=True)
+        group_kind = pairs % max(len(kinds), 1)
+        sums = np.zeros((len(values), len(pairs), 2))
+        for group, number in enumerate(group_kind if self._events else ()):
+            sums[:, group] = self._events.get(kinds[number], 0.0)
+        for column, value in zip(sums, values, strict=True):
+            core.add_by_group(groups, np.ascontiguousarray(value), column)
+        by_group = sums.swapaxes(0, 1)
+        if not done:
+            self._events |= {kinds[k]: row for k, row in zip(group_kind, by_group, strict=True)}
+            return {}
+        rows = {name: row[None] for name, row in self._events.items()}
+        rows |= _by_kind(kinds, group_kind, by_group)
+        return {name: EventSums(*_exact(row)) for name, row in rows.items()}
+
+
+def _by_kind(kinds: tuple[EventKey, ...], group_kind: Ints, sums: Floats) -> dict[EventKey, Floats]:
+    """Return the rows of each kind that has any."""
+    order = np.argsort(group_kind, kind="stable")
+    bounds = np.searchsorted(group_kind[order], np.arange(len(kinds) + 1)).tolist()
+    return {
+        kind: sums[order[begin:end]]
+        for kind, begin, end in zip(kinds, bounds[:-1], bounds[1:], strict=True)
+        if end > begin
+    }
+
+
+def _exact(sums: Floats) -> Iterator[ExactSum]:
+    """Yield the total of each column of sums, shape (rows, columns, 2)."""
+    return (ExactSum().plus(sums[:, k].ravel().tolist()) for k in range(sums.shape[1]))

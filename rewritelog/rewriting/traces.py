@@ -13,14 +13,18 @@ from rewritelog.core import core
 from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.traces import Part, Traces, Unit, UnitEvents, events_of
-from rewritelog.output import copy_file
-from rewritelog.output.files import FlushingWork
-from rewritelog.rewriting.counts import BlockCount, DurationSum, RecordState
-from rewritelog.rewriting.dilations import DilationRules
-from rewritelog.rewriting.predicting import Predicted, Predictor
-from rewritelog.rewriting.running_sums import RunningSums
-from rewritelog.rewriting.statistics import BlockStatistics, EventStatistics, RecordFlag
-from rewritelog.timings.event_params import EventParams
+from rewritelog.output.files import FlushingWork, copy_file
+from rewritelog.rewriting.predicting import DilationRules, Predicted, Predictor
+from rewritelog.rewriting.statistics import (
+    BlockCount,
+    BlockStatistics,
+    DurationSum,
+    EventStatistics,
+    RecordFlag,
+    RecordState,
+    RunningSums,
+)
+from rewritelog.timings.traces import EventParams
 
 
 @dataclass(frozen=True)

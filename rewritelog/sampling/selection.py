@@ -17,10 +17,39 @@ from rewritelog.hashing import draw_numbers
 from rewritelog.models.equal_rows import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
 from rewritelog.progress import report_progress
-from rewritelog.sampling.allocation import allocate
-from rewritelog.sampling.coverage import cover
-from rewritelog.sampling.design import Coordinates, DesignTerms, design, leverages
+from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
 from rewritelog.sampling.options import SampleMethod
+
+_ROUNDING = 1 + 1e-9
+_HALVINGS = 200
+
+
+def allocate(total: int, weights: Floats, least: Ints, most: Ints) -> Ints:
+    """Divide `total` in proportion to the weights, each share being between `least` and `most`.
+
+    Weights are positive. The shares, integers of shape (groups,), add up to `total` unless the
+    bounds do not allow that; then all of them are at their lower, or upper, bounds.
+    """
+    if least.sum() >= total:
+        return least
+    if most.sum() <= total:
+        return most
+    shares = np.clip(_factor(total, weights, least, most) * weights, least, most)
+    whole = np.minimum(np.floor(shares * _ROUNDING).astype(np.int64), most)
+    fraction = np.where(whole < most, shares - whole, -np.inf)
+    whole[np.argsort(-fraction, kind="stable")[: total - int(whole.sum())]] += 1
+    return whole
+
+
+def _factor(total: int, weights: Floats, least: Ints, most: Ints) -> float:
+    """Return, by bisection, the factor of the weights with which bounded shares sum to `total`."""
+    low, high = 0.0, float((most / weights).max())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = np.clip(middle * weights, least, most).sum() >= total
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
 
 COVERAGE_SHARE = 1 / 2
 """The share of a design's points that are spread over the run, for effects that no term covers."""
@@ -36,8 +65,6 @@ REPLICATED_POINTS = 5
 
 LARGEST_TERM = 1e150
 """A term with larger values is left out: its square would overflow."""
-
-_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from rewritelog.formats.bgtrace.declaration import (
     seb_struct,
 )
 from rewritelog.synthesis import program
-from rewritelog.synthesis.events import EVENTS, SynthEvent, event_params, events_for
 from rewritelog.synthesis.options import CELLS_OF_A_PE, SynthOptions
+from rewritelog.synthesis.program import EVENTS, SynthEvent, event_params, events_for
 
 _MOST_SLOTS, _LEAST_SLOTS = 64, 40
 _EXTRAS = 0.5

@@ -24,13 +24,12 @@ from rewritelog.formats.bgtrace.declaration import (
     timeline_file_struct,
 )
 from rewritelog.formats.bgtrace.heads import Summary, pes_of_file
-from rewritelog.output import new_folder
+from rewritelog.output.folders import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped
-from rewritelog.synthesis.events import events_for, timing_lines
 from rewritelog.synthesis.options import SynthOptions
 from rewritelog.synthesis.plan import check_options, program_of
-from rewritelog.synthesis.program import SyntheticProgram
+from rewritelog.synthesis.program import SyntheticProgram, events_for, timing_lines
 from rewritelog.synthesis.write import BatchWriter
 from rewritelog.text import Readable, bytes_text, count_text
 

@@ -15,8 +15,7 @@ import numpy as np
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Table
 from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, Layout
 from rewritelog.formats.bgtrace.records import Records
-from rewritelog.synthesis.events import SynthEvent
-from rewritelog.synthesis.program import RegionLengths, SyntheticProgram, send_offset
+from rewritelog.synthesis.program import RegionLengths, SyntheticProgram, SynthEvent, send_offset
 
 BATCH_SEBS = 16_384
 """About as many SEBs are made at a time."""

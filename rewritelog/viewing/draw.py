@@ -9,7 +9,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces, load_unit
-from rewritelog.output import check_outputs, write_file
+from rewritelog.output.files import check_outputs, write_file
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import prepare

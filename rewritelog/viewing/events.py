@@ -28,7 +28,7 @@ from rewritelog.models.fitting.single_terms import (
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
-from rewritelog.sampling.replicates import ReplicateSpread, spread_of
+from rewritelog.sampling.strata import ReplicateSpread, spread_of
 from rewritelog.text import count_text, event_label, parameter_names, percent_text
 from rewritelog.timings.read import TimingsRead
 from rewritelog.viewing.plots import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, is_wide, some_rows

@@ -10,7 +10,7 @@ import numpy as np
 from rewritelog import units
 from rewritelog.arrays import Ints
 from rewritelog.errors import UsageError
-from rewritelog.output import write_file
+from rewritelog.output.files import write_file
 from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed

@@ -19,11 +19,9 @@ from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Unit
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.counts import DurationSum
-from rewritelog.rewriting.event_lines import speedup
+from rewritelog.rewriting.breakdown import speedup
 from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
-from rewritelog.rewriting.running_sums import RunningSums
-from rewritelog.rewriting.statistics import total_of
+from rewritelog.rewriting.statistics import DurationSum, RunningSums, total_of
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten, time_text

@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models.equal_rows import DistinctPoints
-from rewritelog.sampling.report import ChosenStratum, SampleReport
+from rewritelog.sampling.sample import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.plots import (

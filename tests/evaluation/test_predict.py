@@ -17,8 +17,8 @@ from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.options import FitRequest
 from rewritelog.evaluation.predict import predict
 from rewritelog.evaluation.predictions import LinePredictor, MalformedLines
-from rewritelog.sampling.choose import sample
 from rewritelog.sampling.options import SampleOptions
+from rewritelog.sampling.sample import sample
 from rewritelog.timings.texts import read_model_file
 
 

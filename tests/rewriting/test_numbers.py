@@ -17,12 +17,12 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from many_sebs import write_many
 from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
 
+from rewritelog.arrays import ExactSum
 from rewritelog.formats.bgtrace.declaration import layout
-from rewritelog.rewriting.counts import DurationSum
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
-from rewritelog.sums import ExactSum
+from rewritelog.rewriting.statistics import DurationSum
 
 RANDOM_SEBS = int(os.environ.get("REWRITELOG_RANDOM_SEBS", "100_000"))
 

@@ -14,7 +14,8 @@ from logbuilder import seb, write_logs, write_params
 from watching import watched_rewrite
 
 from rewritelog.errors import OutputError, RewriteLogError
-from rewritelog.output import folders, new_folder
+from rewritelog.output import folders
+from rewritelog.output.folders import new_folder
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.stopping import Stopped

@@ -18,10 +18,10 @@ from logbuilder import (
 )
 
 import rewritelog
-from rewritelog.rewriting.counts import BlockCount
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
+from rewritelog.rewriting.statistics import BlockCount
 
 
 class Case:

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats
 from rewritelog.hashing import draw_numbers
 from rewritelog.models.equal_rows import DistinctPoints, is_among
-from rewritelog.sampling.allocation import allocate
-from rewritelog.sampling.coverage import cover
-from rewritelog.sampling.design import Coordinates, DesignTerms, design, leverages
+from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
+from rewritelog.sampling.selection import allocate
 
 
 def terms_over(params: Floats) -> Any:

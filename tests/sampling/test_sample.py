@@ -11,9 +11,8 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from rewritelog.errors import DamagedLogError, OutputError, RewriteLogError, TimingError, UsageError
 from rewritelog.models.expressions import FormulaError
 from rewritelog.sampling import records
-from rewritelog.sampling.choose import sample
 from rewritelog.sampling.options import SampleOptions
-from rewritelog.sampling.report import SampleReport
+from rewritelog.sampling.sample import SampleReport, sample
 from rewritelog.text import json_text
 from tracebigsim.chosen import read_chosen
 

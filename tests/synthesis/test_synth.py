@@ -27,8 +27,8 @@ from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.progress import listening
 from rewritelog.stopping import Stopped
 from rewritelog.synthesis import synth, write
-from rewritelog.synthesis.events import EVENTS
 from rewritelog.synthesis.plan import machine_shape
+from rewritelog.synthesis.program import EVENTS
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 SMALL = SynthOptions(pes=8, sebs=200)

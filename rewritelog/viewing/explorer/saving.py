@@ -11,7 +11,7 @@ from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import ModelText
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.model_file import ModelFile, Source
-from rewritelog.output import check_outputs, write_text_file
+from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.viewing.explorer.session import FitChoices, Session, parsed_terms
 
 FORMULAS, MODEL = "formulas.toml", "model.json"

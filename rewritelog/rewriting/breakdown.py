@@ -1,0 +1,341 @@
+"""The time before and after a rewrite: by event with its uncertainty, by part, and by PE.
+
+The variance of a sum of predictions is Σ predicted² · single² + (Σ predicted)² · common², where
+`single` and `common` are the relative standard deviations in `TotalSpread`: independent errors of
+durations average out, the common error of their mean does not. The errors of different fits are
+independent, so that their variances add up. Dilated durations count as certain.
+
+The parts of all time are complete and disjoint, as in Lost Cycles analysis (Crovella and LeBlanc,
+"Parallel performance prediction using lost cycles analysis", Supercomputing '94).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.models.base import ModelFit
+from rewritelog.models.checks import checked_spread
+from rewritelog.rewriting.statistics import (
+    BlockCount,
+    BlockStatistics,
+    DurationSum,
+    EventStatistics,
+    RecordFlag,
+    RecordState,
+    difference_s,
+    total_of,
+)
+from rewritelog.text import NO_VALUE, json_number, ratio_text, time_column
+
+LEVEL = 0.9
+"""The nominal probability that an interval contains the true sum."""
+
+_REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""Half an interval's width in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The expectation of a sum of new durations, before any spread, with its uncertainty."""
+
+    seconds: float
+    deviation_s: float | None
+    """The standard deviation of the sum; None if a fit does not know it, or without any fit."""
+    coverage: float | None
+    """The coverage of the intervals of the fit with the most time, on held-out lines."""
+
+    @property
+    def interval_s(self) -> tuple[float, float] | None:
+        """The bounds of the interval for the true sum; None if unknown."""
+        if self.deviation_s is None:
+            return None
+        reach = _REACH * self.deviation_s
+        return max(0.0, self.seconds - reach), self.seconds + reach
+
+
+def expected_of(
+    fitted: ModelFit, model_name: str, events: Mapping[str, EventStatistics]
+) -> dict[str, Expected]:
+    """Return the expected sum of each event's brackets; raise `ModelError` if the model fails."""
+    return {
+        name: _event_expected(fitted, model_name, name, event) for name, event in events.items()
+    }
+
+
+def _event_expected(
+    fitted: ModelFit, model_name: str, event: str, statistics: EventStatistics
+) -> Expected:
+    deviations: list[float | None] = []
+    most_s, coverage = 0.0, None
+    for parameters, sums in statistics.sums.items():
+        predicted_s = float(sums.predicted_s)
+        if not predicted_s > 0:
+            continue
+        spread = checked_spread(fitted, model_name, event, parameters)
+        if spread is None:
+            deviations.append(None)
+            continue
+        single_s = spread.single * math.sqrt(float(sums.squares_s2))
+        deviations.append(math.hypot(single_s, spread.common * predicted_s))
+        if predicted_s > most_s:
+            most_s, coverage = predicted_s, spread.coverage
+    total = statistics.total
+    seconds = float(total.predicted_s.plus(total.dilated_new_s.parts))
+    return Expected(seconds, _root_sum_square(deviations), coverage)
+
+
+def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) -> Expected:
+    """Return the expected sum of all brackets, given that of each event."""
+    expected = list(events)
+    paired = total_of(event.total.new_s for event in statistics.events.values())
+    others_s = difference_s(statistics.sums[DurationSum.BRACKETED_NEW], paired)
+    seconds = math.fsum([*(of_event.seconds for of_event in expected), others_s])
+    known = [of_event.deviation_s for of_event in expected if of_event.seconds > 0]
+    return Expected(seconds, _root_sum_square(known), None)
+
+
+def _root_sum_square(deviations: list[float | None]) -> float | None:
+    """Return the standard deviation of a sum of independent terms."""
+    known = [deviation for deviation in deviations if deviation is not None]
+    if not known or len(known) < len(deviations):
+        return None
+    return json_number(math.hypot(*known))
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest busy time of some PEs; of equal times that of the lowest PE."""
+
+    seconds: float = 0.0
+    pe: int | None = None
+
+    @classmethod
+    def of(cls, pes: Ints, seconds: Floats) -> Largest:
+        """Return the largest of the busy times of PEs; 0 without any PE."""
+        order = np.lexsort((pes, -seconds))
+        return cls(float(seconds[order[0]]), int(pes[order[0]])) if len(order) else cls()
+
+
+@dataclass(frozen=True)
+class BusyTime:
+    """The busy times of all PEs, the sums of the durations of their SEBs."""
+
+    largest: Largest
+    mean_s: float
+
+    @property
+    def imbalance(self) -> float | None:
+        """The largest busy time divided by the mean; None if all are 0."""
+        return json_number(self.largest.seconds / self.mean_s) if self.mean_s > 0 else None
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """Return largest, its PE, mean and imbalance as cells of a table."""
+        pe = NO_VALUE if self.largest.pe is None else str(self.largest.pe)
+        largest, mean = time_column([self.largest.seconds, self.mean_s])
+        return largest, pe, mean, ratio_text(self.imbalance)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as a JSON object."""
+        return {
+            "largest_s": json_number(self.largest.seconds),
+            "largest_pe": self.largest.pe,
+            "mean_s": json_number(self.mean_s),
+            "imbalance": self.imbalance,
+        }
+
+
+_COMPLETE = (
+    (DurationSum.OLD, DurationSum.BRACKETED_OLD, DurationSum.AROUND_OLD, DurationSum.WITHOUT_OLD),
+    (DurationSum.NEW, DurationSum.BRACKETED_NEW, DurationSum.AROUND_NEW, DurationSum.WITHOUT_NEW),
+)
+"""The sums of all time, and of the parts that a rewrite may change."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of the time of all SEBs."""
+
+    old_s: float
+    new_s: float
+    old: float | None
+    """Its share of all time before the rewrite, in [0, 1]; None without any time."""
+    new: float | None
+    """Its share of all time after the rewrite."""
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return shares and seconds as a JSON object, with null for numbers that are not finite."""
+        return {
+            "old_s": json_number(self.old_s),
+            "new_s": json_number(self.new_s),
+            "old_share": self.old,
+            "new_share": self.new,
+        }
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """The parts of the time of all SEBs, and the time that no model covers."""
+
+    events: dict[str, Share]
+    """The brackets of each event, by name."""
+    other_brackets: Share
+    """Brackets without a param record."""
+    around_brackets: Share
+    """The time outside of brackets in SEBs that have any."""
+    sebs_without_brackets: Share
+    """SEBs without brackets, or with irregular marks."""
+    untouched: Share
+    """Nodes of types that the rewrite leaves as they are."""
+    by_dilation: Share
+    """The time that only dilation determines: the first three, and brackets not covered."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parts as a JSON object."""
+        return {
+            "events": {name: share.to_json() for name, share in self.events.items()},
+            "other_brackets": self.other_brackets.to_json(),
+            "around_brackets": self.around_brackets.to_json(),
+            "sebs_without_brackets": self.sebs_without_brackets.to_json(),
+            "untouched": self.untouched.to_json(),
+            "by_dilation": self.by_dilation.to_json(),
+        }
+
+
+def overheads_of(statistics: BlockStatistics) -> Overheads:
+    """Return the breakdown of the time of all SEBs."""
+    all_s = statistics.seconds(DurationSum.OLD), statistics.seconds(DurationSum.NEW)
+
+    def share(old_s: float, new_s: float) -> Share:
+        return Share(old_s, new_s, _part(old_s, all_s[0]), _part(new_s, all_s[1]))
+
+    sums = {name: event.total for name, event in sorted(statistics.events.items())}
+    others_s = 0.0, 0.0
+    if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
+        old, new = (
+            statistics.sums[k] for k in (DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW)
+        )
+        others_s = (
+            difference_s(old, total_of(sum_of_name.old_s for sum_of_name in sums.values())),
+            difference_s(new, total_of(sum_of_name.new_s for sum_of_name in sums.values())),
+        )
+    around_s = (
+        statistics.seconds(DurationSum.AROUND_OLD),
+        statistics.seconds(DurationSum.AROUND_NEW),
+    )
+    without_s = (
+        statistics.seconds(DurationSum.WITHOUT_OLD),
+        statistics.seconds(DurationSum.WITHOUT_NEW),
+    )
+    dilated_s = (
+        float(total_of(sum_of_name.dilated_old_s for sum_of_name in sums.values())),
+        float(total_of(sum_of_name.dilated_new_s for sum_of_name in sums.values())),
+    )
+    untouched_s = (
+        difference_s(statistics.sums[whole], total_of(statistics.sums[part] for part in parts))
+        for whole, *parts in _COMPLETE
+    )
+    by_dilation = zip(others_s, around_s, without_s, dilated_s, strict=True)
+    return Overheads(
+        {
+            name: share(float(sum_of_name.old_s), float(sum_of_name.new_s))
+            for name, sum_of_name in sums.items()
+        },
+        share(*others_s),
+        share(*around_s),
+        share(*without_s),
+        share(*untouched_s),
+        share(*(sum(parts) for parts in by_dilation)),
+    )
+
+
+def _part(seconds: float, all_s: float) -> float | None:
+    """Return a share; None without any time, or if it is not finite."""
+    share = seconds / all_s if 0 < all_s < math.inf else math.nan
+    return json_number(share)
+
+
+@dataclass(frozen=True)
+class EventLine:
+    """The counts and sums of one event."""
+
+    event: str
+    records: int
+    by_model: int
+    by_exact: int
+    dilated: int
+    """The number of brackets with a record that the model does not cover."""
+    not_used: int
+    uncounted: int
+    """The number of those without counters, for a model of counters."""
+    negative: int
+    """The number of predictions that are negative before the bounds of the fit apply."""
+    outside: int
+    """The number of predictions with a parameter outside the range of the samples."""
+    remote: int
+    """The number of those within all ranges, but with more leverage than any sample."""
+    not_spread: int
+    """The number of predictions that were not spread because there are no residuals."""
+    old_s: float
+    new_s: float
+    expected: Expected
+    """The expectation of `new_s`, before any spread, with its uncertainty."""
+
+    @property
+    def extrapolated(self) -> float | None:
+        """The share of extrapolated predictions; None without predictions."""
+        predictions = self.by_model + self.by_exact
+        return (self.outside + self.remote) / predictions if predictions else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as a JSON object, with null for numbers that are not finite."""
+        row = dataclasses.asdict(self) | {
+            "old_s": json_number(self.old_s),
+            "new_s": json_number(self.new_s),
+            "speedup": speedup(self.old_s, self.new_s),
+            "extrapolated": self.extrapolated,
+        }
+        del row["expected"]
+        return row | expected_json(self.expected) | {"coverage": self.expected.coverage}
+
+
+def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLine:
+    """Return the row of an event, given its statistics and the expected sum."""
+    used = event.states[RecordState.PREDICTED]
+    dilated = event.states[RecordState.NOT_COVERED]
+    records = event.states.total()
+    total = event.total
+    return EventLine(
+        event=name,
+        records=records,
+        by_model=used - event.flags[RecordFlag.EXACT],
+        by_exact=event.flags[RecordFlag.EXACT],
+        dilated=dilated,
+        not_used=records - used - dilated,
+        uncounted=event.flags[RecordFlag.UNCOUNTED],
+        negative=event.flags[RecordFlag.NEGATIVE],
+        outside=event.flags[RecordFlag.OUTSIDE],
+        remote=event.flags[RecordFlag.REMOTE],
+        not_spread=event.flags[RecordFlag.NOT_SPREAD],
+        old_s=float(total.old_s),
+        new_s=float(total.new_s),
+        expected=expected,
+    )
+
+
+def speedup(old_s: float, new_s: float) -> float | None:
+    """Return the old duration divided by the new one; None if that is undefined."""
+    return json_number(old_s / new_s) if 0 < new_s < math.inf else None
+
+
+def expected_json(expected: Expected) -> dict[str, float | None]:
+    """Return an expected sum with its interval as a JSON object."""
+    low_s, high_s = expected.interval_s or (None, None)
+    return {"expected_s": json_number(expected.seconds), "low_s": low_s, "high_s": high_s}
