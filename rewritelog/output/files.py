@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from rewritelog.arrays import Bytes
 from rewritelog.cores import in_order
 from rewritelog.errors import OutputError, OutputWarning
-from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.files import InputFile, OpenFile, paths_in
 from rewritelog.running.engines import Gathered
 from rewritelog.text import matches
+
+if TYPE_CHECKING:
+    from rewritelog.formats.bgtrace.logset import LogSet
 
 _COPY_BYTES = 1 << 20
 
