@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats.bgtrace.heads import Summary
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces
 from rewritelog.text import Readable, count_text, printable
 
@@ -186,7 +187,7 @@ class CheckReport(Readable):
         s = self.summary
         return {
             "logs": printable(str(self.folder)),
-            "format": None if self.traces is None else self.traces.title,
+            "format": LogSet.title if self.traces is None else self.traces.title,
             "params": None if self.params is None else printable(str(self.params)),
             "log_version": None if s is None else s.log_version,
             "byte_order": None if s is None else s.order,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 import traceback
@@ -22,6 +21,7 @@ from rewritelog.cli.process import WRONG_USAGE, is_shared, this_job
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
 from rewritelog.commands.command import Command, Report, ShellOptions
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
+from rewritelog.options import OUTPUT, declarations
 from rewritelog.paths import STANDARD_STREAM, is_stdout, to_output
 from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
@@ -179,12 +179,18 @@ def _check_reports(reports: list[Path], command: Command[Any]) -> None:
         return
     from rewritelog.output.files import check_outputs  # noqa: PLC0415
 
-    values = [getattr(command, member.name) for member in dataclasses.fields(command)]  # type: ignore[arg-type]
-    several = [list(value) if isinstance(value, list | tuple) else [value] for value in values]
-    paths = [path for listed in several for path in listed if isinstance(path, Path)]
-    folders = [path for path in paths if path.is_dir()]
-    files = [path for path in paths if path not in folders]
-    check_outputs(reports, files, folders, replaced=[getattr(command, "out", None)])
+    outputs, files, folders = list[Path | None](), list[Path](), list[Path]()
+    for member, declaration in declarations(type(command)):
+        value = getattr(command, member.name)
+        for path in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(path, Path) and path.is_dir():
+                folders.append(path)
+            elif isinstance(path, Path) and declaration.group == OUTPUT:
+                outputs.append(to_output(path, member.name))
+            elif isinstance(path, Path):
+                files.append(path)
+    replaced = [getattr(command, "out", None)]
+    check_outputs(reports, files, folders, replaced, others=outputs)
 
 
 def _check_page(command: Command[Any]) -> None:

@@ -22,7 +22,7 @@ from rewritelog.evaluation.predictions import (
 )
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.options import PathsLike
-from rewritelog.output.files import check_outputs, write_text_file
+from rewritelog.output.files import check_outputs, write_file
 from rewritelog.paths import is_stdout, to_inputs
 from rewritelog.text import (
     Readable,
@@ -76,7 +76,7 @@ class Predictions:
         if self.output is None or is_stdout(self.output):
             yield from texts
         else:
-            write_text_file(self.output, "".join(texts))
+            write_file(self.output, (text.encode() for text in texts))
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return a dict for each record, with None for what is unknown."""

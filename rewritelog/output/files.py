@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes
 from rewritelog.cores import in_order
-from rewritelog.errors import OutputError, OutputWarning
+from rewritelog.errors import OutputError, OutputWarning, RewriteLogError
 from rewritelog.formats.files import InputFile, OpenFile, paths_in
 from rewritelog.running.engines import Gathered
 from rewritelog.text import matches
@@ -172,20 +172,23 @@ def check_outputs(
     inputs: Iterable[Path | None],
     folders: Iterable[Path | None] = (),
     replaced: Iterable[Path | None] = (),
+    others: Iterable[Path | None] = (),
 ) -> None:
     """Raise `OutputError` if a file to be written is an input, a folder or another output.
 
     It is also raised if the file lies in a folder that is `replaced` as a whole, and if it cannot
-    be written, so that this is known before the work begins. All files in `folders` are inputs.
+    be written, so that this is known before the work begins. All files in `folders` are inputs;
+    `others` are outputs too, which are checked elsewhere.
     None stands for a file or folder that was not given.
     """
     files = [path for path in inputs if path is not None]
     within = [path for path in folders if path is not None]
     paths = [path for path in outputs if path is not None]
+    known = [path for path in others if path is not None]
     for number, output in enumerate(paths):
         try:
             _check_output(output, files, within, [path for path in replaced if path is not None])
-            if any(_same(output, other) for other in paths[:number]):
+            if any(_same(output, other) for other in (*known, *paths[:number])):
                 raise OutputError(f"{output}: is given for two outputs")
             _check_writable(output)
         except OSError as error:
@@ -266,33 +269,39 @@ def write_text_file(path: Path, text: str, *, through_links: bool = True) -> Non
     write_file(path, text.encode(), through_links=through_links)
 
 
-def write_file(path: Path, data: bytes, *, through_links: bool = True) -> None:
+def write_file(path: Path, data: bytes | Iterable[bytes], *, through_links: bool = True) -> None:
     """Replace a file atomically, and keep its mode; a pipe or a device is written to directly.
+
+    Data in pieces are written as they come; an error that they raise leaves the file as it was.
 
     What is at `path` may be a link to any of these; unless `through_links`, it is itself replaced.
     Raise `OutputError` if the file cannot be written.
     """
+    pieces = [data] if isinstance(data, bytes) else data
     try:
         if not through_links:
-            _replace(path, data)
+            _replace(path, pieces)
             return
         descriptor = descriptor_of(path)
         if descriptor == 1:
             sys.stdout.flush()
-            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.writelines(pieces)
             sys.stdout.flush()
         elif descriptor is not None:
             with os.fdopen(os.dup(descriptor), "wb") as stream:
-                stream.write(data)
+                stream.writelines(pieces)
         elif path.exists() and not path.is_file():
-            path.write_bytes(data)
+            with path.open("wb") as stream:
+                stream.writelines(pieces)
         else:
-            _replace(Path(os.path.realpath(path)), data)
+            _replace(Path(os.path.realpath(path)), pieces)
+    except RewriteLogError:  # of what makes the pieces
+        raise
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     """Replace a file by one of its mode, or create it; a link at this very path is replaced."""
     draft, mode = _draft_beside(target), _mode_of(target)
     try:
@@ -301,7 +310,7 @@ def _replace(target: Path, data: bytes) -> None:
             if mode is not None:
                 with suppress(PermissionError):  # some file systems have no modes
                     os.fchmod(file.fileno(), mode)
-            file.write(data)
+            file.writelines(pieces)
         draft.replace(target)
     finally:
         with suppress(FileNotFoundError):

@@ -18,6 +18,7 @@ import json
 import math
 import re
 import string
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -316,18 +317,23 @@ def write_timings(
     inputs = [*(unit.path for unit in traces.units), event_params]
     check_outputs([output], inputs)
     params = read_event_params(event_params)
-    counts, points, texts = np.zeros(3, dtype=np.int64), dict[str, tuple[int, set[str]]](), []
-    with limited_to(jobs):
-        work = partial(_lines, traces, params, types)
+    counts, points = np.zeros(3, dtype=np.int64), dict[str, tuple[int, set[str]]]()
+    work = partial(_lines, traces, params, types)
+
+    def texts() -> Iterator[bytes]:
         for _, (counted, lines) in map_blocks(work, traces.units, "reading", traces.size_bytes):
-            counts += counted
+            counts[:] += counted
             for event, text in lines:
                 known = points.setdefault(event, (0, set()))
                 known[1].add(text.partition("params:")[2])
                 points[event] = known[0] + 1, known[1]
-                texts.append(text)
-    if output is not None:
-        write_file(output, "".join(texts).encode())
+                yield text.encode()
+
+    with limited_to(jobs):
+        if output is None:
+            deque(texts(), maxlen=0)
+        else:
+            write_file(output, texts())
     events = {name: (lines, len(known)) for name, (lines, known) in points.items()}
     written, zero, unusable = counts.tolist()
     return WrittenTimings(traces, output, written, zero, unusable, events)

@@ -45,6 +45,7 @@ def test_json(broken: Path) -> None:
     done = run(broken, "--json")
     assert done.returncode == 1
     report = json.loads(done.stdout)
+    assert report["format"] == "bgTrace logs"
     assert report["sound"] is False
     assert report["counts"] == {"stop": 7, "mislead": 0, "odd": 1}
     first, second = report["findings"]
