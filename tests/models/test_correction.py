@@ -95,11 +95,14 @@ def test_far_away_the_formula_alone_predicts(corrected: Any) -> None:
     np.testing.assert_allclose(function.predict(far), formula, rtol=0.02)
 
 
-def test_beyond_the_range_growth_is_that_of_a_formula(corrected: Any) -> None:
+def test_beyond_the_range_it_fades_into_the_fit_without_a_correction(corrected: Any) -> None:
     edge = only(corrected).highest
-    rows = edge * np.array([[1.0], [2.0], [4.0], [8.0]])
-    grown = corrected.predict("kernel", rows)
-    np.testing.assert_allclose(grown[1:] / grown[:-1], 2**1.5, rtol=0.15)
+    at_edge, near = corrected.predict("kernel", edge * np.array([[1.0], [1.01]]))
+    assert near == pytest.approx(at_edge, rel=0.05)
+    far = edge * np.array([[30.0], [100.0]])
+    plain = auto(waves(), correction="none")
+    predicted = corrected.predict("kernel", far)
+    np.testing.assert_allclose(predicted, plain.predict("kernel", far), rtol=0.1)
 
 
 def test_rows_that_are_no_numbers_are_not_predicted(corrected: Any) -> None:

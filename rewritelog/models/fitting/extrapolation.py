@@ -20,7 +20,12 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples, slopes_between
 from rewritelog.models.fitting.diagnosis import ratios_of, widening_rate
-from rewritelog.models.fitting.function import AnyFunction, Formula, growth_between
+from rewritelog.models.fitting.function import (
+    AnyFunction,
+    CorrectedFunction,
+    Formula,
+    growth_between,
+)
 from rewritelog.models.fitting.validation import CrossValidation, fit_family, map_trials
 from rewritelog.models.form import Form
 from rewritelog.progress import report_progress
@@ -36,7 +41,12 @@ class Growth(Form, frozen=True):
     """How a fit is extrapolated beyond the range of the samples."""
 
     function: Formula | None = None
-    """The function whose growth from the edge of the range is used; None for the fit's own."""
+    """The function whose growth from the edge of the range is used; None for the fit's own.
+
+    A correction at the edge is learnt from the samples near it, but a row beyond the range of one
+    parameter has an edge that no sample may be near: the farther the row, the more the value at the
+    edge is that of this function, which needs no correction.
+    """
     error: float | None = None
     """How fast intervals widen with the `distance`, from the trial (`widening_rate`); None without
     one."""
@@ -54,6 +64,10 @@ class Growth(Form, frozen=True):
         """Return the seconds of rows beyond the range."""
         edge = np.clip(params, lowest, highest)
         at_edge = inner.predict(edge)
+        if self.function is not None and isinstance(inner, CorrectedFunction):
+            plain = self.function.predict(edge)
+            fading = np.exp(-distance(params, lowest, highest))
+            at_edge = plain * (at_edge / plain) ** fading
         smaller = _shortfall(params, lowest)
         rows = _without_zeros(params, lowest)
         if self.function is None:
