@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from rewritelog.api.fitted import FittedModel, to_predictor
-from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.errors import UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import verify_samples
@@ -19,7 +19,7 @@ from rewritelog.sampling.sample import SampleReport
 from rewritelog.timings.samples import TimingsLike, to_timings
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import fit_page, verify_page
-from rewritelog.viewing.info_page import info_page
+from rewritelog.viewing.info_page import info_page, traces_page
 from rewritelog.viewing.replay_page import sweep_page
 from rewritelog.viewing.rewrite_page import rewrite_page
 from rewritelog.viewing.sample_page import sample_page
@@ -31,18 +31,13 @@ def page_of(result: object) -> str:
     raise UsageTypeError(f"there is no page for a {type(result).__name__}")
 
 
-@page_of.register
-def _no_page(info: TraceInfo) -> str:
-    traces = info.traces
-    raise UsageError(f"--html is for bgTrace logs: {traces.path} has {traces.title}")
-
-
 page_of.register(CompareReport, compare_page)
 page_of.register(FitReport, fit_page)
 page_of.register(LogInfo, info_page)
 page_of.register(RewriteReport, rewrite_page)
 page_of.register(SampleReport, sample_page)
 page_of.register(Sweep, sweep_page)
+page_of.register(TraceInfo, traces_page)
 
 
 def page(

@@ -1,18 +1,24 @@
-"""The page of a log set: its summary, who sends how much to whom, and in which sizes."""
+"""The page of a log set: its summary, who sends how much to whom, and in which sizes.
+
+That of traces shows which nodes take the time.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.inspection.info import LogInfo
+from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.inspection.survey import Traffic
-from rewritelog.text import bytes_text, count_text
+from rewritelog.text import bytes_text, count_text, printable, shorten, time_text
 from rewritelog.viewing.page import Page, PageTable, Section, page_text
 from rewritelog.viewing.plots import COLOURS, new_plot
 
 MOST_PAIRS = 40
 """The table of a matrix has at most this many pairs, those with the most."""
+
+MOST_NAMES = 40
+"""The nodes of at most this many names are drawn, those that take the most time."""
 
 
 def info_page(info: LogInfo) -> str:
@@ -32,6 +38,32 @@ def info_page(info: LogInfo) -> str:
         sections.append(_sizes(traffic))
     sections.append(Section("Summary", text=info.text()))
     return page_text(Page(f"Logs of {info.folder}", [verdict], sections, info.warnings))
+
+
+def traces_page(info: TraceInfo) -> str:
+    """Return the HTML page of traces."""
+    ranked = sorted(info.sums.by("names"), key=lambda row: -row[2])
+    named = {shorten(f"{name} ({kind})", 60): seconds for (kind, name), _, seconds in ranked}
+    labels = list(named)[:MOST_NAMES]
+    height = 120 + 24 * len(labels)
+    plot = new_plot("total duration", "node", height=height, seconds="x", y_range=labels[::-1])
+    plot.hbar(labels, right=[named[label] for label in labels], height=0.8, color=COLOURS[0])
+    plot.x_range.start = 0
+    rows = [
+        (shorten(name, 60), kind, f"{events:,}", time_text(seconds))
+        for (kind, name), events, seconds in ranked[:MOST_NAMES]
+    ]
+    table = PageTable("Durations by name", ("node", "type", "nodes", "together"), rows)
+    verdict = (
+        f"{info.traces.title}, {count_text(len(info.traces.units), 'rank')}, "
+        f"{count_text(info.nodes, 'node')}, together {time_text(info.seconds)}."
+    )
+    sections = [
+        Section("Durations by name", plot=plot if labels else None, table=table),
+        Section("Summary", text=info.text()),
+    ]
+    title = f"Traces of {printable(str(info.traces.path))}"
+    return page_text(Page(title, [verdict], sections, info.warnings))
 
 
 def _matrix(heading: str, traffic: Traffic, counts: Ints, unit: str) -> Section:
