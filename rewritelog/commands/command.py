@@ -229,13 +229,6 @@ class Report(Protocol):
         """Return the report as JSON types."""
 
 
-class Lines(Protocol):
-    """A result that is printed while it is made."""
-
-    def pieces(self, *, as_json: bool) -> Iterator[str]:
-        """Yield its text, or lines of JSON."""
-
-
 class Command(Generic[Result]):
     """A command: its fields are what it is given, `run` is its job."""
 
@@ -248,7 +241,7 @@ class Command(Generic[Result]):
     failure: ClassVar[int] = 1
     """The exit code if there is no result."""
     prints_lines: ClassVar[bool] = False
-    """Whether the result is `Lines`: among them a terminal shows no progress."""
+    """Whether `pieces` of the result are printed as they come, without progress on a terminal."""
 
     def run(self) -> Any:
         """Do the job of a command that is `opened`."""
@@ -280,7 +273,7 @@ class Command(Generic[Result]):
         return value
 
     def report(self, result: Any) -> Report | str:
-        """Return what the command line prints, unless the result is `Lines`."""
+        """Return what the command line prints, unless `prints_lines`."""
         report: Report | str = result
         return report
 

@@ -106,9 +106,6 @@ class FitCommand(FitRequest, Command["FittedModel"]):
         return FittedModel.of(result)
 
 
-fit = function(FitCommand)
-
-
 @declared
 class PredictCommand(Reading, Fitted, Command[Iterator[dict[str, Any]]]):
     """Print the predictions of a model file: as CSV for files, or for one call of an event.
@@ -150,9 +147,6 @@ class PredictCommand(Reading, Fitted, Command[Iterator[dict[str, Any]]]):
     def exit_code(self, result: Predictions | CallPrediction) -> int:
         """Return 1 if nothing was predicted."""
         return int(not result.predicted)
-
-
-predict = function(PredictCommand)
 
 
 @declared
@@ -199,9 +193,6 @@ class VerifyCommand(Reading, ParamNamesFile, Fitted, Command["VerifyReport"]):
         return int(not result.overall.score.predicted)
 
 
-verify = function(VerifyCommand)
-
-
 @declared
 class CompareCommand(CompareRequest, Command["CompareReport"]):
     """Compare models on held-out timing lines.
@@ -220,9 +211,6 @@ class CompareCommand(CompareRequest, Command["CompareReport"]):
         from rewritelog.evaluation.compare import compare
 
         return compare(self)
-
-
-compare = function(CompareCommand)
 
 
 @declared
@@ -253,9 +241,6 @@ class SampleCommand(SampleOptions, Logs, Command["SampleReport"]):
         return sample(self.logs, self, self.output)
 
 
-sample = function(SampleCommand)
-
-
 @declared
 class ExploreCommand(Jobs, ExploreOptions, Command[None]):
     """Look at fits on a live page, change them, and save the result.
@@ -277,9 +262,6 @@ class ExploreCommand(Jobs, ExploreOptions, Command[None]):
             explore(self)
 
 
-explore = function(ExploreCommand)
-
-
 @declared
 class ModelsCommand(Command[str]):
     """List the models, or describe one: what it is for, and its options."""
@@ -296,3 +278,11 @@ class ModelsCommand(Command[str]):
         from rewritelog.models.registry import model_text, models_text
 
         return models_text() if self.name is None else model_text(self.name)
+
+
+fit = function(FitCommand)
+predict = function(PredictCommand)
+verify = function(VerifyCommand)
+compare = function(CompareCommand)
+sample = function(SampleCommand)
+explore = function(ExploreCommand)

@@ -72,9 +72,6 @@ class CheckCommand(Jobs, Command["CheckReport"]):
         return int(not result.sound)
 
 
-check = function(CheckCommand)
-
-
 @declared
 class RulesCommand(Command[str]):
     """List the rules that `check` applies, or explain what one of them protects.
@@ -94,9 +91,6 @@ class RulesCommand(Command[str]):
         return rules_text() if self.rule is None else rule_of_name(self.rule).text()
 
 
-rules = function(RulesCommand)
-
-
 @declared
 class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
     """Describe logs or traces: machine, sizes, where the time goes.
@@ -113,9 +107,6 @@ class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
 
         survey: LogInfo = survey_opened(self.logs, jobs=self.jobs)
         return survey
-
-
-info = function(InfoCommand)
 
 
 @declared
@@ -159,9 +150,6 @@ class DiffCommand(Jobs, Command["Comparison"]):
         return int(not result.same)
 
 
-diff = function(DiffCommand)
-
-
 @declared
 class DumpCommand(Logs, Command[Iterator[dict[str, Any]]]):
     """Print every field of every SEB of a PE.
@@ -188,9 +176,6 @@ class DumpCommand(Logs, Command[Iterator[dict[str, Any]]]):
     def returned(self, result: Dump) -> Iterator[dict[str, Any]]:
         """Return a dict for each SEB; it raises `DamagedLogError` at the first damage."""
         return result.sebs()
-
-
-dump = function(DumpCommand)
 
 
 @declared
@@ -254,4 +239,9 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
         return "" if file is None or is_stdout(file) else WrittenPicture(file, result)
 
 
+check = function(CheckCommand)
+rules = function(RulesCommand)
+info = function(InfoCommand)
+diff = function(DiffCommand)
+dump = function(DumpCommand)
 timeline = function(TimelineCommand)

@@ -115,9 +115,6 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         return runs_page(report) if isinstance(report, ReplayedRuns) else replay_page(result[-1])
 
 
-replay = function(ReplayCommand)
-
-
 def _axes(texts: list[str], _: str) -> dict[str, tuple[str, ...]]:
     from rewritelog.replaying.sweep import Axis
 
@@ -176,9 +173,6 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         return swept
 
 
-sweep = function(SweepCommand)
-
-
 @declared
 class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun"]):
     """Split all PE time of a replay into useful work and lost cycles.
@@ -212,9 +206,6 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
         return study.add(self.logs, self.read_network(), self)
 
 
-lost_cycles = function(LostCyclesCommand)
-
-
 def _point(texts: list[str], _: str) -> dict[str, float]:
     from rewritelog.evaluation.totals import parse_point
 
@@ -245,4 +236,7 @@ class PredictRunCommand(Fitted, Command["RunPrediction"]):
         return predict_run(self.model, self.at)
 
 
+replay = function(ReplayCommand)
+sweep = function(SweepCommand)
+lost_cycles = function(LostCyclesCommand)
 predict_run = function(PredictRunCommand)

@@ -85,9 +85,6 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
             return with_run_time(report, network, asked=self.describes_network)
 
 
-rewrite = function(RewriteCommand)
-
-
 @declared
 class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
     """Write a log set in another log version or byte order.
@@ -119,9 +116,6 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
         )
 
 
-convert = function(ConvertCommand)
-
-
 @declared
 class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Command["Exported"]):
     """Write logs in the format of a trace viewer, of tables, or of a simulator.
@@ -147,9 +141,6 @@ class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Comman
         return export_opened(self.logs, self.out, self, network, force=self.force)
 
 
-export = function(ExportCommand)
-
-
 @declared
 class SynthCommand(Flush, Force, Jobs, SynthOptions, Out, Command["Synthesis"]):
     """Generate a realistic log set with params and a timings file.
@@ -166,4 +157,7 @@ class SynthCommand(Flush, Force, Jobs, SynthOptions, Out, Command["Synthesis"]):
             return synthesise(self.out, self, force=self.force, flush=not self.no_flush)
 
 
+rewrite = function(RewriteCommand)
+convert = function(ConvertCommand)
+export = function(ExportCommand)
 synth = function(SynthCommand)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from pathlib import Path
 
@@ -57,14 +57,8 @@ class PredictedRows:
 
     def part(self, rows: Ints) -> PredictedRows:
         """Return the predictions for some of the rows."""
-        return PredictedRows(
-            self.predicted_s[rows],
-            self.total_s[rows],
-            self.determined_by[rows],
-            self.negative[rows],
-            self.low_s[rows],
-            self.high_s[rows],
-        )
+        columns = (getattr(self, column.name) for column in fields(PredictedRows))
+        return PredictedRows(*(column[rows] for column in columns))
 
 
 @dataclass(frozen=True)
@@ -188,13 +182,9 @@ class LinePredictor:
         seconds, total, low, high = (np.full(count, np.nan) for _ in range(4))
         determined_by = np.full(count, DeterminedBy.NO_MODEL, dtype=np.int8)
         negative = np.zeros(count, dtype=np.bool_)
+        columns = (seconds, total, determined_by, negative, low, high)
         for event, rows, params in line_groups(table, self.columns, np.ones(count, dtype=np.bool_)):
             predicted = self.predict_rows(event, params)
-            seconds[rows], determined_by[rows] = predicted.predicted_s, predicted.determined_by
-            total[rows] = predicted.total_s
-            negative[rows], low[rows], high[rows] = (
-                predicted.negative,
-                predicted.low_s,
-                predicted.high_s,
-            )
-        return PredictedLines(seconds, total, determined_by, negative, low, high, path, table)
+            for column, own in zip(columns, fields(PredictedRows), strict=True):
+                column[rows] = getattr(predicted, own.name)
+        return PredictedLines(*columns, path, table)
