@@ -150,21 +150,13 @@ def is_given(value: object) -> bool:
     return value is not None and not (isinstance(value, tuple | dict) and not value)
 
 
-def reported(options: object, cls: type[Any]) -> dict[str, Any]:
-    """Return the options that a class declares by name, as JSON types, for a report."""
-    return _values(options, cls, lambda declaration: declaration.reported)
+def reported(options: object, cls: type[Any], listed: str = "reported") -> dict[str, Any]:
+    """Return the options that a class declares by name, as JSON types, for a report.
 
-
-def deciding(options: object, cls: type[Any]) -> dict[str, Any]:
-    """Return those that decide what is written, for its provenance."""
-    return _values(options, cls, lambda declaration: declaration.decides)
-
-
-def _values(
-    options: object, cls: type[Any], listed: Callable[[Declaration], bool]
-) -> dict[str, Any]:
-    fields = (member.name for member, declaration in declarations(cls) if listed(declaration))
-    return {name: json_value(getattr(options, name)) for name in fields}
+    With "decides" they are those that decide what is written, for its provenance.
+    """
+    chosen = (member.name for member, known in declarations(cls) if getattr(known, listed))
+    return {name: json_value(getattr(options, name)) for name in chosen}
 
 
 def json_value(value: object) -> Any:

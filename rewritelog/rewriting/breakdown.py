@@ -211,7 +211,11 @@ class Overheads:
 
 def overheads_of(statistics: BlockStatistics) -> Overheads:
     """Return the breakdown of the time of all SEBs."""
-    all_s = statistics.seconds(DurationSum.OLD), statistics.seconds(DurationSum.NEW)
+
+    def seconds(old: DurationSum, new: DurationSum) -> tuple[float, float]:
+        return statistics.seconds(old), statistics.seconds(new)
+
+    all_s = seconds(DurationSum.OLD, DurationSum.NEW)
 
     def share(old_s: float, new_s: float) -> Share:
         return Share(old_s, new_s, _part(old_s, all_s[0]), _part(new_s, all_s[1]))
@@ -226,14 +230,8 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
             difference_s(old, total_of(sum_of_name.old_s for sum_of_name in sums.values())),
             difference_s(new, total_of(sum_of_name.new_s for sum_of_name in sums.values())),
         )
-    around_s = (
-        statistics.seconds(DurationSum.AROUND_OLD),
-        statistics.seconds(DurationSum.AROUND_NEW),
-    )
-    without_s = (
-        statistics.seconds(DurationSum.WITHOUT_OLD),
-        statistics.seconds(DurationSum.WITHOUT_NEW),
-    )
+    around_s = seconds(DurationSum.AROUND_OLD, DurationSum.AROUND_NEW)
+    without_s = seconds(DurationSum.WITHOUT_OLD, DurationSum.WITHOUT_NEW)
     dilated_s = (
         float(total_of(sum_of_name.dilated_old_s for sum_of_name in sums.values())),
         float(total_of(sum_of_name.dilated_new_s for sum_of_name in sums.values())),

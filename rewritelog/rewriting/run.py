@@ -19,7 +19,7 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, InputFile, read_provenance
 from rewritelog.formats.traces import Traces
 from rewritelog.models.base import Model, ModelFit, digest_of
-from rewritelog.options import deciding
+from rewritelog.options import reported
 from rewritelog.output.files import copy_companions, copy_file, copy_own_files, create_file
 from rewritelog.output.folders import check_new_folder, new_folder
 from rewritelog.progress import report_progress
@@ -58,7 +58,7 @@ def provenance_of(
         "format": FORMAT,
         "version": VERSION,
         "rewritelog": rewritelog.__version__,
-        "options": deciding(options, RewriteOptions),
+        "options": reported(options, RewriteOptions, "decides"),
         "model": {
             "name": "fitted" if options.fitted else options.model_name,
             "options": dataclasses.asdict(model.options),
