@@ -88,15 +88,25 @@ def check_new_folder(out: Path, inputs: Sequence[Path] = (), *, force: bool = Fa
     try:
         _check_target(out, target, inputs)
         _check_free(out, target, force=force)
-        above = next(folder for folder in target.parents if folder.exists())
-        trial = name_beside(above / target.name, f"-{secrets.token_hex(4)}")
-        try:  # a signal may come as soon as the folder is made
-            trial.mkdir()
-        finally:
-            with suppress(OSError):
-                trial.rmdir()
+        _check_writable(next(folder for folder in target.parents if folder.exists()))
     except OSError as error:
         raise OutputError(f"{out}: cannot be written: {error.strerror or error}") from error
+
+
+def _check_writable(folder: Path) -> None:
+    """Raise `OSError` if nothing can be made in a folder.
+
+    A file without a name is tried, of which nothing is left whenever a signal comes; where the file
+    system has none, the writing itself finds out.
+    """
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600))
+    except AttributeError:  # not Linux
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
 
 
 @contextmanager
