@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chosen import by_tier
+from growth import Job, check_growth
 from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
@@ -19,29 +19,6 @@ from rewritelog.inspection.info import survey
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from tracebigsim.lines import scan
-
-LARGER = 64
-"""How much larger the second input is."""
-
-Job = Callable[[], object]
-
-
-def seconds(job: Job) -> float:
-    """The least processor time of a few runs."""
-    spent = []
-    for _ in range(3):
-        began = time.process_time()
-        job()
-        spent.append(time.process_time() - began)
-    return min(spent)
-
-
-def check_growth(job_of: Callable[[int], Job], size: int) -> None:
-    """Quadratic work would take 4,096 times as long; a busy machine makes 8 times no difference."""
-    job_of(size)()
-    small, large = (seconds(job_of(n)) for n in (size, LARGER * size))
-    assert large < 8 * LARGER * max(small, 0.002)
-
 
 TEXTS: dict[str, Callable[[int], bytes]] = {
     "one line of keywords": lambda n: b"TRACEBIGSIM" * (n // 11),

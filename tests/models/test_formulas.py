@@ -152,13 +152,13 @@ LARGE_FILES = {
 def test_a_file_takes_little_time_whatever_it_holds(kind: str) -> None:
     started = time.process_time()
     refused(LARGE_FILES[kind])
-    assert time.process_time() - started < 120  # it would not end
+    assert time.process_time() - started < 20
 
 
 def test_matching_takes_linear_time() -> None:
     started = time.process_time()
     assert not matches("*a" * 2000 + "*b", "a" * 100_000)
-    assert time.process_time() - started < 120  # it would not end
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
