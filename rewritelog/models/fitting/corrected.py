@@ -111,10 +111,10 @@ def _held_out(
     logs = [_residuals(part, seconds[rows]) for seconds in formulas_s]
     predicted_s = np.empty(len(samples))
     for fold, (correction, without) in enumerate(similarity.conditioned(part.params, *logs)):
-        factors = np.empty(len(samples))
         unseen = validation.folds == fold
         others = unseen.copy()
         others[rows] = False
+        factors = np.ones(len(samples))
         factors[rows] = np.exp(without)
         factors[others] = correction.factors(samples.params[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
@@ -72,12 +73,21 @@ class CrossValidation:
     families: Mapping[str, Family]
     """By name, simple ones first."""
     selection: SelectionSamples
-    predictions: Mapping[str, HeldOutPredictions]
-    """By family, in the order of the families; empty with too few samples."""
     folds: Ints
     """The fold of each sample."""
     predicted_by_fold_s: Mapping[str, Floats]
-    """By family, what its fit without each fold predicts of all samples; (folds, samples)."""
+    """By family, in the order of the families, what its fit without each fold predicts of all
+    samples, shape (folds, samples); empty with too few samples."""
+
+    @cached_property
+    def predictions(self) -> dict[str, HeldOutPredictions]:
+        """What each family predicts of each sample by its fit without the sample's fold."""
+        samples = self.selection.samples
+        each = np.arange(len(samples))
+        return {
+            name: HeldOutPredictions.compared(seconds[self.folds, each], samples)
+            for name, seconds in self.predicted_by_fold_s.items()
+        }
 
     def predicted_by(self, weights: Mapping[str, float]) -> Floats | None:
         """Return a mixture's held-out predictions in seconds; None where there are none."""
@@ -180,7 +190,7 @@ def cross_validate(families: Mapping[str, Family], selection: SelectionSamples) 
     samples = selection.samples
     folds = folds_of(len(samples))
     if len(samples) < tuning.FEWEST_TO_VALIDATE:
-        return CrossValidation(families, selection, {}, folds, {})
+        return CrossValidation(families, selection, folds, {})
     parts = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
 
     def predicted_without(held_out: Ints) -> dict[str, Floats]:
@@ -202,11 +212,7 @@ def cross_validate(families: Mapping[str, Family], selection: SelectionSamples) 
         report_progress("held-out lines", fold, len(parts))
         for name, seconds in next(results).items():
             by_fold[name][fold] = seconds
-    predictions = {
-        name: HeldOutPredictions.compared(seconds[folds, np.arange(len(samples))], samples)
-        for name, seconds in by_fold.items()
-    }
-    return CrossValidation(families, selection, predictions, folds, by_fold)
+    return CrossValidation(families, selection, folds, by_fold)
 
 
 def map_trials(
