@@ -7,6 +7,7 @@ from rewritelog.models.fitting.bases.averaged_products import averaged_products
 from rewritelog.models.fitting.bases.breaks import power_law_with_breaks
 from rewritelog.models.fitting.bases.power_laws import power_law, ridge_power_law
 from rewritelog.models.fitting.bases.power_sums import sum_of_power_laws
+from rewritelog.models.fitting.bases.products import product_terms
 from rewritelog.models.fitting.bases.program_terms import program_terms
 from rewritelog.models.fitting.bases.sums import (
     crossed_terms,
@@ -19,6 +20,7 @@ from rewritelog.models.fitting.design import Family
 FAMILIES = {
     "single terms": Family(single_terms),
     "short sum": Family(short_sum),
+    "product": Family(product_terms, most=tuning.ENOUGH - 1),
     "power law": Family(power_law, fewest=tuning.ENOUGH),
     "crossed terms": Family(crossed_terms),
     "signed terms": Family(signed_terms, non_negative=False),
