@@ -18,7 +18,7 @@ def main() -> None:
     between = time.perf_counter()
     load_model("least-squares", {}).fit(read.timings)
     done = time.perf_counter()
-    print(json.dumps({"lines": read.lines, "read_s": between - began, "fit_s": done - between}))
+    print(json.dumps({"lines": len(read), "read_s": between - began, "fit_s": done - between}))
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ if TYPE_CHECKING:
     )
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.replaying.network import Network
-    from rewritelog.timings.samples import Timings, read_timings
+    from rewritelog.timings.read import read_timings
+    from rewritelog.timings.samples import Timings
 
 __all__ = [
     "AutoRegressor",
@@ -132,7 +133,8 @@ _HOMES = {
     "api.regressor": ("AutoRegressor",),
     "formats.bgtrace.logset": ("LogSet",),
     "replaying.network": ("Network",),
-    "timings.samples": ("Timings", "read_timings"),
+    "timings.read": ("read_timings",),
+    "timings.samples": ("Timings",),
 }
 """The modules of public names that are neither errors nor functions of commands."""
 

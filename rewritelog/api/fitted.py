@@ -38,7 +38,8 @@ from rewritelog.text import (
     percent_text,
     shorten,
 )
-from rewritelog.timings.samples import Timings, TimingsLike, to_timings
+from rewritelog.timings.read import to_timings
+from rewritelog.timings.samples import Timings, TimingsLike
 from rewritelog.timings.texts import read_model_file
 from rewritelog.viewing.pictures import Picture, fit_figure
 
@@ -67,7 +68,7 @@ class FittedModel:
     def of(cls, report: FitReport) -> FittedModel:
         """Return the model of a fit."""
         name = report.request.model_name
-        timings = Timings(report.read)
+        timings = report.read
         return cls(name, report.fitted, report.model.columns, report.source, timings)
 
     @property

@@ -16,7 +16,8 @@ from rewritelog.paths import are_paths, to_inputs, to_output
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.sampling.sample import SampleReport
-from rewritelog.timings.samples import TimingsLike, to_timings
+from rewritelog.timings.read import to_timings
+from rewritelog.timings.samples import TimingsLike
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import fit_page, verify_page
 from rewritelog.viewing.info_page import info_page, traces_page
@@ -62,7 +63,7 @@ def page(
         raise UsageTypeError("only the page of a fitted model takes timings")
     if isinstance(of, FittedModel) and timings is not None:
         lines = to_timings(timings, of.columns)
-        text = verify_page(verify_samples(to_predictor(of), tuple(lines)), of.raw, lines.read)
+        text = verify_page(verify_samples(to_predictor(of), tuple(lines)), of.raw, lines)
     else:
         text = page_of(of)
     if path is not None:

@@ -170,7 +170,7 @@ class VerifyCommand(Reading, ParamNamesFile, Fitted, Command["VerifyReport"]):
     def run(self) -> VerifyReport:
         """Return the errors, by event and overall."""
         from rewritelog.evaluation.verify import verify_lines, verify_samples
-        from rewritelog.timings.samples import samples_of
+        from rewritelog.timings.read import samples_of
 
         model, timings = self.model.named(self.param_names), self.timings
         if isinstance(timings, tuple):
@@ -180,7 +180,7 @@ class VerifyCommand(Reading, ParamNamesFile, Fitted, Command["VerifyReport"]):
 
     def page(self, result: VerifyReport) -> str:
         """Return the page of the comparison."""
-        from rewritelog.timings.samples import samples_of
+        from rewritelog.timings.read import samples_of
         from rewritelog.viewing.fit_pages import verify_page
 
         opened = self.opened

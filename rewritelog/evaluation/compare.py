@@ -21,7 +21,6 @@ from rewritelog.models.base import (
     EventTimings,
     Model,
     ModelFit,
-    Timings,
     has_slow_first_call,
 )
 from rewritelog.models.checks import checked_fit, checked_prediction, total_seconds
@@ -39,8 +38,8 @@ from rewritelog.text import (
     time_text,
     wrapped,
 )
-from rewritelog.timings.read import TimingsRead, read_timings_as
-from rewritelog.timings.samples import files_of, samples_of
+from rewritelog.timings.read import read_timings_as, samples_of
+from rewritelog.timings.samples import Timings, files_of
 from rewritelog.timings.texts import read_model_text, read_texts
 
 WORTH_SAYING = 0.02
@@ -222,15 +221,13 @@ def compare(request: CompareRequest) -> CompareReport:
             _cross_validate_model(name, each, read[each.columns], request)
             for name, each in models.items()
         )
-    lines = max(each.lines for each in read.values())
-    warnings = dict.fromkeys(text for each in read.values() for text in each.warnings())
+    lines = max(len(each) for each in read.values())
+    warnings = dict.fromkeys(text for each in read.values() for text in each.warnings)
     warnings |= dict.fromkeys(_unused_formulas(request, read))
     return CompareReport(request, lines, tried, (*warnings, *_fewer(read), *_failures(tried)))
 
 
-def _unused_formulas(
-    request: CompareRequest, read: Mapping[Columns, TimingsRead]
-) -> tuple[str, ...]:
+def _unused_formulas(request: CompareRequest, read: Mapping[Columns, Timings]) -> tuple[str, ...]:
     """Return a warning for each formula that matches no event."""
     if request.formulas is None:
         return ()
@@ -239,7 +236,7 @@ def _unused_formulas(
     return parse_formulas(text.text, text.name).unused(events)
 
 
-def _read(request: CompareRequest, kinds: Collection[Columns]) -> Mapping[Columns, TimingsRead]:
+def _read(request: CompareRequest, kinds: Collection[Columns]) -> Mapping[Columns, Timings]:
     """Return the timings with each of these kinds of columns."""
     if isinstance(request.timings, tuple):
         return read_timings_as(kinds, request.timings, request.clock_hz, strict=request.strict)
@@ -275,26 +272,26 @@ class Split:
     left_out: tuple[Flags, ...]
     """A mask for each event, in their order."""
 
-    def fitted_to(self, timings: Timings) -> list[EventTimings]:
+    def fitted_to(self, timings: Sequence[EventTimings]) -> list[EventTimings]:
         """Return the samples for the fit, without events that have none left."""
         parts = [samples.part(~rows) for samples, rows in zip(timings, self.left_out, strict=True)]
         return [part for part in parts if len(part.seconds)]
 
 
-def folds(timings: Timings, count: int, seed: int) -> Iterator[Split]:
+def folds(timings: Sequence[EventTimings], count: int, seed: int) -> Iterator[Split]:
     """Yield the splits of a `count`-fold cross-validation, stratified by event."""
     ranks = _ranks(timings, seed)
     for fold in range(count):
         yield Split(tuple(rank % count == fold for rank in ranks))
 
 
-def fraction(timings: Timings, share: float, seed: int) -> Split:
+def fraction(timings: Sequence[EventTimings], share: float, seed: int) -> Split:
     """Return a split with a random share of each event's lines, at least one, in the fit."""
     ranks = _ranks(timings, seed)
     return Split(tuple(rank >= max(1, round(share * len(rank))) for rank in ranks))
 
 
-def _ranks(timings: Timings, seed: int) -> list[Ints]:
+def _ranks(timings: Sequence[EventTimings], seed: int) -> list[Ints]:
     """Return the ranks of each event's lines in a random order.
 
     Models of parameters and of counters get the same lines if all lines have both.
@@ -302,7 +299,7 @@ def _ranks(timings: Timings, seed: int) -> list[Ints]:
     return [random_ranks(samples.event, len(samples.seconds), seed) for samples in timings]
 
 
-def _splits(request: CompareRequest, timings: Timings) -> Iterator[list[Split]]:
+def _splits(request: CompareRequest, timings: Sequence[EventTimings]) -> Iterator[list[Split]]:
     """Yield the splits of each repeat, each with its own seed."""
     for seed in range(request.seed, request.seed + request.repeats):
         if request.fraction is None:
@@ -312,7 +309,7 @@ def _splits(request: CompareRequest, timings: Timings) -> Iterator[list[Split]]:
 
 
 def _cross_validate_model(
-    name: str, model: Model[Any], read: TimingsRead, request: CompareRequest
+    name: str, model: Model[Any], read: Timings, request: CompareRequest
 ) -> ModelResult:
     """Fit a model to each split, and predict the held-out lines."""
     started, timings = time.perf_counter(), read.timings
@@ -340,7 +337,7 @@ def _cross_validate_model(
 class _Trial:
     """Fits one model to splits, and collects its predictions."""
 
-    def __init__(self, name: str, model: Model[Any], timings: Timings) -> None:
+    def __init__(self, name: str, model: Model[Any], timings: Sequence[EventTimings]) -> None:
         self.fits = 0
         self.failures: list[str] = []
         self.held_out: list[EntryTimes] = []
@@ -409,9 +406,9 @@ def _mean_magnitude(errors: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def _fewer(read: Mapping[Columns, TimingsRead]) -> list[str]:
+def _fewer(read: Mapping[Columns, Timings]) -> list[str]:
     """Return a warning if models of counters have other lines than models of parameters."""
-    if len({each.lines for each in read.values()}) < 2:
+    if len({len(each) for each in read.values()}) < 2:
         return []
     return ["not all lines have counters: models of counters are tried on those that have them"]
 

@@ -27,8 +27,8 @@ from rewritelog.text import (
     some_text,
     wrapped,
 )
-from rewritelog.timings.read import TimingsRead
-from rewritelog.timings.samples import files_of, names_of, samples_of
+from rewritelog.timings.read import samples_of
+from rewritelog.timings.samples import Timings, files_of, names_of
 from rewritelog.timings.texts import MAX_MODEL_BYTES, named_fit, read_texts
 
 
@@ -40,7 +40,7 @@ class FitReport(Readable):
 
     request: FitRequest
     model: Model[Any]
-    read: TimingsRead
+    read: Timings
     fitted: ModelFit
     source: Source
     """The files and samples that it was fitted to."""
@@ -50,14 +50,14 @@ class FitReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        return (*self.read.warnings(), *self.fitted.warnings())
+        return (*self.read.warnings, *self.fitted.warnings())
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         return {
             "rewritelog": rewritelog.__version__,
             "timings": [str(path) for path in files_of(self.request.timings)],
-            "timing_lines": self.read.lines,
+            "timing_lines": len(self.read),
             "sha256": self.source.sha256,
             "model": {
                 "name": self.request.model_name,
@@ -75,7 +75,7 @@ class FitReport(Readable):
         lines = [
             wrapped(
                 f"{self.request.model_name}, fitted to "
-                f"{count_text(self.read.lines, 'timing line')} of {names}"
+                f"{count_text(len(self.read), 'timing line')} of {names}"
             ),
             *shown,
             f"written: {self.out}" if self.out else "not written: no -o FILE was given",

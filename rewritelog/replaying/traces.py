@@ -97,7 +97,7 @@ def prepared_task(traces: Traces, options: ReplayOptions) -> tuple[TraceTask, tu
     options.check_for(traces)
     model = read_model(options)
     read, fitted = fit_model(model, options)
-    said = (*(() if read is None else read.warnings()), *fitted.warnings())
+    said = (*(() if read is None else read.warnings), *fitted.warnings())
     return trace_task(traces, model, fitted, options), said
 
 

@@ -38,8 +38,8 @@ from rewritelog.rewriting.statistics import (
     RecordState,
 )
 from rewritelog.text import matches, printable
-from rewritelog.timings.read import TimingsRead
-from rewritelog.timings.samples import names_of, samples_of
+from rewritelog.timings.read import samples_of
+from rewritelog.timings.samples import Timings, names_of
 from rewritelog.timings.texts import (
     named_fit,
     read_model_file,
@@ -250,7 +250,7 @@ def read_model(options: DurationOptions) -> Model[Any]:
     return load_model(options.model_name, options.model_options, texts)
 
 
-def fit_model(model: Model[Any], options: DurationOptions) -> tuple[TimingsRead | None, ModelFit]:
+def fit_model(model: Model[Any], options: DurationOptions) -> tuple[Timings | None, ModelFit]:
     """Read the timings and fit the model."""
     name = options.model_name
     if not model.needs_timings:
@@ -286,7 +286,7 @@ def fitted_predictor(options: DurationOptions) -> tuple[Model[Any], tuple[str, .
     """Return the model for the options, the warnings of its fit, and the predictor."""
     model = read_model(options)
     read, fitted = fit_model(model, options)
-    warnings = (*(() if read is None else read.warnings()), *fitted.warnings())
+    warnings = (*(() if read is None else read.warnings), *fitted.warnings())
     return model, warnings, predictor_for(model, fitted, options)
 
 

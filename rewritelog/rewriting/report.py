@@ -53,7 +53,7 @@ from rewritelog.text import (
     time_column,
     wrapped,
 )
-from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import Timings
 
 Task: TypeAlias = RewriteTask | TraceTask
 
@@ -99,7 +99,7 @@ class RewriteReport(Readable):
     options: RewriteOptions
     model: Model[Any]
     fitted: ModelFit
-    timings: TimingsRead | None
+    timings: Timings | None
     statistics: BlockStatistics
     expected: Mapping[str, Expected]
     """The expected sum of what each event predicts."""
@@ -245,13 +245,13 @@ def _about_earlier_rewrite(folder: Path) -> Iterator[str]:
 
 
 def _model_json(
-    options: RewriteOptions, model: Model[Any], timings: TimingsRead | None, fitted: ModelFit
+    options: RewriteOptions, model: Model[Any], timings: Timings | None, fitted: ModelFit
 ) -> dict[str, Any]:
     """Return what reports say of a model and its fit as a JSON object."""
     return {
         "name": options.model_name,
         "options": json_value(dataclasses.asdict(model.options)),
-        "timing_lines": 0 if timings is None else timings.lines,
+        "timing_lines": 0 if timings is None else len(timings),
         "fit": fitted.describe(),
     }
 
@@ -400,7 +400,7 @@ def _model(report: RewriteReport) -> Iterator[str]:
     options = dataclasses.asdict(report.model.options)
     spelled = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
     read = report.timings
-    fitted = "" if read is None else f", fitted to {count_text(read.lines, 'timing line')}"
+    fitted = "" if read is None else f", fitted to {count_text(len(read), 'timing line')}"
     yield f"model: {printable(report.options.model_name)}{fitted}"
     if spelled:
         yield f"  {printable(spelled)}"

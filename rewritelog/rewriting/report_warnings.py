@@ -26,7 +26,7 @@ from rewritelog.rewriting.statistics import (
 )
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import count_text, percent_text, printable
-from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import Timings
 
 _MOST_EVENTS = 5
 """Of more events with the same cause for doubt, a single warning says all."""
@@ -34,12 +34,12 @@ _MOST_EVENTS = 5
 
 def warnings_of(
     task: RewriteTask | TraceTask,
-    timings: TimingsRead | None,
+    timings: Timings | None,
     fitted: ModelFit,
     statistics: BlockStatistics,
 ) -> tuple[str, ...]:
     """Return the warnings, most general first."""
-    warnings = [] if timings is None else list(timings.warnings())
+    warnings = [] if timings is None else list(timings.warnings)
     warnings += fitted.warnings()
     if isinstance(task, TraceTask):
         if task.params is not None and not statistics.events:

@@ -32,7 +32,7 @@ from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.rewriting.traces import TraceTask, chosen_types
 from rewritelog.running.engines import engine_name, lead, map_blocks, workers
 from rewritelog.text import json_text
-from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import Timings
 from rewritelog.timings.traces import read_event_params
 
 
@@ -41,7 +41,7 @@ def write_provenance(
     logs: LogSet | Traces,
     options: RewriteOptions,
     model: Model[Any],
-    timings: TimingsRead | None,
+    timings: Timings | None,
 ) -> None:
     """Write the file into the draft of OUT."""
     content = provenance_of(logs, options, model, timings)
@@ -49,7 +49,7 @@ def write_provenance(
 
 
 def provenance_of(
-    logs: LogSet | Traces, options: RewriteOptions, model: Model[Any], timings: TimingsRead | None
+    logs: LogSet | Traces, options: RewriteOptions, model: Model[Any], timings: Timings | None
 ) -> dict[str, Any]:
     """Return what determines the bytes of OUT: versions, options and digests, no paths or dates."""
     earlier = read_provenance(logs.folder)
@@ -62,7 +62,7 @@ def provenance_of(
         "model": {
             "name": "fitted" if options.fitted else options.model_name,
             "options": dataclasses.asdict(model.options),
-            "timing_lines": None if timings is None else timings.lines,
+            "timing_lines": None if timings is None else len(timings),
             "fitted_to": _source_of(model_file),
         },
         "sha256": {

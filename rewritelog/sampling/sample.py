@@ -39,7 +39,8 @@ from rewritelog.text import (
     percent_text,
     printable,
 )
-from rewritelog.timings.read import TimingsRead, read_timings
+from rewritelog.timings.read import read_timings
+from rewritelog.timings.samples import Timings
 from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_chosen
@@ -334,19 +335,19 @@ def _formulas(options: SampleOptions) -> Formulas | None:
     return parse_formulas(read.text, read.name)
 
 
-def _timings(options: SampleOptions) -> TimingsRead | None:
+def _timings(options: SampleOptions) -> Timings | None:
     if not options.timings:
         return None
-    return read_timings(options.timings, options.clock_hz, strict=options.strict)
+    return read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
 
 
 def _remarks(
-    read: TimingsRead | None, formulas: Formulas | None, strata: tuple[RunStratum, ...]
+    read: Timings | None, formulas: Formulas | None, strata: tuple[RunStratum, ...]
 ) -> Sequence[str]:
     """Return the warnings of the timings and the formulas."""
     remarks = [] if formulas is None else list(formula_warnings(formulas, strata))
     if read is not None:
-        remarks += read.warnings()
+        remarks += read.warnings
         in_run = {(item.event, item.parameters) for item in strata}
         foreign = [item.key for item in read.timings if item.key not in in_run]
         remarks += [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
-from rewritelog.errors import TimingError
+from rewritelog.errors import TimingError, UsageError
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventKey, EventTimings
+from rewritelog.options import PathsLike
+from rewritelog.paths import to_inputs
 from rewritelog.progress import report_progress
-from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten
+from rewritelog.text import FAULTS_SHOWN, fault_text, printable, shorten
+from rewritelog.timings.samples import (
+    SampleLocations,
+    Timings,
+    TimingsLike,
+    to_files_or_samples,
+)
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import scan_file
 from tracebigsim.lines import LineTable, TimeUnit
@@ -25,106 +32,49 @@ MOST_EVENTS = 100_000
 """More events than any program has. Each has a fit of its own: 10 kB, and up to 50 ms."""
 
 
-@dataclass(frozen=True)
-class SampleLocations:
-    """The locations of one event's samples in the files, one array entry for each."""
-
-    file: Ints
-    """The index of the file."""
-    line: Ints
-
-    def part(self, rows: Any) -> SampleLocations:
-        """Return the locations that a mask or indices select."""
-        return SampleLocations(self.file[rows], self.line[rows])
-
-
-@dataclass(frozen=True)
-class TimingsRead:
-    """The samples in some files, and counts of lines that could not be used."""
-
-    timings: tuple[EventTimings, ...]
-    lines: int
-    """The number of timing lines that are samples."""
-    untimed: int
-    """The number of lines without a time."""
-    faulty: int
-    """The number of torn or malformed lines."""
-    faults: tuple[str, ...]
-    """The first few of them, as `file:line: problem: text`."""
-    columns: Columns = "params"
-    """Whether the columns of the samples are parameters or counters."""
-    uncounted: int = 0
-    """The number of lines with a time but without counters, if these are the columns."""
-    unused_clock: bool = False
-    """Whether a clock was given although no time is in cycles."""
-    files: tuple[Path, ...] = ()
-    repeated: tuple[Path, ...] = ()
-    """The files that were given more than once."""
-    locations: tuple[SampleLocations, ...] = ()
-    """The locations of the samples of each entry of `timings`; empty if they are not from files."""
-
-    def where(self, entry: int, row: int) -> str:
-        """Return the location of a sample of an entry of `timings`, as `file:line`."""
-        if not self.locations:
-            return f"sample {row + 1}"
-        locations = self.locations[entry]
-        return f"{self.files[int(locations.file[row])]}:{locations.line[row]}"
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return the warnings, one sentence each."""
-        warnings = []
-        if self.faulty:
-            shown = "; ".join(self.faults)
-            warnings.append(f"{count_text(self.faulty, 'malformed timing line')} left out: {shown}")
-        if self.untimed:
-            warnings.append(
-                f"{count_text(self.untimed, 'line')} without a time left out of the fit"
-            )
-        if self.uncounted:
-            warnings.append(
-                f"{count_text(self.uncounted, 'timing line')} without counters (PAPI) left out of "
-                "the fit: count them in the timed run too, or choose a model of parameters"
-            )
-        warnings += (
-            f"{path}: given more than once, so its lines count more than once"
-            for path in self.repeated
-        )
-        if self.unused_clock:
-            warnings.append("the clock rate is not used: no timing line has a time in cycles")
-        return (*warnings, *self._mixed_counts())
-
-    def _mixed_counts(self) -> Iterable[str]:
-        by_event: dict[str, list[EventTimings]] = {}
-        for samples in self.timings:
-            by_event.setdefault(samples.event, []).append(samples)
-        for event, groups in by_event.items():
-            if len(groups) > 1:
-                counts = ", ".join(
-                    f"{group.parameters} in {count_text(len(group.seconds), 'line')}"
-                    for group in groups
-                )
-                what = "counters" if self.columns == "counters" else "parameters"
-                yield (
-                    f"event {printable(event)!r} is timed with different numbers of {what} "
-                    f"({counts}); each has its own fit"
-                )
-
-
 def read_timings(
-    paths: Iterable[Path],
+    paths: PathsLike,
+    *,
+    clock_hz: float | None = None,
+    strict: bool = False,
+    columns: Columns = "params",
+) -> Timings:
+    """Read the timing lines of files, plain or compressed, among any other text.
+
+    `clock_hz` is the clock in Hz for times in cycles; with `strict` a malformed line is an error;
+    `columns="counters"` reads performance counters (PAPI) in place of parameters, and leaves lines
+    without counters out. Raise `TimingError` for a file that cannot be read, for times in cycles
+    without a clock, and if there is no timing line.
+
+    >>> rewritelog.read_timings("sample_logs/cells/timings.txt")
+    <Timings: 600 samples of 2 events (Cell::pairForces, Cell::bonded)>
+    """
+    if columns not in ("params", "counters"):
+        raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
+    files = to_inputs(paths, "the timings")
+    return read_timings_as((columns,), files, clock_hz, strict=strict)[columns]
+
+
+def samples_of(
+    timings: Timings | tuple[Path, ...],
     clock_hz: float | None = None,
     *,
     strict: bool = False,
     columns: Columns = "params",
-) -> TimingsRead:
-    """Read the timing lines of files, plain or compressed, among any other text.
+) -> Timings:
+    """Return the samples of files, or samples that are in memory; raise as `read_timings` does."""
+    if not isinstance(timings, Timings):
+        return read_timings(timings, clock_hz=clock_hz, strict=strict, columns=columns)
+    if timings.columns != columns:
+        raise UsageError(
+            f"the model is fitted to {columns}: read the timings with columns={columns!r}"
+        )
+    return timings
 
-    The columns of the samples are the parameters of the lines, or their counters; lines without
-    counters are then left out. Raise `TimingError` for a file that cannot be read, for times in
-    cycles without a clock, for files without any timing line, and with `strict` for the first
-    malformed line.
-    """
-    return read_timings_as((columns,), paths, clock_hz, strict=strict)[columns]
+
+def to_timings(samples: TimingsLike, columns: Columns) -> Timings:
+    """Return timings given in any accepted form."""
+    return samples_of(to_files_or_samples(samples, "the timings"), columns=columns)
 
 
 def read_timings_as(
@@ -133,7 +83,7 @@ def read_timings_as(
     clock_hz: float | None = None,
     *,
     strict: bool = False,
-) -> dict[Columns, TimingsRead]:
+) -> dict[Columns, Timings]:
     """Read files as `read_timings` does, once for several kinds of columns, as pipes require."""
     gathered = {columns: _Gathered(columns) for columns in kinds}
     named = tuple(paths)
@@ -152,7 +102,7 @@ def read_timings_as(
             names = ", ".join(map(str, named))
             what = "timing line with counters" if columns == "counters" else "timing line"
             raise TimingError(
-                f"{names}: no {what} found" + "".join(f"; {warning}" for warning in read.warnings())
+                f"{names}: no {what} found" + "".join(f"; {warning}" for warning in read.warnings)
             )
     return finished
 
@@ -233,25 +183,23 @@ class _Gathered:
             for column, part in zip(known, more, strict=True):
                 column.append(part)
 
-    def finished(self, clock_hz: float | None, named: Iterable[Path]) -> TimingsRead:
+    def finished(self, clock_hz: float | None, named: Iterable[Path]) -> Timings:
         timings, locations = [], []
         for (event, _), columns in self._samples.items():
             params, seconds, file, line = (column.finished() for column in columns)
             timings.append(EventTimings(event, params, seconds))
             locations.append(SampleLocations(file, line))
-        lines = sum(len(samples.seconds) for samples in timings)
-        return TimingsRead(
+        return Timings(
             tuple(timings),
-            lines,
-            self._untimed,
-            self._faulty,
-            tuple(self._faults),
-            self._columns,
-            self._uncounted,
-            clock_hz is not None and not self._in_cycles,
-            tuple(self._files),
-            tuple(_repeated(named)),
-            tuple(locations),
+            untimed=self._untimed,
+            faulty=self._faulty,
+            faults=tuple(self._faults),
+            columns=self._columns,
+            uncounted=self._uncounted,
+            unused_clock=clock_hz is not None and not self._in_cycles,
+            files=tuple(self._files),
+            repeated=tuple(_repeated(named)),
+            locations=tuple(locations),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,16 +11,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, new_frame, to_column, to_floats, to_table
+from rewritelog.arrays import Floats, Ints, new_frame, to_column, to_floats, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings
 from rewritelog.models.formulas import ParamNames
 from rewritelog.options import As, PathsLike
 from rewritelog.paths import are_paths, to_inputs
-from rewritelog.text import TextTable, count_text, shorten
-from rewritelog.timings import read
-from rewritelog.timings.read import TimingsRead
+from rewritelog.text import TextTable, count_text, printable, shorten
 from rewritelog.timings.texts import read_param_names
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
@@ -29,6 +27,15 @@ TimingsArgument: TypeAlias = "As[TimingsLike, Timings | tuple[Path, ...]]"
 OptionalTimings: TypeAlias = "As[TimingsLike | None, Timings | tuple[Path, ...]]"
 
 _PARAMETER = re.compile(r"p[1-9][0-9]*")
+
+
+@dataclass(frozen=True)
+class SampleLocations:
+    """The locations of one event's samples in the files, one array entry for each."""
+
+    file: Ints
+    """The index of the file."""
+    line: Ints
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,9 +50,27 @@ class Timings:
     2
     """
 
-    read: TimingsRead
+    timings: tuple[EventTimings, ...]
+    """The samples, an entry for each event and number of parameters."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of the parameters of events, as far as they are known."""
+    untimed: int = 0
+    """The number of lines without a time."""
+    faulty: int = 0
+    """The number of torn or malformed lines."""
+    faults: tuple[str, ...] = ()
+    """The first few of them, as `file:line: problem: text`."""
+    columns: Columns = "params"
+    """Whether the columns of the samples are parameters or counters."""
+    uncounted: int = 0
+    """The number of lines with a time but without counters, if these are the columns."""
+    unused_clock: bool = False
+    """Whether a clock was given although no time is in cycles."""
+    files: tuple[Path, ...] = ()
+    repeated: tuple[Path, ...] = ()
+    """The files that were given more than once."""
+    locations: tuple[SampleLocations, ...] = ()
+    """The locations of the samples of each entry of `timings`; empty if they are not from files."""
 
     @classmethod
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
@@ -80,7 +105,13 @@ class Timings:
             raise UsageError(f"the DataFrame has no column {min(missing)!r}")
         own = [name for name in names if name not in ("event", "seconds")]
         numbered = all(_PARAMETER.fullmatch(name) for name in own)
-        own = sorted(own, key=lambda name: int(name[1:])) if numbered else checked_columns(own)
+        if numbered:
+            own.sort(key=lambda name: int(name[1:]))
+        for name in own:
+            if not (name.isascii() and name.isidentifier()):
+                raise UsageError(
+                    f"the column {name!r} cannot be a parameter: use letters, digits, _"
+                )
         params, seconds = to_table(frame[own], len(own)), to_floats(frame["seconds"], "seconds")
         events = np.array([str(event) for event in frame["event"].tolist()], dtype=object)
         if numbered:
@@ -97,7 +128,7 @@ class Timings:
     def _of(cls, samples: tuple[EventTimings, ...]) -> Timings:
         if not samples:
             raise UsageError("timings need at least one event")
-        return cls(TimingsRead(samples, sum(len(event.seconds) for event in samples), 0, 0, ()))
+        return cls(samples)
 
     def __getitem__(self, event: str) -> EventTimings:
         """Return the samples of an event: `params`, shape (samples, parameters), and `seconds`.
@@ -129,15 +160,52 @@ class Timings:
         """The names of the events."""
         return tuple(dict.fromkeys(timings.event for timings in self))
 
-    @property
-    def columns(self) -> Columns:
-        """Whether the columns are `params` or `counters`."""
-        return self.read.columns
+    def where(self, entry: int, row: int) -> str:
+        """Return the location of a sample of an entry of `timings`, as `file:line`."""
+        if not self.locations:
+            return f"sample {row + 1}"
+        locations = self.locations[entry]
+        return f"{self.files[int(locations.file[row])]}:{locations.line[row]}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Irregularities of the files, one sentence each."""
-        return self.read.warnings()
+        """Return the warnings, one sentence each."""
+        warnings = []
+        if self.faulty:
+            shown = "; ".join(self.faults)
+            warnings.append(f"{count_text(self.faulty, 'malformed timing line')} left out: {shown}")
+        if self.untimed:
+            warnings.append(
+                f"{count_text(self.untimed, 'line')} without a time left out of the fit"
+            )
+        if self.uncounted:
+            warnings.append(
+                f"{count_text(self.uncounted, 'timing line')} without counters (PAPI) left out of "
+                "the fit: count them in the timed run too, or choose a model of parameters"
+            )
+        warnings += (
+            f"{path}: given more than once, so its lines count more than once"
+            for path in self.repeated
+        )
+        if self.unused_clock:
+            warnings.append("the clock rate is not used: no timing line has a time in cycles")
+        return (*warnings, *self._mixed_counts())
+
+    def _mixed_counts(self) -> Iterable[str]:
+        by_event: dict[str, list[EventTimings]] = {}
+        for samples in self.timings:
+            by_event.setdefault(samples.event, []).append(samples)
+        for event, groups in by_event.items():
+            if len(groups) > 1:
+                counts = ", ".join(
+                    f"{group.parameters} in {count_text(len(group.seconds), 'line')}"
+                    for group in groups
+                )
+                what = "counters" if self.columns == "counters" else "parameters"
+                yield (
+                    f"event {printable(event)!r} is timed with different numbers of {what} "
+                    f"({counts}); each has its own fit"
+                )
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with the columns `event`, `p1`, `p2`, … and `seconds`."""
@@ -158,10 +226,10 @@ class Timings:
         return new_frame(columns)
 
     def __iter__(self) -> Iterator[EventTimings]:
-        return iter(self.read.timings)
+        return iter(self.timings)
 
     def __len__(self) -> int:
-        return self.read.lines
+        return sum(len(samples.seconds) for samples in self.timings)
 
     def __repr__(self) -> str:
         names = ", ".join(shorten(name, 30) for name in self.events[:2])
@@ -178,14 +246,6 @@ class Timings:
         return TextTable(heads, rows, most_rows=100).html()
 
 
-def checked_columns(names: Sequence[str]) -> list[str]:
-    """Return names of columns; raise `UsageError` for one that cannot be in a formula."""
-    for name in names:
-        if not (name.isascii() and name.isidentifier()):
-            raise UsageError(f"the column {name!r} cannot be a parameter: use letters, digits, _")
-    return list(names)
-
-
 def _numbered(events: Any, params: Floats, seconds: Floats) -> tuple[EventTimings, ...]:
     """Return samples by event and number of parameters, of which those after the last are NaN."""
     counts = params.shape[1] - np.isnan(params[:, ::-1]).argmin(axis=1)
@@ -199,64 +259,15 @@ def _numbered(events: Any, params: Floats, seconds: Floats) -> tuple[EventTiming
     )
 
 
-def read_timings(
-    paths: PathsLike,
-    *,
-    clock_hz: float | None = None,
-    strict: bool = False,
-    columns: Columns = "params",
-) -> Timings:
-    """Read the timing lines of files, plain or compressed, among any other text.
-
-    `clock_hz` is the clock in Hz for times in cycles; with `strict` a malformed line is an error;
-    `columns="counters"` reads performance counters (PAPI) in place of parameters. Raise
-    `TimingError` if there is no timing line.
-
-    >>> rewritelog.read_timings("sample_logs/cells/timings.txt")
-    <Timings: 600 samples of 2 events (Cell::pairForces, Cell::bonded)>
-    """
-    if columns not in ("params", "counters"):
-        raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
-    files = to_inputs(paths, "the timings")
-    return Timings(read.read_timings(files, clock_hz, strict=strict, columns=columns))
-
-
-def to_timings(samples: TimingsLike, columns: Columns = "params", **options: Any) -> Timings:
-    """Return timings given in any accepted form."""
-    if are_paths(samples):
-        return read_timings(samples, columns=columns, **options)
-    timings = _samples(samples)
-    _check_columns(timings.read, columns)
-    return timings
-
-
 def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path, ...]:
     """Return the paths of files, or samples given in any other form."""
-    return to_inputs(samples, what) if are_paths(samples) else _samples(samples)
-
-
-def _samples(samples: Any) -> Timings:
+    if are_paths(samples):
+        return to_inputs(samples, what)
     if isinstance(samples, Timings):
         return samples
-    return (
-        Timings.from_arrays(samples)
-        if isinstance(samples, Mapping)
-        else Timings.from_pandas(samples)
-    )
-
-
-def samples_of(
-    timings: Timings | tuple[Path, ...],
-    clock_hz: float | None = None,
-    *,
-    strict: bool = False,
-    columns: Columns = "params",
-) -> TimingsRead:
-    """Return the samples of files, or samples that are in memory; raise as `read_timings` does."""
-    if not isinstance(timings, Timings):
-        return read.read_timings(timings, clock_hz, strict=strict, columns=columns)
-    _check_columns(timings.read, columns)
-    return timings.read
+    if isinstance(samples, Mapping):
+        return Timings.from_arrays(samples)
+    return Timings.from_pandas(samples)
 
 
 def names_of(path: Path | None, timings: Timings | tuple[Path, ...]) -> ParamNames | None:
@@ -269,10 +280,3 @@ def names_of(path: Path | None, timings: Timings | tuple[Path, ...]) -> ParamNam
 def files_of(timings: Timings | tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the files of timings; none for samples in memory."""
     return () if isinstance(timings, Timings) else timings
-
-
-def _check_columns(read_samples: TimingsRead, columns: Columns) -> None:
-    if read_samples.columns != columns:
-        raise UsageError(
-            f"the model is fitted to {columns}: read the timings with columns={columns!r}"
-        )

@@ -30,7 +30,7 @@ from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 from rewritelog.sampling.strata import ReplicateSpread, spread_of
 from rewritelog.text import count_text, event_label, parameter_names, percent_text
-from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import Timings
 from rewritelog.viewing.plots import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, is_wide, some_rows
 
 MOST_EVENTS = 1_000
@@ -141,7 +141,7 @@ def events_shown(timings: Sequence[EventTimings]) -> str:
     )
 
 
-def views_of(read: TimingsRead, fitted: ModelFit, *, unseen: bool = False) -> list[EventView]:
+def views_of(read: Timings, fitted: ModelFit, *, unseen: bool = False) -> list[EventView]:
     """Return the views of at most `MOST_EVENTS` events; `unseen`: not from the fit's own lines."""
     entries = _longest(read.timings)
     single_terms = _all_single_terms([read.timings[entry] for entry in entries], fitted)

@@ -54,7 +54,7 @@ def explore(options: ExploreOptions) -> None:
         raise UsageError("--dilation needs --logs: it changes what no fit covers of them")
     RewriteOptions(dilation=options.dilation)  # to raise its errors before the work begins
     logs = None if options.logs is None else open_logs(options.logs)
-    read = read_timings(options.timings, options.clock_hz, strict=options.strict)
+    read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
     if len(read.timings) > MOST_EVENTS:
         raise UsageError(
             f"the timings hold {len(read.timings):,} events; explore shows at most "

@@ -21,8 +21,7 @@ from rewritelog.text import (
     percent_text,
     some_text,
 )
-from rewritelog.timings.read import TimingsRead
-from rewritelog.timings.samples import files_of
+from rewritelog.timings.samples import Timings, files_of
 from rewritelog.viewing.event_plots import CURVE_STYLES, event_sections
 from rewritelog.viewing.events import EventView, events_json, events_shown, views_of
 from rewritelog.viewing.page import Page, Section, page_text, rendered
@@ -152,7 +151,7 @@ NEW_LINES = "The column of the fit shows the R² of its predictions of these lin
 def fit_page(report: FitReport) -> str:
     """Return the HTML page of a fit."""
     views = worst_first(views_of(report.read, report.fitted))
-    lines = count_text(report.read.lines, "timing line")
+    lines = count_text(len(report.read), "timing line")
     verdict = [
         f"Model {report.request.model_name}, fitted to {lines}.",
         *quality_lines(views, report.read.timings),
@@ -161,7 +160,7 @@ def fit_page(report: FitReport) -> str:
     return page_text(events_page(title, verdict, report.warnings, views, OWN_LINES))
 
 
-def verify_page(report: VerifyReport, fitted: ModelFit, read: TimingsRead) -> str:
+def verify_page(report: VerifyReport, fitted: ModelFit, read: Timings) -> str:
     """Return the HTML page of a model verified on timing lines that it was not fitted to."""
     views = worst_first(views_of(read, fitted, unseen=True))
     score = report.overall.score

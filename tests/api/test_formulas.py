@@ -104,7 +104,7 @@ def test_coefficients_quality_and_the_table_of_fits() -> None:
 
 
 def test_an_event_with_several_numbers_of_parameters_asks_for_one() -> None:
-    both = rewritelog.read_timings(LINES).read.timings
+    both = rewritelog.read_timings(LINES).timings
     (pairs, bonded) = both
     pandas = pytest.importorskip("pandas")
     rows = [

@@ -75,7 +75,7 @@ def test_records_with_counters_are_predicted_and_those_without_dilated(
     assert (line.by_model, line.dilated, line.uncounted) == (2, 3, 2)
     assert report.to_json()["events"][0]["uncounted"] == 2
     assert report.timings is not None
-    assert (report.timings.lines, report.timings.uncounted) == (20, 3)
+    assert (len(report.timings), report.timings.uncounted) == (20, 3)
     warnings = "\n".join(report.warnings)
     assert "3 timing lines without counters (PAPI) left out of the fit" in warnings
     assert "2 brackets dilated, since their param records have no counters" in warnings
@@ -88,7 +88,7 @@ def test_a_model_of_parameters_does_not_see_the_counters(logs: Path, timings: Pa
     report = run(logs, timings, "least-squares")
     assert [line.by_model for line in report.events] == [2]
     assert report.timings is not None
-    assert (report.timings.lines, report.timings.uncounted) == (23, 0)
+    assert (len(report.timings), report.timings.uncounted) == (23, 0)
 
 
 def test_lines_without_any_counters_are_refused(logs: Path, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def document_text(session: Session, dilation: float | None, origin: str) -> str:
 def verdict_of(session: Session) -> list[str]:
     """Return the summary of the current fits at the top of the page."""
     views = [session.view(number) for number in session.numbers]
-    lines = count_text(session.read.lines, "timing line")
+    lines = count_text(len(session.read), "timing line")
     left_out = sum(len(result.choices.left_out) for result in session.results if result)
     words = f"{left_out:,} left out" if left_out else "none left out"
     return [f"{lines} of {_files(session)}; {words}.", *quality_lines(views, ())]

@@ -24,7 +24,7 @@ from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_t
 from rewritelog.models.formulas import MAX_TERMS, EventFormula, Formulas, ParamNames, parse_formulas
 from rewritelog.models.metrics import mean_relative_error
 from rewritelog.text import json_number
-from rewritelog.timings.read import TimingsRead
+from rewritelog.timings.samples import Timings
 from rewritelog.viewing.events import EventView, event_json, view_of
 from rewritelog.viewing.fit_pages import row_html
 
@@ -158,7 +158,7 @@ class Session:
     """The events that have usable lines; none is fitted at first."""
 
     def __init__(
-        self, read: TimingsRead, text: ModelText | None = None, names: ParamNames | None = None
+        self, read: Timings, text: ModelText | None = None, names: ParamNames | None = None
     ) -> None:
         self.read = read
         self._names = names
@@ -214,7 +214,7 @@ class Session:
         """Return the warnings of the timings, and of names that no event has."""
         keys = [timings.key for timings in self.read.timings]
         unused = () if self._names is None else self._names.unused(keys)
-        return (*self.read.warnings(), *unused)
+        return (*self.read.warnings, *unused)
 
     @property
     def numbers(self) -> range:
