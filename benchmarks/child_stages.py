@@ -21,13 +21,13 @@ from rewritelog.formats.bgtrace import params
 from rewritelog.formats.files import InputFile
 from rewritelog.output.files import OutputFile
 from rewritelog.rewriting import block, predicting
-from rewritelog.rewriting.block import BlockRewriter
+from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import RunningSums
 
 STAGES: list[tuple[Any, str, str]] = [
-    (BlockRewriter, "__call__", "block: what the stages below leave"),
+    (RewriteTask, "rewrite", "block: what the stages below leave"),
     (InputFile, "read_into", "read the bytes of timelines and param files"),
     (block, "read_params", "params: open the files, join, sort"),
     (params, "scan", "params: scan the text"),

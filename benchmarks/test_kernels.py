@@ -22,7 +22,8 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactTimes
 from rewritelog.models.registry import load_model
 from rewritelog.rewriting.block import patch
-from rewritelog.rewriting.predicting import DilationRules
+from rewritelog.rewriting.options import DilationRules
+from rewritelog.rewriting.predicting import dilations_of
 from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 from tracebigsim.lines import scan
@@ -82,7 +83,7 @@ def test_patch(order: Order, named: bool, log_sets: dict[Order, LogSet], measure
         return (np.zeros((len(block.pes), len(DurationSum), 2)),), {}
 
     def job(sums: Floats) -> None:
-        factors, _ = rules.for_block(block)
+        factors, _ = dilations_of(rules, block)
         patch(block, records, factors, sums, keep_recv=False)
 
     measure(len(original), "bytes", job, fresh)

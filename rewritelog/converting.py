@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -280,7 +281,7 @@ def convert_logs(
             total = file.head_bytes + int(of_file.sum())
             create_file(folder / file.path.name, total, _file_head(file, of_file, target.order))
         counts = np.zeros(2, dtype=np.int64)
-        work = _Conversion(logs, target, folder)
+        work = FlushingWork(partial(_converted, logs, target), folder, flush=True)
         blocks = _placed(logs, sizes)
         for _, done in map_blocks(work, blocks, "converting", logs.timelines_bytes):
             counts += done
@@ -371,28 +372,23 @@ def _placed(logs: LogSet, sizes: list[Ints]) -> Iterator[_Placed]:
         yield _Placed(block, int(of_file[first]), int(of_file[first + block.timelines]))
 
 
-class _Conversion(FlushingWork[_Placed, Ints]):
-    """Converts blocks."""
-
-    def __init__(self, logs: LogSet, target: Layout, folder: Path) -> None:
-        super().__init__(folder, flush=True)
-        self._logs, self._target = logs, target
-
-    def __call__(self, placed: _Placed, /) -> Ints:
-        """Convert a block; return the numbers of its SEBs and messages."""
-        file, at = self._logs.files[placed.block.file], placed.begin
-        counts = np.zeros(2, dtype=np.int64)
-        for loaded in read_block(file, placed.block, self._logs.layout, BLOCK_BYTES):
-            block = records_of(loaded)
-            data = convert_block(block, self._target)
-            if at + len(data) > placed.end:
-                raise _changed(file)
-            self.write(file.path.name, data, at)
-            at += len(data)
-            counts += len(block.sebs), len(block.messages)
-        if at != placed.end:
+def _converted(
+    logs: LogSet, target: Layout, placed: _Placed, files: FlushingWork[_Placed, Ints]
+) -> Ints:
+    """Convert a block; return the numbers of its SEBs and messages."""
+    file, at = logs.files[placed.block.file], placed.begin
+    counts = np.zeros(2, dtype=np.int64)
+    for loaded in read_block(file, placed.block, logs.layout, BLOCK_BYTES):
+        block = records_of(loaded)
+        data = convert_block(block, target)
+        if at + len(data) > placed.end:
             raise _changed(file)
-        return counts
+        files.write(file.path.name, data, at)
+        at += len(data)
+        counts += len(block.sebs), len(block.messages)
+    if at != placed.end:
+        raise _changed(file)
+    return counts
 
 
 def _changed(file: TimelineFile) -> DamagedLogError:

@@ -10,10 +10,10 @@ import math
 import re
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 FAULTS_SHOWN = 2
 """At most this many faulty lines of a text file are shown."""
@@ -37,6 +37,7 @@ _LEAST_NAME = 20
 _INDENT = _GAP = "  "
 _NEWLINE = "\n"
 _ONE_LINE = json.JSONEncoder(allow_nan=False)
+Value = TypeVar("Value")
 
 
 def printable(text: str | bytes) -> str:
@@ -216,6 +217,16 @@ def matches(pattern: str, name: str) -> bool:
             return False
         at = start + len(piece)
     return True
+
+
+def last_match(rules: Sequence[tuple[str, Value]], name: str, otherwise: Value) -> Value:
+    """Return the value of the last of the rules whose pattern matches a name."""
+    return next((value for pattern, value in reversed(rules) if matches(pattern, name)), otherwise)
+
+
+def matching(rules: Iterable[tuple[str, object]], names: Collection[str]) -> frozenset[str]:
+    """Return the patterns of rules that match any of the names."""
+    return frozenset(p for p, _ in rules if any(matches(p, name) for name in names))
 
 
 class Readable(ABC):

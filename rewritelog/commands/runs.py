@@ -63,7 +63,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
     def run(self) -> list[Any]:
         """Return the replays: of one set with its times, after the one to compare with."""
-        from rewritelog.replaying.run import replay_opened
+        from rewritelog.replaying.run import replay_whole
 
         if self.html is not None:
             from rewritelog.output.files import check_outputs
@@ -80,11 +80,11 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
             if len({logs.title for logs in self.logs}) > 1:
                 listed = ", ".join(f"{logs.path} has {logs.title}" for logs in self.logs)
                 raise UsageError(f"runs of one format are compared: {listed}")
-            return [replay_opened(logs, network, plain).report for logs in self.logs]
+            return [replay_whole(logs, network, plain).report for logs in self.logs]
         before = [self.against] if self.against is not None else []
         return [
-            *(replay_opened(logs, network, plain).report for logs in before),
-            replay_opened(self.logs[0], network, self),
+            *(replay_whole(logs, network, plain).report for logs in before),
+            replay_whole(self.logs[0], network, self),
         ]
 
     def returned(self, result: list[Any]) -> ReplayReport:

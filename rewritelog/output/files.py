@@ -10,7 +10,7 @@ import secrets
 import stat
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -135,15 +135,29 @@ Result = TypeVar("Result")
 class FlushingWork(Gathered[Item, Result]):
     """Work that writes files; each process flushes those that it wrote, as no other host can."""
 
-    def __init__(self, folder: Path | None, *, flush: bool) -> None:
-        """Begin with the folder of the files, which exist; None to write nothing."""
-        self._folder, self._flush = folder, flush
+    def __init__(
+        self,
+        work: Callable[[Item, FlushingWork[Item, Result]], Result],
+        folder: Path | None,
+        *,
+        flush: bool,
+    ) -> None:
+        """Begin with a function, and the folder of the files; None to write nothing.
+
+        The function gets an item and this object, whose `write` it calls. The files exist.
+        """
+        self.folder = folder
+        self._work, self._flush = work, flush
         self._written: set[Path] = set()
+
+    def __call__(self, block: Item, /) -> Result:
+        """Return the result of one item."""
+        return self._work(block, self)
 
     def write(self, name: str, data: Bytes, offset: int) -> None:
         """Write into a file of the folder; raise `OSError` if that fails."""
-        if self._folder is not None:
-            path = self._folder / name
+        if self.folder is not None:
+            path = self.folder / name
             self._written.add(path)
             with OutputFile(path, flush=self._flush) as file:
                 file.write(data, offset)

@@ -10,7 +10,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats
 from rewritelog.core import core
 from rewritelog.replaying.lost_cycles import region_lengths
-from rewritelog.replaying.simulate import Parts, ReplayedRun, run_time
+from rewritelog.replaying.simulate import ReplayedRun, run_time
 from rewritelog.replaying.workload import Numbers, Workload, spans
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.text import count_text
@@ -197,7 +197,7 @@ Questions: TypeAlias = tuple[Question, ...]
 
 
 def questions(
-    workload: Workload, name_s: Floats, event_s: Floats, most: int | None
+    workload: Workload, name_s: Any, event_s: Any, most: int | None
 ) -> tuple[Questions, Questions, int]:
     """Return the names and events with the most busy time, and how many are left out.
 
@@ -225,33 +225,32 @@ def gain(outcome: ReplayedRun, question: Question) -> Gain:
     workload, case = outcome.workload, outcome.case
     if question.event is None:
         free = replace(case, free=question.name)
-        time_s = run_time(workload, free, sent=outcome.sent)  # all leave as their SEB starts
+        time_s = run_time(workload, free, outcome.sent)  # all leave as their SEB starts
     else:
-        time_s = run_time(workload, case, without_event(workload, question.event))
+        time_s = run_time(without_event(workload, question.event), case)
     return Gain(question.name, question.busy_s, outcome.predicted_s - time_s)
 
 
-def without_event(workload: Workload, event: int) -> Parts:
-    """Return durations and offsets if the middle regions of an event take no time.
+def without_event(workload: Workload, event: int) -> Workload:
+    """Return the workload with middle regions of an event that take no time.
 
     Messages that are sent within or after such a region are sent sooner.
     """
-    sebs, regions = workload.sebs, workload.regions
+    sebs, messages, regions = workload.sebs, workload.messages, workload.regions
     chosen = np.flatnonzero(regions.event == event)
     of_seb = regions.seb[chosen]
     counts = sebs.first_message[of_seb + 1] - sebs.first_message[of_seb]
     row = np.repeat(np.arange(len(chosen)), counts)
     sent = spans(sebs.first_message[of_seb], counts)
-    new = Parts.of(workload)._asdict()
-    for part in ("scaled", "fixed"):
-        old: Floats = new[f"message_{part}"]
-        if len(new[f"seb_{part}"]):
-            length: Floats = getattr(regions, f"{part}_s")[chosen]
-            begin: Floats = getattr(regions, f"begin_{part}_s")[chosen]
-            inside = np.clip(old[sent] - begin[row], 0.0, length[row])
-            new[f"seb_{part}"] = _reduced(new[f"seb_{part}"], of_seb, length)
-            new[f"message_{part}"] = _reduced(old, sent, inside)
-    return Parts(**new)
+    for part in ("scaled_s", "fixed_s"):
+        if len(getattr(sebs, part)):
+            length, begin = (getattr(regions, f"{of}{part}")[chosen] for of in ("", "begin_"))
+            offset = getattr(messages, part)
+            inside = np.clip(offset[sent] - begin[row], 0.0, length[row])
+            duration: Any = {part: _reduced(getattr(sebs, part), of_seb, length)}
+            sent_after: Any = {part: _reduced(offset, sent, inside)}
+            sebs, messages = replace(sebs, **duration), replace(messages, **sent_after)
+    return replace(workload, sebs=sebs, messages=messages)
 
 
 def _reduced(old: Floats, rows: Any, seconds: Floats) -> Floats:

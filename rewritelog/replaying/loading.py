@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
+from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
+from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, RewriteLogError
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error, plan_in_turn
@@ -36,6 +38,7 @@ from rewritelog.replaying.workload import (
     grouped,
     spans,
 )
+from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.stopping import in_steps
 
@@ -221,48 +224,33 @@ _MOST = np.iinfo(np.int32).max
 Name = TypeVar("Name", str, bytes)
 
 
-@dataclass(frozen=True)
-class _LoadTask:
-    """Loads any block."""
-
-    params: ParamFolder
-    predictor: Predictor
-    predicts: bool
-    """Whether the model predicts from param records."""
-    strict: bool
-
-    def __call__(self, parts: Iterator[LoadedBlock], /) -> list[BlockColumns]:
-        """Return the columns of each part of a block."""
-        return [self._columns(part) for part in parts]
-
-    def _columns(self, loaded: LoadedBlock) -> BlockColumns:
-        columns = self.predictor.columns
-        params, _ = read_params(self.params, loaded, strict=self.strict, columns=columns)
-        given_s = self.predictor.predict(params, loaded.pes).given_s
-        loaded_columns = columns_of(loaded, params, given_s, predicts=self.predicts)
-        for name, column in loaded_columns.columns.items():
+def _parts_of(
+    folder: ParamFolder, predictor: Predictor, strict: bool, parts: Iterator[LoadedBlock]
+) -> list[BlockColumns]:
+    """Return the columns of each part of a block."""
+    columns_of_parts = []
+    for loaded in parts:
+        params, _ = read_params(folder, loaded, strict=strict, columns=predictor.columns)
+        given_s = predictor.predict(params, loaded.pes).given_s
+        of_part = columns_of(loaded, params, given_s, predicts=predictor.predicts)
+        for name, column in of_part.columns.items():
             if column.base is not None:  # it would keep all of that
-                loaded_columns.columns[name] = column.copy()
-        return loaded_columns
+                of_part.columns[name] = column.copy()
+        columns_of_parts.append(of_part)
+    return columns_of_parts
 
 
-def load_workload(
-    logs: LogSet,
-    predictor: Predictor,
-    *,
-    predicts: bool,
-    params: Path | None = None,
-    strict: bool = False,
-) -> Workload:
+def load_workload(logs: LogSet, predictor: Predictor, options: DurationOptions) -> Workload:
     """Load a log set for replays, with a model's durations for bracketed regions.
 
     Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
     or `ModelError`.
     """
-    task = _LoadTask(list_params(params or logs.folder), predictor, predicts, strict)
-    loaded_blocks = logs.map(task, blocks=plan_in_turn(logs.files))
-    parts = [part for of_block in loaded_blocks for part in of_block]
-    return _Assembly(logs, parts).workload()
+    params = list_params(options.params or logs.folder)
+    work = partial(_parts_of, params, predictor, options.strict)
+    with limited_to(options.jobs):
+        blocks = logs.map(work, blocks=plan_in_turn(logs.files))
+        return _Assembly(logs, list(chain.from_iterable(blocks))).workload()
 
 
 class _Assembly:

@@ -21,10 +21,9 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.core import core
-from rewritelog.errors import UsageError
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.stopping import in_steps
-from rewritelog.text import matches
+from rewritelog.text import last_match, matching
 
 OTHER = "other computation"
 IDLE = (
@@ -43,37 +42,12 @@ START, END, COMMUNICATION, ALONE, SHARED, IMBALANCE = range(len(IDLE))
 PE_RANGES = 3
 """The number of PE ranges in a table."""
 
-_FORBIDDEN = "{}\n\r\t"
 _STEP = 1 << 18
 
 
 def useful(event: str) -> str:
     """Return the name of the category of an event's middle regions."""
     return f"useful[{event}]"
-
-
-@dataclass(frozen=True)
-class LostAs:
-    """Rules for busy time that is lost: categories by patterns of names; the last match wins."""
-
-    rules: tuple[tuple[str, str], ...] = ()
-    """Pairs of a pattern for SEB names or events, with `*` for any characters, and a category."""
-
-    def __post_init__(self) -> None:
-        for pattern, category in self.rules:
-            if not category.strip() or any(c in _FORBIDDEN for c in category):
-                raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
-
-    def category(self, name: str) -> str | None:
-        """Return the category of a name, None if no pattern matches it."""
-        for pattern, category in reversed(self.rules):
-            if matches(pattern, name):
-                return category
-        return None
-
-    def unmatched(self, names: Sequence[str]) -> list[str]:
-        """Return the patterns that match none of the names."""
-        return [pattern for pattern, _ in self.rules if not any(matches(pattern, n) for n in names)]
 
 
 @dataclass(frozen=True)
@@ -123,12 +97,16 @@ NO_LOST_CYCLES = LostCycles(0, 0.0, (), (), np.zeros((0, 0)))
 
 
 def lost_cycles(
-    outcome: ReplayedRun, lost_as: LostAs | None = None, ranges: int = PE_RANGES
+    outcome: ReplayedRun, lost_as: Sequence[tuple[str, str]] = (), ranges: int = PE_RANGES
 ) -> LostCycles:
-    """Divide the time of all PEs, from 0 to the end of the run, into categories by PE range."""
-    lost_as, workload = lost_as or LostAs(), outcome.workload
-    of_name = [lost_as.category(name) for name in workload.names]
-    of_event = [lost_as.category(event) or useful(event) for event in workload.events]
+    """Divide the time of all PEs, from 0 to the end of the run, into categories by PE range.
+
+    `lost_as` has pairs of a pattern for SEB names or events and the category of their busy time,
+    which is lost.
+    """
+    workload = outcome.workload
+    of_name = [last_match(lost_as, name, None) for name in workload.names]
+    of_event = [last_match(lost_as, event, useful(event)) for event in workload.events]
     own = {useful(event) for event in workload.events}
     used = {name for name in (*of_name, *of_event) if name is not None}
     busy = (*sorted(used & own), OTHER, *sorted(used - own - {OTHER, *IDLE}))
@@ -137,14 +115,18 @@ def lost_cycles(
     range_of_pe = np.repeat(np.arange(count), np.diff([*first, workload.pes]))
     seconds = _busy_s(outcome, categories, of_name, of_event, range_of_pe)
     seconds[:, len(busy) :] += np.add.reduceat(idle_by_kind(outcome), first, axis=0)
-    unmatched = lost_as.unmatched((*workload.names, *workload.events))
+    matched = matching(lost_as, (*workload.names, *workload.events))
     return LostCycles(
         workload.pes,
         outcome.predicted_s,
         categories,
         tuple(first.tolist()),
         seconds,
-        tuple(f"--lost-as {pattern}: matches no SEB name and no event" for pattern in unmatched),
+        tuple(
+            f"--lost-as {pattern}: matches no SEB name and no event"
+            for pattern, _ in lost_as
+            if pattern not in matched
+        ),
     )
 
 

@@ -29,6 +29,8 @@ MachineLike: TypeAlias = "str | os.PathLike[str]"
 """A machine file, or the name of one that rewritelog has."""
 NETWORK = "Network"
 """The heading of these options in the help."""
+_FORBIDDEN = "{}\n\r\t"
+"""Not in categories, which are parts of timing lines."""
 
 QUANTITIES = ("latency", "bandwidth", "cost_per_packet", "packet_size", "node_latency")
 
@@ -50,6 +52,9 @@ class LostTimeOptions(DurationOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, lost_as=as_pairs(self.lost_as))
+        for pattern, category in self.lost_as:
+            if not category.strip() or any(c in _FORBIDDEN for c in category):
+                raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
 
 
 @declared

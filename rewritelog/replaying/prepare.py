@@ -5,14 +5,13 @@ The order of SEBs in such a replay is for exports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.cores import limited_to
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
@@ -20,11 +19,12 @@ from rewritelog.replaying.simulate import Case, simulate
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import (
-    DilationRules,
     Predictor,
+    fit_warnings,
     fitted_predictor,
     warnings_of_unused,
 )
+from rewritelog.text import matching
 
 
 @dataclass(frozen=True)
@@ -40,33 +40,19 @@ class Prepared:
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
         """Return the case to replay, with the dilation of the options or another one."""
-        return case_of(self.options, network, dilation)
+        rules = self.options.dilations
+        return Case(network, rules if dilation is None else replace(rules, factor=dilation))
 
 
 def prepare(logs: LogSet | str | Path, options: DurationOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
     source = open_logs(logs)
-    model, remarks, predictor = fitted_predictor(options)
-    workload = workload_of(source, options, predictor, predicts=model.uses_params)
-    matched = DilationRules(1.0, options.dilation_for).matching(workload.names)
+    model, read, predictor = fitted_predictor(options)
+    workload = load_workload(source, predictor, options)
+    matched = matching(options.dilation_for, workload.names)
     unused = warnings_of_unused(options, model, source.terms, matched)
-    return Prepared(source, options, predictor, workload, (*remarks, *unused))
-
-
-def workload_of(
-    logs: LogSet, options: DurationOptions, predictor: Predictor, *, predicts: bool
-) -> Workload:
-    """Load the logs with the durations of a model; `predicts` is whether it reads params."""
-    with limited_to(options.jobs):
-        return load_workload(
-            logs, predictor, predicts=predicts, params=options.params, strict=options.strict
-        )
-
-
-def case_of(options: DurationOptions, network: Network, dilation: float | None = None) -> Case:
-    """Return the case to replay, with the dilation of the options or another one."""
-    factor = options.general_dilation if dilation is None else dilation
-    return Case(network, DilationRules(factor, options.dilation_for).factor_for)
+    warnings = (*fit_warnings(read, predictor.fitted), *unused)
+    return Prepared(source, options, predictor, workload, warnings)
 
 
 @dataclass(frozen=True)

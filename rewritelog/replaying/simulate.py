@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,8 @@ from rewritelog.core import core
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import RewriteLogError
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.workload import Messages, Numbers, Workload, grouped
+from rewritelog.replaying.workload import Numbers, Workload, grouped
+from rewritelog.rewriting.options import NO_DILATION, DilationRules
 from rewritelog.stopping import raise_if_stopped
 
 _STEP = 1 << 18
@@ -25,28 +26,12 @@ _STEP = 1 << 18
 _ENTRIES_PER_BUCKET, _MOST_BUCKETS = 4, 1 << 18
 
 
-class Parts(NamedTuple):
-    """The scaled and the fixed seconds of durations of SEBs and of offsets of messages."""
-
-    seb_scaled: Floats
-    seb_fixed: Floats
-    message_scaled: Floats
-    message_fixed: Floats
-
-    @classmethod
-    def of(cls, workload: Workload) -> Parts:
-        """Return those of the log."""
-        sebs, messages = workload.sebs, workload.messages
-        return cls(sebs.scaled_s, sebs.fixed_s, messages.scaled_s, messages.fixed_s)
-
-
 @dataclass(frozen=True)
 class Case:
     """The durations and the network of one replay."""
 
     network: Network
-    factor_of: Callable[[str], float]
-    """A function that returns the dilation of SEBs with a name."""
+    dilations: DilationRules = NO_DILATION
     free: str | None = None
     """The name of SEBs that take no time; None for no such SEBs."""
 
@@ -55,7 +40,7 @@ class Case:
     ) -> Floats:
         """Return the seconds of parts of SEBs, given their scaled and fixed parts and names."""
         free = np.array([each == self.free for each in workload.names], dtype=np.bool_)
-        factors = np.array([self.factor_of(each) for each in workload.names], dtype=np.float64)
+        factors: Floats = np.array([self.dilations.factor_for(each) for each in workload.names])
         factors[free] = 0.0
         with np.errstate(over="ignore"):
             seconds = scaled_s * factors[name]
@@ -63,24 +48,22 @@ class Case:
                 seconds += fixed_s * np.where(free, 0.0, 1.0)[name]
         return seconds
 
-    def durations_s(self, workload: Workload, parts: Parts) -> Floats:
+    def durations_s(self, workload: Workload) -> Floats:
         """Return the duration of each SEB."""
-        return self.seconds(workload, parts.seb_scaled, parts.seb_fixed, workload.sebs.name)
+        sebs = workload.sebs
+        return self.seconds(workload, sebs.scaled_s, sebs.fixed_s, sebs.name)
 
-    def sent(self, workload: Workload, parts: Parts) -> Table:
+    def sent(self, workload: Workload) -> Table:
         """Return when each message leaves after the start of its SEB, and its delay."""
+        messages = workload.messages
         sender = np.repeat(workload.sebs.name, np.diff(workload.sebs.first_message))
         sent = np.empty(len(sender), dtype=core.structs["sent_message"])
-        sent["after_s"] = self.seconds(workload, parts.message_scaled, parts.message_fixed, sender)
-        sent["delay_s"] = self._delays_s(workload.messages)
+        sent["after_s"] = self.seconds(workload, messages.scaled_s, messages.fixed_s, sender)
+        if self.network.recorded:
+            sent["delay_s"] = np.where(messages.transit_s > 0, messages.transit_s, 0.0)
+        else:
+            sent["delay_s"] = delays_s(self.network, np.maximum(messages.size_bytes, 0.0))
         return sent
-
-    def _delays_s(self, messages: Messages) -> Floats:
-        """Return the delay of each message between two nodes."""
-        network = self.network
-        if network.recorded:
-            return np.where(messages.transit_s > 0, messages.transit_s, 0.0)
-        return delays_s(network, np.maximum(messages.size_bytes, 0.0))
 
 
 def delays_s(network: Network, size: Floats) -> Floats:
@@ -125,7 +108,7 @@ class ReplayedRun:
     @property
     def durations_s(self) -> Floats:
         """The duration of each SEB, also of one that never ran."""
-        return self.case.durations_s(self.workload, Parts.of(self.workload))
+        return self.case.durations_s(self.workload)
 
     @property
     def busy_s(self) -> Floats:
@@ -152,10 +135,9 @@ class ReplayedRun:
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:
     """Replay a workload once; raise `RewriteLogError` if a time overflows."""
-    count, parts = len(workload.sebs), Parts.of(workload)
+    count, sent = len(workload.sebs), case.sent(workload)
     order, start_s = np.empty(count, dtype=np.int32), np.full(count, np.nan)
-    sent = case.sent(workload, parts)
-    predicted_s, runs = _replay(workload, case, parts, sent, order, start_s)
+    predicted_s, runs = _replay(workload, case, sent, order, start_s)
     never = runs["missing"] > 0
     if never.any():
         order = order[: count - int(np.count_nonzero(never))].copy()
@@ -165,31 +147,23 @@ def simulate(workload: Workload, case: Case) -> ReplayedRun:
     return ReplayedRun(workload, case, sent, times, runs, predicted_s)
 
 
-def run_time(
-    workload: Workload, case: Case, parts: Parts | None = None, sent: Table | None = None
-) -> float:
+def run_time(workload: Workload, case: Case, sent: Table | None = None) -> float:
     """Return the run time in seconds; it takes less memory than `simulate`.
 
-    `parts` replaces the durations and offsets of the log, `sent` what follows from the latter.
+    `sent` is what `Case.sent` returns, if that is known.
     """
-    parts = parts or Parts.of(workload)
-    sent = case.sent(workload, parts) if sent is None else sent
-    return _replay(workload, case, parts, sent, np.empty(0, dtype=np.int32), np.empty(0))[0]
+    sent = case.sent(workload) if sent is None else sent
+    return _replay(workload, case, sent, np.empty(0, dtype=np.int32), np.empty(0))[0]
 
 
 def _replay(
-    workload: Workload,
-    case: Case,
-    parts: Parts,
-    sent: Table,
-    order: Numbers,
-    start_s: Floats,
+    workload: Workload, case: Case, sent: Table, order: Numbers, start_s: Floats
 ) -> tuple[float, Table]:
     """Run all SEBs; return the end of the last one, and the state of each."""
     sebs, messages, structs = workload.sebs, workload.messages, core.structs
     count = len(sebs)
     runs = np.empty(count, dtype=structs["seb_run"])
-    runs["ready_s"], runs["end_s"] = 0.0, case.durations_s(workload, parts)
+    runs["ready_s"], runs["end_s"] = 0.0, case.durations_s(workload)
     runs["pe"], runs["missing"] = sebs.pe, sebs.inputs
     runs["cause"], runs["kind"] = -1, core.BY_ITSELF
     heap, nodes, later = (np.empty(count, dtype=structs["queue_entry"]) for _ in range(3))

@@ -12,7 +12,7 @@ from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.models.base import LOST, PES
 from rewritelog.progress import report_progress
-from rewritelog.replaying.lost_cycles import LostAs, LostCycles, lost_cycles
+from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import LostTimeOptions
 from rewritelog.replaying.prepare import prepare
@@ -124,13 +124,12 @@ class Study:
 
         Raise a `RewriteLogError` for any invalid input; then nothing is appended.
         """
-        rules = LostAs(options.lost_as)
         self._check_file()
         prepared = prepare(logs, options)
         report_progress("replaying")
         outcome = simulate(prepared.workload, prepared.case(network))
         never = len(outcome.workload.sebs) - outcome.run
-        lost = lost_cycles(outcome, rules)
+        lost = lost_cycles(outcome, options.lost_as)
         run = StudyRun(
             prepared.logs.folder,
             network,

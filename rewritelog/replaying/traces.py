@@ -29,9 +29,8 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate
 from rewritelog.replaying.workload import Irregularities, Messages, PairedRegions, Sebs, Workload
-from rewritelog.rewriting.predicting import fit_model, read_model
-from rewritelog.rewriting.run import trace_task
-from rewritelog.rewriting.traces import TraceTask
+from rewritelog.rewriting.predicting import fit_warnings, fitted_predictor
+from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text
 
@@ -95,10 +94,8 @@ def prepared_task(traces: Traces, options: ReplayOptions) -> tuple[TraceTask, tu
         name = "--lost-as" if options.lost_as else "--write"
         raise UsageError(f"{name} is for bgTrace logs: {traces.path} has {traces.title}")
     options.check_for(traces)
-    model = read_model(options)
-    read, fitted = fit_model(model, options)
-    said = (*(() if read is None else read.warnings), *fitted.warnings())
-    return trace_task(traces, model, fitted, options), said
+    _, read, predictor = fitted_predictor(options)
+    return trace_task(traces, predictor, options), fit_warnings(read, predictor.fitted)
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ class LoadedTraces:
         workload = _workload(nodes.duration_s[order], name[order], names, lane_of, *links)
         ranks = [events.unit.rank for events in self.units]
         return ReplayedTraces(
-            simulate(workload, Case(network, _unscaled)),
+            simulate(workload, Case(network)),
             Lanes(lanes.rank[lanes_used], lanes.where[lanes_used], lanes.number[lanes_used]),
             lanes.where[lane[order]] == NETWORK,
             dict(zip(ranks, np.split(seb[together], nodes.first[1:-1]), strict=True)),
@@ -152,10 +149,6 @@ def load_task(task: TraceTask, jobs: int = 0) -> LoadedTraces:
 def replay_task(task: TraceTask, network: Network, jobs: int = 0) -> ReplayedTraces:
     """Replay traces with their new durations; memory is needed for all of their nodes."""
     return load_task(task, jobs).replayed(network)
-
-
-def _unscaled(name: str) -> float:  # noqa: ARG001 - durations are predicted already
-    return 1.0
 
 
 def _collectives_note(count: int, network: Network) -> str:

@@ -6,6 +6,7 @@ Every rule of `check` that the log set keeps, the new one keeps.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,16 +24,14 @@ from rewritelog.formats.bgtrace.blocks import (
 )
 from rewritelog.formats.bgtrace.heads import TimelineFile
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.output.files import FlushingWork
 from rewritelog.replaying.prepare import Prepared
 from rewritelog.replaying.regions import rounding_s
 from rewritelog.replaying.simulate import ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers, spans
-from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.options import OutputOptions
-from rewritelog.rewriting.predicting import DilationRules
+from rewritelog.rewriting.block import RewriteTask, logs_task, rewrite_part
+from rewritelog.rewriting.options import NO_DILATION, OutputOptions
 from rewritelog.rewriting.run import new_output
 from rewritelog.rewriting.statistics import RunningSums
 from rewritelog.running.engines import map_blocks
@@ -70,25 +69,19 @@ class _Placed:
         return self.block.size_bytes
 
 
-class _BlockWriter(FlushingWork[_Placed, None]):
-    """Writes blocks."""
-
-    def __init__(
-        self, logs: LogSet, rewrite: RewriteTask | None, draft: Path, *, flush: bool
-    ) -> None:
-        """Begin with the task that first rewrites durations; None if these do not change."""
-        super().__init__(draft, flush=flush)
-        self._logs, self._rewrite = logs, rewrite
-
-    def __call__(self, placed: _Placed, /) -> None:
-        """Write a block, or each of its parts."""
-        file = self._logs.files[placed.block.file]
-        running = RunningSums()
-        for loaded in read_block(file, placed.block, self._logs.layout):
-            if self._rewrite is not None:
-                rewrite_part(self._rewrite, loaded, running)
-            _write_times(placed, loaded)
-            self.write(file.path.name, loaded.buffer, loaded.block.offset)
+def _write(
+    logs: LogSet,
+    task: RewriteTask | None,
+    placed: _Placed,
+    files: FlushingWork[_Placed, None],
+) -> None:
+    """Write a block; the task first rewrites durations, None if these do not change."""
+    file, running = logs.files[placed.block.file], RunningSums()
+    for loaded in read_block(file, placed.block, logs.layout):
+        if task is not None:
+            rewrite_part(task, loaded, running)
+        _write_times(placed, loaded)
+        files.write(file.path.name, loaded.buffer, loaded.block.offset)
 
 
 def write_replayed(
@@ -103,8 +96,11 @@ def write_replayed(
     logs, spent_s = prepared.logs, outcome.durations_s
     if outcome.run < len(outcome.workload.sebs):
         outcome = replace(outcome, times=_all_times(outcome, spent_s))
+    task = logs_task(logs, prepared.predictor, options)
+    changes = task.params is not None or task.dilations != NO_DILATION
     with new_output(logs, out, options) as draft, limited_to(options.jobs):
-        work = _BlockWriter(logs, _rewrite_task(prepared), draft, flush=not options.no_flush)
+        write = partial(_write, logs, task if changes else None)
+        work = FlushingWork(write, draft, flush=not options.no_flush)
         blocks = (_placed(logs, outcome, spent_s, block) for block in plan_in_turn(logs.files))
         for _ in map_blocks(work, blocks, "writing", logs.timelines_bytes):
             pass
@@ -149,16 +145,6 @@ def _placed(logs: LogSet, outcome: ReplayedRun, spent_s: Floats, block: Block) -
 def _pes_of(file: TimelineFile, block: Block) -> Ints:
     """Return the PEs of a block's timelines, in ascending order."""
     return file.pes[block.first_timeline : block.first_timeline + block.timelines]
-
-
-def _rewrite_task(prepared: Prepared) -> RewriteTask | None:
-    options = prepared.options
-    predicts = len(prepared.workload.sebs.fixed_s) > 0
-    if not predicts and options.general_dilation == 1 and not options.dilation_for:
-        return None
-    params = list_params(options.params or prepared.logs.folder) if predicts else None
-    dilations = DilationRules(options.general_dilation, options.dilation_for)
-    return RewriteTask(prepared.logs, prepared.predictor, params, dilations, options.strict)
 
 
 def _write_times(placed: _Placed, loaded: LoadedBlock) -> None:

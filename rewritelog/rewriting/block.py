@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,10 +19,11 @@ from rewritelog.formats.bgtrace.blocks import (
     read_block,
 )
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
+from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, list_params, read_params
 from rewritelog.formats.bgtrace.records import NameTable, Records, tracer_replaces
 from rewritelog.output.files import FlushingWork
-from rewritelog.rewriting.predicting import DilationRules, Predicted, Predictor
+from rewritelog.rewriting.options import DilationRules, OutputOptions, RewriteOptions
+from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
 from rewritelog.rewriting.statistics import (
     EXAMPLES,
     IRREGULAR,
@@ -169,30 +169,27 @@ class RewriteTask:
         """The size of all that is read."""
         return self.logs.timelines_bytes
 
-    def rewriter(self, draft: Path | None, *, flush: bool) -> BlockRewriter:
-        """Return what rewrites blocks into the files of a folder; None to write nothing."""
-        return BlockRewriter(self, draft, flush=flush)
-
-
-class BlockRewriter(FlushingWork[Block, BlockStatistics]):
-    """Rewrites blocks, and writes them at their offsets."""
-
-    def __init__(self, task: RewriteTask, draft: Path | None, *, flush: bool) -> None:
-        """Begin with a folder that has the files to write into; None to write nothing."""
-        super().__init__(draft, flush=flush)
-        self._task = task
-
-    def __call__(self, block: Block, /) -> BlockStatistics:
-        """Rewrite a block; return its statistics.
+    def rewrite(self, block: Block, files: FlushingWork[Block, BlockStatistics]) -> BlockStatistics:
+        """Rewrite a block, and write it at its offset; return its statistics.
 
         Raise what `rewrite_part` raises, or `OSError` if the output cannot be written.
         """
-        task, statistics, running = self._task, BlockStatistics(), RunningSums()
-        file = task.logs.files[block.file]
-        for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
-            statistics.add(rewrite_part(task, loaded, running))
-            self.write(file.path.name, loaded.buffer, loaded.block.offset)
+        statistics, running = BlockStatistics(), RunningSums()
+        file = self.logs.files[block.file]
+        for loaded in read_block(file, block, self.logs.layout, self.block_bytes):
+            statistics.add(rewrite_part(self, loaded, running))
+            files.write(file.path.name, loaded.buffer, loaded.block.offset)
         return statistics
+
+
+def logs_task(logs: LogSet, predictor: Predictor, options: OutputOptions) -> RewriteTask:
+    """Return the task for the options and a fitted model."""
+    params = list_params(options.params or logs.folder) if predictor.predicts else None
+    task = RewriteTask(logs, predictor, params, options.dilations, options.strict)
+    if isinstance(options, RewriteOptions):
+        keeps = options.recv == "keep"
+        return replace(task, keep_recv=keeps, block_bytes=options.block_bytes)
+    return task
 
 
 def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockStatistics:
@@ -202,7 +199,7 @@ def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -
     or `ModelError`.
     """
     records, statistics = _predicted(task, loaded)
-    factors, statistics.matched_patterns = task.dilations.for_block(loaded)
+    factors, statistics.matched_patterns = dilations_of(task.dilations, loaded)
     rows = records_for(loaded, records.params, records.given_s, records.flags[RecordFlag.EXACT])
     sums = running.begin(len(loaded.pes))
     patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)

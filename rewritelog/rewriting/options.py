@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -30,6 +31,7 @@ from rewritelog.options import (
     option,
     settle,
 )
+from rewritelog.text import last_match
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
@@ -50,6 +52,22 @@ DilationsByName: TypeAlias = (
     "As[Mapping[str, float] | Iterable[tuple[str, float]] | None, tuple[tuple[str, float], ...]]"
 )
 OptionalFitted: TypeAlias = "As[FittedLike | Model[Any] | None, Path | Model[Any] | None]"
+
+
+@dataclass(frozen=True)
+class DilationRules:
+    """The general dilation factor, and factors for certain names."""
+
+    factor: float = 1.0
+    by_name: tuple[tuple[str, float], ...] = ()
+    """Pairs of a pattern with `*` wildcards and a factor; the last match wins."""
+
+    def factor_for(self, name: str) -> float:
+        """Return the factor of a name."""
+        return last_match(self.by_name, name, self.factor)
+
+
+NO_DILATION = DilationRules()
 
 
 @runtime_checkable
@@ -95,9 +113,9 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
     """What determines the new durations of SEBs; raises `UsageError` for invalid values."""
 
     @property
-    def general_dilation(self) -> float:
-        """The factor for durations that no model covers, without a factor for their SEB name."""
-        return 1.0 if self.dilation is None else self.dilation
+    def dilations(self) -> DilationRules:
+        """The factors for durations that no model covers."""
+        return DilationRules(1.0 if self.dilation is None else self.dilation, self.dilation_for)
 
     @property
     def model_name(self) -> str:
@@ -134,7 +152,7 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
                 raise UsageError("give --dilation or --speedup, not both")
             check_factor("the speedup", self.speedup)
             settle(self, dilation=1 / self.speedup, speedup=None)
-        check_factor("the dilation", self.general_dilation)
+        check_factor("the dilation", self.dilations.factor)
 
     def _settle_fitted(self) -> None:
         """Make a fitted model a model; raise `UsageError` for options that contradict it."""

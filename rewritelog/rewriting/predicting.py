@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from rewritelog.models.checks import (
 )
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
-from rewritelog.rewriting.options import DurationOptions, RewriteOptions
+from rewritelog.rewriting.options import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.rewriting.statistics import (
     EXAMPLES,
     BlockStatistics,
@@ -37,7 +37,7 @@ from rewritelog.rewriting.statistics import (
     RecordFlag,
     RecordState,
 )
-from rewritelog.text import matches, printable
+from rewritelog.text import matching, printable
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings, names_of
 from rewritelog.timings.texts import (
@@ -77,8 +77,10 @@ class Predictor:
     name: str
     """The name of the model."""
     fitted: ModelFit
-    columns: Columns = "params"
+    columns: Columns
     """Whether it predicts from the parameters or the counters of records."""
+    predicts: bool
+    """Whether it predicts from records at all."""
     spread_seed: int | None = None
     """The seed for the spread of durations; None without spread."""
     measured_totals: bool = False
@@ -191,49 +193,23 @@ class Predicted:
         return flagged
 
 
-@dataclass(frozen=True)
-class DilationRules:
-    """The general dilation factor, and factors for certain names."""
+def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Floats, frozenset[str]]:
+    """Return the factor of each SEB or event, and the patterns that match any of their names.
 
-    factor: float
-    by_name: tuple[tuple[str, float], ...] = ()
-    """Pairs of a pattern with `*` wildcards and a factor; the last match wins."""
-
-    def factor_for(self, name: str) -> float:
-        """Return the factor of a name."""
-        for pattern, factor in reversed(self.by_name):
-            if matches(pattern, name):
-                return factor
-        return self.factor
-
-    def for_block(self, loaded: LoadedBlock) -> tuple[Floats, frozenset[str]]:
-        """Return the factor of each SEB, and the patterns that match any of their names.
-
-        Raise `DamagedLogError` if the block is damaged.
-        """
-        if not self.by_name:
-            return np.full(int(loaded.pieces.counts.sum()), float(self.factor)), frozenset()
+    Raise `DamagedLogError` if the block is damaged.
+    """
+    if not rules.by_name:
+        count = len(items) if isinstance(items, Part) else int(items.pieces.counts.sum())
+        return np.full(count, float(rules.factor)), frozenset()
+    names: Sequence[str]
+    if isinstance(items, Part):
+        names, number = items.names
+    else:
         table = NameTable()
-        numbers = table.add(records_of(loaded).sebs)
+        number = table.add(records_of(items).sebs)
         names = [name.decode("utf-8", "replace") for name in table.names]
-        return self._of(names, numbers)
-
-    def for_part(self, part: Part) -> tuple[Floats, frozenset[str]]:
-        """Return the factor of each event, and the patterns that match any of their names."""
-        if not self.by_name:
-            return np.full(len(part), float(self.factor)), frozenset()
-        return self._of(*part.names)
-
-    def _of(self, names: Sequence[str], number: Ints) -> tuple[Floats, frozenset[str]]:
-        """Return the factor of each item, given the number of its name, and the patterns."""
-        factors = np.array([self.factor_for(name) for name in names], dtype=np.float64)
-        return factors[number], self.matching(names)
-
-    def matching(self, names: Collection[str]) -> frozenset[str]:
-        """Return the patterns that match any of the names."""
-        return frozenset(
-            pattern for pattern, _ in self.by_name if any(matches(pattern, name) for name in names)
-        )
+    factors = np.array([rules.factor_for(name) for name in names], dtype=np.float64)
+    return factors[number], matching(rules.by_name, names)
 
 
 def read_model(options: DurationOptions) -> Model[Any]:
@@ -250,44 +226,43 @@ def read_model(options: DurationOptions) -> Model[Any]:
     return load_model(options.model_name, options.model_options, texts)
 
 
-def fit_model(model: Model[Any], options: DurationOptions) -> tuple[Timings | None, ModelFit]:
-    """Read the timings and fit the model."""
-    name = options.model_name
+def fitted_predictor(
+    options: DurationOptions,
+) -> tuple[Model[Any], Timings | None, Predictor]:
+    """Read the timings and fit the model; return all three.
+
+    Raise `UsageError` to spread with a model without residuals.
+    """
+    model, name = read_model(options), options.model_name
+    if model.needs_timings and not is_given(options.timings):
+        raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
     if not model.needs_timings:
         if is_given(options.timings):
             raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
-        return None, checked_fit(model, name, ())
-    if not is_given(options.timings):
-        raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
-    read = samples_of(
-        options.timings, options.clock_hz, strict=options.strict, columns=model.columns
-    )
-    names = names_of(options.param_names, options.timings)
-    with limited_to(options.jobs):
-        return read, named_fit(checked_fit(model, name, read.timings), names)
-
-
-def predictor_for(model: Model[Any], fitted: ModelFit, options: DurationOptions) -> Predictor:
-    """Return the predictor; raise `UsageError` to spread with a model without residuals."""
-    if not isinstance(options, RewriteOptions):
-        return Predictor(options.model_name, fitted, model.columns)
-    if options.spread == "none":
-        measured = options.total == "measured"
-        return Predictor(options.model_name, fitted, model.columns, measured_totals=measured)
-    if not knows_residuals(fitted):
-        raise UsageError(
-            f"the model {options.model_name!r} has no residuals, so --spread residual cannot "
-            "draw from them: choose a model that is fitted to timing lines, such as auto"
+        read, fitted = None, checked_fit(model, name, ())
+    else:
+        read = samples_of(
+            options.timings, options.clock_hz, strict=options.strict, columns=model.columns
         )
-    return Predictor(options.model_name, fitted, model.columns, options.spread_seed)
+        names = names_of(options.param_names, options.timings)
+        with limited_to(options.jobs):
+            fitted = named_fit(checked_fit(model, name, read.timings), names)
+    predictor = Predictor(name, fitted, model.columns, model.uses_params)
+    if isinstance(options, RewriteOptions) and options.spread == "none":
+        predictor = replace(predictor, measured_totals=options.total == "measured")
+    elif isinstance(options, RewriteOptions):
+        if not knows_residuals(fitted):
+            raise UsageError(
+                f"the model {name!r} has no residuals, so --spread residual cannot "
+                "draw from them: choose a model that is fitted to timing lines, such as auto"
+            )
+        predictor = replace(predictor, spread_seed=options.spread_seed)
+    return model, read, predictor
 
 
-def fitted_predictor(options: DurationOptions) -> tuple[Model[Any], tuple[str, ...], Predictor]:
-    """Return the model for the options, the warnings of its fit, and the predictor."""
-    model = read_model(options)
-    read, fitted = fit_model(model, options)
-    warnings = (*(() if read is None else read.warnings), *fitted.warnings())
-    return model, warnings, predictor_for(model, fitted, options)
+def fit_warnings(read: Timings | None, fitted: ModelFit) -> tuple[str, ...]:
+    """Return the warnings of reading timings, and of the fit to them."""
+    return (*(() if read is None else read.warnings), *fitted.warnings())
 
 
 def warnings_of_unused(

@@ -35,7 +35,7 @@ from rewritelog.rewriting.breakdown import (
     overheads_of,
     speedup,
 )
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.options import NO_DILATION, RewriteOptions
 from rewritelog.rewriting.report_warnings import warnings_of, warnings_of_options
 from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum
 from rewritelog.rewriting.traces import TraceTask
@@ -312,9 +312,7 @@ def _run_time_sentences(report: RewriteReport) -> Iterator[str]:
 
 
 def _changes_nothing(report: RewriteReport) -> bool:
-    options = report.options
-    dilates = options.general_dilation != 1 or options.dilation_for
-    return not (report.model.uses_params or dilates)
+    return not report.model.uses_params and report.options.dilations == NO_DILATION
 
 
 def _sebs_sentence(report: RewriteReport) -> str:
@@ -407,7 +405,7 @@ def _model(report: RewriteReport) -> Iterator[str]:
     yield from (f"  {printable(line)}" for line in report.fitted.summary())
     if report.options.spread != "none":
         yield f"  spread: {report.options.spread}, seed {report.options.spread_seed}"
-    yield f"dilation: {report.options.general_dilation:g} for what no model covers"
+    yield f"dilation: {report.options.dilations.factor:g} for what no model covers"
     for name, factor in report.options.dilation_for:
         yield f"  {factor:g} for {report.terms.item}s named {printable(name)}"
 

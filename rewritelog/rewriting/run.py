@@ -6,9 +6,9 @@ import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial, singledispatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +18,27 @@ from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, InputFile, read_provenance
 from rewritelog.formats.traces import Traces
-from rewritelog.models.base import Model, ModelFit, digest_of
+from rewritelog.models.base import Model, digest_of
 from rewritelog.options import reported
-from rewritelog.output.files import copy_companions, copy_file, copy_own_files, create_file
+from rewritelog.output.files import (
+    FlushingWork,
+    copy_companions,
+    copy_file,
+    copy_own_files,
+    create_file,
+)
 from rewritelog.output.folders import check_new_folder, new_folder
 from rewritelog.progress import report_progress
-from rewritelog.rewriting.block import RewriteTask
+from rewritelog.rewriting.block import logs_task
 from rewritelog.rewriting.breakdown import expected_of
 from rewritelog.rewriting.options import OutputOptions, RewriteOptions
-from rewritelog.rewriting.predicting import DilationRules, fit_model, predictor_for, read_model
+from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import BlockStatistics
-from rewritelog.rewriting.traces import TraceTask, chosen_types
+from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.running.engines import engine_name, lead, map_blocks, workers
 from rewritelog.text import json_text
 from rewritelog.timings.samples import Timings
-from rewritelog.timings.traces import read_event_params
 
 
 def write_provenance(
@@ -43,18 +48,20 @@ def write_provenance(
     model: Model[Any],
     timings: Timings | None,
 ) -> None:
-    """Write the file into the draft of OUT."""
-    content = provenance_of(logs, options, model, timings)
-    (draft / PROVENANCE_NAME).write_text(json_text(content, indent=2) + "\n", encoding="utf-8")
-
-
-def provenance_of(
-    logs: LogSet | Traces, options: RewriteOptions, model: Model[Any], timings: Timings | None
-) -> dict[str, Any]:
-    """Return what determines the bytes of OUT: versions, options and digests, no paths or dates."""
+    """Write into the draft what determines its bytes: versions, options, digests, no dates."""
     earlier = read_provenance(logs.folder)
     model_file = options.fitted if isinstance(options.fitted, Path) else None
-    return {
+    fitted_to = None  # the source in a model file, which has been read before
+    if model_file is not None:
+        fitted_to = json.loads(model_file.read_text(encoding="utf-8-sig"))["source"]
+    files = {
+        "formulas": options.formulas,
+        "coefficients": options.coefficients,
+        "model_file": model_file,
+        "summary": logs.summary_path if isinstance(logs, LogSet) else None,
+        **({"event_params": options.event_params} if options.event_params else {}),
+    }
+    content = {
         "format": FORMAT,
         "version": VERSION,
         "rewritelog": rewritelog.__version__,
@@ -63,32 +70,19 @@ def provenance_of(
             "name": "fitted" if options.fitted else options.model_name,
             "options": dataclasses.asdict(model.options),
             "timing_lines": None if timings is None else len(timings),
-            "fitted_to": _source_of(model_file),
+            "fitted_to": fitted_to,
         },
         "sha256": {
             "samples": None if timings is None else digest_of(timings.timings),
-            "formulas": _file_digest(options.formulas),
-            "coefficients": _file_digest(options.coefficients),
-            "model_file": _file_digest(model_file),
-            "summary": _file_digest(logs.summary_path if isinstance(logs, LogSet) else None),
-            **(
-                {"event_params": _file_digest(options.event_params)} if options.event_params else {}
-            ),
+            **{
+                what: None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+                for what, path in files.items()
+            },
         },
         "timeline_bytes": logs.sizes,
         "rewritten_from": None if earlier is None else dict(earlier.content),
     }
-
-
-def _file_digest(path: Path | None) -> str | None:
-    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _source_of(model_file: Path | None) -> Any:
-    """Return the source in a model file that has been read before."""
-    if model_file is None:
-        return None
-    return json.loads(model_file.read_text(encoding="utf-8-sig"))["source"]
+    (draft / PROVENANCE_NAME).write_text(json_text(content, indent=2) + "\n", encoding="utf-8")
 
 
 def rewrite(
@@ -114,65 +108,28 @@ def _rewrite(
     options.check_for(source)
     if out is not None:  # before the fit, which may take long
         check_new_folder(out, _inputs(source, options), force=options.force)
-    model = read_model(options)
-    read, fitted = fit_model(model, options)
-    task = task_of(source, model, fitted, options)
+    model, read, predictor = fitted_predictor(options)
+    make: Callable[..., Task] = trace_task if isinstance(source, Traces) else logs_task
+    task = make(source, predictor, options)
     with ExitStack() as stack:
         draft = None
         if out is not None:
             draft = stack.enter_context(new_output(source, out, options))
             write_provenance(draft, source, options, model, read)
         statistics = _add_up(task, draft, flush=not options.no_flush)
-        expected = expected_of(fitted, options.model_name, statistics.events)
+        expected = expected_of(predictor.fitted, options.model_name, statistics.events)
     return RewriteReport(
         task=task,
         out=out,
         options=options,
         model=model,
-        fitted=fitted,
+        fitted=predictor.fitted,
         timings=read,
         statistics=statistics,
         expected=expected,
         engine=engine_name(),
         workers=workers(),
         seconds=time.perf_counter() - started,
-    )
-
-
-@singledispatch
-def task_of(
-    logs: LogSet | Traces, model: Model[Any], fitted: ModelFit, options: OutputOptions
-) -> Task:
-    """Return the task for the options and a fitted model."""
-    raise NotImplementedError
-
-
-@task_of.register
-def _task_of_logs(
-    logs: LogSet, model: Model[Any], fitted: ModelFit, options: RewriteOptions
-) -> RewriteTask:
-    return RewriteTask(
-        logs,
-        predictor_for(model, fitted, options),
-        list_params(options.params or logs.folder) if model.uses_params else None,
-        DilationRules(options.general_dilation, options.dilation_for),
-        options.strict,
-        options.recv == "keep",
-        options.block_bytes,
-    )
-
-
-@task_of.register
-def trace_task(
-    logs: Traces, model: Model[Any], fitted: ModelFit, options: OutputOptions
-) -> TraceTask:
-    """Return the task for traces."""
-    return TraceTask(
-        logs,
-        predictor_for(model, fitted, options),
-        read_event_params(options.event_params) if model.uses_params else None,
-        DilationRules(options.general_dilation, options.dilation_for),
-        chosen_types(logs, options.chosen_types),
     )
 
 
@@ -212,7 +169,7 @@ def _copy_all_but_timelines(logs: LogSet, draft: Path, options: OutputOptions) -
 def _add_up(task: Task, draft: Path | None, *, flush: bool) -> BlockStatistics:
     """Rewrite all blocks and add up their statistics."""
     statistics = BlockStatistics()
-    work: Any = task.rewriter(draft, flush=flush)
+    work = FlushingWork[Any, BlockStatistics](task.rewrite, draft, flush=flush)
     try:
         for _, done in map_blocks(work, task.blocks, "rewriting", task.size_bytes):
             statistics.add(done)

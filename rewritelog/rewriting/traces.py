@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,8 @@ from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.traces import Part, Traces, Unit, UnitEvents, events_of
 from rewritelog.output.files import FlushingWork, copy_file
-from rewritelog.rewriting.predicting import DilationRules, Predicted, Predictor
+from rewritelog.rewriting.options import DilationRules, OutputOptions
+from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
 from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
@@ -24,7 +24,7 @@ from rewritelog.rewriting.statistics import (
     RecordState,
     RunningSums,
 )
-from rewritelog.timings.traces import EventParams
+from rewritelog.timings.traces import EventParams, read_event_params
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,37 @@ class TraceTask:
         """The size of all that is read."""
         return self.logs.size_bytes
 
-    def rewriter(self, draft: Path | None, *, flush: bool) -> UnitRewriter:
-        """Return what rewrites units into the files of a folder; None to write nothing."""
-        return UnitRewriter(self, draft, flush=flush)
+    def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
+        """Rewrite a unit, and write it to a file of its own; return its statistics."""
+        statistics = BlockStatistics(size_bytes=unit.size_bytes)
+        running, written = RunningSums(), 0
+
+        def sink(data: Bytes) -> None:
+            nonlocal written
+            files.write(unit.path.name, data, written)
+            written += len(data)
+
+        writer = self.logs.writer(unit, sink)
+        changed = False
+        for part in self.logs.read(unit):
+            old_s, new = part.duration_s, self.durations(part)
+            new_s = writer.write(part, new.seconds, new.seconds != old_s)
+            statistics.add(_statistics(self.logs, part, new, new_s, running))
+            changed |= not np.array_equal(old_s, new_s)
+        writer.close()
+        statistics.rounding = writer.rounding
+        _add_sums(statistics, unit, running)
+        if files.folder is not None and unit.is_packed and not changed:
+            (files.folder / unit.path.name).unlink()  # packed again, equal bytes may differ
+            copy_file(unit.path, files.folder / unit.path.name)
+        return statistics
 
     def durations(self, part: Part) -> NewDurations:
         """Return the new durations of a part, before they are rounded."""
         rows = np.flatnonzero(np.isin(part.type, self.types))
         records = NO_RECORDS if self.params is None else self.params.records(part, rows)
         predicted = self.predictor.predict(records, np.array([part.unit.rank]))
-        factors, patterns = self.dilations.for_part(part)
+        factors, patterns = dilations_of(self.dilations, part)
         new_s = part.duration_s.copy()
         new_s[rows] *= factors[rows]
         known = ~np.isnan(predicted.given_s)
@@ -97,38 +118,11 @@ def chosen_types(traces: Traces, types: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(traces.types.index(name) for name in types or (traces.computing,))
 
 
-class UnitRewriter(FlushingWork[Unit, BlockStatistics]):
-    """Rewrites units, each into a file of its own."""
-
-    def __init__(self, task: TraceTask, draft: Path | None, *, flush: bool) -> None:
-        """Begin with a folder that has the files to write into; None to write nothing."""
-        super().__init__(draft, flush=flush)
-        self._task, self._draft = task, draft
-
-    def __call__(self, unit: Unit, /) -> BlockStatistics:
-        """Rewrite a unit; return its statistics."""
-        statistics = BlockStatistics(size_bytes=unit.size_bytes)
-        running, written = RunningSums(), 0
-
-        def sink(data: Bytes) -> None:
-            nonlocal written
-            self.write(unit.path.name, data, written)
-            written += len(data)
-
-        writer = self._task.logs.writer(unit, sink)
-        changed = False
-        for part in self._task.logs.read(unit):
-            old_s, new = part.duration_s, self._task.durations(part)
-            new_s = writer.write(part, new.seconds, new.seconds != old_s)
-            statistics.add(_statistics(self._task.logs, part, new, new_s, running))
-            changed |= not np.array_equal(old_s, new_s)
-        writer.close()
-        statistics.rounding = writer.rounding
-        _add_sums(statistics, unit, running)
-        if self._draft is not None and unit.is_packed and not changed:
-            (self._draft / unit.path.name).unlink()  # packed again, equal bytes may differ
-            copy_file(unit.path, self._draft / unit.path.name)
-        return statistics
+def trace_task(traces: Traces, predictor: Predictor, options: OutputOptions) -> TraceTask:
+    """Return the task for the options and a fitted model."""
+    params = read_event_params(options.event_params) if predictor.predicts else None
+    types = chosen_types(traces, options.chosen_types)
+    return TraceTask(traces, predictor, params, options.dilations, types)
 
 
 def _statistics(

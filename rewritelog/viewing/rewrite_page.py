@@ -20,6 +20,7 @@ from rewritelog.formats.traces import Unit
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import speedup
+from rewritelog.rewriting.options import NO_DILATION
 from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
 from rewritelog.rewriting.statistics import DurationSum, RunningSums, total_of
 from rewritelog.rewriting.traces import TraceTask
@@ -124,7 +125,7 @@ def _shares_section(report: RewriteReport) -> Section:
 def _determined(report: RewriteReport) -> tuple[list[str], Floats, Floats]:
     """Return labels, and seconds before and after, by what determined the new time."""
     events = [event.total for event in report.statistics.events.values()]
-    untouched = report.options.general_dilation == 1 and not report.options.dilation_for
+    untouched = report.options.dilations == NO_DILATION
 
     def parts(which: DurationSum, side: str) -> Floats:
         covered, dilated, exact = (

@@ -16,7 +16,7 @@ from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.report import ReplayReport
-from rewritelog.replaying.run import replay_traces
+from rewritelog.replaying.run import replay
 from rewritelog.replaying.traces import prepared_task, replay_task
 
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
@@ -37,7 +37,7 @@ def traces_of(tmp_path: Path, ranks: Iterable[Iterable[bytes]]) -> Traces:
 def replayed(
     tmp_path: Path, ranks: Iterable[Iterable[bytes]], network: Network | None = None
 ) -> ReplayReport:
-    return replay_traces(traces_of(tmp_path, ranks), network).report
+    return replay(traces_of(tmp_path, ranks), network)
 
 
 def starts(report: ReplayReport, rank: int = 0) -> list[float]:

@@ -62,7 +62,7 @@ def tree(senders: list[int], transits_s: Floats) -> Workload:
     return Workload(sebs, messages, regions, ("seb",), (), 1, 0.0, irregular)
 
 
-CASE = Case(Network(), lambda _: 1.0)
+CASE = Case(Network())
 
 
 @settings(max_examples=200, deadline=None)

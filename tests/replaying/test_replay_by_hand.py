@@ -262,8 +262,8 @@ def test_without_an_event_messages_after_it_leave_sooner(
     assert report.predicted_s == run_s
     assert [(gain.name, gain.gain_s) for gain in report.event_gains] == [("kernel", gain_s)]
     prepared = prepare(logs, options)
-    free = without_event(prepared.workload, 0)
-    offsets = free.message_scaled + (free.message_fixed if given else 0.0)
+    free = without_event(prepared.workload, 0).messages
+    offsets = free.scaled_s + (free.fixed_s if given else 0.0)
     assert offsets.tolist() == [0.25, 0.5]
 
 
