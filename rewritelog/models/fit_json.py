@@ -21,9 +21,9 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.equal_rows import hash_rows
 from rewritelog.models.exact_matches import ExactMatches, ExactTimes
 from rewritelog.models.expressions import Expression, FormulaError, Origin, parse
-from rewritelog.models.fitting.correction import MOST_POINTS, Correction, Inputs
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import FittedFunction, FittedMixture, PredictionBounds
+from rewritelog.models.fitting.process import MOST_POINTS, Correction, Inputs
 from rewritelog.models.form import Count, Exact, Form, ParameterCount
 from rewritelog.models.formulas import checked_names
 from rewritelog.text import exact_number, json_number

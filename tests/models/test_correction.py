@@ -11,8 +11,9 @@ from models.laws import auto, relative_errors
 
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, digest_of
-from rewritelog.models.fitting.correction import MOST_POINTS, Similarity
+from rewritelog.models.fitting.correction import Similarity
 from rewritelog.models.fitting.function import CorrectedFunction
+from rewritelog.models.fitting.process import MOST_POINTS
 from rewritelog.models.model_file import ModelFile, Source, model_text, parse_model, writable
 
 COUNT = 300

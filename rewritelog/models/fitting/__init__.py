@@ -12,7 +12,7 @@
 - `function`: fitted functions: sums of terms with coefficients, their bounds, and mixtures
 - `validation`: the choice of a family by its predictions of held-out samples
 - `extrapolation`: predictions beyond the range of the samples
-- `corrected`, `correction`, `process`: a factor for what the formula leaves, if that helps
+- `correction`, `process`: a factor for what the formula leaves, if that helps
 - `diagnosis`: how reliable a fit is, its intervals, and what it left out
 - `event_fit`: the complete fit of an event, with one function for each class of its formula
 - `single_terms`: functions of one term in one parameter, for inspection

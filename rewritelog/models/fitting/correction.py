@@ -8,137 +8,34 @@ is 0, and the formula alone predicts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import Meta
-from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, distinct, median
-from rewritelog.models.equal_rows import grouped
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction
 from rewritelog.models.fitting.process import (
     MOST_LEARNT_FROM,
+    MOST_POINTS,
     MOST_STEPS,
     STEPS_FROM_SIMILAR,
-    Conditioning,
+    Correction,
+    Inputs,
     Kernel,
-    Process,
+    conditioned,
     learn,
 )
-from rewritelog.models.form import Form, NotNegative
+from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.validation import CrossValidation, HeldOutPredictions, fit_family
+from rewritelog.progress import report_progress
 
-FEWEST = 50
-"""With fewer samples there is no correction."""
+UseCorrection: TypeAlias = Literal["auto", "none"]
 
-MOST_POINTS = 1000
-"""The samples between which a correction interpolates are at most this many."""
-
-InputKind: TypeAlias = Literal["log", "arsinh", "aligned", "32", "64", "128", "256"]
-
-STEPS: tuple[InputKind, ...] = ("32", "64", "128", "256", "aligned")
-"""Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted; and
-whether it is a multiple of powers of two."""
-
-MOST_ALIGNED = 16
-"""Multiples of higher powers of two fill the vectors of a processor no better."""
-
-MANY_VALUES = 32
-"""Steps of tiles are looked for in whole-number parameters with at least this many values."""
-
-FEW_VALUES = 8
-"""A parameter with three to this many values may be a code, whose order means nothing."""
-
-LONGEST = 60.0
-"""An input with a greater length, in standard deviations, has no effect, and is left out."""
-
-LARGEST = 5.0
-"""Residuals of more than this many robust standard deviations count as this many."""
-
-LEAST_LIMIT = 0.1
-"""Residuals up to this size count as they are, however small the others."""
-
-
-class Inputs(Form, frozen=True):
-    """What the process knows of a row of parameters: sizes, wasted parts of tiles, alignment."""
-
-    parameters: Ints
-    """The parameter of each input, counted from 1, shape (inputs,)."""
-    kinds: Annotated[tuple[InputKind, ...], Meta(min_length=1)]
-    """`log`, `arsinh`, `aligned`, or the size of a tile."""
-    units: Floats
-    """What the parameter is divided by before its arsinh is taken, shape (inputs,)."""
-    centres: Floats
-    deviations: Floats
-    """Each input has these subtracted, and is divided by these, shape (inputs,)."""
-
-    @classmethod
-    def of(cls, params: Floats) -> Inputs:
-        """Return the inputs for these samples, those that vary among them."""
-        parameters, kinds, units = list[int](), list[InputKind](), list[float]()
-        for number, values in enumerate(params.T, 1):
-            if not np.ptp(values):
-                continue
-            middle = median(np.abs(values))
-            size: InputKind = "log" if values.min() > 0 else "arsinh"
-            mine = [size, *_step_kinds(values)]
-            parameters += [number] * len(mine)
-            kinds += mine
-            units += [middle if middle > 0 else 1.0] * len(mine)
-        unscaled = cls(
-            np.array(parameters, dtype=np.int64),
-            tuple(kinds),
-            np.array(units),
-            np.zeros(len(kinds)),
-            np.ones(len(kinds)),
-        )
-        columns = unscaled.columns(params)
-        deviations = columns.std(axis=0)
-        varying = np.flatnonzero(deviations > 1e-9)
-        scaled = replace(unscaled, centres=columns.mean(axis=0), deviations=deviations)
-        return scaled.part(varying)
-
-    def part(self, some: Ints) -> Inputs:
-        """Return the inputs with these indices."""
-        return Inputs(
-            self.parameters[some],
-            tuple(self.kinds[index] for index in some),
-            self.units[some],
-            self.centres[some],
-            self.deviations[some],
-        )
-
-    def columns(self, params: Floats) -> Floats:
-        """Return the inputs of each row, shape (rows, inputs)."""
-        columns = np.empty((len(params), len(self.kinds)))
-        with np.errstate(all="ignore"):  # a model file may hold extreme numbers
-            for index, kind in enumerate(self.kinds):
-                values = params[:, self.parameters[index] - 1]
-                columns[:, index] = _input(kind, values, float(self.units[index]))
-            return np.asarray((columns - self.centres) / self.deviations)
-
-
-def _step_kinds(values: Floats) -> list[InputKind]:
-    """Return the kinds of inputs that have steps in this parameter."""
-    if (values < 1).any() or (values != np.rint(values)).any():
-        return []
-    if len(distinct(values)) < MANY_VALUES:
-        return []
-    return [*STEPS]
-
-
-def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
-    """Return the input of this kind for each value of its parameter."""
-    if kind == "arsinh":
-        return np.asarray(np.arcsinh(values / unit))
-    if kind == "log":
-        return np.log(np.maximum(values, unit * 1e-9))
-    whole = np.clip(np.rint(values), 1.0, 2.0**52)
-    if kind == "aligned":
-        return np.asarray(np.log2(np.gcd(whole.astype(np.int64), MOST_ALIGNED)))
-    tile = float(kind)
-    return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
+SHORT_FORMULAS = ("power law", "short sum", "sum of power laws")
+"""The families of short formulas that a correction is tried on, beside the one selected."""
 
 
 @dataclass(frozen=True)
@@ -173,72 +70,119 @@ class Similarity:
             points, within_reach(logs), kernel.codes, kernel, MOST_LEARNT_FROM, MOST_STEPS
         )
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
-        used = np.flatnonzero(lengths <= max(LONGEST, float(lengths.min())))
+        used = np.flatnonzero(lengths <= max(tuning.LONGEST, float(lengths.min())))
         return Similarity(self.inputs.part(used), kernel.part(used))
 
-    def conditioned(self, params: Floats, *logs: Floats) -> list[tuple[Correction, Floats]]:
-        """Return the correction for each of several formulas' residuals at some samples.
+    def conditioned(self, params: Floats, *logs: Floats) -> Iterator[tuple[Correction, Floats]]:
+        """Yield the correction for each of several formulas' residuals at some samples.
 
         There are at most `MOST_POINTS` samples. Each correction comes with the logarithm of the
         factor at each sample of a correction without that sample.
         """
-        conditioning = Conditioning(self.kernel, self.inputs.columns(params))
-        corrections = []
-        for limited in map(within_reach, logs):
-            process, without = conditioning.given(limited)
-            most = float(np.abs(limited).max())
-            correction = Correction(self.inputs, self.kernel, most, params, process.weights)
-            corrections.append((correction, without))
-        return corrections
+        limited = list(map(within_reach, logs))
+        results = conditioned(self.kernel, self.inputs.columns(params), *limited)
+        for values, (weights, without) in zip(limited, results, strict=True):
+            most = float(np.abs(values).max())
+            yield Correction(self.inputs, self.kernel, most, params, weights), without
 
 
-class Correction(Form, frozen=True, dict=True):
-    """The factor by which a formula's seconds are multiplied."""
+@dataclass(frozen=True)
+class CorrectedFit:
+    """A family whose formula is corrected, and what is known about it."""
 
-    inputs: Inputs
-    kernel: Kernel
-    most: NotNegative
-    """The logarithms of factors lie between this and its negative."""
-    params: Floats
-    """The parameters of the samples that it interpolates between, shape (samples, parameters)."""
-    weights: Floats
-    """`Process.weights` for each of these samples."""
+    family: str
+    similarity: Similarity
+    held_out: HeldOutPredictions
+    """Of formula and correction together."""
+    samples: Samples
+    """Those that the correction interpolates between."""
 
-    @cached_property
-    def process(self) -> Process:
-        """The process, which has a point for each of the samples."""
-        return Process(self.kernel, self.inputs.columns(self.params), self.weights)
+    def with_formula(self, formula: FittedFunction) -> CorrectedFunction:
+        """Return a formula corrected by what it leaves of these samples."""
+        params = self.samples.params
+        logs = _residuals(self.samples, formula.predict(params))
+        ((correction, _),) = self.similarity.conditioned(params, logs)
+        return CorrectedFunction(formula, correction)
 
-    @property
-    def codes(self) -> tuple[int, ...]:
-        """The parameters whose values are taken as codes without order, counted from 1."""
-        return tuple(self.inputs.parameters[self.kernel.codes].tolist())
 
-    @property
-    def parameters(self) -> tuple[int, ...]:
-        """The parameters that it depends on, counted from 1."""
-        return tuple(dict.fromkeys(self.inputs.parameters.tolist()))
+def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFit | None:
+    """Return the corrected fit that predicts held-out samples best, if clearly; None if none does.
 
-    def factors(self, params: Floats) -> Floats:
-        """Return each row's factor; equal rows are predicted once."""
-        factors = np.ones(len(params))
-        usable = np.flatnonzero(np.isfinite(params).all(axis=1))
-        if not len(usable):
-            return factors
-        _, order, first = grouped(params[usable])
-        rows = params[usable[order[first]]]
-        with np.errstate(all="ignore"):
-            means = self.process.mean(self.inputs.columns(rows))
-        means = np.where(np.isfinite(means), means, 0.0)
-        of_rows = np.exp(np.clip(means, -self.most, self.most))
-        factors[usable[order]] = of_rows[np.cumsum(first) - 1]
-        return factors
+    `selected` is the family whose formula predicts them best without a correction.
+    """
+    families, samples = validation.families, validation.selection.samples
+    rows = samples.random_rows(MOST_POINTS)
+    if len(rows) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
+        return None
+    plain = validation.predictions[selected]
+    worth_it = tuning.GOOD_ENOUGH <= plain.mean_error <= tuning.TOO_POOR
+    if not worth_it or not validation.selection.parameters.varying:
+        return None
+    part = samples.part(rows)
+
+    def trial(name: str, similar: Similarity | None, *, refine: bool = False) -> CorrectedFit:
+        formula = fit_family(families[name], validation.selection)
+        logs = _residuals(part, formula.predict(part.params))
+        if refine and similar is not None:
+            similarity = similar.refined(part.params, logs)
+        else:
+            similarity = Similarity.learnt(part.params, logs, similar)
+        return CorrectedFit(name, similarity, _held_out(similarity, rows, validation, name), part)
+
+    def error_with_length(fit: CorrectedFit) -> float:
+        """Return the held-out error, enlarged for a formula that is not short."""
+        short = fit.family in SHORT_FORMULAS
+        return fit.held_out.mean_error * (1.0 if short else tuning.NEARLY_AS_GOOD_CORRECTED)
+
+    names = [name for name in dict.fromkeys((*SHORT_FORMULAS, selected)) if name in families]
+    tried = list[CorrectedFit]()
+    for name in names:
+        report_progress("corrections", len(tried), len(names) + 1)
+        tried.append(trial(name, tried[0].similarity if tried else None))
+    report_progress("corrections", len(tried), len(names) + 1)
+    best = min(tried, key=error_with_length)
+    best = trial(best.family, best.similarity, refine=True)
+    clearly = best.held_out.clearly_better(plain, tuning.CLEARLY, tuning.LEAST_GAIN_CORRECTED)
+    return best if clearly else None
+
+
+def _held_out(
+    similarity: Similarity, rows: Ints, validation: CrossValidation, family: str
+) -> HeldOutPredictions:
+    """Return predictions of all samples, each by a formula and a correction without it.
+
+    Corrections interpolate between what the formula fitted without one fold leaves of these `rows`,
+    but for the sample itself.
+    """
+    samples = validation.selection.samples
+    part = samples.part(rows)
+    formulas_s = validation.predicted_by_fold_s[family]
+    logs = [_residuals(part, seconds[rows]) for seconds in formulas_s]
+    predicted_s = np.empty(len(samples))
+    for fold, (correction, without) in enumerate(similarity.conditioned(part.params, *logs)):
+        unseen = validation.folds == fold
+        others = unseen.copy()
+        others[rows] = False
+        factors = np.ones(len(samples))
+        factors[rows] = np.exp(without)
+        factors[others] = correction.factors(samples.params[others])
+        predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
+    return HeldOutPredictions.compared(predicted_s, samples)
+
+
+def _residuals(samples: Samples, predicted_s: Floats) -> Floats:
+    """Return the logarithms of measured over predicted times; 0 where there is none."""
+    with np.errstate(all="ignore"):
+        logs = np.log(samples.seconds / predicted_s)
+    return np.where(np.isfinite(logs), logs, 0.0)
 
 
 def within_reach(logs: Floats) -> Floats:
     """Return residuals, outliers among them limited."""
     middle = median(logs)
-    reach = max(LARGEST * 1.4826 * median(np.abs(logs - middle)), LEAST_LIMIT)
+    reach = max(
+        tuning.LARGEST_RESIDUAL * 1.4826 * median(np.abs(logs - middle)), tuning.LEAST_LIMIT
+    )
     return np.asarray(np.clip(logs, middle - reach, middle + reach))
 
 
@@ -246,7 +190,7 @@ def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:
     """Return which inputs are codes: few values, each unlike even its neighbours in order."""
     codes = np.zeros(points.shape[1], dtype=np.bool_)
     for index, column in enumerate(points.T):
-        if 3 <= len(distinct(values[:, index])) <= FEW_VALUES:
+        if 3 <= len(distinct(values[:, index])) <= tuning.FEW_VALUES:
             gap = float(np.diff(distinct(column)).min())
             codes[index] = kernel.smooth_lengths[index] < gap
     return codes

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.correction import Correction
+from rewritelog.models.fitting.process import Correction
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.form import Form, Share
 

@@ -16,7 +16,7 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.products import product_terms
 from rewritelog.models.fitting.bases.sums import fixed_terms, proportional
-from rewritelog.models.fitting.corrected import UseCorrection, choose_correction
+from rewritelog.models.fitting.correction import UseCorrection, choose_correction
 from rewritelog.models.fitting.design import ONE, Family, Parameters, SelectionSamples
 from rewritelog.models.fitting.diagnosis import (
     Coefficient,

@@ -1,22 +1,24 @@
-"""Gaussian processes: a smooth and a rough part, with a length for each input.
+"""Gaussian processes: what a correction interpolates with, and how its lengths are learnt.
 
-C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning (2006): predictions 2.2,
-Matérn covariances and lengths for each input 4.2 and 5.1, marginal likelihood 5.4, held-out
-predictions in closed form 5.4.2.
+A process has a smooth and a rough part, with a length for each input. C. Rasmussen and C. Williams,
+Gaussian Processes for Machine Learning (2006): predictions 2.2, Matérn covariances and lengths for
+each input 4.2 and 5.1, marginal likelihood 5.4, held-out predictions in closed form 5.4.2.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 from msgspec.structs import replace
 
-from rewritelog.arrays import Flags, Floats, Ints, median
+from rewritelog.arrays import Flags, Floats, Ints, distinct, median
 from rewritelog.core import core
+from rewritelog.models.equal_rows import grouped
 from rewritelog.models.form import Form, NotNegative
 
 FIRST_LEARNT_FROM, MOST_LEARNT_FROM = 256, 400
@@ -40,6 +42,21 @@ FARTHEST, ROUNDS = 4.0, 10
 _LOG_LENGTHS = (-4.0, 7.0)
 _LOG_DEVIATIONS = (-7.0, 2.0)
 """Bounds in the search for lengths and deviations; the latter relative to that of the values."""
+
+MOST_POINTS = 1000
+"""The samples between which a correction interpolates are at most this many."""
+
+InputKind: TypeAlias = Literal["log", "arsinh", "aligned", "32", "64", "128", "256"]
+
+STEPS: tuple[InputKind, ...] = ("32", "64", "128", "256", "aligned")
+"""Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted; and
+whether it is a multiple of powers of two."""
+
+MOST_ALIGNED = 16
+"""Multiples of higher powers of two fill the vectors of a processor no better."""
+
+MANY_VALUES = 32
+"""Steps of tiles are looked for in whole-number parameters with at least this many values."""
 
 
 class Kernel(Form, frozen=True):
@@ -95,6 +112,149 @@ class Kernel(Form, frozen=True):
         np.fill_diagonal(covariance, self.variance)
         return covariance
 
+    def means(self, points: Floats, weights: Floats, rows: Floats) -> Floats:
+        """Return the mean at each row, bit for bit independent of others, given weights at points.
+
+        Points and rows have the shapes (points, inputs) and (rows, inputs).
+        """
+        means = np.empty(len(rows))
+        core.process_means(
+            np.ascontiguousarray(rows),
+            points.shape[1],
+            self.codes,
+            self.smooth_scales,
+            self.rough_scales,
+            np.ascontiguousarray(points.T),
+            weights * self.smooth**2,
+            weights * self.rough**2,
+            means,
+        )
+        return means
+
+
+class Inputs(Form, frozen=True):
+    """What the process knows of a row of parameters: sizes, wasted parts of tiles, alignment."""
+
+    parameters: Ints
+    """The parameter of each input, counted from 1, shape (inputs,)."""
+    kinds: Annotated[tuple[InputKind, ...], Meta(min_length=1)]
+    """`log`, `arsinh`, `aligned`, or the size of a tile."""
+    units: Floats
+    """What the parameter is divided by before its arsinh is taken, shape (inputs,)."""
+    centres: Floats
+    deviations: Floats
+    """Each input has these subtracted, and is divided by these, shape (inputs,)."""
+
+    @classmethod
+    def of(cls, params: Floats) -> Inputs:
+        """Return the inputs for these samples, those that vary among them."""
+        parameters, kinds, units = list[int](), list[InputKind](), list[float]()
+        for number, values in enumerate(params.T, 1):
+            if not np.ptp(values):
+                continue
+            middle = median(np.abs(values))
+            size: InputKind = "log" if values.min() > 0 else "arsinh"
+            mine = [size, *_step_kinds(values)]
+            parameters += [number] * len(mine)
+            kinds += mine
+            units += [middle if middle > 0 else 1.0] * len(mine)
+        unscaled = cls(
+            np.array(parameters, dtype=np.int64),
+            tuple(kinds),
+            np.array(units),
+            np.zeros(len(kinds)),
+            np.ones(len(kinds)),
+        )
+        columns = unscaled.columns(params)
+        deviations = columns.std(axis=0)
+        varying = np.flatnonzero(deviations > 1e-9)
+        scaled = replace(unscaled, centres=columns.mean(axis=0), deviations=deviations)
+        return scaled.part(varying)
+
+    def part(self, some: Ints) -> Inputs:
+        """Return the inputs with these indices."""
+        return Inputs(
+            self.parameters[some],
+            tuple(self.kinds[index] for index in some),
+            self.units[some],
+            self.centres[some],
+            self.deviations[some],
+        )
+
+    def columns(self, params: Floats) -> Floats:
+        """Return the inputs of each row, shape (rows, inputs)."""
+        columns = np.empty((len(params), len(self.kinds)))
+        with np.errstate(all="ignore"):  # a model file may hold extreme numbers
+            for index, kind in enumerate(self.kinds):
+                values = params[:, self.parameters[index] - 1]
+                columns[:, index] = _input(kind, values, float(self.units[index]))
+            return np.asarray((columns - self.centres) / self.deviations)
+
+
+def _step_kinds(values: Floats) -> list[InputKind]:
+    """Return the kinds of inputs that have steps in this parameter."""
+    if (values < 1).any() or (values != np.rint(values)).any():
+        return []
+    if len(distinct(values)) < MANY_VALUES:
+        return []
+    return [*STEPS]
+
+
+def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
+    """Return the input of this kind for each value of its parameter."""
+    if kind == "arsinh":
+        return np.asarray(np.arcsinh(values / unit))
+    if kind == "log":
+        return np.log(np.maximum(values, unit * 1e-9))
+    whole = np.clip(np.rint(values), 1.0, 2.0**52)
+    if kind == "aligned":
+        return np.asarray(np.log2(np.gcd(whole.astype(np.int64), MOST_ALIGNED)))
+    tile = float(kind)
+    return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
+
+
+class Correction(Form, frozen=True, dict=True):
+    """The factor by which a formula's seconds are multiplied."""
+
+    inputs: Inputs
+    kernel: Kernel
+    most: NotNegative
+    """The logarithms of factors lie between this and its negative."""
+    params: Floats
+    """The parameters of the samples that it interpolates between, shape (samples, parameters)."""
+    weights: Floats
+    """The weight of each of these samples (`conditioned`)."""
+
+    @cached_property
+    def points(self) -> Floats:
+        """The inputs of these samples, shape (samples, inputs)."""
+        return self.inputs.columns(self.params)
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """The parameters whose values are taken as codes without order, counted from 1."""
+        return tuple(self.inputs.parameters[self.kernel.codes].tolist())
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The parameters that it depends on, counted from 1."""
+        return tuple(dict.fromkeys(self.inputs.parameters.tolist()))
+
+    def factors(self, params: Floats) -> Floats:
+        """Return each row's factor; equal rows are predicted once."""
+        factors = np.ones(len(params))
+        usable = np.flatnonzero(np.isfinite(params).all(axis=1))
+        if not len(usable):
+            return factors
+        _, order, first = grouped(params[usable])
+        rows = params[usable[order[first]]]
+        with np.errstate(all="ignore"):
+            means = self.kernel.means(self.points, self.weights, self.inputs.columns(rows))
+        means = np.where(np.isfinite(means), means, 0.0)
+        of_rows = np.exp(np.clip(means, -self.most, self.most))
+        factors[usable[order]] = of_rows[np.cumsum(first) - 1]
+        return factors
+
 
 def _matern_5_2(squares: Floats) -> tuple[Floats, Floats]:
     """Return the covariance, and the negative derivative by half the logarithm of the distance²."""
@@ -121,62 +281,25 @@ def squares_between(points: Floats, codes: Flags) -> Iterator[Floats]:
         yield np.asarray(pdist(points[:, [index]], "hamming" if is_code else "sqeuclidean"))
 
 
-@dataclass(frozen=True)
-class Process:
-    """The mean of a Gaussian process, given values at points."""
+def conditioned(kernel: Kernel, points: Floats, *values: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the weights of the points given each of several sets of values there.
 
-    kernel: Kernel
-    points: Floats
-    """Shape (points, inputs)."""
-    weights: Floats
-    """The inverse covariance times the values, shape (points,)."""
-
-    def mean(self, rows: Floats) -> Floats:
-        """Return the mean at each row, shape (rows, inputs), bit for bit independent of others."""
-        means = np.empty(len(rows))
-        kernel = self.kernel
-        core.process_means(
-            np.ascontiguousarray(rows),
-            self.points.shape[1],
-            kernel.codes,
-            kernel.smooth_scales,
-            kernel.rough_scales,
-            np.ascontiguousarray(self.points.T),
-            self.weights * kernel.smooth**2,
-            self.weights * kernel.rough**2,
-            means,
-        )
-        return means
-
-
-@dataclass(frozen=True)
-class Conditioning:
-    """What a process at some points needs to be given values there."""
-
-    kernel: Kernel
-    points: Floats
-    """Shape (points, inputs)."""
-
-    @cached_property
-    def inverse(self) -> Floats:
-        """The inverse of the covariance, shape (points, points)."""
-        lower = _factor_and_inverse(self.kernel.covariance(self.points))[1]
-        return np.asarray(lower + np.tril(lower, -1).T)
-
-    def given(self, values: Floats) -> tuple[Process, Floats]:
-        """Return the process given these values, and its mean at each point without that point.
-
-        A value further than `FARTHEST` deviations from that mean counts as one that far from it, so
-        that a disturbed measurement hardly affects its surroundings.
-        """
-        inverse, precisions = self.inverse, np.diag(self.inverse)
+    They are the inverse covariance times the values, and come with the mean at each point without
+    that point. A value further than `FARTHEST` deviations from that mean counts as one that far
+    from it, so that a disturbed measurement hardly affects its surroundings.
+    """
+    lower = _factor_and_inverse(kernel.covariance(points))[1]
+    inverse = np.asarray(lower + np.tril(lower, -1).T)
+    precisions = np.diag(inverse)
+    for plain in values:
+        given = plain
         for _ in range(ROUNDS):
-            errors = inverse @ values / precisions
+            errors = inverse @ given / precisions
             deviations = np.maximum(precisions**-0.5, 1.4826 * median(np.abs(errors)))
-            means = values - errors
-            values = np.clip(values, means - FARTHEST * deviations, means + FARTHEST * deviations)
-        weights = inverse @ values
-        return Process(self.kernel, self.points, weights), values - weights / precisions
+            means = given - errors
+            given = np.clip(given, means - FARTHEST * deviations, means + FARTHEST * deviations)
+        weights = inverse @ given
+        yield weights, given - weights / precisions
 
 
 def learn(

@@ -130,13 +130,15 @@ class Samples:
         return self if len(self) <= most else self.part(self.random_rows(most))
 
     def random_rows(self, count: int) -> Ints:
-        """Return the rows of a pseudo-random part of `count` samples, fewer than all."""
+        """Return the rows of a pseudo-random part of at most `count` samples."""
         return _random_rows(len(self), count)
 
 
 @lru_cache(maxsize=8)
 def _random_rows(total: int, count: int) -> Ints:
     """Return the rows of the `count` smallest of the first `total` pseudo-random numbers."""
+    if total <= count:
+        return np.arange(total)
     numbers = sequence(total)
     # those that may be among the smallest: of uniform numbers, twice as many as are wanted
     likely = np.flatnonzero(numbers <= np.uint64((1 << 64) // total * min(2 * count, total - 1)))

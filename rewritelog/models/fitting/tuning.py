@@ -183,6 +183,34 @@ NEARLY_AS_GOOD = 2.0
 """Families with errors of up to this multiple of the least have weights in a mixture."""
 
 
+# Corrections
+
+FEWEST_CORRECTED = 50
+"""With fewer samples there is no correction."""
+
+GOOD_ENOUGH, TOO_POOR = 0.02, 0.5
+"""A formula with a smaller held-out error is not corrected, since there is little to gain; nor is
+one with a larger error, whose samples are too noisy to learn from."""
+
+LEAST_GAIN_CORRECTED = 0.05
+"""A correction has to be better by `CLEARLY`, and to lower the held-out error by this share."""
+
+NEARLY_AS_GOOD_CORRECTED = 1.05
+"""A longer formula is taken if its error with a correction is less by more than this factor."""
+
+FEW_VALUES = 8
+"""A parameter with three to this many values may be a code, whose order means nothing."""
+
+LONGEST = 60.0
+"""An input with a greater length, in standard deviations, has no effect, and is left out."""
+
+LARGEST_RESIDUAL = 5.0
+"""Residuals of more than this many robust standard deviations count as this many."""
+
+LEAST_LIMIT = 0.1
+"""Residuals up to this size count as they are, however small the others."""
+
+
 # Beyond the range
 
 FEWEST_FOR_TRIAL = 12
