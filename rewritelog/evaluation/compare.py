@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Ints
 from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.options import CompareRequest
@@ -46,15 +45,8 @@ WORTH_SAYING = 0.02
 """Smaller relative errors of the sum need no explanation."""
 
 
-@dataclass(frozen=True)
-class EntryTimes:
-    """Measured and predicted times of lines of one entry of the timings."""
-
-    entry: int
-    rows: Flags
-    """The rows of the entry, as a mask."""
-    measured_s: Floats
-    predicted_s: Floats
+HeldOut: TypeAlias = tuple[int, Flags, TimePairs]
+"""Lines of one entry of the timings: its index, their rows as a mask, and their times."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +80,14 @@ class DecisiveLine:
 
 
 def decisive_line(
-    parts: Sequence[EntryTimes], where: Callable[[int, int], str]
+    parts: Sequence[HeldOut], where: Callable[[int, int], str]
 ) -> DecisiveLine | None:
     """Return the line that causes most of the error of the sum over all parts, if one does.
 
     `where` returns the location of a row of an entry.
     """
-    measured = np.concatenate([np.zeros(0), *(part.measured_s for part in parts)])
-    predicted = np.concatenate([np.zeros(0), *(part.predicted_s for part in parts)])
-    errors = predicted - measured
+    pairs = TimePairs.joined([part for _, _, part in parts])
+    measured, errors = pairs.measured_s, pairs.total_s - pairs.measured_s
     known = np.isfinite(errors)
     total, error = float(measured[known].sum()), float(errors[known].sum())
     if not known.any() or total <= 0 or abs(error) < WORTH_SAYING * total:
@@ -106,12 +97,11 @@ def decisive_line(
     without = error - float(errors[largest])
     if rest <= 0 or abs(without) / rest >= 0.5 * abs(error) / total:
         return None
-    entries = np.concatenate([np.full(len(part.measured_s), part.entry) for part in parts])
-    rows = np.concatenate([np.flatnonzero(part.rows) for part in parts])
+    lines = [(entry, row) for entry, rows, _ in parts for row in np.flatnonzero(rows).tolist()]
     return DecisiveLine(
-        where(int(entries[largest]), int(rows[largest])),
+        where(*lines[largest]),
         float(measured[largest]),
-        float(predicted[largest]),
+        float(pairs.total_s[largest]),
         error / total,
         without / rest,
     )
@@ -223,17 +213,20 @@ def compare(request: CompareRequest) -> CompareReport:
         )
     lines = max(len(each) for each in read.values())
     warnings = dict.fromkeys(text for each in read.values() for text in each.warnings)
-    warnings |= dict.fromkeys(_unused_formulas(request, read))
-    return CompareReport(request, lines, tried, (*warnings, *_fewer(read), *_failures(tried)))
-
-
-def _unused_formulas(request: CompareRequest, read: Mapping[Columns, Timings]) -> tuple[str, ...]:
-    """Return a warning for each formula that matches no event."""
-    if request.formulas is None:
-        return ()
-    text = read_model_text(request.formulas)
-    events = {samples.event for each in read.values() for samples in each.timings}
-    return parse_formulas(text.text, text.name).unused(events)
+    if request.formulas is not None:
+        text = read_model_text(request.formulas)
+        events = {samples.event for each in read.values() for samples in each.timings}
+        warnings |= dict.fromkeys(parse_formulas(text.text, text.name).unused(events))
+    fewer = "not all lines have counters: models of counters are tried on those that have them"
+    failures = (
+        f"{trial.model}: {trial.failed_fits} of {count_text(trial.fits, 'fit')} failed: "
+        f"{trial.failure}"
+        for trial in tried
+        if trial.failed_fits
+    )
+    differ = len({len(each) for each in read.values()}) > 1
+    all_warnings = (*warnings, *((fewer,) if differ else ()), *failures)
+    return CompareReport(request, lines, tried, all_warnings)
 
 
 def _read(request: CompareRequest, kinds: Collection[Columns]) -> Mapping[Columns, Timings]:
@@ -299,92 +292,68 @@ def _ranks(timings: Sequence[EventTimings], seed: int) -> list[Ints]:
     return [random_ranks(samples.event, len(samples.seconds), seed) for samples in timings]
 
 
-def _splits(request: CompareRequest, timings: Sequence[EventTimings]) -> Iterator[list[Split]]:
-    """Yield the splits of each repeat, each with its own seed."""
-    for seed in range(request.seed, request.seed + request.repeats):
-        if request.fraction is None:
-            yield list(folds(timings, request.folds, seed))
-        else:
-            yield [fraction(timings, request.fraction, seed)]
-
-
 def _cross_validate_model(
     name: str, model: Model[Any], read: Timings, request: CompareRequest
 ) -> ModelResult:
-    """Fit a model to each split, and predict the held-out lines."""
+    """Fit a model to each split of each repeat, and predict the held-out lines."""
     started, timings = time.perf_counter(), read.timings
-    trial = _Trial(name, model, timings)
-    repeats = [trial.repeat(splits) for splits in _splits(request, timings)]
+    fits, failures, repeats = 0, list[str](), list[list[HeldOut]]()
+    for seed in range(request.seed, request.seed + request.repeats):
+        if request.fraction is None:
+            splits = list(folds(timings, request.folds, seed))
+        else:
+            splits = [fraction(timings, request.fraction, seed)]
+        held_out = list[HeldOut]()
+        for number, split in enumerate(splits):
+            fitted, fits = None, fits + 1
+            try:
+                with part_of(name, number, len(splits), "part"):
+                    kept = split.fitted_to(timings) if model.needs_timings else ()
+                    fitted = checked_fit(model, name, kept)
+            except ModelError as error:
+                failures.append(str(error))
+            held_out += _predicted(fitted, name, timings, split)
+        repeats.append(held_out)
     seconds = time.perf_counter() - started
-    whole = [TimePairs.joined(list(chain(*repeat.values()))) for repeat in repeats]
-    names = dict.fromkeys(samples.event for samples in timings)
+    by_event = [_by_event(timings, repeat) for repeat in repeats]
     return ModelResult(
         model=name,
-        overall=_score(whole),
-        events=tuple(
-            (event, _score([TimePairs.joined(repeat[event]) for repeat in repeats]))
-            for event in names
-        ),
-        fits=trial.fits,
-        failed_fits=len(trial.failures),
-        failure=trial.failures[0] if trial.failures else None,
+        overall=_score([TimePairs.joined(list(each.values())) for each in by_event]),
+        events=tuple((event, _score([each[event] for each in by_event])) for event in by_event[0]),
+        fits=fits,
+        failed_fits=len(failures),
+        failure=failures[0] if failures else None,
         seconds=seconds,
-        decisive=decisive_line(trial.held_out, read.where),
-        pairs={event: TimePairs.joined(parts) for event, parts in repeats[0].items()},
+        decisive=decisive_line(repeats[0], read.where),
+        pairs=by_event[0],
     )
 
 
-class _Trial:
-    """Fits one model to splits, and collects its predictions."""
+def _predicted(
+    fitted: ModelFit | None, name: str, timings: Sequence[EventTimings], split: Split
+) -> Iterator[HeldOut]:
+    """Yield the lines that a split leaves out, with their times; NaN without a fit."""
+    events = set[str]()
+    for entry, (samples, rows) in enumerate(zip(timings, split.left_out, strict=True)):
+        first, negative = np.zeros((2, len(rows)), dtype=np.bool_)
+        first[:1] = samples.event not in events and has_slow_first_call(samples.event)
+        events.add(samples.event)
+        seconds = total = np.full(len(rows), np.nan)
+        if fitted is not None:
+            predicted = checked_prediction(fitted, name, samples.event, samples.params)
+            seconds = np.where(predicted.seconds < 0, 0.0, predicted.seconds)
+            negative = negative if predicted.negative is None else predicted.negative
+            total = total_seconds(fitted, name, samples.event, samples.params, predicted)
+        pairs = TimePairs(samples.seconds, seconds, total, first, negative)
+        yield entry, rows, pairs.part(rows)
 
-    def __init__(self, name: str, model: Model[Any], timings: Sequence[EventTimings]) -> None:
-        self.fits = 0
-        self.failures: list[str] = []
-        self.held_out: list[EntryTimes] = []
-        """The held-out times of the first repeat."""
-        self._name = name
-        self._model = model
-        self._timings = timings
 
-    def repeat(self, splits: Sequence[Split]) -> dict[str, list[TimePairs]]:
-        """Return the measured and predicted times of held-out lines by event."""
-        by_event: dict[str, list[TimePairs]] = {samples.event: [] for samples in self._timings}
-        is_first = not self.held_out
-        for number, split in enumerate(splits):
-            with part_of(self._name, number, len(splits), "part"):
-                fitted = self._fit(split)
-            firsts: set[str] = set()
-            entries = zip(self._timings, split.left_out, strict=True)
-            for entry, (samples, rows) in enumerate(entries):
-                first = np.zeros(len(rows), dtype=np.bool_)
-                first[:1] = samples.event not in firsts and has_slow_first_call(samples.event)
-                firsts.add(samples.event)
-                pairs = self._predict(fitted, samples, first).part(rows)
-                by_event[samples.event].append(pairs)
-                if is_first:
-                    self.held_out.append(EntryTimes(entry, rows, pairs.measured_s, pairs.total_s))
-        return by_event
-
-    def _fit(self, split: Split) -> ModelFit | None:
-        """Return the fit to the lines of a split; None if it fails."""
-        self.fits += 1
-        kept = split.fitted_to(self._timings) if self._model.needs_timings else ()
-        try:
-            return checked_fit(self._model, self._name, kept)
-        except ModelError as error:
-            self.failures.append(str(error))
-            return None
-
-    def _predict(self, fitted: ModelFit | None, samples: EventTimings, first: Any) -> TimePairs:
-        nothing = np.zeros(len(first), dtype=np.bool_)
-        if fitted is None:
-            unknown = np.full(len(first), np.nan)
-            return TimePairs(samples.seconds, unknown, unknown, first, nothing)
-        predicted = checked_prediction(fitted, self._name, samples.event, samples.params)
-        seconds = np.where(predicted.seconds < 0, 0.0, predicted.seconds)
-        negative = nothing if predicted.negative is None else predicted.negative
-        total = total_seconds(fitted, self._name, samples.event, samples.params, predicted)
-        return TimePairs(samples.seconds, seconds, total, first, negative)
+def _by_event(timings: Sequence[EventTimings], held_out: Sequence[HeldOut]) -> dict[str, TimePairs]:
+    """Return the times of each event's lines."""
+    parts: dict[str, list[TimePairs]] = {samples.event: [] for samples in timings}
+    for entry, _, pairs in held_out:
+        parts[timings[entry].event].append(pairs)
+    return {event: TimePairs.joined(pairs) for event, pairs in parts.items()}
 
 
 def _score(repeats: Sequence[TimePairs]) -> Score:
@@ -393,30 +362,8 @@ def _score(repeats: Sequence[TimePairs]) -> Score:
     if len(repeats) == 1:
         return whole
     scores = [repeat.score() for repeat in repeats]
-    means = {
-        name: _mean_magnitude([getattr(score, name) for score in scores])
-        for name in ("sum_error", "later_sum_error")
-    }
+    means = {}
+    for name in ("sum_error", "later_sum_error"):
+        errors = [abs(error) for score in scores if (error := getattr(score, name)) is not None]
+        means[name] = fmean(errors) if errors else None
     return Score(**(asdict(whole) | means))
-
-
-def _mean_magnitude(errors: Sequence[float | None]) -> float | None:
-    """Return the mean of the magnitudes of errors; None without any."""
-    known = [abs(error) for error in errors if error is not None]
-    return fmean(known) if known else None
-
-
-def _fewer(read: Mapping[Columns, Timings]) -> list[str]:
-    """Return a warning if models of counters have other lines than models of parameters."""
-    if len({len(each) for each in read.values()}) < 2:
-        return []
-    return ["not all lines have counters: models of counters are tried on those that have them"]
-
-
-def _failures(tried: Sequence[ModelResult]) -> list[str]:
-    return [
-        f"{trial.model}: {trial.failed_fits} of {count_text(trial.fits, 'fit')} failed: "
-        f"{trial.failure}"
-        for trial in tried
-        if trial.failed_fits
-    ]

@@ -49,7 +49,7 @@ HEAD = (
     "low_s",
     "high_s",
 )
-_OPTIONAL = ("measured_s", "predicted_s", "low_s", "high_s")
+_SECONDS = ("measured_s", "predicted_s", "low_s", "high_s")
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,9 @@ def predict(
     """
     predicted = predictor.predict_detailed(files, malformed, strict=strict)
     texts = (
-        csv_text(lines, clock_hz) if form == "csv" else _jsonl(lines, clock_hz)
+        csv_text(lines, clock_hz)
+        if form == "csv"
+        else "".join(json_text(row) + "\n" for row in rows_of(lines, clock_hz))
         for lines in predicted
     )
     first = next(texts, "")  # raises errors before anything is printed
@@ -150,23 +152,17 @@ def predict(
 def csv_text(lines: PredictedLines, clock_hz: float | None = None) -> str:
     """Return lines with their predictions as CSV, without the header."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.DictWriter(text, HEAD, lineterminator="\n")  # which leaves None empty
     for row in rows_of(lines, clock_hz):
-        params = " ".join(map(_number_text, row["params"]))
-        seb = row["seb"]
         record = row | {
             "file": printable(row["file"]),
-            "seb": "" if seb is None else seb,
             "event": printable(row["event"]),
-            "params": params,
-            **{name: _optional_number_text(row[name]) for name in _OPTIONAL},
+            "params": " ".join(map(_number_text, row["params"])),
         }
-        writer.writerow([record[name] for name in HEAD])
+        for name in _SECONDS:
+            record[name] = None if row[name] is None else _number_text(row[name])
+        writer.writerow(record)
     return text.getvalue()
-
-
-def _jsonl(lines: PredictedLines, clock_hz: float | None) -> str:
-    return "".join(json_text(row) + "\n" for row in rows_of(lines, clock_hz))
 
 
 def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[dict[str, Any]]:
@@ -177,17 +173,9 @@ def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[di
     Raise `TimingError` for a time in cycles without a clock.
     """
     table, path = lines.table, str(lines.path)
-    columns = (
-        table.line,
-        table.seb,
-        table.seqno,
-        table.event,
-        seconds_of(lines.path, table, clock_hz),
-        lines.predicted_s,
-        lines.determined_by,
-        lines.low_s,
-        lines.high_s,
-    )
+    of_table = (table.line, table.seb, table.seqno, table.event)
+    predicted = (lines.predicted_s, lines.determined_by, lines.low_s, lines.high_s)
+    columns = (*of_table, seconds_of(lines.path, table, clock_hz), *predicted)
     listed = zip(*(column.tolist() for column in columns), strict=True)
     names = [str(origin) for origin in DeterminedBy]
     for row, (line, seb, seqno, event, measured, seconds, source, low, high) in enumerate(listed):
@@ -204,10 +192,6 @@ def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[di
             "low_s": json_number(low),
             "high_s": json_number(high),
         }
-
-
-def _optional_number_text(value: float | None) -> str:
-    return "" if value is None else _number_text(value)
 
 
 def _number_text(value: float) -> str:

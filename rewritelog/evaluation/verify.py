@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -71,21 +72,15 @@ class WorstLine:
             values = [f"{name}={value}" for name, value in named]
         return f"{self.event}({', '.join(values)})"
 
-    @classmethod
-    def of(
-        cls,
-        where: str,
-        event: str,
-        params: tuple[float, ...],
-        rows: PredictedRows,
-        measured: Floats,
-        row: int,
-    ) -> WorstLine:
-        """Return the line of a row with a prediction."""
-        predicted = float(rows.predicted_s[row])
-        error = abs(predicted - measured[row]) / measured[row]
-        source = str(DeterminedBy(rows.determined_by[row]))
-        return cls(where, event, params, float(measured[row]), predicted, float(error), source)
+    def cells(self) -> tuple[str, ...]:
+        """Return the line as the cells of a table's row, in the order of `WORST_HEAD`."""
+        return (
+            self.where,
+            self.call,
+            time_text(self.measured_s, 3),
+            time_text(self.predicted_s, 3),
+            percent_text(self.relative_error, 1),
+        )
 
 
 @dataclass(frozen=True)
@@ -99,6 +94,21 @@ class Verified:
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
         return {**self.score.to_json(), "coverage": self.coverage}
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the numbers as the cells of a table's row, in the order of `HEAD`."""
+        score = self.score
+        return (
+            f"{score.lines}",
+            f"{score.lines - score.predicted}",
+            NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
+            percent_text(score.median_relative_error),
+            percent_text(score.mean_relative_error),
+            percent_text(score.sum_error, sign="+"),
+            percent_text(score.later_sum_error, sign="+"),
+            percent_text(self.coverage, 1),
+            f"{score.negative}",
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,9 +136,11 @@ class VerifyReport(Readable):
 
     def text(self) -> str:
         """Return the report as text."""
-        rows = [(event, *_cells(verified)) for event, verified in self.events]
-        rows.append(("all", *_cells(self.overall)))
-        lines = [f"{printable(self.model)} against {self._lines_text()}"]
+        rows = [(event, *verified.cells()) for event, verified in self.events]
+        rows.append(("all", *self.overall.cells()))
+        lines_of = count_text(self.overall.score.lines, "timing line")
+        files = ", ".join(map(printable, self.files))
+        lines = [f"{printable(self.model)} against {lines_of} of {files}"]
         lines += TextTable(("event", *HEAD), rows).lines()
         lines += [
             "  (median, mean: relative errors of single calls; sum: how far the total of all",
@@ -137,25 +149,9 @@ class VerifyReport(Readable):
         ]
         if self.worst:
             lines.append("worst lines, by relative error:")
-            rows = [_worst_cells(line) for line in self.worst]
-            lines += TextTable(WORST_HEAD, rows, left=frozenset({1})).lines()
+            worst = [line.cells() for line in self.worst]
+            lines += TextTable(WORST_HEAD, worst, left=frozenset({1})).lines()
         return "\n".join(lines)
-
-    def _lines_text(self) -> str:
-        files = ", ".join(map(printable, self.files))
-        return f"{count_text(self.overall.score.lines, 'timing line')} of {files}"
-
-
-def verify(
-    model: Path,
-    timings: Sequence[Path],
-    clock_hz: float | None = None,
-    *,
-    strict: bool = False,
-    worst: int = 10,
-) -> VerifyReport:
-    """Compare a model file with the timing lines of files, as `verify_lines` does."""
-    return verify_lines(LinePredictor.of(model), timings, clock_hz, strict=strict, worst=worst)
 
 
 def verify_lines(
@@ -173,58 +169,36 @@ def verify_lines(
     malformed, compared = MalformedLines(), _Compared(worst, predictor)
     for lines in predictor.predict_detailed(timings, malformed, strict=strict):
         compared.add_lines(lines, seconds_of(lines.path, lines.table, clock_hz))
-    names = ", ".join(str(path) for path in timings)
-    if not compared.events:
+    if not compared.parts:
+        names = ", ".join(map(str, timings))
         raise TimingError("; ".join((f"{names}: no timing line found", *malformed.warnings())))
-    return compared.report(predictor.name, tuple(map(str, timings)), malformed.warnings())
+    return compared.report(tuple(map(str, timings)), malformed.warnings())
 
 
 def verify_samples(predictor: LinePredictor, timings: Timings, *, worst: int = 10) -> VerifyReport:
     """Compare a fitted model with samples."""
     compared = _Compared(worst, predictor)
     for samples in timings:
-        rows = predictor.predict_rows(samples.event, samples.params)
-        compared.add_event(samples.event, samples.seconds, rows)
-        for row in compared.worst_rows(rows, samples.seconds):
-            location = f"sample {row} of {samples.event}"
-            params = tuple(samples.params[row].tolist())
-            compared.note(WorstLine.of(location, samples.event, params, rows, samples.seconds, row))
-    return compared.report(predictor.name, ("samples",), ())
+        event, params = samples.event, samples.params
+        predicted = predictor.predict_rows(event, params)
+        compared.add_event(event, samples.seconds, predicted)
+        for row in compared.worst_rows(predicted, samples.seconds):
+            location = f"sample {row} of {event}"
+            compared.note(location, event, params[row].tolist(), predicted, samples.seconds, row)
+    return compared.report(("samples",), ())
 
 
-def _uncovered(verified: Sequence[tuple[str, Verified]]) -> list[str]:
-    """Return a warning for each event with lines that the model does not cover."""
-    return [
-        f"event {printable(name)!r}: the model has no fit for "
-        f"{result.score.lines - result.score.predicted} of {count_text(result.score.lines, 'line')}"
-        for name, result in verified
-        if result.score.predicted < result.score.lines
-    ]
+Part: TypeAlias = tuple[TimePairs, Floats, Floats]
+"""Lines of an event, and the bounds of their 90 % intervals in seconds."""
 
 
-@dataclass
-class _Event:
-    """The lines of one event."""
-
-    pairs: list[TimePairs] = field(default_factory=list)
-    bounds: list[tuple[Floats, Floats]] = field(default_factory=list)
-
-    @classmethod
-    def of_all(cls, events: list[_Event]) -> _Event:
-        """Return the lines of all events."""
-        return cls(
-            [part for event in events for part in event.pairs],
-            [part for event in events for part in event.bounds],
-        )
-
-    def verified(self) -> Verified:
-        """Return the score of all lines."""
-        pairs = TimePairs.joined(self.pairs)
-        low, high = (np.concatenate([part[side] for part in self.bounds]) for side in (0, 1))
-        known = ~np.isnan(low) & ~np.isnan(high)
-        inside = (pairs.measured_s >= low) & (pairs.measured_s <= high)
-        coverage = float(inside[known].mean()) if known.any() else None
-        return Verified(pairs.score(), coverage)
+def _verified(parts: Sequence[Part]) -> Verified:
+    """Return the score of all parts."""
+    pairs = TimePairs.joined([part[0] for part in parts])
+    low, high = (np.concatenate([part[side] for part in parts]) for side in (1, 2))
+    known = ~np.isnan(low) & ~np.isnan(high)
+    inside = (pairs.measured_s >= low) & (pairs.measured_s <= high)
+    return Verified(pairs.score(), float(inside[known].mean()) if known.any() else None)
 
 
 class _Compared:
@@ -233,32 +207,30 @@ class _Compared:
     def __init__(self, worst: int, predictor: LinePredictor) -> None:
         if worst < 0:
             raise UsageError(f"the number of worst lines must be 0 or more, not {worst}")
-        self.events: dict[str, _Event] = {}
+        self.parts: dict[str, list[Part]] = {}
+        """By event."""
         self._worst_lines: list[WorstLine] = []
         self._worst, self._predictor = worst, predictor
         self._untimed = 0
 
     def add_lines(self, lines: PredictedLines, measured: Floats) -> None:
         """Add lines of a file with their measured times in seconds, NaN for none."""
-        timed = ~np.isnan(measured)
+        timed, table = ~np.isnan(measured), lines.table
         self._untimed += int(np.count_nonzero(~timed))
-        for rows in rows_by_key(lines.table.event, timed):
-            name = lines.table.events[int(lines.table.event[rows[0]])]
+        for rows in rows_by_key(table.event, timed):
+            name = table.events[int(table.event[rows[0]])]
             self.add_event(name, measured[rows], lines.part(rows))
-            refuse_too_many(lines.path, len(self.events), name)
+            refuse_too_many(lines.path, len(self.parts), name)
         for row in self.worst_rows(lines, measured):
-            where = f"{lines.path}:{lines.table.line[row]}"
-            event = lines.table.events[int(lines.table.event[row])]
-            self.note(WorstLine.of(where, event, tuple(lines.params(row)), lines, measured, row))
+            where, event = f"{lines.path}:{table.line[row]}", table.events[int(table.event[row])]
+            self.note(where, event, lines.params(row), lines, measured, row)
 
     def add_event(self, name: str, measured: Floats, rows: PredictedRows) -> None:
         """Add some rows of an event."""
         first: Flags = np.zeros(len(measured), dtype=np.bool_)
-        first[:1] = name not in self.events and has_slow_first_call(name)
-        event = self.events.setdefault(name, _Event())
+        first[:1] = name not in self.parts and has_slow_first_call(name)
         pairs = TimePairs(measured, rows.predicted_s, rows.total_s, first, rows.negative)
-        event.pairs.append(pairs)
-        event.bounds.append((rows.low_s, rows.high_s))
+        self.parts.setdefault(name, []).append((pairs, rows.low_s, rows.high_s))
 
     def worst_rows(self, rows: PredictedRows, measured: Floats) -> list[int]:
         """Return the rows with the largest relative errors, as many as a report shows."""
@@ -266,51 +238,44 @@ class _Compared:
         order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[: self._worst]
         return [row for row in order.tolist() if not np.isnan(errors[row])]
 
-    def note(self, line: WorstLine) -> None:
-        """Keep a line if it is one of the worst."""
-        named = replace(line, names=self._predictor.names_of(line.event, len(line.params)))
-        both = sorted([*self._worst_lines, named], key=lambda worst: -worst.relative_error)
+    def note(
+        self,
+        where: str,
+        event: str,
+        params: Sequence[float],
+        rows: PredictedRows,
+        measured: Floats,
+        row: int,
+    ) -> None:
+        """Keep a line, that of a row with a prediction, if it is one of the worst."""
+        measured_s, predicted_s = float(measured[row]), float(rows.predicted_s[row])
+        error = abs(predicted_s - measured_s) / measured_s
+        source = str(DeterminedBy(rows.determined_by[row]))
+        names = self._predictor.names_of(event, len(params))
+        line = WorstLine(where, event, tuple(params), measured_s, predicted_s, error, source, names)
+        both = sorted([*self._worst_lines, line], key=lambda worst: -worst.relative_error)
         self._worst_lines = both[: self._worst]
 
-    def report(self, model: str, files: tuple[str, ...], warnings: tuple[str, ...]) -> VerifyReport:
+    def report(self, files: tuple[str, ...], warnings: tuple[str, ...]) -> VerifyReport:
         """Return the report."""
-        verified = [(name, compared.verified()) for name, compared in self.events.items()]
+        verified = tuple((name, _verified(parts)) for name, parts in self.parts.items())
         untimed = (f"{count_text(self._untimed, 'line')} without a time left out",)
+        uncovered = (
+            f"event {printable(name)!r}: the model has no fit for "
+            f"{score.lines - score.predicted} of {count_text(score.lines, 'line')}"
+            for name, score in ((name, result.score) for name, result in verified)
+            if score.predicted < score.lines
+        )
         return VerifyReport(
-            model=model,
+            model=self._predictor.name,
             files=files,
-            overall=_Event.of_all(list(self.events.values())).verified(),
-            events=tuple(verified),
+            overall=_verified(list(chain(*self.parts.values()))),
+            events=verified,
             worst=tuple(self._worst_lines),
             warnings=(
                 *warnings,
                 *self._predictor.notes,
                 *(untimed if self._untimed else ()),
-                *_uncovered(verified),
+                *uncovered,
             ),
         )
-
-
-def _cells(verified: Verified) -> tuple[str, ...]:
-    score = verified.score
-    return (
-        f"{score.lines}",
-        f"{score.lines - score.predicted}",
-        NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
-        percent_text(score.median_relative_error),
-        percent_text(score.mean_relative_error),
-        percent_text(score.sum_error, sign="+"),
-        percent_text(score.later_sum_error, sign="+"),
-        percent_text(verified.coverage, 1),
-        f"{score.negative}",
-    )
-
-
-def _worst_cells(line: WorstLine) -> tuple[str, ...]:
-    return (
-        line.where,
-        line.call,
-        time_text(line.measured_s, 3),
-        time_text(line.predicted_s, 3),
-        percent_text(line.relative_error, 1),
-    )

@@ -12,11 +12,18 @@ from rewritelog.errors import TimingError, UsageError
 from rewritelog.evaluation.compare import compare
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.options import CompareRequest, FitRequest
-from rewritelog.evaluation.verify import verify
+from rewritelog.evaluation.predictions import LinePredictor
+from rewritelog.evaluation.verify import VerifyReport, verify_lines
 from rewritelog.text import json_text
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file
 from tracebigsim.writing import format_line
+
+
+def verify(
+    model: Path, timings: list[Path], clock_hz: float | None = None, *, worst: int = 10
+) -> VerifyReport:
+    return verify_lines(LinePredictor.of(model), timings, clock_hz, worst=worst)
 
 
 @pytest.fixture
