@@ -1,35 +1,42 @@
 """Options declared once: type, default, unit, help and group, for Python and the command line.
 
-A job's options are a frozen dataclass whose fields are made by `option`; a command is one that
-inherits them, with its arguments (`argument`). The command line, signatures, completion, `--help`,
-the reference pages, and the options in reports and provenance files are derived from these fields.
-The modules with declarations are imported before anything else is, and import nothing heavy.
+A job's options are a frozen dataclass, by inheriting `Options`, whose fields are made by `option`;
+a command is one that inherits them, with its arguments (`argument`). The command line, signatures,
+completion, `--help`, the reference pages, and the options in reports and provenance files are
+derived from these fields. The modules with declarations are imported before anything else is, and
+import nothing heavy.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Generic,
+    Literal,
     TypeAlias,
     TypeVar,
     dataclass_transform,
+    get_args,
+    get_origin,
 )
 
 from rewritelog import units
 from rewritelog.errors import UsageError
 
-Class = TypeVar("Class")
+Value = TypeVar("Value")
 Taken = TypeVar("Taken", contravariant=True)  # noqa: PLC0105 - as in the text of `As`
 Held = TypeVar("Held", covariant=True)  # noqa: PLC0105 - as above
 
 METADATA = "option"
+METAVARS = {float: "NUMBER", int: "N", str: "TEXT"}
 
 SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
@@ -54,20 +61,44 @@ class As(Generic[Taken, Held]):
         def __set__(self, options: object, value: Taken) -> None: ...
 
 
-Quantity: TypeAlias = "float | str"
-"""A number in seconds or bytes, or a text with a unit."""
-Moment: TypeAlias = "As[Quantity | None, float | None]"
-"""A time in the run: in seconds, or a text with a unit."""
+@dataclass(frozen=True)
+class Kind:
+    """What annotates the type of values that Python gives in several forms."""
+
+    read: Callable[[str], Any] = Path
+    """What the command line makes of a text."""
+    opener: str = ""
+    """What makes jobs' values of all forms, as `module:function`; it gets the name for errors."""
+    several: bool = False
+    """Whether the command line takes several."""
+    shown: str = ""
+    """What a signature says, if not the type."""
+
+
 PathLike: TypeAlias = "str | os.PathLike[str]"
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
-InputPaths: TypeAlias = "As[PathsLike, tuple[Path, ...]]"
-OutputPath: TypeAlias = "As[PathLike, Path]"
-OptionalInput: TypeAlias = "As[PathLike | None, Path | None]"
-OptionalInputs: TypeAlias = "As[PathsLike | None, tuple[Path, ...]]"
-OptionalOutput: TypeAlias = "As[PathLike | None, Path | None]"
-ModelOptions: TypeAlias = "As[Mapping[str, object] | None, Mapping[str, object]]"
-Pes: TypeAlias = "str | Sequence[int] | None"
-Types: TypeAlias = "str | Sequence[str] | None"
+Quantity: TypeAlias = Annotated["float | str", Kind(str)]
+"""A number in seconds or bytes, or a text with a unit."""
+Moment: TypeAlias = Annotated[As["float | str | None", "float | None"], Kind(str)]
+"""A time in the run: in seconds, or a text with a unit."""
+InputPaths: TypeAlias = Annotated[
+    As["PathsLike", "tuple[Path, ...]"], Kind(opener="paths:to_inputs", several=True)
+]
+OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind(opener="paths:to_output")]
+OptionalInput: TypeAlias = Annotated[
+    As["PathLike | None", "Path | None"], Kind(opener="paths:to_input")
+]
+OptionalInputs: TypeAlias = Annotated[
+    As["PathsLike | None", "tuple[Path, ...]"], Kind(opener="paths:to_inputs", several=True)
+]
+OptionalOutput: TypeAlias = Annotated[
+    As["PathLike | None", "Path | None"], Kind(opener="paths:to_output")
+]
+ModelOptions: TypeAlias = Annotated[
+    As["Mapping[str, object] | None", "Mapping[str, object]"], Kind(str)
+]
+Pes: TypeAlias = Annotated["str | Sequence[int] | None", Kind(str)]
+Types: TypeAlias = Annotated["str | Sequence[str] | None", Kind(str)]
 
 
 @dataclass(frozen=True)
@@ -78,9 +109,9 @@ class Declaration:
     positional: bool = False
     """Whether it is an argument on the command line, and not an option."""
     names: tuple[str, ...] = ()
-    """How the command line spells it; by default as the field, with hyphens."""
+    """How the command line spells an option; by default as the field, with hyphens."""
     metavar: str = ""
-    """What stands for the value in the help, with its unit."""
+    """What stands for the value in the help, with its unit; by default what its type says."""
     group: str = ""
     """The heading that it is listed under."""
     rare: bool = False
@@ -100,43 +131,117 @@ class Declaration:
     decides: bool = False
     """Whether the provenance of what is written lists it."""
 
+    field: str = ""
+    """The name of the field; this and what follows is filled in by `declarations`."""
+    kind: Any = None
+    """The type of the value without None; the `Kind` of one that has a `Kind`."""
+    default: Any = None
+    shown: str = ""
+    """What a signature says of its type."""
 
-def option(help: str, *, default: Any, kw_only: bool = True, **more: Any) -> Any:  # noqa: A002
-    """Declare a field that is an option; `more` are fields of `Declaration`."""
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return self.names[0] if self.names else self.metavar
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it takes no value."""
+        return self.kind is bool
+
+    @property
+    def several(self) -> bool:
+        """Whether it can be given several times."""
+        return self.read is not None or (isinstance(self.kind, Kind) and self.kind.several)
+
+    @property
+    def required(self) -> bool:
+        """Whether the command line needs it."""
+        return self.default is MISSING or self.needed
+
+    def opened(self, value: Any) -> Any:
+        """Return a value as jobs take it; None stays so, or is no file of several."""
+        opener = self.kind.opener if isinstance(self.kind, Kind) else ""
+        if not opener:
+            return value
+        if self.default is None and not is_given(value):
+            return () if value is None and self.kind.several else value
+        module, _, function = opener.partition(":")
+        return getattr(import_module(f"rewritelog.{module}"), function)(value, self.field)
+
+
+def option(help: str, *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:  # noqa: A002
+    """Declare a field that is an option, required without a default.
+
+    `more` are fields of `Declaration`.
+    """
     declared = Declaration(help, **more)
     return field(default=default, kw_only=kw_only, metadata={METADATA: declared})
 
 
-def argument(
-    help: str,  # noqa: A002 - as everywhere
-    *,
-    metavar: str,
-    kw_only: bool = True,
-    default: Any = MISSING,
-    positional: bool = True,
-    **more: Any,
-) -> Any:
-    """Declare a field that is an argument of a command line; required without a default."""
-    declared = Declaration(help, positional=positional, metavar=metavar, **more)
-    return field(default=default, kw_only=kw_only, metadata={METADATA: declared})
+def argument(help: str, **more: Any) -> Any:  # noqa: A002 - as everywhere
+    """Declare a field that is an argument of a command line, as `option` does."""
+    return option(help, positional=True, **more)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(option, argument))
-def declared(cls: type[Class]) -> type[Class]:
-    """Make a class of declared fields a frozen dataclass; fields of its last base come first."""
-    return dataclass(frozen=True, kw_only=True, repr=False, eq=False, match_args=False)(cls)
+class Options:
+    """What makes its subclasses frozen dataclasses; fields of the last base come first."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True, kw_only=True, repr=False, eq=False, match_args=False)(cls)
+
+    def __post_init__(self) -> None:
+        """Check values, and `settle` those that depend on others."""
 
 
-def declarations(cls: type[Any]) -> Iterator[tuple[dataclasses.Field[Any], Declaration]]:
-    """Yield the declared fields of a class."""
-    for member in dataclasses.fields(cls):
-        if METADATA in member.metadata:
-            yield member, member.metadata[METADATA]
+def declarations(cls: type[Any]) -> tuple[Declaration, ...]:
+    """Return what the fields of a class of options declare."""
+    types: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        types |= inspect.get_annotations(base, eval_str=True)
+    complete = []
+    for member in fields(cls):
+        if (declared := member.metadata.get(METADATA)) is None:
+            continue
+        kind = _kind_of(types[member.name])
+        default_names = () if declared.positional else (f"--{member.name.replace('_', '-')}",)
+        listed = "|".join(choices(kind)) or METAVARS.get(kind, "FILE")
+        complete.append(
+            replace(
+                declared,
+                names=declared.names or default_names,
+                metavar=declared.metavar or listed,
+                field=member.name,
+                kind=kind,
+                default=member.default,
+                shown=_shown(types[member.name]) or str(member.type),
+            )
+        )
+    return tuple(complete)
 
 
-def spellings(member: dataclasses.Field[Any]) -> tuple[str, ...]:
-    """Return how the command line spells an option."""
-    return member.metadata[METADATA].names or (f"--{member.name.replace('_', '-')}",)
+def _kind_of(annotation: Any) -> Any:
+    """Return the `Kind` of an annotated type, or the type without None."""
+    members = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        return members[1]
+    return _kind_of(members[0]) if type(None) in members else annotation
+
+
+def _shown(annotation: Any) -> str:
+    """Return what a signature says of an annotated type, empty for other types."""
+    if get_origin(annotation) is not Annotated:
+        return ""
+    annotated, kind = get_args(annotation)
+    taken = next(iter(get_args(annotated)), annotated)
+    return kind.shown or str(taken.__forward_arg__)
+
+
+def choices(kind: Any) -> tuple[Any, ...]:
+    """Return the values of a Literal; of other types none."""
+    return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 def settle(options: object, **values: object) -> None:
@@ -155,7 +260,7 @@ def reported(options: object, cls: type[Any], listed: str = "reported") -> dict[
 
     With "decides" they are those that decide what is written, for its provenance.
     """
-    chosen = (member.name for member, known in declarations(cls) if getattr(known, listed))
+    chosen = (option.field for option in declarations(cls) if getattr(option, listed))
     return {name: json_value(getattr(options, name)) for name in chosen}
 
 
@@ -206,13 +311,12 @@ def unique_pairs(texts: list[str], name: str) -> dict[str, str]:
     return values
 
 
-def as_pairs(values: Mapping[str, Class] | Iterable[tuple[str, Class]] | None) -> tuple[Any, ...]:
+def as_pairs(values: Mapping[str, Value] | Iterable[tuple[str, Value]] | None) -> tuple[Any, ...]:
     """Return pairs given as a mapping, as pairs, or as None."""
     return tuple(values.items() if isinstance(values, Mapping) else values or ())
 
 
-@declared
-class ParamsFolder:
+class ParamsFolder(Options):
     """The param records of the log set."""
 
     params: OptionalInput = option(
@@ -221,8 +325,7 @@ class ParamsFolder:
     )  # fmt: skip
 
 
-@declared
-class Jobs:
+class Jobs(Options):
     """The number of workers."""
 
     jobs: int = option(
@@ -231,8 +334,7 @@ class Jobs:
     )  # fmt: skip
 
 
-@declared
-class Seed:
+class Seed(Options):
     """The seed of random draws."""
 
     seed: int = option(
@@ -241,15 +343,13 @@ class Seed:
     )  # fmt: skip
 
 
-@declared
-class Force:
+class Force(Options):
     """Replacement of an existing output."""
 
     force: bool = option("Replace OUT if it exists.", default=False, group=OUTPUT)
 
 
-@declared
-class Flush:
+class Flush(Options):
     """Whether the output is on the disk when the command ends."""
 
     no_flush: bool = option(
@@ -258,8 +358,7 @@ class Flush:
     )  # fmt: skip
 
 
-@declared
-class CopyParams:
+class CopyParams(Options):
     """Whether the output has the param records too."""
 
     copy_params: bool = option(
@@ -267,8 +366,7 @@ class CopyParams:
     )
 
 
-@declared
-class Reading:
+class Reading(Options):
     """How timing lines and params are read."""
 
     clock_hz: float | None = option(
@@ -280,8 +378,7 @@ class Reading:
     )
 
 
-@declared
-class FormulasFile:
+class FormulasFile(Options):
     """The file of formulas."""
 
     formulas: OptionalInput = option(
@@ -290,8 +387,7 @@ class FormulasFile:
     )  # fmt: skip
 
 
-@declared
-class ParamNamesFile:
+class ParamNamesFile(Options):
     """The file of parameter names."""
 
     param_names: OptionalInput = option(
@@ -300,7 +396,6 @@ class ParamNamesFile:
     )  # fmt: skip
 
 
-@declared
 class ModelInputs(Reading, FormulasFile):
     """What a model is made from besides timings."""
 
@@ -319,8 +414,7 @@ class ModelInputs(Reading, FormulasFile):
         settle(self, model_options=self.model_options or {})
 
 
-@declared
-class NodeChoice:
+class NodeChoice(Options):
     """Which nodes of traces a command takes, and their events and parameters."""
 
     types: Types = option(
@@ -339,8 +433,7 @@ class NodeChoice:
         return listed([types], "") if isinstance(types, str) else tuple(types or ())
 
 
-@declared
-class Selection:
+class Selection(Options):
     """The part of the logs that is drawn or written."""
 
     pes: Pes = option(

@@ -19,9 +19,9 @@ from rewritelog.cli import console
 from rewritelog.cli.help import command_help, overview
 from rewritelog.cli.process import WRONG_USAGE, is_shared, this_job
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
-from rewritelog.commands.command import Command, Report, ShellOptions
+from rewritelog.commands.command import Command, Report
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
-from rewritelog.options import OUTPUT, declarations
+from rewritelog.options import OUTPUT
 from rewritelog.paths import STANDARD_STREAM, is_stdout, to_output
 from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
@@ -85,11 +85,10 @@ def _run_command(texts: list[str]) -> int:
     for word in (*own, *flags):
         if word.names and not (word.is_flag or word.several) and len(parsed[word.field] or ()) > 1:
             console.note(f"{word.name} is given more than once: the last value is used")
-    options = ShellOptions(**values_of(parsed, own, ShellOptions))
-    command = cls(**values_of(parsed, [*own, *flags], cls))
-    console.run.quiet = options.quiet
-    code = _do(command, options)
-    return code or int(options.fail_on_warning and console.run.warnings > 0)
+    command = cls(**values_of(parsed, [*own, *flags]))
+    console.run.quiet = command.quiet
+    code = _do(command)
+    return code or int(command.fail_on_warning and console.run.warnings > 0)
 
 
 def _answered(command: str, flags: dict[str, Any]) -> bool:
@@ -104,11 +103,11 @@ def _answered(command: str, flags: dict[str, Any]) -> bool:
     return True
 
 
-def _do(command: Command[Any], options: ShellOptions) -> int:
+def _do(command: Command[Any]) -> int:
     """Do a command, and print or write what it makes; return its exit code."""
     command.check_words()
-    report_file = to_output(options.report_file, "the report")
-    page_file = to_output(options.html_file, "the page")
+    report_file = to_output(command.report_file, "the report")
+    page_file = to_output(command.html_file, "the page")
     _check_reports([path for path in (report_file, page_file) if path is not None], command)
     if page_file is not None:
         _check_page(command)
@@ -116,11 +115,11 @@ def _do(command: Command[Any], options: ShellOptions) -> int:
     output = getattr(command, "output", None)
     prints = command.prints_lines and (output is None or is_stdout(output))
     with nullcontext() if prints and sys.stdout.isatty() else console.progress():
-        result = _on_engine(command, options)
+        result = _on_engine(command)
         if result is None:
             return 0
         if command.prints_lines:
-            for piece in result.pieces(as_json=options.as_json):
+            for piece in result.pieces(as_json=command.as_json):
                 sys.stdout.write(piece)
         if page_file is not None:
             page = command.page(result)
@@ -128,7 +127,7 @@ def _do(command: Command[Any], options: ShellOptions) -> int:
         console.note_all(getattr(result, "warnings", ()))
         return command.exit_code(result)
     report = command.report(result)
-    _show(report, options, err=is_stdout(output) or is_stdout(page_file))
+    _show(report, command, err=is_stdout(output) or is_stdout(page_file))
     for path, text in ((report_file, json_of), (page_file, lambda _: page)):
         if path is not None and not isinstance(report, str):
             from rewritelog.output.files import write_text_file  # noqa: PLC0415
@@ -137,31 +136,31 @@ def _do(command: Command[Any], options: ShellOptions) -> int:
     return command.exit_code(result)
 
 
-def _on_engine(command: Command[Any], options: ShellOptions) -> Any:
+def _on_engine(command: Command[Any]) -> Any:
     """Return the result of a command on an engine; None in ranks that do not lead."""
     if "engine" not in command.shell:
         return command.done()
     from rewritelog.running.engines import lead  # noqa: PLC0415
 
     job = this_job()
-    if options.engine != "mpi" and job.ranks > 1 and job.rank == 0:
+    if command.engine != "mpi" and job.ranks > 1 and job.rank == 0:
         console.note(
             f"each of {job.ranks} ranks does this {_command} on its own; --engine mpi makes them "
             "share it"
         )
-    return lead(options.engine, getattr(command, "jobs", 0), command.done)
+    return lead(command.engine, getattr(command, "jobs", 0), command.done)
 
 
-def _show(report: Report | str, options: ShellOptions, *, err: bool) -> None:
+def _show(report: Report | str, command: Command[Any], *, err: bool) -> None:
     """Print the warnings of a report, and the report as the options request."""
     if isinstance(report, str):
         sys.stdout.write(report and report + "\n")
         return
     console.note_all(getattr(report, "warnings", ()))
-    if options.as_json:
+    if command.as_json:
         sys.stdout.write(json_of(report))
-    elif not options.quiet:
-        more = f"\n{report.details()}" if options.verbose else f"-v: {report.more}"
+    elif not command.quiet:
+        more = f"\n{report.details()}" if command.verbose else f"-v: {report.more}"
         console.show(f"{report.text()}\n{more}" if report.more else report.text(), err=err)
     console.hint_all(getattr(report, "hints", ()))
 
@@ -180,13 +179,13 @@ def _check_reports(reports: list[Path], command: Command[Any]) -> None:
     from rewritelog.output.files import check_outputs  # noqa: PLC0415
 
     outputs, files, folders = list[Path | None](), list[Path](), list[Path]()
-    for member, declaration in declarations(type(command)):
-        value = getattr(command, member.name)
+    for option in command.own():
+        value = getattr(command, option.field)
         for path in value if isinstance(value, list | tuple) else [value]:
             if isinstance(path, Path) and path.is_dir():
                 folders.append(path)
-            elif isinstance(path, Path) and declaration.group == OUTPUT:
-                outputs.append(to_output(path, member.name))
+            elif isinstance(path, Path) and option.group == OUTPUT:
+                outputs.append(to_output(path, option.field))
             elif isinstance(path, Path):
                 files.append(path)
     replaced = [getattr(command, "out", None)]

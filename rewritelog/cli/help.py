@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from rewritelog import commands
-from rewritelog.cli.words import TOP_LEVEL, Word, shell_words, words_of
-from rewritelog.options import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTION
+from rewritelog.cli.words import TOP_LEVEL, words_of
+from rewritelog.options import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTION, Declaration
 from rewritelog.replaying.options import NETWORK
 
 ABOUT = (
@@ -28,7 +28,7 @@ Record = tuple[str, str]
 def overview() -> str:
     """Return the list of the commands by purpose."""
     lines = ["Usage: rewritelog [OPTIONS] COMMAND [ARGS]...", "", *_paragraph(ABOUT), ""]
-    lines += _section("Options", [_record(option) for option in shell_words(TOP_LEVEL)])
+    lines += _section("Options", [_record(option) for option in TOP_LEVEL])
     width = max(map(len, commands.NAMES))
     for panel, names in commands.PANELS.items():
         records = [(name, commands.summary(name)) for name in names]
@@ -40,21 +40,19 @@ def command_help(name: str, *, rare: bool = False) -> str:
     """Return the help of a command: what most people need of it, or with `rare` everything."""
     cls = commands.command_class(name)
     spelled = words_of(cls)
-    seldom = [option for option in spelled if option.declared.rare or option.field in cls.rare]
-    hidden = [] if rare else seldom
-    shown = [option for option in spelled if option not in hidden]
-    arguments = [option for option in spelled if not option.names]
+    shown = [option for option in spelled if rare or not (option.rare or option.field in cls.rare)]
+    arguments = [option for option in spelled if option.positional]
     usage = [option.metavar if option.required else f"[{option.metavar}]" for option in arguments]
     lines = [" ".join(("Usage: rewritelog", name, "[OPTIONS]", *usage)), ""]
     lines += [line for text in _about(cls) for line in (*_paragraph(text), "")]
     groups: dict[str, list[Record]] = {}
     for option in shown:
-        heading = (option.declared.group or "Options") if option.names else "Arguments"
+        heading = "Arguments" if option.positional else option.group or "Options"
         groups.setdefault(heading, []).append(_record(option))
     sections = (_section(group, groups[group]) for group in sorted(groups, key=_rank))
     lines.append("\n\n".join("\n".join(section) for section in sections))
-    if hidden:
-        lines += ["", f"--help-all shows {len(hidden)} more options."]
+    if len(shown) < len(spelled):
+        lines += ["", f"--help-all shows {len(spelled) - len(shown)} more options."]
     return "\n".join(lines)
 
 
@@ -69,12 +67,12 @@ def _rank(group: str) -> int:
     return _ORDER.index(group) if group in _ORDER else 2
 
 
-def _record(option: Word) -> Record:
+def _record(option: Declaration) -> Record:
     names = ", ".join(sorted(option.names, key=len)) or option.metavar
     spelled = names if option.is_flag or not option.names else f"{names} {option.metavar}"
-    text = option.declared.help
+    text = option.help
     known = option.required or option.is_flag or option.default is None or "[default" in text
-    shown = not known and option.default != option.declared.least
+    shown = not known and option.default != option.least
     return spelled, f"{text} [default: {option.default}]" if shown else text
 
 

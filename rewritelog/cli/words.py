@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
 from rewritelog import commands
-from rewritelog.commands.command import ALWAYS, Command, ShellOptions, ValueKind, choices, kinds_of
+from rewritelog.commands.command import ALWAYS, SHELL_OPTIONS, Command
 from rewritelog.commands.completion import COMPLETE, COMPLETERS
 from rewritelog.errors import UsageError
-from rewritelog.options import Declaration, declarations, spellings
+from rewritelog.options import Declaration, Kind, choices
 
-METAVARS = {float: "NUMBER", int: "N", str: "TEXT"}
-TOP_LEVEL = ALWAYS - {"help_all"}
+TOP_LEVEL = [option for option in SHELL_OPTIONS if option.field in ALWAYS - {"help_all"}]
 """The options that may stand before the name of a command."""
 
 HELP = "help"
@@ -31,92 +28,14 @@ MODEL_OPTION = "model_option_"
 """Begins the names of the fields of a model's options, which are flags too."""
 
 
-@dataclass(frozen=True)
-class Word:
-    """One argument or option of a command line."""
-
-    field: str
-    names: tuple[str, ...]
-    """As an option is spelled; empty for an argument."""
-    kind: Any
-    """The type of the value, without None."""
-    default: Any
-    """Its default; `dataclasses.MISSING` if it is required."""
-    declared: Declaration
-
-    @property
-    def is_flag(self) -> bool:
-        """Whether it takes no value."""
-        return self.kind is bool
-
-    @property
-    def several(self) -> bool:
-        """Whether it can be given several times."""
-        takes_many = isinstance(self.kind, ValueKind) and self.kind.several
-        return takes_many or self.declared.read is not None
-
-    @property
-    def required(self) -> bool:
-        """Whether the command needs it."""
-        return self.default is MISSING or self.declared.needed
-
-    @property
-    def metavar(self) -> str:
-        """What stands for its value in the help."""
-        listed = "|".join(choices(self.kind))
-        return self.declared.metavar or listed or METAVARS.get(self.kind, "FILE")
-
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return self.names[0] if self.names else self.metavar
-
-    def value(self, texts: Sequence[str]) -> Any:
-        """Return the value that texts stand for; raise `UsageError` if they do not."""
-        if self.declared.read is not None:
-            return self.declared.read(list(texts), self.name)
-        if self.several:
-            return [self.kind(text) for text in texts]
-        text, allowed, least = texts[-1], choices(self.kind), self.declared.least
-        if allowed:
-            if text not in allowed:
-                raise self._wrong(f"{text!r} is not one of {', '.join(map(repr, allowed))}")
-            return text
-        try:
-            value = self.kind(text)
-        except ValueError as error:
-            what = "an integer" if self.kind is int else "a number"
-            raise self._wrong(f"{text!r} is not {what}") from error
-        if least is not None and value < least:
-            raise self._wrong(f"{text} is less than {least}")
-        return value
-
-    def _wrong(self, problem: str) -> typer.TyperException:
-        return typer.TyperException(f"invalid value for '{self.name}': {problem}")
-
-
-def words_of(command: type[Command[Any]]) -> list[Word]:
+def words_of(command: type[Command[Any]]) -> list[Declaration]:
     """Return what the command line takes: arguments, the command's options, and those of all."""
-    own = [word for word in _declared_words(command) if word.declared.shell]
-    return sorted([*own, *shell_words(command.shell | ALWAYS)], key=lambda word: bool(word.names))
+    words = [option for option in command.own() if option.shell]
+    words += [option for option in SHELL_OPTIONS if option.field in command.shell | ALWAYS]
+    return sorted(words, key=lambda word: not word.positional)
 
 
-def shell_words(fields: frozenset[str]) -> list[Word]:
-    """Return some of the options that the command line adds."""
-    return [word for word in _declared_words(ShellOptions) if word.field in fields]
-
-
-def _declared_words(cls: type[Any]) -> Iterator[Word]:
-    kinds = dict(kinds_of(cls))
-    for member, declared in declarations(cls):
-        kind = kinds[member.name]
-        if type(None) in get_args(kind):
-            kind = get_args(kind)[0]
-        names = () if declared.positional else spellings(member)
-        yield Word(member.name, names, kind, member.default, declared)
-
-
-def flags_of_models(own: Sequence[Word]) -> list[Word]:
+def flags_of_models(own: Sequence[Declaration]) -> list[Declaration]:
     """Return the options of all built-in models, if a command makes a model, except its own.
 
     They are known only after all models have been imported.
@@ -125,17 +44,17 @@ def flags_of_models(own: Sequence[Word]) -> list[Word]:
         return []
     from rewritelog.models.registry import built_in_options  # noqa: PLC0415 - imports all models
 
-    taken = {name for word in own for name in word.names}
     flags = [
-        Word(
-            MODEL_OPTION + name,
-            (f"--{name.replace('_', '-')}",),
-            str if info.kind is bool else info.kind,
-            None,
-            Declaration(info.help),
+        Declaration(
+            info.help,
+            names=(f"--{name.replace('_', '-')}",),
+            field=MODEL_OPTION + name,
+            kind=str if info.kind is bool else info.kind,
+            default=None,
         )
         for name, info in built_in_options().items()
     ]
+    taken = {name for word in own for name in word.names}
     return [word for word in flags if word.name not in taken]
 
 
@@ -145,7 +64,7 @@ def completing() -> bool:
 
 
 def parse(
-    texts: Sequence[str], known: Mapping[str, Sequence[Word]]
+    texts: Sequence[str], known: Mapping[str, Sequence[Declaration]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a command line gives before the name of a command, and after it, by fields.
 
@@ -159,7 +78,7 @@ def parse(
         add_completion=completing(), add_help_option=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )  # fmt: skip
-    app.callback(invoke_without_command=True)(_receiver(before, shell_words(TOP_LEVEL)))
+    app.callback(invoke_without_command=True)(_receiver(before, TOP_LEVEL))
     for name in commands.NAMES:
         about = commands.summary(name) if completing() else ""
         app.command(name, help=about, add_help_option=False)(_receiver(after, known.get(name, ())))
@@ -171,7 +90,7 @@ def parse(
     return before, after
 
 
-def gathered(texts: Sequence[str], words: Sequence[Word]) -> list[str]:
+def gathered(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]:
     """Return a command line with the files after `--timings FILE` turned into values of it too.
 
     These are the files in excess of the command's positional arguments. With `--dry-run` there
@@ -180,13 +99,13 @@ def gathered(texts: Sequence[str], words: Sequence[Word]) -> list[str]:
     if not any(GATHERED in word.names and word.several for word in words):
         return list(texts)
     places = list(_positionals(texts, words))
-    needed = 1 + sum(not word.names for word in words) - ("--dry-run" in texts)
+    needed = 1 + sum(word.positional for word in words) - ("--dry-run" in texts)
     following = sorted(place for place, follows in places if follows)
     moved = set(following[: max(0, len(places) - needed)])
     return [f"{GATHERED}={text}" if place in moved else text for place, text in enumerate(texts)]
 
 
-def _positionals(texts: Sequence[str], words: Sequence[Word]) -> Iterator[tuple[int, bool]]:
+def _positionals(texts: Sequence[str], words: Sequence[Declaration]) -> Iterator[tuple[int, bool]]:
     """Yield the index of each text that is no option, and whether it follows `--timings`."""
     takes_value = {name: not word.is_flag for word in words for name in word.names}
     place, follows = 0, False
@@ -203,7 +122,7 @@ def _positionals(texts: Sequence[str], words: Sequence[Word]) -> Iterator[tuple[
         place += 1
 
 
-def _receiver(received: dict[str, Any], words: Sequence[Word]) -> Any:
+def _receiver(received: dict[str, Any], words: Sequence[Declaration]) -> Any:
     """Return a function for typer with a parameter for each word, which keeps what it gets."""
     parameters = [_parameter(word) for word in words]
 
@@ -215,46 +134,43 @@ def _receiver(received: dict[str, Any], words: Sequence[Word]) -> Any:
     return receive
 
 
-def _parameter(word: Word) -> inspect.Parameter:
+def _parameter(word: Declaration) -> inspect.Parameter:
     """Return the parameter of a function that makes typer read an argument or option."""
     kind: Any = list[str] | None if word.names or word.several else str | None
     if word.is_flag:
-        kind, declared = bool, typer.Option(*word.names)
+        kind, read_by = bool, typer.Option(*word.names)
     elif word.names:
-        declared = typer.Option(*word.names, metavar=word.metavar, autocompletion=_completer(word))
+        read_by = typer.Option(*word.names, metavar=word.metavar, autocompletion=_completer(word))
     else:
-        declared = typer.Argument(metavar=word.metavar, autocompletion=_completer(word))
+        read_by = typer.Argument(metavar=word.metavar, autocompletion=_completer(word))
     return inspect.Parameter(
         word.field,
         inspect.Parameter.KEYWORD_ONLY,
         default=False if word.is_flag else None,
-        annotation=Annotated[kind, declared],
+        annotation=Annotated[kind, read_by],
     )
 
 
-def _completer(word: Word) -> Callable[[typer.Context, str], list[str]]:
+def _completer(word: Declaration) -> Callable[[typer.Context, str], list[str]]:
     """Return the function that completes values of an option."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        if not word.declared.complete:
+        if not word.complete:
             return [text for text in choices(word.kind) if text.startswith(incomplete)]
-        complete_value = COMPLETERS[word.declared.complete]
+        complete_value = COMPLETERS[word.complete]
         return list(complete_value(incomplete, lambda name: context.params.get(name) or []))
 
     return complete
 
 
-def values_of(parsed: Mapping[str, Any], words: Sequence[Word], cls: type[Any]) -> dict[str, Any]:
-    """Return the values of the fields of a class that the words of a command line give."""
-    names = {member.name for member in dataclasses.fields(cls)}
+def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[str, Any]:
+    """Return the values of the fields of a command that the words of a command line give."""
     values: dict[str, Any] = {}
     for word in words:
         texts = parsed.get(word.field)
-        if word.field not in names and not word.field.startswith(MODEL_OPTION):
-            continue
         if texts:
             texts_given = [texts] if isinstance(texts, str) else texts
-            values[word.field] = True if word.is_flag else word.value(texts_given)
+            values[word.field] = True if word.is_flag else _value(word, texts_given)
         elif word.required:
             what = "option" if word.names else "argument"
             listed = ", ".join(choices(word.kind))
@@ -266,3 +182,27 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Word], cls: type[Any]) 
             raise UsageError(f"the model option {option!r} is given more than once")
         values["model_options"][option] = values.pop(field)
     return values
+
+
+def _value(word: Declaration, texts: Sequence[str]) -> Any:
+    """Return the value that texts stand for; raise `typer.TyperException` if they do not."""
+    if word.read is not None:
+        return word.read(list(texts), word.name)
+    read = word.kind.read if isinstance(word.kind, Kind) else word.kind
+    if word.several:
+        return [read(text) for text in texts]
+    text, allowed, problem = texts[-1], choices(word.kind), ""
+    if allowed:
+        if text in allowed:
+            return text
+        problem = f"{text!r} is not one of {', '.join(map(repr, allowed))}"
+    else:
+        try:
+            value = read(text)
+        except ValueError:
+            problem = f"{text!r} is not {'an integer' if word.kind is int else 'a number'}"
+        else:
+            if word.least is None or value >= word.least:
+                return value
+            problem = f"{text} is less than {word.least}"
+    raise typer.TyperException(f"invalid value for '{word.name}': {problem}")

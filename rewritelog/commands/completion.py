@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewritelog.commands.command import Command
-from rewritelog.options import argument, declared
+from rewritelog.options import argument
 
 COMPLETE = "_REWRITELOG_COMPLETE"
 """The environment variable with which a shell asks for completions."""
@@ -41,7 +41,6 @@ _SCRIPTS = {
 }
 
 
-@declared
 class CompletionCommand(Command[str]):
     """Print a completion script for the shell.
 

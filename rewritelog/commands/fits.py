@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from rewritelog.commands.command import (
     DETAILS,
@@ -21,18 +21,18 @@ from rewritelog.errors import UsageError
 from rewritelog.evaluation.options import CompareRequest, FitRequest
 from rewritelog.options import (
     OUTPUT,
-    TIMINGS_HELP,
     Jobs,
+    Kind,
     NodeChoice,
     OptionalOutput,
     ParamNamesFile,
     PathsLike,
     Reading,
     argument,
-    declared,
     option,
 )
 from rewritelog.sampling.options import SampleOptions
+from rewritelog.timings.options import TimingLines
 from rewritelog.viewing.options import ExploreOptions
 
 if TYPE_CHECKING:
@@ -42,13 +42,11 @@ if TYPE_CHECKING:
     from rewritelog.evaluation.predict import CallPrediction, Predictions
     from rewritelog.evaluation.verify import VerifyReport
     from rewritelog.sampling.sample import SampleReport
-    from rewritelog.timings.samples import TimingsArgument
     from rewritelog.timings.traces import WrittenTimings
 
-FilesOrCall: TypeAlias = "PathsLike"
+FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True)]
 
 
-@declared
 class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
     """Write a timing line for each node of Chakra traces, to fit models to them."""
 
@@ -57,9 +55,9 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
     traces: TracesArgument = argument(
         "Chakra traces: a folder, a file, or FOLDER/NAME.", metavar="TRACES", kw_only=False
     )
-    output: OptionalOutput = argument(
+    output: OptionalOutput = option(
         "The file of timing lines.",
-        metavar="FILE", positional=False, default=None, names=("--output", "-o"), group=OUTPUT,
+        metavar="FILE", default=None, names=("--output", "-o"), group=OUTPUT,
         kw_only=False, needed=True,
     )  # fmt: skip
 
@@ -75,7 +73,6 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
         return write_timings(self.traces, self.output, types, self.event_params, jobs=self.jobs)
 
 
-@declared
 class FitCommand(FitRequest, Command["FittedModel"]):
     """Fit a model to timing lines, and write it to a model file.
 
@@ -106,7 +103,6 @@ class FitCommand(FitRequest, Command["FittedModel"]):
         return FittedModel.of(result)
 
 
-@declared
 class PredictCommand(Reading, Fitted, Command[Iterator[dict[str, Any]]]):
     """Print the predictions of a model file: as CSV for files, or for one call of an event.
 
@@ -149,8 +145,7 @@ class PredictCommand(Reading, Fitted, Command[Iterator[dict[str, Any]]]):
         return int(not result.predicted)
 
 
-@declared
-class VerifyCommand(Reading, ParamNamesFile, Fitted, Command["VerifyReport"]):
+class VerifyCommand(Reading, ParamNamesFile, TimingLines, Fitted, Command["VerifyReport"]):
     """Compare the predictions of a model file with measured times.
 
     The exit code is 1 if the model has no prediction for any line.
@@ -164,7 +159,6 @@ class VerifyCommand(Reading, ParamNamesFile, Fitted, Command["VerifyReport"]):
     shell = REPORT | WARNINGS | PAGE
     read_twice = "timings"
 
-    timings: TimingsArgument = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
     worst: int = option("How many of the worst lines to show.", default=10)
 
     def run(self) -> VerifyReport:
@@ -193,7 +187,6 @@ class VerifyCommand(Reading, ParamNamesFile, Fitted, Command["VerifyReport"]):
         return int(not result.overall.score.predicted)
 
 
-@declared
 class CompareCommand(CompareRequest, Command["CompareReport"]):
     """Compare models on held-out timing lines.
 
@@ -213,7 +206,6 @@ class CompareCommand(CompareRequest, Command["CompareReport"]):
         return compare(self)
 
 
-@declared
 class SampleCommand(SampleOptions, Logs, Command["SampleReport"]):
     """Choose the SEBs to time, for a fit that predicts all others best.
 
@@ -241,7 +233,6 @@ class SampleCommand(SampleOptions, Logs, Command["SampleReport"]):
         return sample(self.logs, self, self.output)
 
 
-@declared
 class ExploreCommand(Jobs, ExploreOptions, Command[None]):
     """Look at fits on a live page, change them, and save the result.
 
@@ -262,7 +253,6 @@ class ExploreCommand(Jobs, ExploreOptions, Command[None]):
             explore(self)
 
 
-@declared
 class ModelsCommand(Command[str]):
     """List the models, or describe one: what it is for, and its options."""
 

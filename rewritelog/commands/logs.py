@@ -29,7 +29,6 @@ from rewritelog.options import (
     Seed,
     Selection,
     argument,
-    declared,
     option,
 )
 from rewritelog.paths import is_stdout
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from rewritelog.viewing.pictures import Picture
 
 
-@declared
 class CheckCommand(Jobs, Command["CheckReport"]):
     """Find damage and oddities in logs and their params, or in traces.
 
@@ -72,7 +70,6 @@ class CheckCommand(Jobs, Command["CheckReport"]):
         return int(not result.sound)
 
 
-@declared
 class RulesCommand(Command[str]):
     """List the rules that `check` applies, or explain what one of them protects.
 
@@ -91,7 +88,6 @@ class RulesCommand(Command[str]):
         return rules_text() if self.rule is None else rule_of_name(self.rule).text()
 
 
-@declared
 class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
     """Describe logs or traces: machine, sizes, where the time goes.
 
@@ -109,7 +105,6 @@ class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
         return survey
 
 
-@declared
 class DiffCommand(Jobs, Command["Comparison"]):
     """Compare two sets of logs or traces: fields, durations, messages.
 
@@ -150,7 +145,6 @@ class DiffCommand(Jobs, Command["Comparison"]):
         return int(not result.same)
 
 
-@declared
 class DumpCommand(Logs, Command[Iterator[dict[str, Any]]]):
     """Print every field of every SEB of a PE.
 
@@ -163,9 +157,7 @@ class DumpCommand(Logs, Command[Iterator[dict[str, Any]]]):
     shell = frozenset({"quiet", "as_json"})
     prints_lines = True
 
-    pe: int = argument(
-        "The PE whose timeline is printed.", metavar="PE", positional=False, kw_only=False
-    )
+    pe: int = option("The PE whose timeline is printed.", metavar="PE", kw_only=False)
 
     def run(self) -> Dump:
         """Return the timeline, printed while it is read."""
@@ -178,7 +170,6 @@ class DumpCommand(Logs, Command[Iterator[dict[str, Any]]]):
         return result.sebs()
 
 
-@declared
 class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
     """Draw SEBs by PE, or nodes by thread and stream, over time, coloured by event or name.
 
@@ -187,9 +178,9 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
 
     shell = ENGINE | {"quiet", "as_json"}
 
-    output: OptionalOutput = argument(
+    output: OptionalOutput = option(
         "The picture: .png, .svg, .pdf or .html (for -, SVG); - is standard output.",
-        metavar="FILE", positional=False, default=None, names=("--output", "-o"), group=OUTPUT,
+        metavar="FILE", default=None, names=("--output", "-o"), group=OUTPUT,
         kw_only=False, needed=True,
     )  # fmt: skip
     kind: str | None = option(

@@ -21,7 +21,7 @@ from rewritelog.commands.command import (
     function,
 )
 from rewritelog.errors import UsageError
-from rewritelog.options import OUTPUT, OptionalOutput, argument, declared, option, unique_pairs
+from rewritelog.options import OUTPUT, OptionalOutput, argument, option, unique_pairs
 from rewritelog.replaying.options import LostTimeOptions, NetworkOptions, ReplayOptions
 from rewritelog.rewriting.options import DurationOptions
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from rewritelog.replaying.sweep import Sweep
 
 
-@declared
 class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
     """Predict how long the whole program takes, and what bounds it.
 
@@ -125,7 +124,6 @@ def _axes(texts: list[str], _: str) -> dict[str, tuple[str, ...]]:
     return values
 
 
-@declared
 class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     """Predict the run time at every point of a grid; the logs are read once.
 
@@ -138,10 +136,10 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     shell = REPORT | WARNINGS | PAGE | ENGINE
     rare = frozenset({"speedup", "dilation_for"})
 
-    vary: Mapping[str, Iterable[float | str]] = argument(
+    vary: Mapping[str, Iterable[float | str]] = option(
         "The values of dilation, latency, bandwidth, cost-per-packet, packet-size or node-latency; "
         "repeatable.",
-        metavar="NAME=VALUE,VALUE,...", positional=False, kw_only=False, read=_axes,
+        metavar="NAME=VALUE,VALUE,...", kw_only=False, read=_axes,
     )  # fmt: skip
     output: OptionalOutput = option(
         "Write the grid to this file as CSV [default: none]; - is standard output.",
@@ -173,7 +171,6 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         return swept
 
 
-@declared
 class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun"]):
     """Split all PE time of a replay into useful work and lost cycles.
 
@@ -212,7 +209,6 @@ def _point(texts: list[str], _: str) -> dict[str, float]:
     return parse_point(",".join(texts))
 
 
-@declared
 class PredictRunCommand(Fitted, Command["RunPrediction"]):
     """Predict the run time of a program from a model of its lost cycles.
 
@@ -224,9 +220,9 @@ class PredictRunCommand(Fitted, Command["RunPrediction"]):
 
     shell = REPORT | WARNINGS
 
-    at: Mapping[str, float] = argument(
+    at: Mapping[str, float] = option(
         "The number of PEs, P, and the variables of the study.",
-        metavar="P=N,NAME=VALUE,...", positional=False, kw_only=False, read=_point,
+        metavar="P=N,NAME=VALUE,...", kw_only=False, read=_point,
     )  # fmt: skip
 
     def run(self) -> RunPrediction:

@@ -27,9 +27,9 @@ from rewritelog.options import (
     Jobs,
     OptionalOutput,
     argument,
-    declared,
     option,
 )
+from rewritelog.progress import Listener
 from rewritelog.replaying.options import NETWORK, NetworkOptions
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.synthesis.options import VERSION_HELP, SynthOptions
@@ -37,12 +37,10 @@ from rewritelog.synthesis.options import VERSION_HELP, SynthOptions
 if TYPE_CHECKING:
     from rewritelog.converting import Conversion
     from rewritelog.exporting.run import Exported
-    from rewritelog.progress import Listener
     from rewritelog.rewriting.report import RewriteReport
     from rewritelog.synthesis.synth import Synthesis
 
 
-@declared
 class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["RewriteReport"]):
     """Rewrite logs or traces with new durations, and predict the run time.
 
@@ -85,7 +83,6 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
             return with_run_time(report, network, asked=self.describes_network)
 
 
-@declared
 class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
     """Write a log set in another log version or byte order.
 
@@ -116,7 +113,6 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
         )
 
 
-@declared
 class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Command["Exported"]):
     """Write logs in the format of a trace viewer, of tables, or of a simulator.
 
@@ -141,7 +137,6 @@ class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Comman
         return export_opened(self.logs, self.out, self, network, force=self.force)
 
 
-@declared
 class SynthCommand(Flush, Force, Jobs, SynthOptions, Out, Command["Synthesis"]):
     """Generate a realistic log set with params and a timings file.
 

@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from rewritelog.errors import UsageError
 from rewritelog.options import (
     MODEL,
     MODEL_HELP,
-    TIMINGS_HELP,
     As,
     Jobs,
+    Kind,
     ModelInputs,
     ParamNamesFile,
     Seed,
-    argument,
-    declared,
     listed,
     option,
     settle,
 )
+from rewritelog.timings.options import TimingLines
 
 if TYPE_CHECKING:
     from rewritelog.models.base import Model
-    from rewritelog.timings.samples import TimingsArgument
 
-ModelArgument: TypeAlias = "str | Model[Any]"
-ModelNames: TypeAlias = "As[str | Sequence[str] | None, tuple[str, ...]]"
+ModelArgument: TypeAlias = Annotated["str | Model[Any]", Kind(str)]
+ModelNames: TypeAlias = Annotated[As["str | Sequence[str] | None", "tuple[str, ...]"], Kind(str)]
 DEFAULT_MODELS = ("auto", "least-squares")
 
 
-@declared
-class FitRequest(Jobs, ParamNamesFile, ModelInputs):
+class FitRequest(Jobs, ParamNamesFile, ModelInputs, TimingLines):
     """The request of a fit: timing lines, model and options."""
 
-    timings: TimingsArgument = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
     model: ModelArgument = option(
         f"{MODEL_HELP}.", default="auto", metavar="NAME", group=MODEL, complete="model",
         kw_only=False,
@@ -52,11 +48,9 @@ class FitRequest(Jobs, ParamNamesFile, ModelInputs):
         return self.model if isinstance(self.model, str) else type(self.model).__name__
 
 
-@declared
-class CompareRequest(Jobs, Seed, ModelInputs):
+class CompareRequest(Jobs, Seed, ModelInputs, TimingLines):
     """The request of a comparison; raises `UsageError` for invalid values."""
 
-    timings: TimingsArgument = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
     models: ModelNames = option(
         "The models to compare [default: auto, least-squares].",
         default=None, metavar="NAME,NAME,...", group=MODEL, read=listed, complete="models",

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from rewritelog.errors import UsageError
-from rewritelog.options import ParamsFolder, Selection, argument, declared
+from rewritelog.options import ParamsFolder, Selection, option
 
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
@@ -17,15 +17,14 @@ SIMULATORS: tuple[Target, ...] = ("goal", "simgrid")
 """Targets that need the whole program: a part of it would wait for messages forever."""
 
 
-@declared
 class ExportOptions(ParamsFolder, Selection):
     """The format, and the selection of what is exported."""
 
-    to: Target = argument(
+    to: Target = option(
         "chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: LogGOPSim; "
         "simgrid: smpirun -replay.",
-        metavar="", positional=False, kw_only=False,
-    )  # fmt: skip
+        kw_only=False,
+    )
 
     @property
     def begin_s(self) -> float:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from rewritelog.errors import UsageError
 from rewritelog.options import (
     ADVANCED,
     OUTPUT,
     As,
+    Kind,
     OptionalOutput,
+    Options,
+    PathLike,
     Quantity,
     as_pairs,
-    declared,
     option,
     pairs,
     settle,
@@ -24,8 +25,8 @@ from rewritelog.rewriting.options import DurationOptions, OutputOptions
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
 
-NetworkLike: TypeAlias = "Network | str"
-MachineLike: TypeAlias = "str | os.PathLike[str]"
+NetworkLike: TypeAlias = Annotated["Network | str", Kind(str)]
+MachineLike: TypeAlias = Annotated["PathLike", Kind(str)]
 """A machine file, or the name of one that rewritelog has."""
 NETWORK = "Network"
 """The heading of these options in the help."""
@@ -34,12 +35,12 @@ _FORBIDDEN = "{}\n\r\t"
 
 QUANTITIES = ("latency", "bandwidth", "cost_per_packet", "packet_size", "node_latency")
 
-CategoriesByName: TypeAlias = (
-    "As[Mapping[str, str] | Iterable[tuple[str, str]] | None, tuple[tuple[str, str], ...]]"
-)
+CategoriesByName: TypeAlias = Annotated[
+    As["Mapping[str, str] | Iterable[tuple[str, str]] | None", "tuple[tuple[str, str], ...]"],
+    Kind(str, shown="Mapping[str, str] | None"),
+]
 
 
-@declared
 class LostTimeOptions(DurationOptions):
     """The options of a replay that counts lost time."""
 
@@ -57,7 +58,6 @@ class LostTimeOptions(DurationOptions):
                 raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
 
 
-@declared
 class ReplayOptions(OutputOptions, LostTimeOptions):
     """The options of a replay, apart from the network."""
 
@@ -72,8 +72,7 @@ class ReplayOptions(OutputOptions, LostTimeOptions):
     )  # fmt: skip
 
 
-@declared
-class NetworkOptions:
+class NetworkOptions(Options):
     """A network: a `Network`, a machine file, or its quantities, as numbers or with units."""
 
     network: NetworkLike | None = option(

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from rewritelog.errors import UsageError
 from rewritelog.options import (
@@ -20,25 +20,26 @@ from rewritelog.options import (
     Flush,
     Force,
     Jobs,
+    Kind,
     ModelInputs,
     NodeChoice,
+    Options,
     ParamNamesFile,
     ParamsFolder,
     as_pairs,
-    declared,
     factors,
     is_given,
     option,
     settle,
 )
 from rewritelog.text import last_match
+from rewritelog.timings.options import OptionalTimings
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.formats.traces import Traces
     from rewritelog.models.base import Model
     from rewritelog.options import PathLike
-    from rewritelog.timings.samples import OptionalTimings
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 SpreadName: TypeAlias = Literal["none", "residual"]
@@ -47,11 +48,18 @@ BLOCK_BYTES = 16 << 20
 ModelLike: TypeAlias = "str | Model[Any] | AlreadyFitted"
 """The name of a model, a model that is to be fitted, or a fitted one."""
 FittedLike: TypeAlias = "AlreadyFitted | PathLike"
-OptionalModel: TypeAlias = "As[ModelLike | None, str | Model[Any] | None]"
-DilationsByName: TypeAlias = (
-    "As[Mapping[str, float] | Iterable[tuple[str, float]] | None, tuple[tuple[str, float], ...]]"
-)
-OptionalFitted: TypeAlias = "As[FittedLike | Model[Any] | None, Path | Model[Any] | None]"
+OptionalModel: TypeAlias = Annotated[
+    As["ModelLike | None", "str | Model[Any] | None"],
+    Kind(str, shown="str | Model[Any] | FittedModel | None"),
+]
+DilationsByName: TypeAlias = Annotated[
+    As["Mapping[str, float] | Iterable[tuple[str, float]] | None", "tuple[tuple[str, float], ...]"],
+    Kind(str, shown="Mapping[str, float] | None"),
+]
+OptionalFitted: TypeAlias = Annotated[
+    As["FittedLike | Model[Any] | None", "Path | Model[Any] | None"],
+    Kind(shown="FittedModel | PathLike | None"),
+]
 
 
 @dataclass(frozen=True)
@@ -78,8 +86,7 @@ class AlreadyFitted(Protocol):
         """Return it as a model that needs no timings."""
 
 
-@declared
-class ModelAndDilation:
+class ModelAndDilation(Options):
     """A model, and the factor for what it does not cover."""
 
     timings: OptionalTimings = option(
@@ -108,7 +115,6 @@ class ModelAndDilation:
     )  # fmt: skip
 
 
-@declared
 class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndDilation):
     """What determines the new durations of SEBs; raises `UsageError` for invalid values."""
 
@@ -180,7 +186,6 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
             raise UsageError(f"--fitted FILE cannot be combined with {contradicting[0]}")
 
 
-@declared
 class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
     """The options of what writes logs or traces with new durations."""
 
@@ -206,7 +211,6 @@ class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
                 raise UsageError(f"{name} is for {others}: {logs.path} has {logs.title}")
 
 
-@declared
 class RewriteOptions(OutputOptions):
     """The options of a rewrite; raises `UsageError` for invalid ones."""
 

@@ -13,7 +13,6 @@ from rewritelog.options import (
     ParamsFolder,
     Reading,
     Seed,
-    declared,
     option,
     settle,
 )
@@ -25,7 +24,6 @@ SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
 """How the SEBs to be timed are chosen among those of an event."""
 
 
-@declared
 class SampleOptions(Reading, Jobs, Seed, ParamsFolder):
     """The options of `sample`; raises `UsageError` for invalid numbers."""
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rewritelog.options import Seed, declared, option
+from rewritelog.options import Seed, option
 
 CELLS_OF_A_PE = 1000
 VERSION_HELP = "The log version to write, 0 to 6"
 
 
-@declared
 class SynthOptions(Seed):
     """The options of `synth`; the defaults have the proportions of real logs."""
 

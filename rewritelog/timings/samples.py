@@ -16,15 +16,13 @@ from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings
 from rewritelog.models.formulas import ParamNames
-from rewritelog.options import As, PathsLike
+from rewritelog.options import PathsLike
 from rewritelog.paths import are_paths, to_inputs
 from rewritelog.text import TextTable, count_text, printable, shorten
 from rewritelog.timings.texts import read_param_names
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
 """Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
-TimingsArgument: TypeAlias = "As[TimingsLike, Timings | tuple[Path, ...]]"
-OptionalTimings: TypeAlias = "As[TimingsLike | None, Timings | tuple[Path, ...]]"
 
 _PARAMETER = re.compile(r"p[1-9][0-9]*")
 

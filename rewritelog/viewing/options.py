@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from rewritelog.options import (
     MODEL,
@@ -12,22 +11,25 @@ from rewritelog.options import (
     As,
     FormulasFile,
     InputPaths,
+    Kind,
     OutputPath,
     ParamNamesFile,
     ParamsFolder,
     Reading,
     argument,
-    declared,
     option,
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rewritelog.formats.traces import LogsLike
 
-OptionalFolder: TypeAlias = "As[LogsLike | None, Path | None]"
+OptionalFolder: TypeAlias = Annotated[
+    As["LogsLike | None", "Path | None"], Kind(opener="api.logs:to_folder")
+]
 
 
-@declared
 class ExploreOptions(Reading, ParamNamesFile, ParamsFolder, FormulasFile):
     """The inputs of the live page, and where its results are saved."""
 

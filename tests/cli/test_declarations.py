@@ -12,7 +12,6 @@ from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog import commands
-from rewritelog.options import declarations
 
 CELLS = SAMPLE_LOGS / "cells"
 FUNCTIONS = [name for name in commands.NAMES if name.replace("-", "_") in rewritelog.__all__]
@@ -21,7 +20,7 @@ FUNCTIONS = [name for name in commands.NAMES if name.replace("-", "_") in rewrit
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_a_function_refuses_an_option_that_its_command_does_not_have(command: str) -> None:
     function: Any = getattr(rewritelog, command.replace("-", "_"))
-    declared = [field.name for field, _ in declarations(commands.command_class(command))]
+    declared = [option.field for option in commands.command_class(command).own()]
     with pytest.raises(rewritelog.UsageTypeError, match=f"^{function.__name__}: .*'optoin'"):
         function(**dict.fromkeys(declared), optoin=1)
 
