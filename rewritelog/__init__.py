@@ -62,9 +62,19 @@ if TYPE_CHECKING:
     from rewritelog.api.pages import page
     from rewritelog.api.regressor import AutoRegressor
     from rewritelog.commands.fits import compare, explore, fit, predict, sample, verify
-    from rewritelog.commands.logs import check, diff, dump, info, rules, timeline
+    from rewritelog.commands.logs import (
+        check,
+        convert,
+        diff,
+        dump,
+        export,
+        info,
+        rewrite,
+        rules,
+        synth,
+        timeline,
+    )
     from rewritelog.commands.runs import lost_cycles, predict_run, replay, sweep
-    from rewritelog.commands.writing import convert, export, rewrite, synth
     from rewritelog.errors import (
         DamagedLogError,
         MissingFileError,

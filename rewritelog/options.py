@@ -19,6 +19,7 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    ClassVar,
     Generic,
     Literal,
     TypeAlias,
@@ -186,10 +187,16 @@ def argument(help: str, **more: Any) -> Any:  # noqa: A002 - as everywhere
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(option, argument))
 class Options:
-    """What makes its subclasses frozen dataclasses; fields of the last base come first."""
+    """What makes its subclasses frozen dataclasses; fields of the last base come first.
 
-    def __init_subclass__(cls) -> None:
+    `group` is the heading in the help of the fields of one class that declare none themselves.
+    """
+
+    heading: ClassVar[str] = ""
+
+    def __init_subclass__(cls, *, group: str = "") -> None:
         super().__init_subclass__()
+        cls.heading = group
         dataclass(frozen=True, kw_only=True, repr=False, eq=False, match_args=False)(cls)
 
     def __post_init__(self) -> None:
@@ -198,9 +205,11 @@ class Options:
 
 def declarations(cls: type[Any]) -> tuple[Declaration, ...]:
     """Return what the fields of a class of options declare."""
-    types: dict[str, Any] = {}
+    types, headings = dict[str, Any](), dict[str, str]()
     for base in reversed(cls.__mro__):
-        types |= inspect.get_annotations(base, eval_str=True)
+        annotations = inspect.get_annotations(base, eval_str=True)
+        types |= annotations
+        headings |= dict.fromkeys(annotations, getattr(base, "heading", ""))
     complete = []
     for member in fields(cls):
         if (declared := member.metadata.get(METADATA)) is None:
@@ -213,6 +222,7 @@ def declarations(cls: type[Any]) -> tuple[Declaration, ...]:
                 declared,
                 names=declared.names or default_names,
                 metavar=declared.metavar or listed,
+                group=declared.group or headings[member.name],
                 field=member.name,
                 kind=kind,
                 default=member.default,
@@ -316,54 +326,50 @@ def as_pairs(values: Mapping[str, Value] | Iterable[tuple[str, Value]] | None) -
     return tuple(values.items() if isinstance(values, Mapping) else values or ())
 
 
-class ParamsFolder(Options):
+class ParamsFolder(Options, group=MODEL):
     """The param records of the log set."""
 
     params: OptionalInput = option(
-        "The folder of the param.P files [default: LOGS].",
-        default=None, metavar="DIR", group=MODEL, rare=True,
-    )  # fmt: skip
+        "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR", rare=True
+    )
 
 
-class Jobs(Options):
+class Jobs(Options, group=RUNNING):
     """The number of workers."""
 
     jobs: int = option(
         "Threads or processes to use [default: all cores].",
-        default=0, names=("--jobs", "-j"), metavar="N", group=RUNNING, least=0, reported=False,
+        default=0, names=("--jobs", "-j"), metavar="N", least=0, reported=False,
     )  # fmt: skip
 
 
-class Seed(Options):
+class Seed(Options, group=ADVANCED):
     """The seed of random draws."""
 
     seed: int = option(
-        "Seed of random draws; the same seed gives the same result.",
-        default=1, metavar="N", group=ADVANCED, rare=True,
-    )  # fmt: skip
+        "Seed of random draws; the same seed gives the same result.", default=1, rare=True
+    )
 
 
-class Force(Options):
+class Force(Options, group=OUTPUT):
     """Replacement of an existing output."""
 
-    force: bool = option("Replace OUT if it exists.", default=False, group=OUTPUT)
+    force: bool = option("Replace OUT if it exists.", default=False)
 
 
-class Flush(Options):
+class Flush(Options, group=RUNNING):
     """Whether the output is on the disk when the command ends."""
 
     no_flush: bool = option(
         "Do not wait until OUT is on the disk; a power cut may then leave it damaged.",
-        default=False, group=RUNNING, rare=True, reported=False,
+        default=False, rare=True, reported=False,
     )  # fmt: skip
 
 
-class CopyParams(Options):
+class CopyParams(Options, group=OUTPUT):
     """Whether the output has the param records too."""
 
-    copy_params: bool = option(
-        "Also copy the param.P files to OUT.", default=False, group=OUTPUT, rare=True
-    )
+    copy_params: bool = option("Also copy the param.P files to OUT.", default=False, rare=True)
 
 
 class Reading(Options):
@@ -378,35 +384,30 @@ class Reading(Options):
     )
 
 
-class FormulasFile(Options):
+class FormulasFile(Options, group=MODEL):
     """The file of formulas."""
 
-    formulas: OptionalInput = option(
-        "A formulas file for the model auto.",
-        default=None, metavar="FILE", group=MODEL, rare=True,
-    )  # fmt: skip
+    formulas: OptionalInput = option("A formulas file for the model auto.", default=None, rare=True)
 
 
-class ParamNamesFile(Options):
+class ParamNamesFile(Options, group=MODEL):
     """The file of parameter names."""
 
     param_names: OptionalInput = option(
-        "A TOML file of parameter names, for the report.",
-        default=None, metavar="FILE", group=MODEL, rare=True,
-    )  # fmt: skip
+        "A TOML file of parameter names, for the report.", default=None, rare=True
+    )
 
 
-class ModelInputs(Reading, FormulasFile):
+class ModelInputs(Reading, FormulasFile, group=MODEL):
     """What a model is made from besides timings."""
 
     coefficients: OptionalInput = option(
-        "The file of coefficients for --model coefficients.",
-        default=None, metavar="FILE", group=MODEL, rare=True,
-    )  # fmt: skip
+        "The file of coefficients for --model coefficients.", default=None, rare=True
+    )
     model_options: ModelOptions = option(
         "An option of the model, as `rewritelog models NAME` lists them; those of built-in models "
         "are flags too.",
-        default=None, names=("--model-option",), metavar="NAME=VALUE", group=MODEL, rare=True,
+        default=None, names=("--model-option",), metavar="NAME=VALUE", rare=True,
         read=unique_pairs,
     )  # fmt: skip
 
@@ -414,17 +415,16 @@ class ModelInputs(Reading, FormulasFile):
         settle(self, model_options=self.model_options or {})
 
 
-class NodeChoice(Options):
+class NodeChoice(Options, group=MODEL):
     """Which nodes of traces a command takes, and their events and parameters."""
 
     types: Types = option(
         "Chakra traces: the types of nodes that it is about, as in COMP,MEM_LOAD [default: COMP].",
-        default=None, metavar="TYPES", group=MODEL, rare=True, read=listed, decides=True,
+        default=None, metavar="TYPES", rare=True, read=listed, decides=True,
     )  # fmt: skip
     event_params: OptionalInput = option(
-        "Chakra traces: a TOML file of the events and parameters of nodes.",
-        default=None, metavar="FILE", group=MODEL, rare=True,
-    )  # fmt: skip
+        "Chakra traces: a TOML file of the events and parameters of nodes.", default=None, rare=True
+    )
 
     @property
     def chosen_types(self) -> tuple[str, ...]:
@@ -433,20 +433,17 @@ class NodeChoice(Options):
         return listed([types], "") if isinstance(types, str) else tuple(types or ())
 
 
-class Selection(Options):
+class Selection(Options, group=SELECTION):
     """The part of the logs that is drawn or written."""
 
     pes: Pes = option(
-        "Only these PEs, as in 0-31,40 [default: all].",
-        default=None, metavar="RANGES", group=SELECTION,
-    )  # fmt: skip
+        "Only these PEs, as in 0-31,40 [default: all].", default=None, metavar="RANGES"
+    )
     from_s: Moment = option(
         "Begin at this time, in seconds or as in 100us.",
-        default=None, names=("--from",), metavar="TIME", group=SELECTION,
+        default=None, names=("--from",), metavar="TIME",
     )  # fmt: skip
-    until_s: Moment = option(
-        "End at this time.", default=None, names=("--until",), metavar="TIME", group=SELECTION
-    )
+    until_s: Moment = option("End at this time.", default=None, names=("--until",), metavar="TIME")
 
     def __post_init__(self) -> None:
         from_s, until_s = self.from_s, self.until_s

@@ -10,55 +10,74 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 import typer
 
 from rewritelog import __version__, commands
 from rewritelog.cli import console
+from rewritelog.cli.console import WRONG_USAGE
 from rewritelog.cli.help import command_help, overview
-from rewritelog.cli.process import WRONG_USAGE, is_shared, this_job
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
 from rewritelog.commands.command import Command, Report
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
 from rewritelog.options import OUTPUT
 from rewritelog.paths import STANDARD_STREAM, is_stdout, to_output
-from tracebigsim._streams import CLOSED_PIPE, OutputLost
-
-FAILED = 1
-
-Result = TypeVar("Result")
-
-_command = ""
+from rewritelog.running import is_shared, this_job
+from tracebigsim._streams import OutputLost
 
 
-def run() -> None:
-    """Run the command line; exit as `rewritelog.cli.process.main` says, by `SystemExit`."""
+def run() -> int:
+    """Run the command line; return the exit code that `rewritelog.cli.process.main` describes."""
     console.reset()
-    with _usage_errors_once(), _python_warnings_noted():
-        try:
-            code = _run_command(sys.argv[1:])
-        except typer.TyperException as error:
-            _show_wrong_words(_sentence(error.format_message()))
-            sys.exit(WRONG_USAGE)
-        except UsageError as error:
-            _fail(error, WRONG_USAGE)
-        except RewriteLogError as error:
-            _fail(error, FAILED)
-        except OutputLost as lost:
-            sys.exit(code_of_lost_output(lost))
-        except MemoryError as error:
-            text = f"not enough memory: {error}".removesuffix(": ")
-            _fail(error, _code_without_answer(), text)
-        except OSError as error:
-            where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-            _fail(error, _code_without_answer(), f"{where}{error.strerror or error}")
-        sys.exit(code)
+    with _python_warnings_noted():
+        if this_job().rank == 0 or not is_shared(sys.argv):
+            return _exit_code()
+        message = StringIO()
+        with redirect_stderr(message):
+            code = _exit_code()
+    if code != WRONG_USAGE:  # which each rank detects, and rank 0 alone reports
+        sys.stderr.write(message.getvalue())
+    return code
+
+
+def _exit_code() -> int:
+    """Run the command line; print its errors, and return its exit code."""
+    try:
+        return _run_command(sys.argv[1:])
+    except typer.TyperException as error:
+        line = " ".join(error.format_message().split()).replace(". Choose from:", "; choose from")
+        line = line.replace(". Did you mean", "; did you mean").rstrip(".")
+        console.fail(line[:1].lower() + line[1:])
+        known = console.run.command if console.run.command in commands.NAMES else ""
+        typer.echo(f"Try '{f'rewritelog {known}'.rstrip()} --help' for help.", err=True)
+        return WRONG_USAGE
+    except OutputLost as lost:
+        return console.lost_output(lost)
+    except RewriteLogError as error:
+        code = WRONG_USAGE if isinstance(error, UsageError) else 1
+        return _failed(error, str(error), code)
+    except MemoryError as error:
+        text = f"not enough memory: {error}".removesuffix(": ")
+        return _failed(error, text, console.run.failure)
+    except OSError as error:
+        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        return _failed(error, f"{where}{error.strerror or error}", console.run.failure)
+
+
+def _failed(error: BaseException, message: str, code: int) -> int:
+    """Print an error, with a traceback if it is asked for; return the exit code."""
+    if console.run.debug:
+        from rewritelog.text import printable  # noqa: PLC0415 - only errors need it
+
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            typer.echo(printable(line), err=True)
+    console.fail(message)
+    return code
 
 
 def _run_command(texts: list[str]) -> int:
     """Run the command that a command line names; return its exit code."""
-    global _command  # noqa: PLW0603 - one process runs one command
     if completing():
         known = {name: words_of(commands.command_class(name)) for name in commands.NAMES}
         parse((), {name: [*own, *flags_of_models(own)] for name, own in known.items()})
@@ -69,18 +88,19 @@ def _run_command(texts: list[str]) -> int:
     if words[:1] == [HELP]:
         words = [word for word in words if word != HELP][:1]
         texts = [*words, "--help"]
-    _command = next(iter(words), "")
-    if _command not in commands.NAMES:
+    name = console.run.command = next(iter(words), "")
+    if name not in commands.NAMES:
         before, _ = parse(texts, {})  # raises an error for an unknown command
         return 0 if _answered("", before) else WRONG_USAGE
-    cls = commands.command_class(_command)
+    cls = commands.command_class(name)
+    console.run.failure = cls.failure
     own, flags = words_of(cls), []
-    names = {name for word in own for name in word.names}
-    if not all(text.partition("=")[0] in names for text in texts if text.startswith("--")):
+    spelled = {spelling for word in own for spelling in word.names}
+    if not all(text.partition("=")[0] in spelled for text in texts if text.startswith("--")):
         flags = flags_of_models(own)
-    before, parsed = parse(texts, {_command: [*own, *flags]})
+    before, parsed = parse(texts, {name: [*own, *flags]})
     console.run.debug = bool(before["debug"] or parsed["debug"])
-    if _answered("", before) or _answered(_command, parsed):
+    if _answered("", before) or _answered(name, parsed):
         return 0
     for word in (*own, *flags):
         if word.names and not (word.is_flag or word.several) and len(parsed[word.field] or ()) > 1:
@@ -108,10 +128,7 @@ def _do(command: Command[Any]) -> int:
     command.check_words()
     report_file = to_output(command.report_file, "the report")
     page_file = to_output(command.html_file, "the page")
-    _check_reports([path for path in (report_file, page_file) if path is not None], command)
-    if page_file is not None:
-        _check_page(command)
-    page = ""
+    _check_files(command, report_file, page_file)
     output = getattr(command, "output", None)
     prints = command.prints_lines and (output is None or is_stdout(output))
     with nullcontext() if prints and sys.stdout.isatty() else console.progress():
@@ -121,18 +138,18 @@ def _do(command: Command[Any]) -> int:
         if command.prints_lines:
             for piece in result.pieces(as_json=command.as_json):
                 sys.stdout.write(piece)
-        if page_file is not None:
-            page = command.page(result)
-    if command.prints_lines:
-        console.note_all(getattr(result, "warnings", ()))
-        return command.exit_code(result)
-    report = command.report(result)
-    _show(report, command, err=is_stdout(output) or is_stdout(page_file))
-    for path, text in ((report_file, json_of), (page_file, lambda _: page)):
-        if path is not None and not isinstance(report, str):
-            from rewritelog.output.files import write_text_file  # noqa: PLC0415
+        page = "" if page_file is None else command.page(result)
+    report = result if command.prints_lines else command.report(result)
+    console.note_all(getattr(report, "warnings", ()))
+    if isinstance(report, str):
+        sys.stdout.write(report and report + "\n")
+    elif not command.prints_lines:
+        json = _show(report, command, err=is_stdout(output) or is_stdout(page_file))
+        for path, text in ((report_file, json), (page_file, page)):
+            if path is not None:
+                from rewritelog.output.files import write_text_file  # noqa: PLC0415
 
-            write_text_file(path, text(report))
+                write_text_file(path, text)
     return command.exit_code(result)
 
 
@@ -145,36 +162,34 @@ def _on_engine(command: Command[Any]) -> Any:
     job = this_job()
     if command.engine != "mpi" and job.ranks > 1 and job.rank == 0:
         console.note(
-            f"each of {job.ranks} ranks does this {_command} on its own; --engine mpi makes them "
-            "share it"
+            f"each of {job.ranks} ranks does this {console.run.command} on its own; --engine mpi "
+            "makes them share it"
         )
     return lead(command.engine, getattr(command, "jobs", 0), command.done)
 
 
-def _show(report: Report | str, command: Command[Any], *, err: bool) -> None:
-    """Print the warnings of a report, and the report as the options request."""
-    if isinstance(report, str):
-        sys.stdout.write(report and report + "\n")
-        return
-    console.note_all(getattr(report, "warnings", ()))
+def _show(report: Report, command: Command[Any], *, err: bool) -> str:
+    """Print a report as the options request; return it as JSON if they request that."""
+    json = ""
+    if command.as_json or command.report_file is not None:
+        from rewritelog.text import json_text  # noqa: PLC0415
+
+        json = json_text(report.to_json(), indent=2) + "\n"
     if command.as_json:
-        sys.stdout.write(json_of(report))
+        sys.stdout.write(json)
     elif not command.quiet:
         more = f"\n{report.details()}" if command.verbose else f"-v: {report.more}"
         console.show(f"{report.text()}\n{more}" if report.more else report.text(), err=err)
     console.hint_all(getattr(report, "hints", ()))
+    return json
 
 
-def json_of(report: Report) -> str:
-    """Return a report as JSON."""
-    from rewritelog.text import json_text  # noqa: PLC0415
+def _check_files(command: Command[Any], report: Path | None, page: Path | None) -> None:
+    """Raise an error before any work if the report or the page cannot be made.
 
-    return json_text(report.to_json(), indent=2) + "\n"
-
-
-def _check_reports(reports: list[Path], command: Command[Any]) -> None:
-    """Raise an error for a report or page that would replace a file the command reads or writes."""
-    if not reports:
+    Neither may replace a file that the command reads or writes.
+    """
+    if report is None and page is None:
         return
     from rewritelog.output.files import check_outputs  # noqa: PLC0415
 
@@ -189,16 +204,13 @@ def _check_reports(reports: list[Path], command: Command[Any]) -> None:
             elif isinstance(path, Path):
                 files.append(path)
     replaced = [getattr(command, "out", None)]
-    check_outputs(reports, files, folders, replaced, others=outputs)
+    check_outputs([report, page], files, folders, replaced, others=outputs)
+    if page is not None:
+        from rewritelog.viewing.extra import require  # noqa: PLC0415
 
-
-def _check_page(command: Command[Any]) -> None:
-    """Raise an error before any work if a page cannot be made."""
-    from rewritelog.viewing.extra import require  # noqa: PLC0415
-
-    require("bokeh", "--html")
-    if STANDARD_STREAM in getattr(command, command.read_twice, ()):
-        raise UsageError("--html reads the timing lines twice: name files, not standard input")
+        require("bokeh", "--html")
+        if STANDARD_STREAM in getattr(command, command.read_twice, ()):
+            raise UsageError("--html reads the timing lines twice: name files, not standard input")
 
 
 @contextmanager
@@ -216,56 +228,3 @@ def _python_warnings_noted() -> Iterator[None]:
         warnings.showwarning = show
         warnings.simplefilter("always", OutputWarning)
         yield
-
-
-@contextmanager
-def _usage_errors_once() -> Iterator[None]:
-    """Print errors of wrong usage on rank 0 only in a shared MPI run."""
-    if this_job().rank == 0 or not is_shared(sys.argv):
-        yield
-        return
-    message = StringIO()
-    try:
-        with redirect_stderr(message):
-            yield
-    except SystemExit as left:
-        if left.code != WRONG_USAGE:
-            sys.stderr.write(message.getvalue())
-        raise
-
-
-def code_of_lost_output(lost: OutputLost) -> int:
-    """Report that standard output cannot be written, unless its reader left; return the code."""
-    if not lost.strerror:
-        return CLOSED_PIPE
-    console.fail(f"standard output cannot be written: {lost.strerror}")
-    return _code_without_answer()
-
-
-def _code_without_answer() -> int:
-    """Return the exit code of a failure; that of `diff` differs from its code for a difference."""
-    known = _command in commands.NAMES
-    return commands.command_class(_command).failure if known else FAILED
-
-
-def _sentence(message: str) -> str:
-    """Return typer's message as errors are written here."""
-    line = " ".join(message.split()).replace(". Choose from:", "; choose from")
-    line = line.replace(". Did you mean", "; did you mean")
-    return line[:1].lower() + line[1:].rstrip(".")
-
-
-def _show_wrong_words(message: str) -> None:
-    console.fail(message)
-    program = " ".join(("rewritelog", _command if _command in commands.NAMES else "")).rstrip()
-    typer.echo(f"Try '{program} --help' for help.", err=True)
-
-
-def _fail(error: BaseException, code: int, message: str | None = None) -> NoReturn:
-    if console.run.debug:
-        from rewritelog.text import printable  # noqa: PLC0415 - only errors need it
-
-        for line in "".join(traceback.format_exception(error)).splitlines():
-            typer.echo(printable(line), err=True)
-    console.fail(str(error) if message is None else message)
-    sys.exit(code)

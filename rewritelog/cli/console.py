@@ -12,7 +12,10 @@ from typing import TextIO
 import typer
 
 from rewritelog.progress import Unit, listening
+from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
+WRONG_USAGE = 2
+"""The exit code of wrong usage, which each rank of a shared run detects by itself."""
 WRITTEN_AT_ONCE = 1000
 BOLD, YELLOW, RED = "1", "33", "31"
 
@@ -23,6 +26,10 @@ _WITH_TOTAL = "{desc}: {percentage:3.0f} %|{bar}|"
 class RunState:
     """Settings and warnings of the one command of this process."""
 
+    command: str = ""
+    """The name of the command, empty until it is known."""
+    failure: int = 1
+    """The exit code if it has no result; that of `diff` differs from its code for a difference."""
     quiet: bool = False
     """Whether reports and progress are suppressed."""
     debug: bool = False
@@ -36,7 +43,7 @@ run = RunState()
 
 def reset() -> None:
     """Reset the state left by an earlier command of this process."""
-    run.quiet, run.debug, run.warnings = False, False, 0
+    vars(run).update(vars(RunState()))
 
 
 def note(warning: str) -> None:
@@ -75,6 +82,14 @@ def fail(message: str) -> None:
     typer.echo(f"{prefix} {printable(message)}", err=True)
 
 
+def lost_output(lost: OutputLost) -> int:
+    """Print that standard output cannot be written, unless its reader left; return the code."""
+    if not lost.strerror:
+        return CLOSED_PIPE
+    fail(f"standard output cannot be written: {lost.strerror}")
+    return run.failure
+
+
 def show(text: str, *, err: bool = False) -> None:
     """Print a report, with headings in bold on a terminal."""
     stream = sys.stderr if err else sys.stdout
@@ -85,15 +100,9 @@ def show(text: str, *, err: bool = False) -> None:
 
 
 def coloured(text: str, code: str, stream: TextIO) -> str:
-    """Return a text in a colour if it is not empty and the stream is a terminal with colours."""
-    return f"\x1b[{code}m{text}\x1b[0m" if text and has_colours(stream) else text
-
-
-def has_colours(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal with colours and NO_COLOR is not set."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
-        return False
-    return stream.isatty()
+    """Return a text in a colour, as it is without a terminal with colours, or with NO_COLOR."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
+    return text if plain or not text or not stream.isatty() else f"\x1b[{code}m{text}\x1b[0m"
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rewritelog import commands
 from rewritelog.cli.words import TOP_LEVEL, words_of
@@ -19,7 +19,7 @@ ABOUT = (
 MOST_INDENTED = 30
 """Options with a longer name and metavar have their help text on the next line."""
 
-_ORDER = ("Arguments", "Options", "", MODEL, NETWORK, SELECTION, OUTPUT, RUNNING, ADVANCED, OTHER)
+HEADINGS = ("Arguments", "Options", MODEL, NETWORK, SELECTION, OUTPUT, RUNNING, ADVANCED, OTHER)
 _WIDEST = 80
 
 Record = tuple[str, str]
@@ -44,27 +44,17 @@ def command_help(name: str, *, rare: bool = False) -> str:
     arguments = [option for option in spelled if option.positional]
     usage = [option.metavar if option.required else f"[{option.metavar}]" for option in arguments]
     lines = [" ".join(("Usage: rewritelog", name, "[OPTIONS]", *usage)), ""]
-    lines += [line for text in _about(cls) for line in (*_paragraph(text), "")]
-    groups: dict[str, list[Record]] = {}
+    about = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")[0].strip()
+    lines += [line for text in about.split("\n\n") for line in (*_paragraph(text), "")]
+    groups: dict[str, list[Record]] = {heading: [] for heading in HEADINGS}
     for option in shown:
         heading = "Arguments" if option.positional else option.group or "Options"
-        groups.setdefault(heading, []).append(_record(option))
-    sections = (_section(group, groups[group]) for group in sorted(groups, key=_rank))
+        groups[heading].append(_record(option))
+    sections = (_section(heading, records) for heading, records in groups.items() if records)
     lines.append("\n\n".join("\n".join(section) for section in sections))
     if len(shown) < len(spelled):
         lines += ["", f"--help-all shows {len(spelled) - len(shown)} more options."]
     return "\n".join(lines)
-
-
-def _about(cls: type) -> Iterator[str]:
-    """Yield the paragraphs of a command's docstring, without the example."""
-    text = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")[0].strip()
-    yield from (" ".join(part.split()) for part in text.split("\n\n"))
-
-
-def _rank(group: str) -> int:
-    """Return the rank of a group of options in the help; those of this command alone come first."""
-    return _ORDER.index(group) if group in _ORDER else 2
 
 
 def _record(option: Declaration) -> Record:

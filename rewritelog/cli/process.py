@@ -10,48 +10,14 @@ import re
 import resource
 import signal
 import sys
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
+from rewritelog.cli import console
+from rewritelog.cli.console import WRONG_USAGE
+from rewritelog.running import is_shared, this_job
 from rewritelog.stopping import SIGNALS, Stopped, forget_frames
 from tracebigsim._streams import OutputLost, message_stream, occupy_closed, output_stream
-
-WRONG_USAGE = 2
-"""The exit code of wrong usage, which each rank of a shared run detects by itself."""
-
-_VARIABLES = (
-    ("PMI_RANK", "PMI_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-    ("PALS_RANKID", "PALS_SIZE"),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-)
-"""Variables of MPICH and its derivatives, Open MPI, MVAPICH, Cray PALS, and Slurm's srun."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """The rank of a process among those started together."""
-
-    rank: int = 0
-    ranks: int = 1
-
-
-def this_job() -> Job:
-    """Return this process's job, one of a single process if no launcher set variables."""
-    for rank, ranks in _VARIABLES:
-        values = (os.environ.get(rank, ""), os.environ.get(ranks, ""))
-        if all(value.isascii() and value.isdigit() and len(value) < 10 for value in values):
-            return Job(int(values[0]), int(values[1]))
-    return Job()
-
-
-def is_shared(words: list[str]) -> bool:
-    """Return whether a command line makes the ranks of the job share one run."""
-    pairs = pairwise(words)
-    return "--engine=mpi" in words or ("--engine", "mpi") in pairs
 
 
 def leave_unjoined(code: int) -> NoReturn:
@@ -130,10 +96,9 @@ def exit_code() -> int:
     from rewritelog.cli.app import run  # noqa: PLC0415 - signals are caught before it is imported
 
     try:
-        run()
-    except SystemExit as left:
+        return run()
+    except SystemExit as left:  # of typer, which completes words
         return code_of(left)
-    return 0
 
 
 def _missing() -> str:
@@ -177,9 +142,7 @@ def _leave(code: int) -> NoReturn:
     try:
         sys.stdout.flush()
     except OutputLost as lost:
-        from rewritelog.cli.app import code_of_lost_output  # noqa: PLC0415 - it is loaded
-
-        code = code or code_of_lost_output(lost)
+        code = code or console.lost_output(lost)
     sys.stderr.flush()
     if "mpi4py.MPI" in sys.modules:
         sys.exit(code)

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from rewritelog.commands.command import Command
 
 PANELS = {
-    "Rewrite logs": {"rewrite": "writing"},
+    "Rewrite logs": {"rewrite": "logs"},
     "Fit models": dict.fromkeys(
         ("timings", "fit", "predict", "verify", "compare", "sample", "explore", "models"), "fits"
     ),
     "Predict whole runs": dict.fromkeys(("replay", "sweep", "lost-cycles", "predict-run"), "runs"),
     "Inspect logs": dict.fromkeys(("check", "rules", "info", "diff", "dump", "timeline"), "logs"),
-    "Create logs": dict.fromkeys(("convert", "export", "synth"), "writing"),
+    "Create logs": dict.fromkeys(("convert", "export", "synth"), "logs"),
     "Set up": {"completion": "completion"},
 }
 """The registry: commands by purpose, in the order of the help, and the modules that have them."""

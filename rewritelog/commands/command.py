@@ -126,7 +126,7 @@ class Report(Protocol):
         """Return the report as JSON types."""
 
 
-class Command(Options, Generic[Result]):
+class Command(Options, Generic[Result], group=OUTPUT):
     """A command: its fields are what it is given, `run` is its job.
 
     The fields that all commands have are options of the command line alone.
@@ -143,28 +143,19 @@ class Command(Options, Generic[Result]):
     prints_lines: ClassVar[bool] = False
     """Whether `pieces` of the result are printed as they come, without progress on a terminal."""
 
-    as_json: bool = option(
-        "Print the report as JSON.", default=False, names=("--json",), group=OUTPUT
-    )
-    verbose: bool = option(
-        "Print the whole report.", default=False, names=("--verbose", "-v"), group=OUTPUT
-    )
+    as_json: bool = option("Print the report as JSON.", default=False, names=("--json",))
+    verbose: bool = option("Print the whole report.", default=False, names=("--verbose", "-v"))
     report_file: OptionalOutput = option(
-        "Also write the report to this file, as JSON.",
-        default=None, names=("--report",), group=OUTPUT, rare=True,
-    )  # fmt: skip
+        "Also write the report to this file, as JSON.", default=None, names=("--report",), rare=True
+    )
     html_file: OptionalOutput = option(
         "Write a page of plots and tables for a browser.",
-        default=None, names=("--html",), metavar="PAGE", group=OUTPUT,
+        default=None, names=("--html",), metavar="PAGE",
     )  # fmt: skip
-    quiet: bool = option(
-        "Print only warnings and errors.",
-        default=False, names=("--quiet", "-q"), group=OUTPUT,
-    )  # fmt: skip
+    quiet: bool = option("Print only warnings and errors.", default=False, names=("--quiet", "-q"))
     fail_on_warning: bool = option(
-        "Exit with code 1 if there were warnings, after the work is done.",
-        default=False, group=OUTPUT, rare=True,
-    )  # fmt: skip
+        "Exit with code 1 if there were warnings, after the work is done.", default=False, rare=True
+    )
     engine: EngineName = option(
         "Threads of this machine, or the ranks of mpiexec.",
         default="threads", group=RUNNING, rare=True,

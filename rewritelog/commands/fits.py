@@ -259,9 +259,8 @@ class ModelsCommand(Command[str]):
     shell = frozenset()
 
     name: str | None = argument(
-        "The model to describe.", metavar="NAME", default=None, kw_only=False,
-        complete="model",
-    )  # fmt: skip
+        "The model to describe.", metavar="NAME", default=None, kw_only=False, complete="model"
+    )
 
     def run(self) -> str:
         """Return the list, or the description of the model."""

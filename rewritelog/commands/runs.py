@@ -146,9 +146,8 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
     )  # fmt: skip
     plot: OptionalOutput = option(
-        "Draw the grid: .png, .svg or .pdf; needs rewritelog[view].",
-        default=None, metavar="FILE", group=OUTPUT,
-    )  # fmt: skip
+        "Draw the grid: .png, .svg or .pdf; needs rewritelog[view].", default=None, group=OUTPUT
+    )
 
     def run(self) -> Sweep:
         """Return the run times."""
@@ -190,9 +189,8 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
         default=None, names=("--var",), metavar="NAME=VALUE", read=unique_pairs,
     )  # fmt: skip
     timings_out: OptionalOutput = option(
-        "Append a timing line for each category to this file.",
-        default=None, metavar="FILE", group=OUTPUT,
-    )  # fmt: skip
+        "Append a timing line for each category to this file.", default=None, group=OUTPUT
+    )
 
     def run(self) -> StudyRun:
         """Return the categories; the parameters of their lines are P, and variables by name."""

@@ -72,33 +72,33 @@ class ReplayOptions(OutputOptions, LostTimeOptions):
     )  # fmt: skip
 
 
-class NetworkOptions(Options):
+class NetworkOptions(Options, group=NETWORK):
     """A network: a `Network`, a machine file, or its quantities, as numbers or with units."""
 
     network: NetworkLike | None = option(
         "log: each message keeps its recorded transit time [default without --latency, "
         "--bandwidth and --machine].",
-        default=None, metavar="log", group=NETWORK, rare=True,
+        default=None, metavar="log", rare=True,
     )  # fmt: skip
     machine: MachineLike | None = option(
         "A machine by name, as in alps, or its TOML file; other options override it.",
-        default=None, metavar="FILE", group=NETWORK,
+        default=None, metavar="FILE",
     )  # fmt: skip
     latency: Quantity | None = option(
-        "Latency between nodes, as in 1us.", default=None, metavar="TIME", group=NETWORK
+        "Latency between nodes, as in 1us.", default=None, metavar="TIME"
     )
     bandwidth: Quantity | None = option(
-        "Bandwidth between nodes, as in 10GB/s.", default=None, metavar="RATE", group=NETWORK
+        "Bandwidth between nodes, as in 10GB/s.", default=None, metavar="RATE"
     )
     cost_per_packet: Quantity | None = option(
-        "Time for each packet.", default=None, metavar="TIME", group=NETWORK, rare=True
+        "Time for each packet.", default=None, metavar="TIME", rare=True
     )
     packet_size: Quantity | None = option(
-        "Size of a packet.", default=None, metavar="SIZE", group=NETWORK, rare=True
+        "Size of a packet.", default=None, metavar="SIZE", rare=True
     )
     node_latency: Quantity | None = option(
         "Latency from one worker thread of a node to another [default: 0].",
-        default=None, metavar="TIME", group=NETWORK, rare=True,
+        default=None, metavar="TIME", rare=True,
     )  # fmt: skip
 
     def read_network(self, swept: Mapping[str, str] | None = None) -> Network:

@@ -86,32 +86,28 @@ class AlreadyFitted(Protocol):
         """Return it as a model that needs no timings."""
 
 
-class ModelAndDilation(Options):
+class ModelAndDilation(Options, group=MODEL):
     """A model, and the factor for what it does not cover."""
 
     timings: OptionalTimings = option(
-        "Files of timing lines; - is standard input.",
-        default=None, metavar="FILE...", group=MODEL,
-    )  # fmt: skip
+        "Files of timing lines; - is standard input.", default=None, metavar="FILE..."
+    )
     model: OptionalModel = option(
         f"{MODEL_HELP} [default: auto with timings, else constant].",
-        default=None, metavar="NAME", group=MODEL, complete="model",
+        default=None, metavar="NAME", complete="model",
     )  # fmt: skip
-    fitted: OptionalFitted = option(
-        "A model file, instead of a model and timings.",
-        default=None, metavar="FILE", group=MODEL,
-    )  # fmt: skip
+    fitted: OptionalFitted = option("A model file, instead of a model and timings.", default=None)
     dilation: float | None = option(
         "Factor on durations that no model covers [default: 1].",
-        default=None, metavar="FACTOR", group=MODEL, decides=True,
+        default=None, metavar="FACTOR", decides=True,
     )  # fmt: skip
     speedup: float | None = option(
         "The inverse of --dilation: 2 is --dilation 0.5.",
-        default=None, metavar="FACTOR", group=MODEL, reported=False,
+        default=None, metavar="FACTOR", reported=False,
     )  # fmt: skip
     dilation_for: DilationsByName = option(
         "The dilation of SEBs of that name (* matches anything); repeatable, the last match wins.",
-        default=None, metavar="NAME=FACTOR", group=MODEL, read=factors, decides=True,
+        default=None, metavar="NAME=FACTOR", read=factors, decides=True,
     )  # fmt: skip
 
 
@@ -211,30 +207,30 @@ class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
                 raise UsageError(f"{name} is for {others}: {logs.path} has {logs.title}")
 
 
-class RewriteOptions(OutputOptions):
+class RewriteOptions(OutputOptions, group=ADVANCED):
     """The options of a rewrite; raises `UsageError` for invalid ones."""
 
     roofline: bool = option(
         "Chakra traces: ASTRA-sim runs with roofline-enabled; warn of the share that it replaces.",
-        default=False, group=ADVANCED, rare=True,
+        default=False, rare=True,
     )  # fmt: skip
     recv: RecvPolicy = option(
         "A message's recvTime: shift it with sendTime, or keep it unless sendTime passes it.",
-        default="shift", group=ADVANCED, rare=True, decides=True,
+        default="shift", rare=True, decides=True,
     )  # fmt: skip
     total: TotalName = option(
         "measured: predicted durations add up to the measured machine's sum, rare long calls "
         "included; typical: each is the usual duration of one call.",
-        default="measured", group=ADVANCED, rare=True, decides=True,
+        default="measured", rare=True, decides=True,
     )  # fmt: skip
     spread: SpreadName = option(
         "none: each predicted duration is the fit's mean; residual: it varies around the mean as "
         "held-out timing lines do.",
-        default="none", group=ADVANCED, rare=True, decides=True,
+        default="none", rare=True, decides=True,
     )  # fmt: skip
     seed: int | None = option(
         "Seed of --spread residual, and of the draw of --model sampled [default: 1].",
-        default=None, metavar="N", group=ADVANCED, rare=True, decides=True,
+        default=None, metavar="N", rare=True, decides=True,
     )  # fmt: skip
     block_bytes: int = option(
         "The largest size of a block, in bytes, that a worker holds at a time.",

@@ -1,6 +1,43 @@
 """One function mapped over the blocks of a log set, by threads or by the ranks of an MPI job."""
 
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 EngineName: TypeAlias = Literal["threads", "mpi"]
 ENGINES: tuple[EngineName, ...] = ("threads", "mpi")
+
+_VARIABLES = (
+    ("PMI_RANK", "PMI_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("PALS_RANKID", "PALS_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
+"""Variables of MPICH and its derivatives, Open MPI, MVAPICH, Cray PALS, and Slurm's srun."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The rank of a process among those started together."""
+
+    rank: int = 0
+    ranks: int = 1
+
+
+def this_job() -> Job:
+    """Return this process's job, one of a single process if no launcher set variables."""
+    for rank, ranks in _VARIABLES:
+        values = (os.environ.get(rank, ""), os.environ.get(ranks, ""))
+        if all(value.isascii() and value.isdigit() and len(value) < 10 for value in values):
+            return Job(int(values[0]), int(values[1]))
+    return Job()
+
+
+def is_shared(words: list[str]) -> bool:
+    """Return whether a command line makes the ranks of the job share one run."""
+    pairs = pairwise(words)
+    return "--engine=mpi" in words or ("--engine", "mpi") in pairs

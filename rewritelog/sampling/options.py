@@ -43,9 +43,8 @@ class SampleOptions(Reading, Jobs, Seed, ParamsFolder):
         "Choose at least N SEBs of each event and category, if there are as many.", default=5
     )
     formulas: OptionalInput = option(
-        "A formulas file: SEBs are chosen from each category, to span its terms.",
-        default=None, metavar="FILE",
-    )  # fmt: skip
+        "A formulas file: SEBs are chosen from each category, to span its terms.", default=None
+    )
     replicates: int = option(
         "Choose some parameters of each event N times, if they recur.", default=1
     )

@@ -26,9 +26,8 @@ class SynthOptions(Seed):
     byte_order: Literal["little", "big"] = option("The byte order to write.", default="little")
     log_version: int = option(f"{VERSION_HELP}.", default=6)
     bracketed: float = option(
-        "Share of SEBs that have a bracket and a param record.",
-        default=0.0926, shell=False,
-    )  # fmt: skip
+        "Share of SEBs that have a bracket and a param record.", default=0.0926, shell=False
+    )
     timings: int = option("Number of timing lines.", default=600, shell=False)
 
     @property
