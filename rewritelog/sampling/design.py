@@ -67,15 +67,20 @@ class Coordinates:
     varies: Flags
     """Which parameters vary among the points; the others have no coordinate."""
     unit: Floats
-    """The divisor of each parameter that varies, before its logarithm is taken."""
+    """The divisor of each parameter that varies, before its logarithm is taken: its smallest
+    magnitude above 0, but not below 1/`LARGEST_RATIO` of the largest."""
     centre: Floats
     scale: Floats
 
     @classmethod
     def over(cls, params: Floats, counts: Ints) -> Coordinates:
         """Return the coordinates for points with these numbers of rows."""
-        varies = _varies(params)
-        unit = _units(params[:, varies])
+        lowest, highest = params.min(axis=0), params.max(axis=0)
+        largest = np.maximum(np.abs(lowest), np.abs(highest))
+        varies = highest / 2 - lowest / 2 > NARROWEST_RANGE * largest
+        sizes = np.abs(params[:, varies])
+        smallest = np.where(sizes > 0, sizes, np.inf).min(axis=0, initial=np.inf)
+        unit = np.maximum(smallest, largest[varies] / LARGEST_RATIO)
         return cls(varies, unit, *_moments(_logs(params[:, varies], unit), counts))
 
     def of(self, params: Floats) -> Floats:
@@ -92,7 +97,8 @@ class DesignTerms:
     product_centre: Floats
     product_scale: Floats
     directions: Floats
-    """The matrix from terms to directions, shape (terms, directions)."""
+    """The matrix from terms to directions, whose variances over the run sum to 1; shape (terms,
+    directions)."""
 
     @classmethod
     def over(cls, coordinates: Coordinates, params: Floats, counts: Ints) -> DesignTerms:
@@ -100,7 +106,12 @@ class DesignTerms:
         centre, scale = _moments(_products(coordinates.of(params)), counts)
         scale = np.where(scale > LEAST_SPREAD, scale, 1.0)
         columns = _columns(coordinates.of(params), centre, scale)
-        return cls(coordinates, centre, scale, _directions(columns, counts))
+        weights = counts / counts.sum()
+        spread, vectors = np.linalg.eigh(columns.T @ (columns * weights[:, None]))
+        spread, vectors = spread[::-1], vectors[:, ::-1]
+        share = np.cumsum(spread) / spread.sum()
+        kept = min(int(np.searchsorted(share, KEPT_VARIANCE)) + 1, MOST_DIRECTIONS)
+        return cls(coordinates, centre, scale, vectors[:, :kept] / np.sqrt(spread.sum()))
 
     def blocks(self, params: Floats) -> Iterator[Floats]:
         """Yield the values of the directions block by block, shape (rows, directions)."""
@@ -150,22 +161,6 @@ def leverages(terms: DesignTerms, measured: Floats, params: Floats) -> Floats:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _varies(params: Floats) -> Flags:
-    lowest, highest = params.min(axis=0), params.max(axis=0)
-    largest = np.maximum(np.abs(lowest), np.abs(highest))
-    varies: Flags = highest / 2 - lowest / 2 > NARROWEST_RANGE * largest
-    return varies
-
-
-def _units(params: Floats) -> Floats:
-    """Return each parameter's smallest magnitude above 0, but not below 1/`LARGEST_RATIO`."""
-    sizes = np.abs(params)
-    largest = sizes.max(axis=0, initial=0)
-    smallest = np.where(sizes > 0, sizes, np.inf).min(axis=0, initial=np.inf)
-    unit: Floats = np.maximum(smallest, largest / LARGEST_RATIO)
-    return unit
-
-
 def _logs(params: Floats, unit: Floats) -> Floats:
     """Return log(1 + |p|/unit) with the sign of p."""
     logs: Floats = np.copysign(np.log1p(np.abs(params) / unit), params)
@@ -193,17 +188,6 @@ def _columns(single: Floats, centre: Floats, scale: Floats) -> Floats:
     """Return the columns of all terms, multiplied by their prior standard deviations."""
     products = (_products(single) - centre) / scale
     return np.column_stack([np.ones(len(single)), single, SECOND_ORDER * products])
-
-
-def _directions(columns: Floats, counts: Ints) -> Floats:
-    """Return the principal directions of the terms over the run; their variances sum to 1."""
-    weights = counts / counts.sum()
-    spread, vectors = np.linalg.eigh(columns.T @ (columns * weights[:, None]))
-    spread, vectors = spread[::-1], vectors[:, ::-1]
-    share = np.cumsum(spread) / spread.sum()
-    kept = min(int(np.searchsorted(share, KEPT_VARIANCE)) + 1, MOST_DIRECTIONS)
-    directions: Floats = vectors[:, :kept] / np.sqrt(spread.sum())
-    return directions
 
 
 SAMPLED_POINTS = 1 << 10

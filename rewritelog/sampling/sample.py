@@ -67,7 +67,7 @@ class ChosenStratum:
     @property
     def timed(self) -> int:
         """The number of timing lines for it that exist already."""
-        return len(self.of_run.stratum.timed)
+        return len(self.of_run.timed)
 
     @property
     def name(self) -> str:
@@ -130,21 +130,18 @@ class SampleReport(Readable):
         """The number of records whose prediction would be an extrapolation."""
         return sum(stratum.choice.extrapolated for stratum in self.strata)
 
-    def head(self) -> str:
-        """Return the comment lines that begin the list."""
+    def listing(self) -> str:
+        """Return the list of the chosen SEBs, sorted by PE and SEB, with comments before it."""
         o = self.options
         asked = f"method {o.method}, seed {o.seed}, fraction {o.fraction:g}, floor {o.floor}"
         formulas = "" if o.formulas is None else f", formulas {printable(str(o.formulas))}"
-        return (
+        head = (
             f"# rewritelog {__version__} sample: {self.chosen} of {self.records} param records of "
             f"{printable(str(self.logs.folder))}\n"
             f"# {asked}{formulas}\n"
             "# a line: the PE, then the line of its param file\n"
         )
-
-    def listing(self) -> str:
-        """Return the list of the chosen SEBs, sorted by PE and SEB."""
-        return self.head() + "".join(self._line(row) for row in self.rows.tolist())
+        return head + "".join(self._line(row) for row in self.rows.tolist())
 
     def _line(self, row: int) -> str:
         run = self.run
@@ -248,26 +245,23 @@ class SampleReport(Readable):
 
     def _spread_warnings(self) -> Iterator[str]:
         for spread in self.spreads:
-            if spread.is_large:
-                name = event_label(spread.event, spread.parameters)
-                yield (
-                    f"{name}: times of identical parameters vary by "
-                    f"{percent_text(spread.relative, 1)}, more than "
-                    f"{percent_text(LARGE_SPREAD, 0)}: find out why before relying on them; "
-                    f"{self._asked_again(spread)}"
-                )
-
-    def _asked_again(self, spread: ReplicateSpread) -> str:
-        points = sum(
-            stratum.choice.replicated_points
-            for stratum in self.strata
-            if (stratum.of_run.event, stratum.of_run.parameters)
-            == (spread.event, spread.parameters)
-        )
-        if points == 0:
-            return "no parameters recur in the run, so replicates are not possible"
-        times = max(spread.replicates, self.options.replicates)
-        return f"the list repeats {count_text(points, 'point')} of it up to {times} times"
+            if not spread.is_large:
+                continue
+            points = sum(
+                stratum.choice.replicated_points
+                for stratum in self.strata
+                if (stratum.of_run.event, stratum.of_run.parameters)
+                == (spread.event, spread.parameters)
+            )
+            times = max(spread.replicates, self.options.replicates)
+            again = f"the list repeats {count_text(points, 'point')} of it up to {times} times"
+            if points == 0:
+                again = "no parameters recur in the run, so replicates are not possible"
+            yield (
+                f"{event_label(spread.event, spread.parameters)}: times of identical parameters "
+                f"vary by {percent_text(spread.relative, 1)}, more than "
+                f"{percent_text(LARGE_SPREAD, 0)}: find out why before relying on them; {again}"
+            )
 
 
 def _spread_text(spread: ReplicateSpread) -> str:
@@ -297,8 +291,12 @@ def sample(
     source = open_logs(logs)
     folder = list_params(options.params or source.folder)
     check_outputs((out,), (*options.timings, options.formulas), (source.folder, folder.folder))
-    formulas = _formulas(options)
-    read = _timings(options)
+    formulas = read = None
+    if options.formulas is not None:
+        text = read_model_text(options.formulas)
+        formulas = parse_formulas(text.text, text.name)
+    if options.timings:
+        read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
     with limited_to(options.jobs):
         run = read_run(source, folder, strict=options.strict)
     if len(run) == 0:
@@ -310,15 +308,13 @@ def sample(
     timings = () if read is None else read.timings
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)
-    choices = choose([stratum.stratum for stratum in strata], options.plan())
+    choices = choose(strata, options.plan())
     made = SampleReport(
         logs=source,
         out=out,
         options=options,
         records=len(run),
-        strata=tuple(
-            ChosenStratum(stratum, choice) for stratum, choice in zip(strata, choices, strict=True)
-        ),
+        strata=tuple(map(ChosenStratum, strata, choices)),
         spreads=tuple(spreads.values()),
         remarks=(*run.warnings, *_remarks(read, formulas, strata)),
         run=run,
@@ -326,19 +322,6 @@ def sample(
     if out is not None:
         write_text_file(out, made.listing())
     return made
-
-
-def _formulas(options: SampleOptions) -> Formulas | None:
-    if options.formulas is None:
-        return None
-    read = read_model_text(options.formulas)
-    return parse_formulas(read.text, read.name)
-
-
-def _timings(options: SampleOptions) -> Timings | None:
-    if not options.timings:
-        return None
-    return read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
 
 
 def _remarks(

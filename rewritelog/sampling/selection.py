@@ -34,21 +34,16 @@ def allocate(total: int, weights: Floats, least: Ints, most: Ints) -> Ints:
         return least
     if most.sum() <= total:
         return most
-    shares = np.clip(_factor(total, weights, least, most) * weights, least, most)
+    low, factor = 0.0, float((most / weights).max())
+    for _ in range(_HALVINGS):  # the factor of the weights with which bounded shares sum to total
+        middle = (low + factor) / 2
+        enough = np.clip(middle * weights, least, most).sum() >= total
+        low, factor = (low, middle) if enough else (middle, factor)
+    shares = np.clip(factor * weights, least, most)
     whole = np.minimum(np.floor(shares * _ROUNDING).astype(np.int64), most)
     fraction = np.where(whole < most, shares - whole, -np.inf)
     whole[np.argsort(-fraction, kind="stable")[: total - int(whole.sum())]] += 1
     return whole
-
-
-def _factor(total: int, weights: Floats, least: Ints, most: Ints) -> float:
-    """Return, by bisection, the factor of the weights with which bounded shares sum to `total`."""
-    low, high = 0.0, float((most / weights).max())
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        enough = np.clip(middle * weights, least, most).sum() >= total
-        low, high = (low, middle) if enough else (middle, high)
-    return high
 
 
 COVERAGE_SHARE = 1 / 2
@@ -229,7 +224,8 @@ class _StratumChoice:
         taken = ~self.free
         measured = int(np.count_nonzero(taken))
         taken[designed] = True
-        spread = self._spread(taken, number + measured)
+        coordinates, numbers = self.coordinates.of(self.spanned), self.drawn.smallest
+        spread = cover(coordinates, self.points.counts, taken, number + measured, numbers)
         return np.concatenate([designed, spread])
 
     def _pool(self) -> Ints:
@@ -239,11 +235,6 @@ class _StratumChoice:
         at_random = np.argpartition(self.drawn.smallest, POOL_POINTS)[:POOL_POINTS]
         extremes = np.concatenate([self.spanned.argmin(axis=0), self.spanned.argmax(axis=0)])
         return np.union1d(at_random, extremes)
-
-    def _spread(self, taken: Flags, number: int) -> Ints:
-        """Return points spread over the run, with which `wanted` points are taken."""
-        coordinates = self.coordinates.of(self.spanned)
-        return cover(coordinates, self.points.counts, taken, number, self.drawn.smallest)
 
     def _evaluated(
         self, rows: Ints, terms: DesignTerms, replicates: int, replicated: int

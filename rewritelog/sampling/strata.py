@@ -60,7 +60,8 @@ def spread_of(timings: EventTimings) -> ReplicateSpread:
     points = DistinctPoints.of_rows(timings.params)
     point, seconds = points.point_of_row, timings.seconds
     usable = (points.counts[point] > 1) & (seconds > 0)
-    near = usable & _near(_medians(point, seconds, usable, len(points)), point, seconds)
+    middle = _medians(point, seconds, usable, len(points))[point]
+    near = usable & (seconds <= LARGEST_FACTOR * middle) & (seconds >= middle / LARGEST_FACTOR)
     counts = np.bincount(point[near], minlength=len(points))
     twice = near & (counts[point] > 1)
     repeated = counts > 1
@@ -91,28 +92,24 @@ def _medians(point: Ints, seconds: Floats, usable: Flags, points: int) -> Floats
     return medians
 
 
-def _near(medians: Floats, point: Ints, seconds: Floats) -> Flags:
-    """Return which times are no outliers, given the medians of the points."""
-    middle = medians[point]
-    near: Flags = (seconds <= LARGEST_FACTOR * middle) & (seconds >= middle / LARGEST_FACTOR)
-    return near
-
-
 MOST_CATEGORIES = 1000
 """An event with more categories probably has the wrong formula."""
 
 
-@dataclass(frozen=True)
-class RunStratum:
+@dataclass(frozen=True, kw_only=True)
+class RunStratum(Stratum):
     """Records of one event with one number of parameters, or one category of them."""
 
     event: str
-    parameters: int
     category: float | None
     """The value of the formula's category; None for an event without categories."""
     records: Ints
     """The indices of the records in the run, ascending."""
-    stratum: Stratum
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters."""
+        return int(self.params.shape[1])
 
 
 def strata_of(
@@ -128,64 +125,41 @@ def strata_of(
     `ModelError` for a formula that divides an event into too many categories.
     """
     timed = {samples.key: samples.params for samples in timings}
+    kinds, kind = run.kinds()
+    groups = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
     strata: list[RunStratum] = []
-    for key, rows in _by_event(run):
-        event, parameters = key
-        spread = spreads.get(key)
-        group = _Group(
-            event,
-            rows,
-            run.table(rows, parameters),
-            timed.get(key, np.zeros((0, parameters))),
-            formulas.for_event(event, parameters) if formulas is not None else None,
-            max(replicates, spread.replicates if spread is not None else 1),
-        )
-        strata.extend(group.strata())
+    for (event, parameters), rows in zip(kinds, groups, strict=True):
+        formula = None if formulas is None else formulas.for_event(event, parameters)
+        known = timed.get((event, parameters), np.zeros((0, parameters)))
+        params, spread = run.table(rows, parameters), spreads.get((event, parameters))
+        times = max(replicates, spread.replicates if spread is not None else 1)
+        for category, members, same in _categories(event, formula, params, known):
+            label = f"{parameters} {'' if category is None else repr(category)} {event}"
+            terms = () if formula is None else formula.terms
+            chosen = label, params[members], known[same], terms, times
+            records = rows[members]
+            strata.append(RunStratum(*chosen, event=event, category=category, records=records))
     return tuple(strata)
 
 
-def _by_event(run: RunRecords) -> Iterator[tuple[EventKey, Ints]]:
-    """Yield the records of each event and number of parameters."""
-    kinds, kind = run.kinds()
-    order = np.argsort(kind, kind="stable")
-    yield from zip(kinds, np.split(order, np.cumsum(np.bincount(kind))[:-1]), strict=True)
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The records of one event with one number of parameters."""
-
-    event: str
-    rows: Ints
-    params: Floats
-    timed: Floats
-    formula: EventFormula | None
-    replicates: int
-
-    def strata(self) -> Iterator[RunStratum]:
-        if self.formula is None or self.formula.category is None:
-            yield self._stratum(None, np.arange(len(self.rows)), self.timed)
-            return
-        of_rows = self.formula.category.evaluate(self.params)
-        of_timed = self.formula.category.evaluate(self.timed)
-        values, category_index = np.unique(of_rows, return_inverse=True)
-        if len(values) > MOST_CATEGORIES:
-            raise ModelError(
-                f"{self.formula.where}: the category splits the event {printable(self.event)!r} "
-                f"into {len(values)} classes; at most {MOST_CATEGORIES}"
-            )
-        order = np.argsort(category_index, kind="stable")
-        counts = np.bincount(category_index, minlength=len(values))
-        for value, members in zip(values, np.split(order, np.cumsum(counts)[:-1]), strict=True):
-            same = np.isnan(of_timed) if np.isnan(value) else of_timed == value
-            yield self._stratum(float(value), members, self.timed[same])
-
-    def _stratum(self, category: float | None, members: Ints, timed: Floats) -> RunStratum:
-        parameters = self.params.shape[1]
-        label = f"{parameters} {'' if category is None else repr(category)} {self.event}"
-        terms = self.formula.terms if self.formula is not None else ()
-        stratum = Stratum(label, self.params[members], timed, terms, self.replicates)
-        return RunStratum(self.event, parameters, category, self.rows[members], stratum)
+def _categories(
+    event: str, formula: EventFormula | None, params: Floats, timed: Floats
+) -> Iterator[tuple[float | None, Ints, Flags]]:
+    """Yield each category of an event with the rows of `params` and `timed` that belong to it."""
+    if formula is None or formula.category is None:
+        yield None, np.arange(len(params)), np.ones(len(timed), dtype=np.bool_)
+        return
+    of_rows, of_timed = formula.category.evaluate(params), formula.category.evaluate(timed)
+    values, category_index = np.unique(of_rows, return_inverse=True)
+    if len(values) > MOST_CATEGORIES:
+        raise ModelError(
+            f"{formula.where}: the category splits the event {printable(event)!r} "
+            f"into {len(values)} classes; at most {MOST_CATEGORIES}"
+        )
+    order = np.argsort(category_index, kind="stable")
+    counts = np.bincount(category_index, minlength=len(values))
+    for value, members in zip(values, np.split(order, np.cumsum(counts)[:-1]), strict=True):
+        yield float(value), members, np.isnan(of_timed) if np.isnan(value) else of_timed == value
 
 
 def formula_warnings(formulas: Formulas, strata: tuple[RunStratum, ...]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -117,16 +117,15 @@ class Slot:
         return events[self.event].most_ns + program.JITTER_NS
 
 
-class Iteration(NamedTuple):
-    """The iteration that every PE repeats."""
-
-    slots: list[Slot]
-    starters: list[tuple[int, int, int]]
-    """The starting message of each started SEB: slot, index in it, and number."""
+Starter: TypeAlias = tuple[int, int, int]
+"""The starting message of a SEB: slot, index in it, and number."""
 
 
-def iteration_of(options: SynthOptions) -> Iteration:
-    """Plan the iteration: brackets, starting messages, chains of dependencies, sends."""
+def iteration_of(options: SynthOptions) -> tuple[list[Slot], list[Starter]]:
+    """Plan the iteration that every PE repeats: its SEBs, and what starts those that are started.
+
+    SEBs have brackets, starting messages, chains of dependencies, and sends.
+    """
     count = _slot_count(options)
     slots = [Slot() for _ in range(count)]
     bracketed = _share(options.bracketed, count)
@@ -138,10 +137,16 @@ def iteration_of(options: SynthOptions) -> Iteration:
         first = k - k % _STARTED_TOGETHER
         slots[-(-first * count // started) + k % _STARTED_TOGETHER].started = k
     _make_chains(slots)
-    _spread_sends(slots, sends)
+    left = sends
+    for slot in slots:
+        if slot.event >= 0:
+            slot.sends = min(left, _SENDS_OF_BRACKET)
+            left -= slot.sends
+    for k in range(left):
+        slots[(2 * k + 1) * count // (2 * left)].sends += 1
     sources = [(at, which) for at, slot in enumerate(slots) for which in range(slot.sends)]
     numbers = [k * sends // started for k in range(started)]
-    return Iteration(slots, [(*sources[number], number) for number in numbers])
+    return slots, [(*sources[number], number) for number in numbers]
 
 
 def _slot_count(options: SynthOptions) -> int:
@@ -180,20 +185,9 @@ def _make_chains(slots: list[Slot]) -> None:
                 slots[at - back].forward += 1
 
 
-def _spread_sends(slots: list[Slot], sends: int) -> None:
-    left = sends
-    for slot in slots:
-        if slot.event >= 0:
-            slot.sends = min(left, _SENDS_OF_BRACKET)
-            left -= slot.sends
-    for k in range(left):
-        slots[(2 * k + 1) * len(slots) // (2 * left)].sends += 1
-
-
 def program_of(options: SynthOptions) -> program.SyntheticProgram:
     """Return the program of all PEs; raise `UsageError` if a timeline would be too large."""
-    iteration = iteration_of(options)
-    slots, starters = iteration
+    slots, starters = iteration_of(options)
     first = replace(slots[0])
     extra = Slot(root=True, name="addMsg", zero_length=True)
     broadcasts = max(len(starters) - 1, 0)
@@ -206,7 +200,11 @@ def program_of(options: SynthOptions) -> program.SyntheticProgram:
     count = len(slots)
     length = max(1, round(options.sebs * count / (count + _EXTRAS)))
     sends = sum(slot.sends for slot in slots)
-    _check_size(length // count + 1, sum(len(r) for r in records), sends, broadcasts)
+    iterations = length // count + 1
+    if iterations * sum(map(len, records)) >= _OFFSET_LIMIT:
+        raise UsageError("sebs: a timeline would have 4 GiB or more")
+    if iterations * sends + broadcasts >= _INT_LIMIT:
+        raise UsageError("messages: a PE would send more messages than there are message numbers")
     x, y, z = machine_shape(options.nodes)
     return program.SyntheticProgram(
         seed=options.seed,
@@ -225,13 +223,6 @@ def program_of(options: SynthOptions) -> program.SyntheticProgram:
         constants=np.array([event.constant for event in events]),
         params=event_params(events),
     )
-
-
-def _check_size(iterations: int, size_bytes: int, sends: int, broadcasts: int) -> None:
-    if iterations * size_bytes >= _OFFSET_LIMIT:
-        raise UsageError("sebs: a timeline would have 4 GiB or more")
-    if iterations * sends + broadcasts >= _INT_LIMIT:
-        raise UsageError("messages: a PE would send more messages than there are message numbers")
 
 
 def _rows(

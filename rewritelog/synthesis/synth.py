@@ -81,7 +81,8 @@ def synthesise(
     program = program_of(options)
     summary = _summary(options, program)
     with new_folder(out, force=force, flush=flush) as draft:
-        (draft / "bgTrace").write_bytes(_summary_bytes(summary))
+        fields = {**vars(summary), "machine": _machine(summary.order)}
+        (draft / "bgTrace").write_bytes(summary_struct(summary.order).build(fields))
         timings = "".join(timing_lines(options.seed, options.timings, events_for(options.cells)))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
         lay = layout(options.log_version, options.byte_order)
@@ -112,11 +113,6 @@ def _summary(options: SynthOptions, program: SyntheticProgram) -> Summary:
         log_version=options.log_version,
         thread_entry_point=1,
     )
-
-
-def _summary_bytes(summary: Summary) -> bytes:
-    fields = {**vars(summary), "machine": _machine(summary.order)}
-    return bytes(summary_struct(summary.order).build(fields))
 
 
 _SIZES = {

@@ -107,7 +107,11 @@ class BatchWriter:
         buffer = np.frombuffer(data, dtype=np.uint8)
         heads = _Place(buffer, self.layout.seb, at)
         heads.put("seqno", sebs.index)
-        _put_times(heads, start, regions.total, (sebs.pe == 0) & (sebs.index == sebs.total - 1))
+        begin, end = start / _NS_PER_S, (start + regions.total) / _NS_PER_S
+        unclosed = (sebs.pe == 0) & (sebs.index == sebs.total - 1)
+        heads.put("start_time", begin)
+        heads.put("exec_time", np.where(unclosed, 0.0, end - begin))
+        heads.put("end_time", np.where(unclosed, -1.0, end))
         self._put_starters(heads, sebs, rows, start)
         messages = self._put_messages(buffer, at, sebs, rows, regions, start)
         self._put_event_times(buffer, at, rows, regions, start)
@@ -259,11 +263,3 @@ class _Place:
     def put(self, name: str, values: Ints | Floats, which: Ints | None = None) -> None:
         """Put a field into all records, or into those whose indices are given."""
         Records(self.buffer, self.dtype, self.dtype, self.at, self.at).put(name, values, which)
-
-
-def _put_times(heads: _Place, start: Ints, duration: Ints, unclosed: Flags) -> None:
-    """Put in the starts and ends of SEBs, given in ns."""
-    begin, end = start / _NS_PER_S, (start + duration) / _NS_PER_S
-    heads.put("start_time", begin)
-    heads.put("exec_time", np.where(unclosed, 0.0, end - begin))
-    heads.put("end_time", np.where(unclosed, -1.0, end))

@@ -5,8 +5,7 @@
   `assets`; `plots`: Bokeh figures in the style of all pages, and their colours
 - `spans`: SEBs and brackets of logs or of a replay; `timeline`: rows of PEs, cells and bars made of
   them; `messages`: lines between them; `draw`, `timeline_figure`, `timeline_page`: their pictures
-- `events`: what a page shows of each event, also as JSON; `event_plots`: its plots, which a script
-  fills
+- `events`: what a page shows of each event, also as JSON
 - `fit_pages`, `compare_page`, `rewrite_page`, `sample_page`, `replay_page`, `info_page`: the pages
   of `--html`; `pictures`: those of notebooks
 - `explore`, `explorer`: the live page

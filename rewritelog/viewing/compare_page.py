@@ -10,7 +10,7 @@ import numpy as np
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.text import count_text, percent_text, shorten
 from rewritelog.viewing.fit_pages import Cell, event_table
-from rewritelog.viewing.page import Page, PageTable, Section, page_text
+from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
     MOST_POINTS,
@@ -47,36 +47,28 @@ def compare_page(report: CompareReport) -> str:
         trial.model: {event: score.mean_relative_error for event, score in trial.events}
         for trial in report.tried
     }
-    events = _worst_first(errors)
-    most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
-    event_section, data = swap_section(
-        "One event: measured against predicted time of held-out lines",
-        "event",
-        _event_plot(list(errors)),
-        [_option(report, event, most) for event in events],
-        of_overview=True,
-    )
-    rows = [(trial.model, *trial.cells()) for trial in report.tried]
-    sections = [
-        Section("All lines", table=PageTable("Models, on held-out lines", _HEADS, rows)),
-        Section("Events and models", html=_overview(errors, events)),
-        event_section,
-        _events_section(errors, events),
-    ]
-    scripts = ("overview.js", "swap.js")
-    page = Page("Comparison of models", _summary(report), sections, report.warnings, scripts, data)
-    return page_text(page)
-
-
-def _worst_first(errors: Errors) -> list[str]:
-    """Return the events by the best model's error, the largest first."""
-    events = dict.fromkeys(event for of_event in errors.values() for event in of_event)
 
     def least(event: str) -> float:
         known = (of_event.get(event) for of_event in errors.values())
         return min((error for error in known if error is not None), default=-1.0)
 
-    return sorted(events, key=least, reverse=True)
+    every = dict.fromkeys(event for of_event in errors.values() for event in of_event)
+    events = sorted(every, key=least, reverse=True)
+    most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
+    rows = [(trial.model, *trial.cells()) for trial in report.tried]
+    sections = [
+        Section("All lines", table=PageTable("Models, on held-out lines", _HEADS, rows)),
+        Section("Events and models", html=_overview(errors, events), script="overview.js"),
+        swap_section(
+            "One event: measured against predicted time of held-out lines",
+            "event",
+            _event_plot(list(errors)),
+            [_option(report, event, most) for event in events],
+            of_overview=True,
+        ),
+        _events_section(errors, events),
+    ]
+    return page_text("Comparison of models", _summary(report), sections, report.warnings)
 
 
 def _summary(report: CompareReport) -> list[str]:

@@ -17,10 +17,10 @@ from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.traces import lanes_of, prepared_task, replay_task
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.viewing.extra import require
-from rewritelog.viewing.messages import MessageLines, message_lines
+from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.pictures import Picture
 from rewritelog.viewing.spans import Spans
-from rewritelog.viewing.timeline import Run, TimelineOptions, TimelineView, timeline_view
+from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
 
 KINDS = ("png", "svg", "pdf", "html")
 """The file formats of figures."""
@@ -55,7 +55,15 @@ def draw_timeline(
     view = timeline_view(runs, options)
     lines = tuple(message_lines(run, view, seed) for run in runs) if messages else ()
     over_time = tuple(view.over_time_json(panel) for panel in view.panels)
-    picture = Picture(_content(view, kind, lines), kind, over_time)
+    if kind == "html":
+        from rewritelog.viewing.timeline_page import timeline_page  # noqa: PLC0415 - an extra
+
+        content = timeline_page(view, lines).encode()
+    else:
+        from rewritelog.viewing.timeline_figure import figure_bytes  # noqa: PLC0415 - an extra
+
+        content = figure_bytes(view, kind, lines)
+    picture = Picture(content, kind, over_time)
     if output is not None:
         write_file(output, picture)
     return picture
@@ -86,13 +94,3 @@ def _run_of_traces(traces: Traces, *, replayed: bool) -> Run:
             "--times replay draws those of a replay"
         )
     return Run(traces, lanes=lanes, recorded=spans)
-
-
-def _content(view: TimelineView, kind: str, lines: tuple[MessageLines, ...]) -> bytes:
-    if kind == "html":
-        from rewritelog.viewing.timeline_page import timeline_page  # noqa: PLC0415 - an extra
-
-        return timeline_page(view, lines).encode()
-    from rewritelog.viewing.timeline_figure import figure_bytes  # noqa: PLC0415 - an extra
-
-    return figure_bytes(view, kind, lines)

@@ -21,7 +21,6 @@ from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import (
-    SingleTermFunction,
     SingleTermFunctions,
     single_term_functions,
 )
@@ -75,13 +74,6 @@ class EventView:
         """Return the number of parameters."""
         return self.timings.parameters
 
-    def formula_alone(self, params: Floats) -> Floats:
-        """Return the seconds of a corrected fit without its correction; NaN for another model."""
-        function = None if self.fit is None else self.fit.whole.function
-        if isinstance(function, CorrectedFunction):
-            return function.formula.predict(params)
-        return np.full(len(params), np.nan)
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return the warnings about the fit, without the event's name."""
@@ -132,48 +124,27 @@ def view_of(
     )
 
 
-def events_shown(timings: Sequence[EventTimings]) -> str:
-    """Return a sentence on which events a page has, empty if it has all."""
-    if len(timings) <= MOST_EVENTS:
-        return ""
-    return (
-        f"Of {len(timings):,} events, the {MOST_EVENTS:,} whose lines took the most time are shown."
-    )
-
-
 def views_of(read: Timings, fitted: ModelFit, *, unseen: bool = False) -> list[EventView]:
-    """Return the views of at most `MOST_EVENTS` events; `unseen`: not from the fit's own lines."""
-    entries = _longest(read.timings)
-    single_terms = _all_single_terms([read.timings[entry] for entry in entries], fitted)
-    return [
-        view_of(read.timings[entry], fitted, tried, partial(read.where, entry), unseen=unseen)
-        for entry, tried in zip(entries, single_terms, strict=True)
-    ]
+    """Return the views of the at most `MOST_EVENTS` events whose lines took the most time.
 
-
-def _longest(timings: Sequence[EventTimings]) -> list[int]:
-    """Return the indices of the events whose lines took the most time, in ascending order."""
-    if len(timings) <= MOST_EVENTS:
-        return list(range(len(timings)))
-    totals = np.array([event.seconds[np.isfinite(event.seconds)].sum() for event in timings])
-    longest = np.argsort(-totals, kind="stable")[:MOST_EVENTS]
-    return [int(place) for place in np.sort(longest)]
-
-
-def _all_single_terms(
-    timings: Sequence[EventTimings], fitted: ModelFit
-) -> list[SingleTermFunctions]:
-    """Return the functions of one term of all events, with the fit's weights if it records them."""
+    `unseen`: the fit was not made from these lines. Functions of one term are fitted with the
+    weights of the fit, if it records them.
+    """
+    entries = np.arange(len(read.timings))
+    if len(entries) > MOST_EVENTS:
+        totals = [event.seconds[np.isfinite(event.seconds)].sum() for event in read.timings]
+        entries = np.sort(np.argsort(-np.array(totals), kind="stable")[:MOST_EVENTS])
     options = fitted.options if isinstance(fitted, FittedEvents) else {}
     weights = cast(Weighting, options.get("weights", "relative"))
     loss = cast(Loss, options.get("loss", "huber"))
-    functions = []
-    for single_terms in map_in_processes(
-        lambda event: single_term_functions(event, weights, loss), list(timings)
-    ):
-        functions.append(single_terms)
-        report_progress("trying functions of event term, event", len(functions), len(timings))
-    return functions
+    shown = [read.timings[entry] for entry in entries]
+    tried = map_in_processes(lambda event: single_term_functions(event, weights, loss), shown)
+    views: list[EventView] = []
+    for entry, timings, terms in zip(entries.tolist(), shown, tried, strict=True):
+        where = partial(read.where, entry)
+        report_progress("trying functions of event term, event", len(views) + 1, len(shown))
+        views.append(view_of(timings, fitted, terms, where, unseen=unseen))
+    return views
 
 
 PLAIN_COLUMNS = 6
@@ -274,6 +245,7 @@ def _curves(view: EventView, steps: int) -> list[Floats]:
     if not len(finite):
         return [np.empty((0, 0))] * view.parameters
     middle = np.median(finite, axis=0)
+    whole = None if view.fit is None else view.fit.whole.function
     curves = []
     for number in range(1, view.parameters + 1):
         values = finite[:, number - 1]
@@ -283,7 +255,10 @@ def _curves(view: EventView, steps: int) -> list[Floats]:
         functions = view.single_terms.of(number)[:MOST_SINGLE_TERMS]
         with np.errstate(all="ignore"):
             columns = [function.predict(table) for function in functions]
-        plain = table[:, number - 1], view.predict(table), view.formula_alone(table)
+        alone = np.full(steps, np.nan)
+        if isinstance(whole, CorrectedFunction):
+            alone = whole.formula.predict(table)
+        plain = table[:, number - 1], view.predict(table), alone
         curves.append(np.column_stack([*plain, *columns]))
     return curves
 
@@ -296,16 +271,14 @@ def _single_terms(view: EventView) -> list[list[Any]]:
             str(function.term),
             short(function.held_out_r2),
             short(function.held_out_error),
-            _formula(function),
+            (
+                f"{function.constant_s:.4g} {'-' if function.slope_s < 0 else '+'} "
+                f"{abs(function.slope_s):.4g} {function.term}"
+            ),
         ]
         for number in range(1, view.parameters + 1)
         for function in view.single_terms.of(number)
     ]
-
-
-def _formula(function: SingleTermFunction) -> str:
-    sign = "-" if function.slope_s < 0 else "+"
-    return f"{function.constant_s:.4g} {sign} {abs(function.slope_s):.4g} {function.term}"
 
 
 def short(value: float | None) -> float | None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,7 @@ from rewritelog.viewing.extra import require
 from rewritelog.viewing.options import ExploreOptions
 
 if TYPE_CHECKING:
-    from rewritelog.models.fitted_events import FittedEvents
-    from rewritelog.viewing.explorer.server import Explorer
+    from rewritelog.viewing.explorer.server import Effect, Explorer
     from rewritelog.viewing.explorer.session import Session
 
 MOST_EVENTS = 3_000
@@ -65,7 +63,7 @@ def explore(options: ExploreOptions) -> None:
     saving = Saving(options.output, inputs, formulas, options.clock_hz, force=options.force)
     saving.check()  # before the fit, which may take long
     session = Session(read, formulas, names)
-    effect = None if logs is None else _Effect(logs, options.params)
+    effect = None if logs is None else _effect_on(logs, options.params)
 
     with ExitStack() as opened:
 
@@ -108,18 +106,23 @@ def _browser_at(address: str) -> Iterator[None]:
             opening.wait()
 
 
-@dataclass(frozen=True)
-class _Effect:
-    """The effect of the fits on a rewrite, computed by dry runs, and on the run, by replays."""
+def _effect_on(logs: LogSet, params: Path | None) -> Effect:
+    """Return what computes the effect of the fits on a rewrite, by dry runs, and by replays."""
 
-    logs: LogSet
-    params: Path | None
+    def run_s(options: RewriteOptions) -> float:
+        """Return the run time with the log's own network."""
+        prepared = prepare(logs, options)
+        return run_time(prepared.workload, prepared.case(Network()))
 
-    def __call__(self, session: Session, dilation: float) -> dict[str, Any]:
+    def effect(session: Session, dilation: float) -> dict[str, Any]:
         """Return summary sentences, warnings, and seconds of run and events before and after."""
-        first, now = (
-            rewrite(self.logs, None, self._options(fitted, dilation))
+        models = (
+            FromFile(ModelFile(fitted, "params", Source("", (), 0, None, "")))
             for fitted in (session.first_fitted(), session.fitted())
+        )
+        first, now = (
+            rewrite(logs, None, RewriteOptions(fitted=model, params=params, dilation=dilation))
+            for model in models
         )
         by_event = {line.event: line.new_s for line in first.events}
         runs = [RewriteOptions(), first.options, now.options]
@@ -127,7 +130,7 @@ class _Effect:
             "verdict": summary_sentences(now),
             "warnings": list(now.warnings),
             "seconds": [
-                ["the whole run, replayed", *map(self._run_s, runs)],
+                ["the whole run, replayed", *map(run_s, runs)],
                 *(
                     [shorten(line.event, 60), line.old_s, by_event[line.event], line.new_s]
                     for line in now.events
@@ -135,11 +138,4 @@ class _Effect:
             ],
         }
 
-    def _options(self, fitted: FittedEvents, dilation: float) -> RewriteOptions:
-        model = FromFile(ModelFile(fitted, "params", Source("", (), 0, None, "")))
-        return RewriteOptions(fitted=model, params=self.params, dilation=dilation)
-
-    def _run_s(self, options: RewriteOptions) -> float:
-        """Return the run time with the log's own network."""
-        prepared = prepare(self.logs, options)
-        return run_time(prepared.workload, prepared.case(Network()))
+    return effect

@@ -11,7 +11,7 @@ from rewritelog.arrays import Ints
 from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.inspection.survey import Traffic
 from rewritelog.text import bytes_text, count_text, printable, shorten, time_text
-from rewritelog.viewing.page import Page, PageTable, Section, page_text
+from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import COLOURS, new_plot
 
 MOST_PAIRS = 40
@@ -37,7 +37,7 @@ def info_page(info: LogInfo) -> str:
     if traffic.sizes.any():
         sections.append(_sizes(traffic))
     sections.append(Section("Summary", text=info.text()))
-    return page_text(Page(f"Logs of {info.folder}", [verdict], sections, info.warnings))
+    return page_text(f"Logs of {info.folder}", [verdict], sections, info.warnings)
 
 
 def traces_page(info: TraceInfo) -> str:
@@ -63,7 +63,7 @@ def traces_page(info: TraceInfo) -> str:
         Section("Summary", text=info.text()),
     ]
     title = f"Traces of {printable(str(info.traces.path))}"
-    return page_text(Page(title, [verdict], sections, info.warnings))
+    return page_text(title, [verdict], sections, info.warnings)
 
 
 def _matrix(heading: str, traffic: Traffic, counts: Ints, unit: str) -> Section:

@@ -59,52 +59,53 @@ class Section:
     """The id of the table for a script that fills it."""
     in_grid: bool = False
     """Whether it is placed beside its neighbours in a wide window."""
-
-
-@dataclass(frozen=True)
-class Page:
-    """The content of a page."""
-
-    title: str
-    verdict: Sequence[str]
-    sections: Sequence[Section]
-    warnings: Sequence[str] = ()
-    scripts: Sequence[str] = ()
-    """Names of scripts in `assets` that the page runs, after the one that they all use."""
+    script: str = ""
+    """The name of a script in `assets` that the page runs for it."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Data of the scripts: values for `json_of` by element id."""
-    policy: str = POLICY
-    """The page's content security policy."""
-    head: str = ""
-    """Further HTML before the sections."""
+    """Data of scripts: values for `json_of` by element id."""
 
 
-def page_text(page: Page) -> str:
+def page_text(
+    title: str,
+    verdict: Sequence[str],
+    sections: Sequence[Section],
+    warnings: Sequence[str] = (),
+    *,
+    policy: str = POLICY,
+    head: str = "",
+) -> str:
     """Return a page as HTML; raise `UsageError` if the extra `[view]` is missing.
 
     Bokeh's scripts come last, so that summary and tables are visible before they are loaded.
+    `policy` is the page's content security policy, `head` further HTML before the sections.
     """
     require("bokeh", "a page")
     from bokeh.embed import components  # noqa: PLC0415 - an extra
     from bokeh.resources import Resources  # noqa: PLC0415
 
-    plots = {str(k): section.plot for k, section in enumerate(page.sections) if section.plot}
+    plots = {str(k): section.plot for k, section in enumerate(sections) if section.plot}
     script, divs = components(plots) if plots else ("", {})
     resources = Resources(mode="inline", components=["bokeh"], log_level="error").render()
-    folded = page.warnings[WARNINGS_SHOWN:MOST_WARNINGS]
-    more = count_text(len(page.warnings) - WARNINGS_SHOWN, "more warning")
-    if len(page.warnings) > MOST_WARNINGS:
+    folded = warnings[WARNINGS_SHOWN:MOST_WARNINGS]
+    more = count_text(len(warnings) - WARNINGS_SHOWN, "more warning")
+    if len(warnings) > MOST_WARNINGS:
         more += f", {len(folded):,} of them shown: the report has all"
+    data = [item for section in sections for item in section.data.items()]
     return rendered(
         "page.html",
-        page=page,
+        title=title,
+        verdict=verdict,
+        sections=sections,
+        policy=policy,
+        head=head,
         script=script,
         divs=divs,
         resources=resources if plots else "",
-        warnings=page.warnings[:WARNINGS_SHOWN],
+        warnings=warnings[:WARNINGS_SHOWN],
         folded=folded,
         more=more,
-        data={name: json_of(value) for name, value in page.data.items()},
+        scripts=dict.fromkeys(["pages.js", *(one.script for one in sections if one.script)]),
+        data={name: json_of(value) for name, value in data},
     )
 
 

@@ -168,8 +168,8 @@ class Option:
 
 def swap_section(
     heading: str, what: str, plot: Any, options: Sequence[Option], *, of_overview: bool = False
-) -> tuple[Section, dict[str, Any]]:
-    """Return the section of a plot, which has a name, with a list of `what`, and the page's data.
+) -> Section:
+    """Return the section of a plot, which has a name, with a list of `what`.
 
     `of_overview`: choosing a row of the overview, whose rows are numbered as the options are,
     chooses the option in the list.
@@ -178,9 +178,15 @@ def swap_section(
         f'<p class="screen"><label>{escape(what)} <select id="{plot.name}-of"></select></label></p>'
         f'<p id="{plot.name}-of-text"></p>'
     )
-    section = Section(heading, html=html, plot=plot, table_name=f"{plot.name}-table")
     swap = {"plot": plot.name, "of_overview": of_overview, "options": options}
-    return section, {"swap-data": swap}
+    return Section(
+        heading,
+        html=html,
+        plot=plot,
+        table_name=f"{plot.name}-table",
+        script="swap.js",
+        data={"swap-data": swap},
+    )
 
 
 def drawn_text(parts: Sequence[str]) -> str:

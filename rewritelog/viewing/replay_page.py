@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 
 from rewritelog import units
-from rewritelog.arrays import Ints
 from rewritelog.errors import UsageError
 from rewritelog.output.files import write_file
 from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.replaying.sweep import DILATION, Axis, Sweep
-from rewritelog.text import printable, shorten, time_text
+from rewritelog.replaying.sweep import DILATION, Sweep
+from rewritelog.text import Readable, printable, shorten, time_text
 from rewritelog.viewing.extra import drawing, require
-from rewritelog.viewing.page import Page, PageTable, Section, page_text
+from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import COLOURS, OUTSIDE, legend_below, new_plot
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
-from rewritelog.viewing.timeline_page import draw_panel
+from rewritelog.viewing.timeline_page import timeline_sections
 
 MOST_STEPS = 1_000
 """At most this many steps of the critical path are in the table, those that took most time."""
@@ -40,24 +39,18 @@ PATH_HTML = (
 
 def replay_page(replayed: Replayed) -> str:
     """Return the HTML page of a replay: summary, timeline with the critical path, and report."""
-    report = replayed.report
-    verdict = report.text().split("\n\n")[0]
-    sections, data = _timeline(replayed) if report.predicted_s > 0 else ([], {})
+    report, outcome = replayed.report, replayed.outcome
+    sections = []
+    if report.predicted_s > 0:
+        view = timeline_view([Run(report.logs, outcome, lanes=replayed.lanes)])
+        sections = timeline_sections(view)
+        _draw_path(sections[0].plot, report, outcome, view)
+        steps = {"path-data": _path_steps(report, outcome, view)}
+        path = Section("The critical path, step by step", html=PATH_HTML, data=steps)
+        sections.insert(1, path)
     sections.append(Section("Where the time goes", text=report.details()))
     title = f"Replay of {printable(str(report.logs.path))}"
-    scripts = ("timeline.js",) if data else ()
-    lines = _summary_lines(verdict)
-    return page_text(Page(title, lines, sections, report.warnings, scripts, data))
-
-
-def _timeline(replayed: Replayed) -> tuple[list[Section], dict[str, Any]]:
-    """Return the sections of the timeline with the critical path, and the data of its script."""
-    report, outcome = replayed.report, replayed.outcome
-    view = timeline_view([Run(report.logs, outcome, lanes=replayed.lanes)])
-    plot, sections, data = draw_panel(view, 0)
-    _draw_path(plot, report, outcome, view)
-    sections.insert(1, Section("The critical path, step by step", html=PATH_HTML))
-    return sections, {"timelines": [data], "path-data": _path_steps(report, outcome, view)}
+    return page_text(title, _summary_lines(report), sections, report.warnings)
 
 
 def sweep_page(sweep: Sweep) -> str:
@@ -66,9 +59,9 @@ def sweep_page(sweep: Sweep) -> str:
     rows = [(*point.values, time_text(point.predicted_s, 5)) for point in sweep.points]
     table = PageTable("Predicted run time by setting", heads, rows)
     title = f"Sweep of {printable(str(sweep.logs.folder))}"
-    verdict = sweep.text().split("\n\n")[0]
-    sections = [Section("Run times", table=table)]
-    return page_text(Page(title, _summary_lines(verdict), sections, sweep.warnings))
+    return page_text(
+        title, _summary_lines(sweep), [Section("Run times", table=table)], sweep.warnings
+    )
 
 
 def check_plot(path: Path) -> None:
@@ -78,19 +71,15 @@ def check_plot(path: Path) -> None:
     require("matplotlib.figure", "--plot")
 
 
-def _axis_value(axis: Axis, value: str) -> float:
-    read = units.number if axis.name == DILATION else QUANTITIES[axis.name].read
-    return read(value, axis.name)
-
-
 def write_plot(sweep: Sweep, path: Path) -> None:
     """Draw run time against the axis with the most values, a line per setting of the others."""
     longest = max(range(len(sweep.axes)), key=lambda k: len(sweep.axes[k].values))
     axis = sweep.axes[longest]
+    read = units.number if axis.name == DILATION else QUANTITIES[axis.name].read
     lines: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     for point in sweep.points:
         others = (*point.values[:longest], *point.values[longest + 1 :])
-        at = _axis_value(axis, point.values[longest])
+        at = read(point.values[longest], axis.name)
         lines.setdefault(others, []).append((at, point.predicted_s))
     others_names = [other.name for k, other in enumerate(sweep.axes) if k != longest]
     with drawing((7, 4.5)) as (figure, saved):
@@ -129,13 +118,13 @@ def runs_page(runs: ReplayedRuns) -> str:
         Section("Run times", plot=plot),
         Section("All runs", table=PageTable("Speedups are over the first run", runs.heads, rows)),
     ]
-    verdict = _summary_lines(runs.text().split("\n\n")[0])
-    return page_text(Page(f"{len(rows)} runs, replayed", verdict, sections, runs.warnings))
+    return page_text(f"{len(rows)} runs, replayed", _summary_lines(runs), sections, runs.warnings)
 
 
-def _summary_lines(text: str) -> list[str]:
-    """Return the lines of a summary as the sentences that a page begins with."""
-    lines = (line.strip().rstrip(".") for line in text.splitlines())
+def _summary_lines(report: Readable) -> list[str]:
+    """Return the lines of a report's first paragraph as the sentences that a page begins with."""
+    summary = report.text().split("\n\n")[0]
+    lines = (line.strip().rstrip(".") for line in summary.splitlines())
     return [f"{line[:1].upper()}{line[1:]}." for line in lines]
 
 
@@ -158,7 +147,7 @@ def _path_steps(report: ReplayReport, outcome: ReplayedRun, view: TimelineView) 
         "length": length,
         "step": (length - chosen).tolist(),
         "pe": list(map(view.panels[0].run.lane_label, pe.tolist())),
-        "row": _rows(view, pe).tolist(),
+        "row": (pe // view.group).tolist(),
         "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
         "name": [printable(workload.name_of(number)) for number in seb.tolist()],
         "start": outcome.times.start_s[seb].tolist(),
@@ -168,10 +157,6 @@ def _path_steps(report: ReplayReport, outcome: ReplayedRun, view: TimelineView) 
     }
 
 
-def _rows(view: TimelineView, pe: Ints) -> Ints:
-    return pe.astype(np.int64) // view.group
-
-
 def _draw_path(plot: Any, report: ReplayReport, outcome: ReplayedRun, view: TimelineView) -> None:
     """Draw the critical path along SEBs and messages, and marks of its steps to click on."""
     from bokeh.models import ColumnDataSource, TapTool  # noqa: PLC0415 - an extra
@@ -179,7 +164,7 @@ def _draw_path(plot: Any, report: ReplayReport, outcome: ReplayedRun, view: Time
     path, sebs = report.path.path, outcome.workload.sebs
     start = outcome.times.start_s[path.seb]
     x = np.column_stack([start + path.ran_s, start]).ravel()[::-1]
-    y = np.repeat(_rows(view, sebs.pe[path.seb]), 2)[::-1] + 0.5
+    y = np.repeat(sebs.pe[path.seb] // view.group, 2)[::-1] + 0.5
     stride = -(-len(x) // (2 * _MOST_DRAWN)) or 1
     label = "critical path" if stride == 1 else f"critical path, every {stride:,}th step"
     plot.line(x[::stride], y[::stride], color=_PATH_COLOUR, line_width=2, legend_label=label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,12 @@ from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten, time_te
 from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import (
     OWN_LINES,
-    events_page,
+    events_sections,
     fits_html,
     quality_lines,
     worst_first,
 )
-from rewritelog.viewing.page import Page, PageTable, Section, page_text
+from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
     OTHER,
@@ -66,25 +66,21 @@ _SIDES = {"old": ("circle", COLOURS[5]), "new": ("square", COLOURS[0])}
 def rewrite_page(report: RewriteReport) -> str:
     """Return the HTML page of a rewrite, rewriting the logs once more in memory."""
     totals, item = compare_dry_run(report.task, report.options.jobs), report.terms.item
-    histogram, swap = _histograms(totals, item)
     sections = [_shares_section(report), _names_section(f"{item} names", totals.by_name)]
     if totals.by_event:
         sections.append(_names_section("events", totals.by_event))
-    sections += [histogram, _busy_section(report)]
+    sections += [_histograms(totals, item), _busy_section(report)]
     verdict = [*summary_sentences(report)]
     if report.out is None:
         verdict.append("Nothing was written (dry run).")
-    title, scripts, data = f"Rewrite of {report.logs.folder}", ["swap.js"], swap
     if report.timings is not None:
         views = worst_first(views_of(report.timings, report.fitted))
         verdict += quality_lines(views, report.timings.timings)
-        page = events_page(title, verdict, report.warnings, views, OWN_LINES, sections)
-        sections, data = [*page.sections], {**page.data, **swap}
-        scripts += page.scripts
+        sections += events_sections(views, OWN_LINES)
     elif isinstance(report.fitted, FittedEvents):
-        sections.append(Section("Fits of the model file", html=fits_html(report.fitted)))
-        scripts.append("overview.js")
-    return page_text(Page(title, verdict, sections, report.warnings, scripts, data))
+        fits = fits_html(report.fitted)
+        sections.append(Section("Fits of the model file", html=fits, script="overview.js"))
+    return page_text(f"Rewrite of {report.logs.folder}", verdict, sections, report.warnings)
 
 
 def _shares_section(report: RewriteReport) -> Section:
@@ -212,8 +208,8 @@ def _dumbbells(what: str, rows: dict[str, Row]) -> Any:
     return plot
 
 
-def _histograms(totals: Totals, item: str) -> tuple[Section, dict[str, Any]]:
-    """Return the section of histograms of new over old duration, and its script data."""
+def _histograms(totals: Totals, item: str) -> Section:
+    """Return the section of histograms of new over old duration."""
     names, events = _longest_first(totals.by_name), _longest_first(totals.by_event)
     choices = [
         (f"all {item}s", _sum(totals.by_name.values())),
@@ -318,33 +314,22 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
     Takes memory for two blocks per thread. Raise what reading the logs raises.
     """
-    totals, work = Totals(), _dry_run(task)
+    totals = Totals()
+    work: Callable[[Any], Totals]
+    if isinstance(task, TraceTask):
+        work = partial(_unit_compared, task)
+    else:
+        params = list_params(task.logs.folder) if task.params is None else task.params
+        work = partial(_block_compared, task, params if params.pes else None)
     with limited_to(jobs or cores()):
         for _, of_block in map_blocks(work, task.blocks, "comparing", task.size_bytes):
             totals.add(of_block)
     return totals
 
 
-@singledispatch
-def _dry_run(task: Task) -> Callable[[Any], Totals]:
-    """Return what compares blocks with what a rewrite makes of them."""
-    raise NotImplementedError
-
-
-@_dry_run.register
-def _dry_run_of_traces(task: TraceTask) -> Callable[[Unit], Totals]:
-    return partial(_unit_compared, task)
-
-
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
     events, new_s = task.load_unit(unit)
     return compare_units(task.logs, events, replace(events, duration_s=new_s))
-
-
-@_dry_run.register
-def _dry_run_of_logs(task: RewriteTask) -> Callable[[Block], Totals]:
-    params = list_params(task.logs.folder) if task.params is None else task.params
-    return partial(_block_compared, task, params if params.pes else None)
 
 
 def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block) -> Totals:

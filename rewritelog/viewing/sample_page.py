@@ -11,7 +11,7 @@ from rewritelog.arrays import Floats
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.sampling.sample import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
-from rewritelog.viewing.page import Page, PageTable, Section, page_text
+from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
     MOST_POINTS,
@@ -44,14 +44,11 @@ def sample_page(report: SampleReport) -> str:
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
     options = [_option(report, stratum, pair, most) for stratum, pair in views]
     sections = [Section("Events of the run", table=_table(report))]
-    data: dict[str, Any] = {}
     if options:
         heading = "Points of the run, timed, chosen and extrapolated"
-        section, data = swap_section(heading, "event and parameters", _plot(), options)
-        sections.append(section)
+        sections.append(swap_section(heading, "event and parameters", _plot(), options))
     title = f"Sample of {report.logs.folder}"
-    scripts = ("swap.js",) if options else ()
-    return page_text(Page(title, _summary(report), sections, report.warnings, scripts, data))
+    return page_text(title, _summary(report), sections, report.warnings)
 
 
 def _summary(report: SampleReport) -> list[str]:
@@ -104,7 +101,7 @@ def _option(
     tables = {
         "run-data": run,
         "extrapolated-data": run[stratum.choice.extrapolated_rows],
-        "timed-data": stratum.of_run.stratum.timed,
+        "timed-data": stratum.of_run.timed,
         "chosen-data": run[stratum.choice.rows],
     }
     sources: dict[str, dict[str, Floats]] = {}

@@ -89,11 +89,6 @@ class Run:
     """The recorded times of traces."""
 
     @property
-    def spans(self) -> Spans | None:
-        """What is drawn, if it is in memory."""
-        return self.recorded if self.outcome is None else Spans.of_replay(self.outcome)
-
-    @property
     def lane_words(self) -> tuple[str, str]:
         """What a row is called, singular and plural."""
         return ("PE", "PEs") if self.lanes is None else ("thread or stream", "threads and streams")
@@ -103,9 +98,26 @@ class Run:
         """The numbers of PEs, or of threads and streams."""
         return self.logs.pes if self.lanes is None else range(len(self.lanes.rank))
 
-    def map(self, work: Callable[[Iterator[LoadedBlock]], Result]) -> Iterator[Result]:
-        """Yield what a function returns for each block of logs that are not in memory."""
-        return self.logs.map(work) if isinstance(self.logs, LogSet) else iter(())
+    @property
+    def in_memory(self) -> bool:
+        """Whether all that is drawn is in memory."""
+        return self.outcome is not None or self.recorded is not None
+
+    def map(self, work: Callable[[Spans], Result], colour_by: ColourBy | None) -> Iterator[Result]:
+        """Yield what a function returns for the SEBs and brackets, of logs part by part.
+
+        Param files are not read if `colour_by` is `name`.
+        """
+        if isinstance(self.logs, LogSet) and self.outcome is None:
+            params = ParamFolder(self.logs.folder, frozenset())
+            if colour_by != "name":
+                params = list_params(self.params or self.logs.folder)
+            for results in self.logs.map(partial(_of_parts, work, params)):
+                yield from results
+        elif self.outcome is not None:
+            yield work(Spans.of_replay(self.outcome))
+        elif self.recorded is not None:
+            yield work(self.recorded)
 
     def lane_label(self, pe: int) -> int | str:
         """Return the number of a PE, or the name of a thread or stream."""
@@ -123,6 +135,12 @@ class Run:
     def left_out(self) -> str:
         """What is wrong with SEBs that cannot be drawn."""
         return "without an end" if self.outcome is None else "that never ran"
+
+
+def _of_parts(
+    work: Callable[[Spans], Result], params: ParamFolder, parts: Iterator[LoadedBlock], /
+) -> list[Result]:
+    return [work(Spans.of_block(part, params)) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -296,23 +314,10 @@ def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int,
     return tuple(sorted(set(chosen)))
 
 
-def _params(run: Run, colour_by: ColourBy | None) -> ParamFolder:
-    """Return the param files of a run, none if no events are asked for."""
-    if colour_by == "name":
-        return ParamFolder(run.logs.folder, frozenset())
-    return list_params(run.params or run.logs.folder)
-
-
 def _extent(run: Run, colour_by: ColourBy | None) -> Extent:
-    if run.spans is not None:
-        extent = run.spans.extent()
-        return extent if run.outcome is None else replace(extent, earliest_s=0.0)
-    work = partial(_extent_of_block, _params(run, colour_by))
-    return sum(run.map(work), NOTHING)
-
-
-def _extent_of_block(params: ParamFolder, parts: Iterator[LoadedBlock], /) -> Extent:
-    return sum((Spans.of_block(part, params).extent() for part in parts), NOTHING)
+    extents = run.map(Spans.extent, colour_by)
+    extent = next(extents) if run.in_memory else sum(extents, NOTHING)
+    return extent if run.outcome is None else replace(extent, earliest_s=0.0)
 
 
 def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float, float]:
@@ -331,13 +336,8 @@ def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float,
 def _panel(run: Run, extent: Extent, frame: Frame) -> Panel:
     rows = frame.rows_of_pes(len(run.pes))
     canvas = _Canvas(frame)
-    if run.spans is not None:
-        canvas.add(*_bars(run.spans, frame, rows))
-    else:
-        draw = partial(_bars_of_block, _params(run, frame.colour_by), frame, rows)
-        for block in run.map(draw):
-            for bars, counts in block:
-                canvas.add(bars, counts)
+    for bars, counts in run.map(partial(_bars, frame, rows), frame.colour_by):
+        canvas.add(bars, counts)
     members = np.bincount(rows[rows >= 0]).astype(np.float64)
     cells = canvas.cells() / members[:, None, None]
     if frame.colour_by == "event":  # brackets lie within their SEBs
@@ -346,13 +346,7 @@ def _panel(run: Run, extent: Extent, frame: Frame) -> Panel:
     return Panel(run, cells, canvas.bars(), from_s, to_s, *canvas.counts.tolist())
 
 
-def _bars_of_block(
-    params: ParamFolder, frame: Frame, rows: Ints, parts: Iterator[LoadedBlock], /
-) -> list[tuple[Bars, Ints]]:
-    return [_bars(Spans.of_block(part, params), frame, rows) for part in parts]
-
-
-def _bars(spans: Spans, frame: Frame, rows: Ints) -> tuple[Bars, Ints]:
+def _bars(frame: Frame, rows: Ints, spans: Spans, /) -> tuple[Bars, Ints]:
     """Return the bars of the time window and PEs that are drawn, and the counts of a `Panel`.
 
     `rows` are the rows of the PEs, −1 for those that are not drawn.

@@ -26,6 +26,9 @@ _SUBROWS = 8
 
 def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ...]) -> bytes:
     """Return a figure in the format `png`, `svg` or `pdf`; its bytes are reproducible."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
+    from matplotlib.patches import Patch  # noqa: PLC0415
+
     height = float(np.clip(0.22 * view.rows, 1.2, 9.0)) * len(view.panels) + 1.6
     settings = {"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}
     with drawing((WIDTH_INCHES, height), settings) as (figure, saved):
@@ -38,7 +41,13 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
         scale, unit = time_unit(view)
         axes[-1].set_xlim(view.from_s * scale, view.to_s * scale)
         axes[-1].set_xlabel(f"time, {unit}")
-        _add_legend(figure, view, with_messages=bool(messages))
+        keys: list[Any] = [
+            Patch(facecolor=view.layers[layer][1], label=legend_text(view, layer))
+            for layer in view.shown_layers
+        ]
+        if messages:
+            keys.append(Line2D([], [], color=MESSAGE, lw=0.8, label="messages"))
+        figure.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
         metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
         return saved(kind, metadata=metadata[kind])
 
@@ -140,19 +149,6 @@ def _draw_messages(ax: Any, view: TimelineView, lines: MessageLines) -> None:
     rows = np.column_stack([lines.from_row, lines.to_row]) + 0.5
     segments = list(np.stack([times, rows], axis=2))
     ax.add_collection(LineCollection(segments, colors=MESSAGE, linewidths=0.35, alpha=0.6))
-
-
-def _add_legend(figure: Any, view: TimelineView, *, with_messages: bool) -> None:
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
-    from matplotlib.patches import Patch  # noqa: PLC0415
-
-    keys: list[Any] = [
-        Patch(facecolor=view.layers[layer][1], label=legend_text(view, layer))
-        for layer in view.shown_layers
-    ]
-    if with_messages:
-        keys.append(Line2D([], [], color=MESSAGE, lw=0.8, label="messages"))
-    figure.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
 
 
 def legend_text(view: TimelineView, layer: int) -> str:

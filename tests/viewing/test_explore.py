@@ -41,6 +41,11 @@ LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
 FORMULA = FitChoices(("1", "p1*log(p1)"))
 
 
+def refit(event: Any, **changes: Any) -> dict[str, Any]:
+    """The request to fit an event by the formula, with some changes."""
+    return {"do": "refit", "event": event, "choices": FORMULA.to_json() | changes}
+
+
 def session_of(folder: Path, *more: tuple[Any, ...]) -> Session:
     timings = write_timings(folder / "t.txt", *LINES, *more)
     return fitted_first(Session(read_timings([timings])))
@@ -65,7 +70,7 @@ def session(tmp_path: Path) -> Session:
 
 
 def number_of(session: Session, event: str) -> int:
-    return next(k for k in session.numbers if session.timings(k).event == event)
+    return next(k for k in session.numbers if session.events[k].event == event)
 
 
 def converse(
@@ -253,7 +258,7 @@ def test_the_page_is_served_while_events_are_fitted(tmp_path: Path) -> None:
     whole = Auto(AutoOptions(), None).fit(session.read.timings)
     table = np.array([[3.0], [50.0]])
     for number in session.numbers:
-        event = session.timings(number).event
+        event = session.events[number].event
         one = result_of(session, number).fit.predict(table)
         assert one.tobytes() == whole.predict(event, table).tobytes()
 
@@ -269,7 +274,7 @@ def test_a_first_fit_that_fails_ends_the_server(session: Session) -> None:
 
 def test_a_refit_is_told_to_the_page(session: Session) -> None:
     event = number_of(session, "sync")
-    asked = {"do": "refit", "event": event, **FORMULA.to_json()}
+    asked = refit(event)
 
     async def talk(address: str) -> None:
         origin = address.rsplit("/", 2)[0]
@@ -281,7 +286,7 @@ def test_a_refit_is_told_to_the_page(session: Session) -> None:
         async def said() -> Any:
             return json.loads(str(await socket.read_message()))
 
-        await socket.write_message(json.dumps(asked | {"terms": ["1", "p1*lg(p1)"]}))
+        await socket.write_message(json.dumps(refit(event, terms=["1", "p1*lg(p1)"])))
         wrong = await said()
         assert (wrong["line"], wrong["column"]) == (2, 4)
         await socket.write_message(json.dumps(asked))
@@ -301,20 +306,16 @@ EVENTS = [
     EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
     for lines, parameters in ((20, 1), (3, 2))
 ]
-GOOD = {"event": 0, **FORMULA.to_json()}
 
 
 @pytest.mark.parametrize(
     "message",
     [
         "", "[]", "{}", "[" * 100_000, '{"do": "shutdown"}', '{"do": "undo", "more": 1}',
-        {"do": "refit"}, {"do": "refit", **GOOD, "more": 1}, {"do": "refit", **GOOD, "event": 2},
-        {"do": "refit", **GOOD, "event": True}, {"do": "refit", **GOOD, "event": -1},
-        {"do": "refit", **GOOD, "terms": "p1"}, {"do": "refit", **GOOD, "terms": [1]},
-        {"do": "refit", **GOOD, "terms": ["1"] * 101},
-        {"do": "refit", **GOOD, "terms": ["1" * 999]},
-        {"do": "refit", **GOOD, "weights": "heavy"}, {"do": "refit", **GOOD, "loss": ["huber"]},
-        {"do": "refit", **GOOD, "left_out": [20]}, {"do": "refit", **GOOD, "left_out": [0.5]},
+        {"do": "refit"}, {"do": "refit", "event": 0}, refit(0) | {"more": 1}, refit(0, more=1),
+        refit(2), refit(True), refit(-1), refit(0, terms="p1"), refit(0, terms=[1]),
+        refit(0, terms=["1"] * 101), refit(0, terms=["1" * 999]), refit(0, weights="heavy"),
+        refit(0, loss=["huber"]), refit(0, left_out=[20]), refit(0, left_out=[0.5]),
         {"do": "rewrite"}, {"do": "rewrite", "dilation": 0},
         {"do": "predict", "event": 0, "params": []},
         {"do": "show"}, {"do": "show", "event": 2}, {"do": "show", "event": 0, "more": 1},
@@ -333,23 +334,25 @@ def test_what_the_page_asks_is_validated(message: str | dict[str, Any]) -> None:
 def test_steps_are_undone_and_redone(session: Session) -> None:
     event = number_of(session, "sync")
     first = result_of(session, event)
-    session.put(event, fitted(session.timings(event), FORMULA))
+    session.put(event, fitted(session.events[event], FORMULA))
     second = result_of(session, event)
     assert session.undo() == event
     assert session.results[event] is first
     assert session.redo() == event
     assert session.results[event] is second
-    assert session.redo() is None
+    with pytest.raises(UsageError, match="nothing to redo"):
+        session.redo()
     session.undo()
-    session.put(event, fitted(session.timings(event), FitChoices(("p1",))))
-    assert session.redo() is None
+    session.put(event, fitted(session.events[event], FitChoices(("p1",))))
+    with pytest.raises(UsageError, match="nothing to redo"):
+        session.redo()
     numbers = session.state_of(event)["data"]["before"]["numbers"]
     assert numbers["R² on the lines of the fit"] == first.fit.whole.quality.r2
 
 
 def test_what_cannot_be_fitted_is_an_error(session: Session) -> None:
     event = number_of(session, "sync")
-    timings = session.timings(event)
+    timings = session.events[event]
     with pytest.raises(UsageError, match="put some back"):
         fitted(timings, FitChoices(left_out=frozenset(range(len(LINES)))))
     with pytest.raises(FormulaError, match="formula:2:1: the term 'p1' is duplicated"):
@@ -362,7 +365,7 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     session = session_of(tmp_path, ("sync", 1.0, 5.0))
     event = number_of(session, "sync")
     choices = FitChoices(FORMULA.terms, left_out=frozenset({len(LINES)}))
-    session.put(event, fitted(session.timings(event), choices))
+    session.put(event, fitted(session.events[event], choices))
     (tmp_path / "saved").mkdir()
     saving = Saving(tmp_path / "saved", [tmp_path / "t.txt"], None)
     saving.save(session)
@@ -391,7 +394,7 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
 def saved_in(folder: Path, session: Session, **more: Any) -> Saving:
     """What saves model and formulas in a folder, and has done so once."""
     event = number_of(session, "sync")
-    session.put(event, fitted(session.timings(event), FORMULA))
+    session.put(event, fitted(session.events[event], FORMULA))
     saving = Saving(folder, [], None, **more)
     saving.save(session)
     return saving
@@ -451,9 +454,9 @@ def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:
     assert result_of(session, event).choices.terms == ("p1",)
     assert formulas_text(session, text).endswith(text.text)
     for number in session.numbers:
-        session.put(number, fitted(session.timings(number), FORMULA))
+        session.put(number, fitted(session.events[number], FORMULA))
     saved = parse_formulas(formulas_text(session, text), "saved")
-    for entry in (saved.for_event("sync", 1), saved.for_event(session.timings(1 - event).event, 1)):
+    for entry in (saved.for_event("sync", 1), saved.for_event(session.events[1 - event].event, 1)):
         assert entry is not None
         assert [str(term) for term in entry.terms] == list(FORMULA.terms)
 
@@ -481,7 +484,7 @@ def test_work_is_stopped_and_its_errors_come_back() -> None:
 
 def test_predictions_are_those_of_the_fit(session: Session) -> None:
     event = number_of(session, "sync")
-    session.put(event, fitted(session.timings(event), FORMULA))
+    session.put(event, fitted(session.events[event], FORMULA))
     found = session.predict(event, [50.0])
     assert found["seconds"] == pytest.approx(1e-6 * 50 * np.log(50), rel=1e-6)
     assert found["by"] == "fit, outside the range of the lines"

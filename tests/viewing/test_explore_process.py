@@ -134,13 +134,13 @@ async def saved_twice(address: str, contents: Callable[[], Contents]) -> Content
     async def ask(do: str, **more: object) -> None:
         await socket.write_message(json.dumps({"do": do, **more}))
 
-    await ask("refit", event=0, **FitChoices(("1", "p1")).to_json())
+    await ask("refit", event=0, choices=FitChoices(("1", "p1")).to_json())
     assert await told("state", "error") == "state"
     await ask("save")
     while await told("saved", "error") == "error":  # until all events are fitted
         await ask("save")
     first = contents()
-    await ask("refit", event=0, **FitChoices(("p1*p1",)).to_json())
+    await ask("refit", event=0, choices=FitChoices(("p1*p1",)).to_json())
     assert await told("state", "error") == "state"
     await ask("save")
     await told("")

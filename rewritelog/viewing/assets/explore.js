@@ -30,17 +30,18 @@
   const lines = () => byId("terms").value.split("\n").map((line) => line.trim()).filter(Boolean);
 
   const choices = () => ({
-    event: Events.state.event,
     terms: lines(),
     category: byId("category").value.trim(),
     left_out: [...left].sort((a, b) => a - b),
     ...Object.fromEntries(OPTIONS.map((name) => [name, byId(name).value])),
   });
 
+  const sendChoices = (kind) => send({ do: kind, event: Events.state.event, choices: choices() });
+
   function refit() {
     byId("terms-error").textContent = "";
     again = busy;
-    if (!busy) send({ do: "refit", ...choices() });
+    if (!busy) sendChoices("refit");
   }
 
   // ---- what is shown of an event
@@ -270,7 +271,7 @@
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       fillTicks();
-      send({ do: "check", ...choices() });
+      sendChoices("check");
     }, 250);
   }
 

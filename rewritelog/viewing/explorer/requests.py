@@ -23,11 +23,7 @@ from tornado.log import gen_log
 
 from rewritelog.errors import UsageError
 from rewritelog.models.base import EventTimings
-from rewritelog.models.exact_matches import ExactMatch
-from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import Weighting
-from rewritelog.models.formulas import MAX_TERMS
-from rewritelog.viewing.explorer.session import LONGEST_TERM, FitChoices
+from rewritelog.viewing.explorer.session import FitChoices, Index
 
 HOST = "127.0.0.1"
 FORBIDDEN, NOT_FOUND = 403, 404
@@ -117,8 +113,6 @@ def _stream_of(connection: HTTPConnection | None) -> IOStream:
 MOST_CHARACTERS = 8 << 20
 """Longer messages are refused; a list of a million lines left out is shorter."""
 
-Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TERM + 1)]
-Index: TypeAlias = Annotated[int, Meta(ge=0)]
 Factor: TypeAlias = Annotated[float, Meta(gt=0, le=1e300)]
 
 
@@ -126,29 +120,14 @@ class _Request(Struct, forbid_unknown_fields=True, tag_field="do", tag=str.lower
     """A request; its key `do` says which."""
 
 
-class _Choices(_Request):
-    """How an event is to be fitted."""
-
-    event: Index
-    terms: Annotated[tuple[Text, ...], Meta(max_length=MAX_TERMS)]
-    category: Text
-    weights: Weighting
-    loss: Loss
-    exact_match: ExactMatch
-    left_out: frozenset[Index]
-
-    @property
-    def choices(self) -> FitChoices:
-        """The choices, as the session keeps them."""
-        fields = {name: getattr(self, name) for name in _Choices.__struct_fields__[1:]}
-        return FitChoices(**fields | {"category": self.category.strip()})
-
-
-class Refit(_Choices):
+class Refit(_Request):
     """Request to fit an event as chosen."""
 
+    event: Index
+    choices: FitChoices
 
-class Check(_Choices):
+
+class Check(Refit):
     """Request to check whether terms and category are valid, sent while the user types."""
 
 
@@ -203,8 +182,8 @@ def read_request(text: str, events: Sequence[EventTimings]) -> Request:
     event = getattr(request, "event", 0)
     if event >= len(events):
         raise UsageError(f"event must be an integer from 0 to {len(events) - 1}")
-    if isinstance(request, _Choices):
-        last = max(request.left_out, default=0)
+    if isinstance(request, Refit):
+        last = max(request.choices.left_out, default=0)
         if last >= len(events[event].seconds):
             raise UsageError(f"the event has no line {last}")
     if isinstance(request, Predict):

@@ -12,7 +12,7 @@ from rewritelog.models.base import ModelText
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.model_file import ModelFile, Source
 from rewritelog.output.files import check_outputs, write_text_file
-from rewritelog.viewing.explorer.session import FitChoices, Session, parsed_terms
+from rewritelog.viewing.explorer.session import Session, parsed_terms
 
 FORMULAS, MODEL = "formulas.toml", "model.json"
 
@@ -79,7 +79,7 @@ def formulas_text(session: Session, formulas: ModelText | None) -> str:
     It is empty if all events are fitted automatically and no file was given.
     """
     by_count = sorted(
-        session.numbers, key=lambda number: -session.timings(number).parameters
+        session.numbers, key=lambda number: -session.events[number].parameters
     )  # an entry without params is for any number of them: it must come last
     entries = [line for number in by_count for line in _entry(session, number)]
     if not entries and formulas is None:
@@ -93,9 +93,10 @@ def formulas_text(session: Session, formulas: ModelText | None) -> str:
 
 def _entry(session: Session, number: int) -> Iterator[str]:
     """Yield the lines of an event whose terms or category were chosen in this session."""
-    result, timings = session.results[number], session.timings(number)
+    result, timings = session.results[number], session.events[number]
     choices = session.first_choices[number] if result is None else result.choices
-    if not choices.terms or not _differs(choices, session.first_choices[number]):
+    first = session.first_choices[number]
+    if not choices.terms or (choices.terms, choices.category) == (first.terms, first.category):
         return
     count = timings.parameters
     yield "[[formula]]"
@@ -109,10 +110,6 @@ def _entry(session: Session, number: int) -> Iterator[str]:
     if choices.category:
         yield f"category = {_toml_string(choices.category)}"
     yield ""
-
-
-def _differs(choices: FitChoices, other: FitChoices) -> bool:
-    return (choices.terms, choices.category) != (other.terms, other.category)
 
 
 def _toml_string(text: str) -> str:

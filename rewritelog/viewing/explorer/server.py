@@ -27,41 +27,8 @@ from rewritelog.viewing.explorer.requests import HOST, NOT_FOUND, WAIT_S, Access
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import Result, Session, fitted
 from rewritelog.viewing.explorer.workers import Workers, WorkStoppedError
-from rewritelog.viewing.fit_pages import OWN_LINES, events_page, quality_lines
+from rewritelog.viewing.fit_pages import OWN_LINES, events_sections, quality_lines
 from rewritelog.viewing.page import POLICY, asset, json_of, page_text
-
-
-def document_text(session: Session, dilation: float | None, origin: str) -> str:
-    """Return the page as HTML; its policy allows connections to `origin` only.
-
-    `dilation` is the one that the page offers; None without logs to rewrite.
-    """
-    views = [session.view(number) for number in session.numbers]
-    page = events_page(
-        f"Fit of {_files(session)}",
-        verdict_of(session),
-        session.warnings,
-        views,
-        OWN_LINES,
-        editor=asset("explore.html"),
-    )
-    state = {
-        "count": len(session.numbers),
-        "changed": [number for number in session.numbers if session.is_changed(number)],
-        "steps": session.steps,
-        "fitted": session.fitted_events,
-        "fitting": session.fitting,
-        "version": session.version,
-        "dilation": dilation,
-    }
-    page = replace(
-        page,
-        scripts=(*page.scripts, "explore.js"),
-        data={**page.data, "explore-data": state},
-        policy=f"{POLICY}; connect-src {origin.replace('http:', 'ws:')}",
-        head=asset("explore_bar.html"),
-    )
-    return page_text(page)
 
 
 def verdict_of(session: Session) -> list[str]:
@@ -126,8 +93,27 @@ class Explorer(Application):
         return super().start_request(server_conn, request_conn)
 
     def document(self) -> str:
-        """Return the page as HTML."""
-        return document_text(self.session, self._dilation, self.access.origin)
+        """Return the page as HTML; its policy allows connections to its own origin only."""
+        session = self.session
+        views = [session.view(number) for number in session.numbers]
+        *sections, last = events_sections(views, OWN_LINES, editor=asset("explore.html"))
+        state = {
+            "count": len(session.numbers),
+            "changed": [number for number in session.numbers if session.is_changed(number)],
+            "steps": session.steps,
+            "fitted": session.fitted_events,
+            "fitting": session.fitting,
+            "version": session.version,
+            "dilation": self._dilation,
+        }
+        return page_text(
+            f"Fit of {_files(session)}",
+            verdict_of(session),
+            [*sections, replace(last, script="explore.js", data={"explore-data": state})],
+            session.warnings,
+            policy=f"{POLICY}; connect-src {self.access.origin.replace('http:', 'ws:')}",
+            head=asset("explore_bar.html"),
+        )
 
     async def fit_first(self) -> None:
         """Fit all events as `fit` does, and send each to the pages when it is done."""
@@ -186,14 +172,14 @@ class Explorer(Application):
         session = self.session
         match request:
             case requests.Check():
-                request.choices.config(session.timings(request.event).parameters)
+                request.choices.config(session.events[request.event].parameters)
                 socket.send({"valid": True})
             case requests.Predict():
                 socket.send({"predicted": session.predict(request.event, request.params)})
             case requests.Show():
                 socket.send({"shown": session.state_of(request.event)})
             case requests.Refit():
-                timings = session.timings(request.event)
+                timings = session.events[request.event]
                 request.choices.config(timings.parameters)
                 result = await self._work("fitting", lambda: fitted(timings, request.choices))
                 session.put(request.event, result)
@@ -201,9 +187,11 @@ class Explorer(Application):
             case requests.Stop():
                 (self.worker if self.worker.busy else self.first_workers).stop()
             case requests.Undo():
-                self._step(session.undo, "undo")
+                self._check_idle()
+                self._tell_step(session.undo())
             case requests.Redo():
-                self._step(session.redo, "redo")
+                self._check_idle()
+                self._tell_step(session.redo())
             case requests.Save():
                 self._check_fitted()
                 self.tell({"saved": self._saving.save(session)})
@@ -217,13 +205,6 @@ class Explorer(Application):
             raise RewriteLogError("no logs were given: start explore with --logs DIR")
         work = self._work("rewriting", lambda: effect(session, dilation))
         self.tell({"rewrite": await work})
-
-    def _step(self, step: Callable[[], int | None], name: str) -> None:
-        self._check_idle()
-        event = step()
-        if event is None:
-            raise RewriteLogError(f"there is nothing to {name}")
-        self._tell_step(event)
 
     def _check_idle(self) -> None:
         if self.worker.busy:

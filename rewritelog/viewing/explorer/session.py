@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
@@ -21,7 +23,7 @@ from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
-from rewritelog.models.formulas import MAX_TERMS, EventFormula, Formulas, ParamNames, parse_formulas
+from rewritelog.models.formulas import MAX_TERMS, EventFormula, ParamNames, parse_formulas
 from rewritelog.models.metrics import mean_relative_error
 from rewritelog.text import json_number
 from rewritelog.timings.samples import Timings
@@ -32,18 +34,21 @@ LONGEST_TERM = 900
 """The maximum number of characters of a term; a line of a formulas file has at most 1000."""
 
 
-@dataclass(frozen=True)
-class FitChoices:
+Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TERM + 1)]
+Index: TypeAlias = Annotated[int, Meta(ge=0)]
+
+
+class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
     """How one event is fitted."""
 
-    terms: tuple[str, ...] = ()
+    terms: Annotated[tuple[Text, ...], Meta(max_length=MAX_TERMS)] = ()
     """Texts of the terms; empty for the automatic choice."""
-    category: str = ""
+    category: Text = ""
     """Text of the expression that splits the event into classes; empty for none."""
     weights: Weighting = "relative"
     loss: Loss = "huber"
     exact_match: ExactMatch = "auto"
-    left_out: frozenset[int] = frozenset()
+    left_out: frozenset[Index] = frozenset()
     """Rows of the event's lines that are excluded from the fit."""
 
     @classmethod
@@ -145,15 +150,6 @@ def fitted(timings: EventTimings, choices: FitChoices) -> Result:
     return Result(choices, fit_event(kept, config), single_terms)
 
 
-@dataclass(frozen=True)
-class Step:
-    """A step that can be undone."""
-
-    event: int
-    before: Result | None
-    after: Result
-
-
 class Session:
     """The events that have usable lines; none is fitted at first."""
 
@@ -172,7 +168,12 @@ class Session:
         )
         self._auto = Auto(AutoOptions(), text)
         formulas = None if text is None else parse_formulas(text.text, text.name)
-        self.first_choices = tuple(self._choices(number, formulas) for number in self.numbers)
+        self.events = tuple(read.timings[entry] for entry in self.entries)
+        """The lines of each event."""
+        self.first_choices = tuple(
+            FitChoices.of_formula(None if formulas is None else formulas.for_event(*timings.key))
+            for timings in self.events
+        )
         """How each event is fitted at first."""
         self.first: list[Result | None] = [None for _ in self.numbers]
         self.results: list[Result | None] = [None for _ in self.numbers]
@@ -181,22 +182,17 @@ class Session:
         """Whether first fits are still in progress."""
         self._views: dict[int, EventView] = {}
         """The views of the current fits."""
-        self._history: list[Step] = []
+        self._history: list[tuple[int, Result | None, Result]] = []
+        """The event of each step, and its fits before and after it."""
         self._done = 0
         """The number of steps in the history that are not undone."""
         self.version = 0
         """Number of changes so far."""
-        self.most_parameters = max((self.timings(k).parameters for k in self.numbers), default=0)
-
-    def _choices(self, event: int, formulas: Formulas | None) -> FitChoices:
-        timings = self.timings(event)
-        if formulas is None:
-            return FitChoices()
-        return FitChoices.of_formula(formulas.for_event(timings.event, timings.parameters))
+        self.most_parameters = max((timings.parameters for timings in self.events), default=0)
 
     def first_fit(self, event: int) -> Result:
         """Fit an event as `fit` does, and try the functions of one term."""
-        timings = self.timings(event)
+        timings = self.events[event]
         (fit,) = self._auto.fit((timings,)).fits.values()
         if self._names is not None and not fit.names:
             names = self._names.for_event(timings.event, timings.parameters)
@@ -221,20 +217,11 @@ class Session:
         """Return the numbers of all events."""
         return range(len(self.entries))
 
-    @property
-    def events(self) -> list[EventTimings]:
-        """Return the lines of all events."""
-        return [self.timings(number) for number in self.numbers]
-
-    def timings(self, event: int) -> EventTimings:
-        """Return the lines of an event."""
-        return self.read.timings[self.entries[event]]
-
     def view(self, event: int) -> EventView:
         """Return what the page shows of an event."""
         if event not in self._views:
             where = partial(self.read.where, self.entries[event])
-            result, timings = self.results[event], self.timings(event)
+            result, timings = self.results[event], self.events[event]
             if result is None:
                 unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), ())
                 self._views[event] = view_of(timings, unfitted, untried, where)
@@ -247,27 +234,27 @@ class Session:
         first = self.first[event]
         if first is not None:
             result = replace(result, fit=result.fit.named(first.fit.names))
-        self._history[self._done :] = [Step(event, self.results[event], result)]
+        self._history[self._done :] = [(event, self.results[event], result)]
         self._done += 1
         self._set(event, result)
 
-    def undo(self) -> int | None:
-        """Undo the last step; return its event, None if there is no step."""
+    def undo(self) -> int:
+        """Undo the last step and return its event; raise `UsageError` if there is no step."""
         if not self._done:
-            return None
+            raise UsageError("there is nothing to undo")
         self._done -= 1
-        step = self._history[self._done]
-        self._set(step.event, step.before)
-        return step.event
+        event, before, _ = self._history[self._done]
+        self._set(event, before)
+        return event
 
-    def redo(self) -> int | None:
-        """Redo the step that was undone last; return its event, None if there is none."""
+    def redo(self) -> int:
+        """Redo the step undone last and return its event; raise `UsageError` if there is none."""
         if self._done == len(self._history):
-            return None
-        step = self._history[self._done]
+            raise UsageError("there is nothing to redo")
+        event, _, after = self._history[self._done]
         self._done += 1
-        self._set(step.event, step.after)
-        return step.event
+        self._set(event, after)
+        return event
 
     def _set(self, event: int, result: Result | None) -> None:
         self.results[event] = result
@@ -335,15 +322,15 @@ class Session:
         if result is not None:
             choices = result.choices
             state["terms"] = [str(term) for term in result.fit.whole.function.terms]
-            state["numbers"] = result.numbers(self.timings(event))
+            state["numbers"] = result.numbers(self.events[event])
         state["choices"] = choices.to_json()
         return {"event": event, "data": data, "state": state, "steps": self.steps}
 
     def _before(self, event: int) -> dict[str, Any] | None:
         """Return the numbers and predictions of an event's fit before its last step, if any."""
         done = reversed(self._history[: self._done])
-        steps = (step.before for step in done if step.event == event)
-        before, timings = next(steps, None), self.timings(event)
+        steps = (before for changed, before, _ in done if changed == event)
+        before, timings = next(steps, None), self.events[event]
         if before is None:
             return None
         view = before.view(timings, str)
