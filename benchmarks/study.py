@@ -18,7 +18,7 @@ from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.totals import RunPrediction, predict_run
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import LostTimeOptions
-from rewritelog.replaying.study import Study, StudyRun
+from rewritelog.replaying.study import StudyRun, study_run
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -35,7 +35,8 @@ def run(folder: Path, pes: int, size: int, timings_out: Path | None = None) -> S
     logs = folder / f"p{pes}-d{size}"
     if not logs.exists():
         synthesise(logs, SynthOptions(pes=pes, sebs=1500, size=size, seed=pes + size, timings=0))
-    return Study((("D", float(size)),), timings_out).add(logs, NETWORK, LostTimeOptions())
+    variables = (("D", float(size)),)
+    return study_run(logs, NETWORK, LostTimeOptions(), variables, timings_out)
 
 
 def bars(runs: list[tuple[str, dict[str, float], float]], path: Path) -> None:

@@ -10,7 +10,7 @@ import math
 import re
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -267,6 +267,11 @@ class TextTable:
     """The indices of other columns that contain text, aligned to the left."""
     most_rows: int | None = None
     """Further rows are only counted, in a last line; None for no limit."""
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Iterable[str]], most_rows: int | None = None) -> TextTable:
+        """Return the table of columns of equal length, each under its head."""
+        return cls(tuple(columns), list(zip(*columns.values(), strict=True)), most_rows=most_rows)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -21,7 +21,14 @@ from rewritelog.commands.command import (
     function,
 )
 from rewritelog.errors import UsageError
-from rewritelog.options import OUTPUT, OptionalOutput, argument, option, unique_pairs
+from rewritelog.options import (
+    OUTPUT,
+    OptionalOutput,
+    argument,
+    listed,
+    option,
+    unique_pairs,
+)
 from rewritelog.replaying.options import LostTimeOptions, NetworkOptions, ReplayOptions
 from rewritelog.rewriting.options import DurationOptions
 
@@ -115,13 +122,10 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
 
 def _axes(texts: list[str], _: str) -> dict[str, tuple[str, ...]]:
-    from rewritelog.replaying.sweep import Axis
+    from rewritelog.replaying.sweep import axes_of
 
-    axes = [Axis.parse(text) for text in texts]
-    values = {axis.name: axis.values for axis in axes}
-    if len(values) < len(axes):
-        raise UsageError("a sweep can vary each quantity only once")
-    return values
+    parts = [(*text.partition("="), text) for text in texts]
+    return dict(axes_of((name, listed((values,), ""), text) for name, _, values, text in parts))
 
 
 class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
@@ -153,11 +157,11 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         """Return the run times."""
         from rewritelog.output.files import check_outputs, write_text_file
         from rewritelog.replaying.network import PACKET_QUANTITIES
-        from rewritelog.replaying.sweep import Axis, sweep
+        from rewritelog.replaying.sweep import axes_of, sweep
         from rewritelog.viewing.replay_page import check_plot, write_plot
 
-        axes = [Axis.of(name, values) for name, values in self.vary.items()]
-        packets = {axis.name: axis.values[0] for axis in axes if axis.name in PACKET_QUANTITIES}
+        axes = axes_of((name, values, name) for name, values in self.vary.items())
+        packets = {name: axes[name][0] for name in PACKET_QUANTITIES if name in axes}
         network = self.read_network(packets)  # packets need both, of which one may be swept
         if self.plot is not None:
             check_plot(self.plot)
@@ -194,11 +198,11 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
 
     def run(self) -> StudyRun:
         """Return the categories; the parameters of their lines are P, and variables by name."""
-        from rewritelog.replaying.study import Study, variables_of
+        from rewritelog.replaying.study import study_run, variables_of
 
         variables = [(name, str(value)) for name, value in (self.variables or {}).items()]
-        study = Study(variables_of(variables), self.timings_out)
-        return study.add(self.logs, self.read_network(), self)
+        known = variables_of(variables)
+        return study_run(self.logs, self.read_network(), self, known, self.timings_out)
 
 
 def _point(texts: list[str], _: str) -> dict[str, float]:

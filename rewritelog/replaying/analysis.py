@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -117,8 +117,12 @@ def _followed(before: Numbers, last: int) -> Numbers:
 
 
 def _largest_first(names: tuple[str, ...], seconds: Any) -> dict[str, float]:
-    order = np.argsort(-seconds, kind="stable")
-    return {names[k]: float(seconds[k]) for k in order if seconds[k] > 0}
+    return {names[k]: float(seconds[k]) for k in _descending(seconds)}
+
+
+def _descending(seconds: Any) -> list[int]:
+    """Return the indices of times above 0, longest first."""
+    return [k for k in np.argsort(-seconds, kind="stable").tolist() if seconds[k] > 0]
 
 
 def _by_event(outcome: ReplayedRun, path: Path) -> Floats:
@@ -183,8 +187,7 @@ class Gain:
     """By how much the predicted run time becomes shorter."""
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """The SEBs of a name, or middle regions of an event, whose gain is to be computed."""
 
     name: str
@@ -193,31 +196,24 @@ class Question:
     """The number of the event, None for a SEB name."""
 
 
-Questions: TypeAlias = tuple[Question, ...]
-
-
 def questions(
     workload: Workload, name_s: Any, event_s: Any, most: int | None
-) -> tuple[Questions, Questions, int]:
+) -> tuple[list[Question], list[Question], int]:
     """Return the names and events with the most busy time, and how many are left out.
 
     At most `most` of each are returned; None chooses numbers that limit the time for a large log
     set.
     """
-    names = _largest(workload.names, name_s, MOST if most is None else most)
-    events = _largest(workload.events, event_s, MOST if most is None else most, events=True)
+    names = [Question(workload.names[k], float(name_s[k])) for k in _descending(name_s)]
+    events = [Question(workload.events[k], float(event_s[k]), k) for k in _descending(event_s)]
     if most is not None:
-        return names, events, 0
+        return names[:most], events[:most], 0
+    names, events = names[:MOST], events[:MOST]
     replays = max(1, MOST_SEBS // max(len(workload.sebs), 1))
     of_events = min(len(events), replays // 2)
     of_names = min(len(names), replays - of_events)
     left_out = len(names) + len(events) - of_names - of_events
     return names[:of_names], events[:of_events], left_out
-
-
-def _largest(names: tuple[str, ...], seconds: Any, most: int, *, events: bool = False) -> Questions:
-    largest = [int(k) for k in np.argsort(-seconds, kind="stable")[:most] if seconds[k] > 0]
-    return tuple(Question(names[k], float(seconds[k]), k if events else None) for k in largest)
 
 
 def gain(outcome: ReplayedRun, question: Question) -> Gain:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces
 from rewritelog.paths import relative_paths
-from rewritelog.replaying.analysis import Blocked, CriticalPath, Gain, MessageShare
+from rewritelog.replaying.analysis import Blocked, CriticalPath, Gain
 from rewritelog.replaying.lost_cycles import LostCycles
 from rewritelog.replaying.network import Network
 from rewritelog.text import (
@@ -145,7 +145,7 @@ class ReplayReport(Readable):
             if self.recorded_s
             else "",
             lost_table(self.lost, ranges=True),
-            _path_table(self),
+            *_path_tables(self),
             *_gains_tables(self),
             _busiest_table(self),
         )
@@ -187,16 +187,16 @@ class ReplayComparison(Readable):
         """Return the comparison as text."""
         before, after = self.before, self.after
         times = time_column([report.predicted_s for report in (before, after)])
-        categories = list(dict.fromkeys((*before.lost.categories, *after.lost.categories)))
         old, new = before.lost.totals_s, after.lost.totals_s
-        names = [name for name in categories if old.get(name, 0.0) or new.get(name, 0.0)]
-        columns = (
-            time_column([old.get(name, 0.0) for name in names]),
-            time_column([new.get(name, 0.0) for name in names]),
-            time_column([new.get(name, 0.0) - old.get(name, 0.0) for name in names]),
-        )
-        table = TextTable(
-            ("PE time", "before", "after", "change"), list(zip(names, *columns, strict=True))
+        pairs = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}}
+        names = [name for name, pair in pairs.items() if any(pair)]
+        table = TextTable.of(
+            {
+                "PE time": names,
+                "before": time_column([pairs[name][0] for name in names]),
+                "after": time_column([pairs[name][1] for name in names]),
+                "change": time_column([pairs[name][1] - pairs[name][0] for name in names]),
+            }
         )
         where = f"on {count_text(after.pes, after.logs.terms.lane)}"
         return (
@@ -258,46 +258,42 @@ def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | Non
         name = f"useful: {len(others):,} more events"
         totals = {name: math.fsum(totals.pop(category) for category in others), **totals}
     whole = lost.pes * lost.predicted_s
-    columns = [time_column(list(totals.values())), [_share_text(s, whole) for s in totals.values()]]
-    heads = ["PE time", "PE-seconds", "share"]
+    columns: dict[str, Iterable[str]] = {
+        "PE time": totals,
+        "PE-seconds": time_column(list(totals.values())),
+        "share": [_share_text(s, whole) for s in totals.values()],
+    }
     if ranges and len(lost.first_pes) > 1:
-        sizes = lost.range_sizes()
-        for k, (first, size) in enumerate(zip(lost.first_pes, sizes, strict=True)):
-            of_range = dict(zip(lost.categories, lost.seconds[k].tolist(), strict=True))
-            heads.append(f"PE {first}" if size == 1 else f"PE {first}–{first + size - 1}")
-            whole = size * lost.predicted_s
-            columns.append([_share_text(of_range[name], whole) for name in totals])
-    return str(TextTable(tuple(heads), list(zip(totals, *columns, strict=True))))
+        for first, size, row in zip(
+            lost.first_pes, lost.range_sizes(), lost.seconds.tolist(), strict=True
+        ):
+            of_range, whole = dict(zip(lost.categories, row, strict=True)), size * lost.predicted_s
+            head = f"PE {first}" if size == 1 else f"PE {first}–{first + size - 1}"
+            columns[head] = [_share_text(of_range[name], whole) for name in totals]
+    return str(TextTable.of(columns))
 
 
-def _path_table(report: ReplayReport) -> str:
-    path, whole = report.path, report.predicted_s
-    times_s = dict(path.by_name_s)
-    times_s |= {_message_text(share): share.seconds for share in path.messages if share.seconds > 0}
-    if not times_s:
-        return ""
-    text = _time_table("Critical path", times_s, whole)
-    if path.by_event_s:
-        text += "\n\n" + _time_table("of it in events", path.by_event_s, whole)
-    return text
-
-
-def _time_table(head: str, times_s: Mapping[str, float], whole_s: float) -> str:
-    """Return a table of times, longest first, with their shares of the run."""
-    longest = sorted(times_s.items(), key=lambda pair: -pair[1])
-    texts = time_column([seconds for _, seconds in longest])
-    rows = [
-        (name, text, _share_text(seconds, whole_s))
-        for (name, seconds), text in zip(longest, texts, strict=True)
-    ]
-    return str(TextTable((head, "time", "share"), rows, most_rows=_PATH_ROWS))
-
-
-def _message_text(share: MessageShare) -> str:
-    sizes = bytes_text(share.least_bytes)
-    if share.most_bytes != share.least_bytes:
-        sizes += f" to {bytes_text(share.most_bytes)}"
-    return f"{count_text(share.count, 'message')} of {sizes}"
+def _path_tables(report: ReplayReport) -> Iterator[str]:
+    """Yield tables of the times on the critical path, longest first, with shares of the run."""
+    times_s = dict(report.path.by_name_s)
+    for share in report.path.messages:
+        if share.seconds > 0:
+            sizes = bytes_text(share.least_bytes)
+            if share.most_bytes != share.least_bytes:
+                sizes += f" to {bytes_text(share.most_bytes)}"
+            times_s[f"{count_text(share.count, 'message')} of {sizes}"] = share.seconds
+    for head, of_path_s in (
+        ("Critical path", times_s),
+        ("of it in events", report.path.by_event_s),
+    ):
+        if of_path_s:
+            longest = dict(sorted(of_path_s.items(), key=lambda pair: -pair[1]))
+            columns = {
+                head: longest,
+                "time": time_column(list(longest.values())),
+                "share": [_share_text(seconds, report.predicted_s) for seconds in longest.values()],
+            }
+            yield str(TextTable.of(columns, most_rows=_PATH_ROWS))
 
 
 def _gains_text(report: ReplayReport) -> str:
@@ -325,23 +321,26 @@ def _gains_tables(report: ReplayReport) -> Iterator[str]:
 
 
 def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> str:
-    names = [gain.name for gain in gains]
-    busy = time_column([gain.busy_s for gain in gains])
-    saved = time_column([gain.gain_s for gain in gains])
-    shares = [_share_text(gain.gain_s, predicted_s) for gain in gains]
-    rows = list(zip(names, busy, saved, shares, strict=True))
-    return str(TextTable((heading, "busy", "gain", "of the run"), rows))
+    columns = {
+        heading: [gain.name for gain in gains],
+        "busy": time_column([gain.busy_s for gain in gains]),
+        "gain": time_column([gain.gain_s for gain in gains]),
+        "of the run": [_share_text(gain.gain_s, predicted_s) for gain in gains],
+    }
+    return str(TextTable.of(columns))
 
 
 def _busiest_table(report: ReplayReport) -> str:
-    busy = time_column([pe.busy_s for pe in report.worst_pes])
-    rows = [
-        (report.lane_name(pe.pe), f"{pe.sebs:,}", text, _share_text(pe.busy_s, report.predicted_s))
-        for pe, text in zip(report.worst_pes, busy, strict=True)
-    ]
-    where = "Busiest threads and streams" if report.lane_names else "Busiest PEs"
-    heads = (where, f"{report.logs.terms.item}s", "busy", "of the run")
-    return str(TextTable(heads, rows))
+    worst = report.worst_pes
+    columns = {
+        "Busiest threads and streams" if report.lane_names else "Busiest PEs": [
+            report.lane_name(pe.pe) for pe in worst
+        ],
+        f"{report.logs.terms.item}s": [f"{pe.sebs:,}" for pe in worst],
+        "busy": time_column([pe.busy_s for pe in worst]),
+        "of the run": [_share_text(pe.busy_s, report.predicted_s) for pe in worst],
+    }
+    return str(TextTable.of(columns))
 
 
 def _blocked_text(report: ReplayReport) -> str:
@@ -398,7 +397,9 @@ class ReplayedRuns(Readable):
                 time,
                 f"{first_s / run.predicted_s:.3f}" if run.predicted_s > 0 else NO_VALUE,
                 percent_text(run.utilisation, 1),
-                percent_text(_path_in_messages(run), 1),
+                percent_text(
+                    run.communication_s / run.predicted_s if run.predicted_s > 0 else None, 1
+                ),
             )
             for name, run, time in zip(names, self.runs, times, strict=True)
         ]
@@ -414,10 +415,3 @@ class ReplayedRuns(Readable):
             str(TextTable(self.heads, self.rows())),
         ]
         return "\n".join(lines)
-
-
-def _path_in_messages(run: ReplayReport) -> float | None:
-    """Return the share of the critical path that messages are under way."""
-    if not run.predicted_s > 0:
-        return None
-    return run.communication_s / run.predicted_s

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -22,10 +22,12 @@ from rewritelog.text import Readable, count_text, printable, time_text
 from rewritelog.units import number
 
 _MOST_VARIABLES = 19
+Variables: TypeAlias = tuple[tuple[str, float], ...]
+"""Names and values of a run's variables, sorted by name."""
 _HEAD = "# lost cycles; parameters: "
 
 
-def variables_of(pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, float], ...]:
+def variables_of(pairs: Sequence[tuple[str, str]]) -> Variables:
     """Return the variables sorted by name; raise `UsageError` for an invalid name or value."""
     values: dict[str, float] = {}
     for name, text in pairs:
@@ -50,7 +52,7 @@ class StudyRun(Readable):
     logs: Path
     network: Network
     lost: LostCycles
-    variables: tuple[tuple[str, float], ...]
+    variables: Variables
     timings_out: Path | None
     never_run: int
     remarks: tuple[str, ...] = ()
@@ -107,67 +109,47 @@ class StudyRun(Readable):
         )
 
 
-@dataclass(frozen=True)
-class Study:
-    """A study: its variables, and the file of timing lines that runs are appended to."""
+def study_run(
+    logs: LogSet | str | Path,
+    network: Network,
+    options: LostTimeOptions,
+    variables: Variables = (),
+    timings_out: Path | None = None,
+) -> StudyRun:
+    """Replay a run of a study, and append its categories to the study's file of timing lines.
 
-    variables: tuple[tuple[str, float], ...] = ()
-    timings_out: Path | None = None
+    Raise a `RewriteLogError` for any invalid input; then nothing is appended.
+    """
+    head = _HEAD + ", ".join((PES, *(name for name, _ in variables))) + "\n"
+    if timings_out is not None:
+        _check_file(timings_out, head)
+    prepared = prepare(logs, options)
+    report_progress("replaying")
+    outcome = simulate(prepared.workload, prepared.case(network))
+    never = len(outcome.workload.sebs) - outcome.run
+    lost = lost_cycles(outcome, options.lost_as)
+    folder, said = prepared.logs.folder, prepared.warnings
+    run = StudyRun(folder, network, lost, variables, timings_out, never, said)
+    if timings_out is not None:
+        try:
+            with timings_out.open("a", encoding="utf-8") as file:
+                file.write(run.lines() if file.tell() else head + run.lines())
+        except OSError as error:
+            raise OutputError(f"{timings_out}: cannot be written: {error.strerror}") from error
+    return run
 
-    def add(
-        self,
-        logs: LogSet | str | Path,
-        network: Network,
-        options: LostTimeOptions,
-    ) -> StudyRun:
-        """Replay a run, and append its categories to the file of the study.
 
-        Raise a `RewriteLogError` for any invalid input; then nothing is appended.
-        """
-        self._check_file()
-        prepared = prepare(logs, options)
-        report_progress("replaying")
-        outcome = simulate(prepared.workload, prepared.case(network))
-        never = len(outcome.workload.sebs) - outcome.run
-        lost = lost_cycles(outcome, options.lost_as)
-        run = StudyRun(
-            prepared.logs.folder,
-            network,
-            lost,
-            self.variables,
-            self.timings_out,
-            never,
-            prepared.warnings,
+def _check_file(path: Path, head: str) -> None:
+    """Raise `UsageError` before the work begins if the file's lines have other parameters."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            found = file.readline(1000)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be read: {error.strerror}") from error
+    if found and found != head:
+        raise UsageError(
+            f"{path}: begins with {printable(found.rstrip())!r}, but this run's lines need "
+            f"{head.rstrip()!r}: give the same --var options, or another file"
         )
-        if self.timings_out is not None:
-            self._append(self.timings_out, run.lines())
-        return run
-
-    @property
-    def _head(self) -> str:
-        return _HEAD + ", ".join((PES, *(name for name, _ in self.variables))) + "\n"
-
-    def _check_file(self) -> None:
-        """Raise `UsageError` before the work begins if the file's lines have other parameters."""
-        path = self.timings_out
-        if path is None:
-            return
-        try:
-            with path.open(encoding="utf-8", errors="replace") as file:
-                head = file.readline(1000)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be read: {error.strerror}") from error
-        if head and head != self._head:
-            raise UsageError(
-                f"{path}: begins with {printable(head.rstrip())!r}, but this run's lines need "
-                f"{self._head.rstrip()!r}: give the same --var options, or another file"
-            )
-
-    def _append(self, path: Path, lines: str) -> None:
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(lines if file.tell() else self._head + lines)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rewritelog import units
 from rewritelog.errors import UsageError
@@ -24,34 +25,34 @@ DILATION = "dilation"
 SWEPT = (DILATION, *QUANTITIES)
 """The quantities that a sweep can vary."""
 
+Axes: TypeAlias = Mapping[str, tuple[str, ...]]
+"""The quantities of a sweep with their values as text."""
+
 MOST_POINTS = 100_000
 """The most points of a grid."""
 
 
-@dataclass(frozen=True)
-class Axis:
-    """One quantity of a sweep with its values as text."""
+def axes_of(vary: Iterable[tuple[str, Iterable[object], str]]) -> Axes:
+    """Return the quantities of a sweep, given names, values, and texts that errors quote.
 
-    name: str
-    values: tuple[str, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Axis:
-        """Return the axis of a text such as `dilation=0.5,1`; raise `UsageError` for any other."""
-        name, _, listed = text.partition("=")
-        return cls.of(name, [value for value in listed.split(",") if value.strip()], text)
-
-    @classmethod
-    def of(cls, name: str, values: Iterable[object], text: str = "") -> Axis:
-        """Return the axis of a quantity; raise `UsageError` quoting `text` for unknown ones."""
-        known = name.strip().replace("_", "-")
-        texts = tuple(with_unit(known, value).strip() for value in values)
-        if known not in SWEPT or not texts:
+    Raise `UsageError` for names that are unknown or repeated, for none, and for too many points.
+    """
+    axes: dict[str, tuple[str, ...]] = {}
+    for given, values, text in vary:
+        name = given.strip().replace("_", "-")
+        texts = tuple(with_unit(name, value).strip() for value in values)
+        if name not in SWEPT or not texts:
             names = ", ".join(SWEPT)
-            raise UsageError(
-                f"--vary {text or name}: expected NAME=VALUE,VALUE,…; the names are {names}"
-            )
-        return cls(known, texts)
+            raise UsageError(f"--vary {text}: expected NAME=VALUE,VALUE,…; the names are {names}")
+        if name in axes:
+            raise UsageError("a sweep can vary each quantity only once")
+        axes[name] = texts
+    points = math.prod(map(len, axes.values()))
+    if not axes:
+        raise UsageError("a sweep needs at least one quantity to vary")
+    if points > MOST_POINTS:
+        raise UsageError(f"a sweep has at most {MOST_POINTS:,} points, not {points:,}")
+    return axes
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Sweep(Readable):
     logs: LogSet
     network: Network
     """The network with the quantities that are not varied."""
-    axes: tuple[Axis, ...]
+    axes: Axes
     points: tuple[Point, ...]
     recorded_s: float
     pes: int
@@ -79,15 +80,13 @@ class Sweep(Readable):
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid as a JSON object."""
-        names = [axis.name for axis in self.axes]
         return {
             "logs": str(self.logs.folder),
             "network": self.network.to_json(),
             "pes": self.pes,
             "recorded_s": self.recorded_s,
             "sweep": [
-                {**dict(zip(names, point.values, strict=True)), "predicted_s": point.predicted_s}
-                for point in self.points
+                {**self._values(point), "predicted_s": point.predicted_s} for point in self.points
             ],
             "warnings": list(self.warnings),
         }
@@ -96,7 +95,7 @@ class Sweep(Readable):
         """Return the grid as CSV, one line for each point."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*(axis.name for axis in self.axes), "predicted_s"])
+        writer.writerow([*self.axes, "predicted_s"])
         for point in self.points:
             writer.writerow([*point.values, repr(point.predicted_s)])
         return text.getvalue()
@@ -104,9 +103,7 @@ class Sweep(Readable):
     def text(self) -> str:
         """Return the grid as text: run times, also relative to the first one."""
         least = min(self.points, key=lambda point: point.predicted_s)
-        where = ", ".join(
-            f"{axis.name} {value}" for axis, value in zip(self.axes, least.values, strict=True)
-        )
+        where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
         first = self.points[0].predicted_s
         times = time_column([point.predicted_s for point in self.points])
         rows = [
@@ -117,27 +114,27 @@ class Sweep(Readable):
             )
             for point, time in zip(self.points, times, strict=True)
         ]
-        heads = (*(axis.name for axis in self.axes), "predicted", "relative to the first")
+        heads = (*self.axes, "predicted", "relative to the first")
+        # the network that is not varied, unless the axes determine all of it
+        varied = self.network.recorded and {"latency", "bandwidth"} & self.axes.keys()
+        fixed = f"  network, except for what is varied: {printable(self.network.text())}"
         return "\n".join(
             (
                 f"Shortest predicted run time: {time_text(least.predicted_s)}, with {where}",
-                *self._network_lines(),
+                *([] if varied else [fixed]),
                 "",
                 str(TextTable(heads, rows)),
             )
         )
 
-    def _network_lines(self) -> tuple[str, ...]:
-        """Return the network that is not varied, unless the axes determine all of it."""
-        varied = {axis.name for axis in self.axes}
-        if self.network.recorded and varied & {"latency", "bandwidth"}:
-            return ()
-        return (f"  network, except for what is varied: {printable(self.network.text())}",)
+    def _values(self, point: Point) -> dict[str, str]:
+        """Return the value of each quantity at a point."""
+        return dict(zip(self.axes, point.values, strict=True))
 
 
 def sweep(
     logs: LogSet | str | Path,
-    axes: Sequence[Axis],
+    axes: Axes,
     network: Network | None = None,
     options: DurationOptions | None = None,
 ) -> Sweep:
@@ -146,9 +143,8 @@ def sweep(
     Raise a `RewriteLogError` for any invalid input.
     """
     network, options = network or Network(), options or DurationOptions()
-    _check_axes(axes)
-    grid = list(itertools.product(*(axis.values for axis in axes)))
-    settings = [_setting(axes, values, network) for values in grid]
+    grid = list(itertools.product(*axes.values()))
+    settings = [_setting(dict(zip(axes, values, strict=True)), network) for values in grid]
     prepared = prepare(logs, options)
     cases = [prepared.case(*setting) for setting in settings]
     points = []
@@ -160,7 +156,7 @@ def sweep(
     return Sweep(
         prepared.logs,
         network,
-        tuple(axes),
+        axes,
         tuple(points),
         workload.recorded_s,
         workload.pes,
@@ -168,24 +164,8 @@ def sweep(
     )
 
 
-def _check_axes(axes: Sequence[Axis]) -> None:
-    names = [axis.name for axis in axes]
-    if not axes:
-        raise UsageError("a sweep needs at least one quantity to vary")
-    if len(set(names)) < len(names):
-        raise UsageError("a sweep can vary each quantity only once")
-    points = 1
-    for axis in axes:
-        points *= len(axis.values)
-    if points > MOST_POINTS:
-        raise UsageError(f"a sweep has at most {MOST_POINTS:,} points, not {points:,}")
-
-
-def _setting(
-    axes: Sequence[Axis], values: tuple[str, ...], network: Network
-) -> tuple[Network, float | None]:
+def _setting(texts: dict[str, str], network: Network) -> tuple[Network, float | None]:
     """Return the network and the dilation of a point."""
-    texts = dict(zip((axis.name for axis in axes), values, strict=True))
     dilation = None
     if DILATION in texts:
         dilation = units.number(texts.pop(DILATION), "--vary dilation")

@@ -55,7 +55,7 @@ def replay_page(replayed: Replayed) -> str:
 
 def sweep_page(sweep: Sweep) -> str:
     """Return the HTML page of a sweep: the run time at each point of the grid."""
-    heads = (*(axis.name for axis in sweep.axes), "predicted run time")
+    heads = (*sweep.axes, "predicted run time")
     rows = [(*point.values, time_text(point.predicted_s, 5)) for point in sweep.points]
     table = PageTable("Predicted run time by setting", heads, rows)
     title = f"Sweep of {printable(str(sweep.logs.folder))}"
@@ -73,15 +73,15 @@ def check_plot(path: Path) -> None:
 
 def write_plot(sweep: Sweep, path: Path) -> None:
     """Draw run time against the axis with the most values, a line per setting of the others."""
-    longest = max(range(len(sweep.axes)), key=lambda k: len(sweep.axes[k].values))
-    axis = sweep.axes[longest]
-    read = units.number if axis.name == DILATION else QUANTITIES[axis.name].read
+    name = max(sweep.axes, key=lambda name: len(sweep.axes[name]))
+    longest = list(sweep.axes).index(name)
+    read = units.number if name == DILATION else QUANTITIES[name].read
     lines: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     for point in sweep.points:
         others = (*point.values[:longest], *point.values[longest + 1 :])
-        at = read(point.values[longest], axis.name)
+        at = read(point.values[longest], name)
         lines.setdefault(others, []).append((at, point.predicted_s))
-    others_names = [other.name for k, other in enumerate(sweep.axes) if k != longest]
+    others_names = [other for other in sweep.axes if other != name]
     with drawing((7, 4.5)) as (figure, saved):
         axes = figure.subplots()
         for k, (others, points) in enumerate(list(lines.items())[:_MOST_LINES]):
@@ -90,10 +90,13 @@ def write_plot(sweep: Sweep, path: Path) -> None:
             axes.plot(*zip(*points, strict=True), marker=_MARKERS[k], label=label or None)
         if len(lines) > _MOST_LINES:
             axes.set_title(f"{_MOST_LINES} of {len(lines)} settings")
-        if all(at > 0 for points in lines.values() for at, _ in points) and len(axis.values) > 2:
+        if (
+            all(at > 0 for points in lines.values() for at, _ in points)
+            and len(sweep.axes[name]) > 2
+        ):
             axes.set_xscale("log")
-        unit = "" if axis.name == DILATION else f" ({QUANTITIES[axis.name].base})"
-        axes.set_xlabel(f"{axis.name}{unit}")
+        unit = "" if name == DILATION else f" ({QUANTITIES[name].base})"
+        axes.set_xlabel(f"{name}{unit}")
         axes.set_ylabel("predicted run time (s)")
         axes.set_ylim(bottom=0)
         axes.grid(visible=True, alpha=0.3)

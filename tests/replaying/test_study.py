@@ -18,7 +18,7 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import LostTimeOptions
-from rewritelog.replaying.study import Study, StudyRun
+from rewritelog.replaying.study import StudyRun, study_run
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 from rewritelog.text import time_text
 
@@ -31,7 +31,8 @@ def made(
 ) -> StudyRun:
     logs = folder / f"{pes}-{size}"
     synthesise(logs, SynthOptions(pes=pes, sebs=sebs, size=size, seed=pes + size, timings=0))
-    return Study((("D", float(size)),), timings_out).add(logs, NETWORK, LostTimeOptions())
+    variables = (("D", float(size)),)
+    return study_run(logs, NETWORK, LostTimeOptions(), variables, timings_out)
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +138,7 @@ def test_a_size_scales_work_and_messages_and_none_leaves_logs_as_they_were(tmp_p
     assert plain.read_bytes() == same.read_bytes()
     network = Network(latency_s=0.0)
     runs = [
-        Study()
-        .add(tmp_path / name, network, LostTimeOptions())
-        .lost.totals_s["useful[Cell::bonded]"]
+        study_run(tmp_path / name, network, LostTimeOptions()).lost.totals_s["useful[Cell::bonded]"]
         for name in ("same", "double")
     ]
     assert 1.8 < runs[1] / runs[0] < 2.1
