@@ -165,6 +165,9 @@ class ExactSum:
             return _TOO_LARGE
         return ExactSum(tuple(parts))
 
+    def __add__(self, other: ExactSum) -> ExactSum:
+        return self.plus(other.parts)
+
     def __float__(self) -> float:
         return math.fsum(self.parts)
 

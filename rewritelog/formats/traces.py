@@ -58,7 +58,7 @@ class Rounding:
     to_zero: int = 0
     """The number of items whose new duration became 0."""
 
-    def plus(self, other: Rounding) -> Rounding:
+    def __add__(self, other: Rounding) -> Rounding:
         """Return the rounding of both."""
         return Rounding(
             max(self.item_s, other.item_s),

@@ -16,11 +16,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
 from rewritelog.models.base import ModelFit
 from rewritelog.models.checks import checked_spread
 from rewritelog.rewriting.statistics import (
@@ -31,7 +31,6 @@ from rewritelog.rewriting.statistics import (
     RecordFlag,
     RecordState,
     difference_s,
-    total_of,
 )
 from rewritelog.text import NO_VALUE, json_number, ratio_text, time_column
 
@@ -95,7 +94,7 @@ def _event_expected(
 def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) -> Expected:
     """Return the expected sum of all brackets, given that of each event."""
     expected = list(events)
-    paired = total_of(event.total.new_s for event in statistics.events.values())
+    paired = sum((event.total.new_s for event in statistics.events.values()), NOTHING)
     others_s = difference_s(statistics.sums[DurationSum.BRACKETED_NEW], paired)
     seconds = math.fsum([*(of_event.seconds for of_event in expected), others_s])
     known = [of_event.deviation_s for of_event in expected if of_event.seconds > 0]
@@ -111,45 +110,37 @@ def _root_sum_square(deviations: list[float | None]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Largest:
-    """The largest busy time of some PEs; of equal times that of the lowest PE."""
-
-    seconds: float = 0.0
-    pe: int | None = None
-
-    @classmethod
-    def of(cls, pes: Ints, seconds: Floats) -> Largest:
-        """Return the largest of the busy times of PEs; 0 without any PE."""
-        order = np.lexsort((pes, -seconds))
-        return cls(float(seconds[order[0]]), int(pes[order[0]])) if len(order) else cls()
-
-
-@dataclass(frozen=True)
 class BusyTime:
     """The busy times of all PEs, the sums of the durations of their SEBs."""
 
-    largest: Largest
+    largest_s: float
+    largest_pe: int | None
+    """The lowest PE with that time; None without any PE."""
     mean_s: float
+
+    @classmethod
+    def of(cls, pes: Ints, seconds: Floats, mean_s: float) -> BusyTime:
+        """Return those of the PEs that have any, with the mean of all."""
+        if not len(pes):
+            return cls(0.0, None, mean_s)
+        largest = np.lexsort((pes, -seconds))[0]
+        return cls(float(seconds[largest]), int(pes[largest]), mean_s)
 
     @property
     def imbalance(self) -> float | None:
         """The largest busy time divided by the mean; None if all are 0."""
-        return json_number(self.largest.seconds / self.mean_s) if self.mean_s > 0 else None
+        return json_number(self.largest_s / self.mean_s) if self.mean_s > 0 else None
 
     def cells(self) -> tuple[str, str, str, str]:
         """Return largest, its PE, mean and imbalance as cells of a table."""
-        pe = NO_VALUE if self.largest.pe is None else str(self.largest.pe)
-        largest, mean = time_column([self.largest.seconds, self.mean_s])
+        pe = NO_VALUE if self.largest_pe is None else str(self.largest_pe)
+        largest, mean = time_column([self.largest_s, self.mean_s])
         return largest, pe, mean, ratio_text(self.imbalance)
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
-        return {
-            "largest_s": json_number(self.largest.seconds),
-            "largest_pe": self.largest.pe,
-            "mean_s": json_number(self.mean_s),
-            "imbalance": self.imbalance,
-        }
+        numbers = {"largest_s": json_number(self.largest_s), "mean_s": json_number(self.mean_s)}
+        return {**vars(self), **numbers, "imbalance": self.imbalance}
 
 
 _COMPLETE = (
@@ -157,6 +148,10 @@ _COMPLETE = (
     (DurationSum.NEW, DurationSum.BRACKETED_NEW, DurationSum.AROUND_NEW, DurationSum.WITHOUT_NEW),
 )
 """The sums of all time, and of the parts that a rewrite may change."""
+
+
+Pair: TypeAlias = tuple[float, float]
+"""Seconds before and after a rewrite."""
 
 
 @dataclass(frozen=True)
@@ -199,58 +194,47 @@ class Overheads:
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts as a JSON object."""
+        parts = vars(self).items()
         return {
             "events": {name: share.to_json() for name, share in self.events.items()},
-            "other_brackets": self.other_brackets.to_json(),
-            "around_brackets": self.around_brackets.to_json(),
-            "sebs_without_brackets": self.sebs_without_brackets.to_json(),
-            "untouched": self.untouched.to_json(),
-            "by_dilation": self.by_dilation.to_json(),
+            **{name: part.to_json() for name, part in parts if isinstance(part, Share)},
         }
 
 
 def overheads_of(statistics: BlockStatistics) -> Overheads:
     """Return the breakdown of the time of all SEBs."""
+    sums = statistics.sums
 
-    def seconds(old: DurationSum, new: DurationSum) -> tuple[float, float]:
-        return statistics.seconds(old), statistics.seconds(new)
+    def seconds(old: DurationSum, new: DurationSum) -> Pair:
+        return float(sums[old]), float(sums[new])
+
+    def left(whole: DurationSum, parts: Iterable[ExactSum]) -> float:
+        return difference_s(sums[whole], sum(parts, NOTHING))
 
     all_s = seconds(DurationSum.OLD, DurationSum.NEW)
 
-    def share(old_s: float, new_s: float) -> Share:
-        return Share(old_s, new_s, _part(old_s, all_s[0]), _part(new_s, all_s[1]))
+    def share(pair: Pair) -> Share:
+        return Share(*pair, *map(_part, pair, all_s))
 
-    sums = {name: event.total for name, event in sorted(statistics.events.items())}
+    events = {name: event.total for name, event in sorted(statistics.events.items())}
     others_s = 0.0, 0.0
     if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
-        old, new = (
-            statistics.sums[k] for k in (DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW)
-        )
         others_s = (
-            difference_s(old, total_of(sum_of_name.old_s for sum_of_name in sums.values())),
-            difference_s(new, total_of(sum_of_name.new_s for sum_of_name in sums.values())),
+            left(DurationSum.BRACKETED_OLD, (event.old_s for event in events.values())),
+            left(DurationSum.BRACKETED_NEW, (event.new_s for event in events.values())),
         )
     around_s = seconds(DurationSum.AROUND_OLD, DurationSum.AROUND_NEW)
     without_s = seconds(DurationSum.WITHOUT_OLD, DurationSum.WITHOUT_NEW)
     dilated_s = (
-        float(total_of(sum_of_name.dilated_old_s for sum_of_name in sums.values())),
-        float(total_of(sum_of_name.dilated_new_s for sum_of_name in sums.values())),
+        float(sum((event.dilated_old_s for event in events.values()), NOTHING)),
+        float(sum((event.dilated_new_s for event in events.values()), NOTHING)),
     )
-    untouched_s = (
-        difference_s(statistics.sums[whole], total_of(statistics.sums[part] for part in parts))
-        for whole, *parts in _COMPLETE
-    )
+    before_s, after_s = (left(whole, (sums[part] for part in parts)) for whole, *parts in _COMPLETE)
     by_dilation = zip(others_s, around_s, without_s, dilated_s, strict=True)
+    old_s, new_s = map(sum, by_dilation)
     return Overheads(
-        {
-            name: share(float(sum_of_name.old_s), float(sum_of_name.new_s))
-            for name, sum_of_name in sums.items()
-        },
-        share(*others_s),
-        share(*around_s),
-        share(*without_s),
-        share(*untouched_s),
-        share(*(sum(parts) for parts in by_dilation)),
+        {name: share((float(event.old_s), float(event.new_s))) for name, event in events.items()},
+        *map(share, (others_s, around_s, without_s, (before_s, after_s), (old_s, new_s))),
     )
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import rewritelog
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import Terms, Traces
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.fit_report import effect_on_totals, one_call_share
@@ -26,7 +25,6 @@ from rewritelog.rewriting.breakdown import (
     BusyTime,
     EventLine,
     Expected,
-    Largest,
     Overheads,
     Share,
     bracketed_expected,
@@ -36,7 +34,7 @@ from rewritelog.rewriting.breakdown import (
     speedup,
 )
 from rewritelog.rewriting.options import NO_DILATION, RewriteOptions
-from rewritelog.rewriting.report_warnings import warnings_of, warnings_of_options
+from rewritelog.rewriting.report_warnings import warnings_of
 from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running import EngineName
@@ -147,13 +145,7 @@ class RewriteReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        return (
-            *_about_earlier_rewrite(self.logs.folder),
-            *warnings_of_options(
-                self.options, self.model, self.terms, self.statistics, self.by_dilation
-            ),
-            *warnings_of(self.task, self.timings, self.fitted, self.statistics),
-        )
+        return tuple(warnings_of(self))
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -183,19 +175,29 @@ class RewriteReport(Readable):
         pes = len(self.logs.pes)
         of_pe, old_s, new_s = self.statistics.busy_of_pes()
         return (
-            BusyTime(Largest.of(of_pe, old_s), self.statistics.seconds(DurationSum.OLD) / pes),
-            BusyTime(Largest.of(of_pe, new_s), self.statistics.seconds(DurationSum.NEW) / pes),
+            BusyTime.of(of_pe, old_s, self.statistics.seconds(DurationSum.OLD) / pes),
+            BusyTime.of(of_pe, new_s, self.statistics.seconds(DurationSum.NEW) / pes),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         return {
-            "versions": _versions(),
+            "versions": {
+                "rewritelog": rewritelog.__version__,
+                "python": platform.python_version(),
+                "numpy": version("numpy"),
+                "scipy": version("scipy"),
+            },
             "logs": str(self.logs.path),
             "out": None if self.out is None else str(self.out),
             "options": reported(self.options, RewriteOptions),
             "machine": self.logs.machine_json(),
-            "model": _model_json(self.options, self.model, self.timings, self.fitted),
+            "model": {
+                "name": self.options.model_name,
+                "options": json_value(dataclasses.asdict(self.model.options)),
+                "timing_lines": 0 if self.timings is None else len(self.timings),
+                "fit": self.fitted.describe(),
+            },
             "counts": {which.name.lower(): self.count(which) for which in BlockCount},
             "durations_s": {
                 which.name.lower(): json_number(self.statistics.seconds(which))
@@ -227,62 +229,13 @@ class RewriteReport(Readable):
 
     def text(self) -> str:
         """Return the verdict and a table of the time by part, without the warnings themselves."""
-        return _text(self)
+        parts = (*summary_sentences(self), *_parts_table(self), *_closing(self))
+        return "\n".join(wrapped(line) for line in parts)
 
     def details(self) -> str:
         """Return the rest as text: logs, fits, counts, busy times and shares."""
-        return _details(self)
-
-
-def _about_earlier_rewrite(folder: Path) -> Iterator[str]:
-    """Yield a warning if a folder was written by a rewrite."""
-    earlier = read_provenance(folder)
-    if earlier is not None:
-        yield (
-            f"{folder} was rewritten before, {earlier.text()}: its durations are no longer the "
-            "host's, and are now rewritten a second time"
-        )
-
-
-def _model_json(
-    options: RewriteOptions, model: Model[Any], timings: Timings | None, fitted: ModelFit
-) -> dict[str, Any]:
-    """Return what reports say of a model and its fit as a JSON object."""
-    return {
-        "name": options.model_name,
-        "options": json_value(dataclasses.asdict(model.options)),
-        "timing_lines": 0 if timings is None else len(timings),
-        "fit": fitted.describe(),
-    }
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of what determines a result."""
-    return {
-        "rewritelog": rewritelog.__version__,
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "scipy": version("scipy"),
-    }
-
-
-def _text(report: RewriteReport) -> str:
-    """Return the verdict and one table; warnings are only counted."""
-    parts = (*summary_sentences(report), *_parts_table(report), *_closing(report))
-    return "\n".join(wrapped(line) for line in parts)
-
-
-def _details(report: RewriteReport) -> str:
-    """Return what else the report has: logs, model, counts, busy times and shares."""
-    parts = (
-        *_logs(report),
-        *_model(report),
-        *_sebs(report),
-        *_busy_times(report),
-        *_records(report),
-        *_shares(report),
-    )
-    return "\n".join(wrapped(line) for line in parts)
+        parts = (_logs, _model, _sebs, _busy_times, _records, _shares)
+        return "\n".join(wrapped(line) for part in parts for line in part(self))
 
 
 def summary_sentences(report: RewriteReport) -> list[str]:
@@ -292,7 +245,7 @@ def summary_sentences(report: RewriteReport) -> list[str]:
         _sebs_sentence(report),
         *_basis_sentences(report),
         *_long_call_sentences(report),
-        _warnings_sentence(report),
+        f"{count_text(len(report.warnings), 'warning')}." if report.warnings else "No warnings.",
     ]
 
 
@@ -369,23 +322,11 @@ def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
 
 def _error_text(expected: Expected) -> str:
     """Return half the width of an interval relative to the expected value; empty if unknown."""
-    error = _relative_error(expected)
-    if error is None:
-        return ""
-    return percent_text(error, 1) if error <= 1 else "> 100 %"
-
-
-def _relative_error(expected: Expected) -> float | None:
-    """Return half the width of an interval divided by the expected value."""
     if expected.interval_s is None or not 0 < expected.seconds < math.inf:
-        return None
+        return ""
     low_s, high_s = expected.interval_s
-    return (high_s - low_s) / 2 / expected.seconds
-
-
-def _warnings_sentence(report: RewriteReport) -> str:
-    warnings = len(report.warnings)
-    return f"{count_text(warnings, 'warning')}." if warnings else "No warnings."
+    error = (high_s - low_s) / 2 / expected.seconds
+    return percent_text(error, 1) if error <= 1 else "> 100 %"
 
 
 def _logs(report: RewriteReport) -> Iterator[str]:
@@ -414,13 +355,15 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
     """Yield the table of the time before and after, by part of all time."""
     events = sorted(report.events, key=lambda line: -line.new_s)
     shown = events if len(events) <= _MOST_EVENTS + 1 else events[:_MOST_EVENTS]
-    rows = [_event_row(line) for line in shown]
+    rows = []
+    for line in shown:
+        shares = (line.extrapolated, line.dilated / line.records)
+        outside, dilated = (percent_text(share, 1) if share else "" for share in shares)
+        records, error = f"{line.records:,}", _error_text(line.expected)
+        rows.append(_Part(line.event, line.old_s, line.new_s, records, error, outside, dilated))
     if others := events[len(shown) :]:
-        times = (
-            math.fsum(event.old_s for event in others),
-            math.fsum(event.new_s for event in others),
-        )
-        rows.append(_Part(f"{len(others):,} more events", *times))
+        old_s, new_s = (math.fsum(getattr(e, time) for e in others) for time in ("old_s", "new_s"))
+        rows.append(_Part(f"{len(others):,} more events", old_s, new_s))
     if events:
         rows += [_Part(name, share.old_s, share.new_s) for name, share in _others(report)]
     old_s, new_s = map(report.statistics.seconds, (DurationSum.OLD, DurationSum.NEW))
@@ -437,8 +380,7 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
         "dilated": [row.dilated for row in rows],
     }
     kept = {head: column for head, column in columns.items() if any(column)}
-    cells = zip((printable(row.name) for row in rows), *kept.values(), strict=True)
-    yield from TextTable(("part", *kept), list(cells)).lines()
+    yield from TextTable.of({"part": [printable(row.name) for row in rows], **kept}).lines()
 
 
 def _others(report: RewriteReport) -> Iterator[tuple[str, Share]]:
@@ -466,13 +408,6 @@ class _Part(NamedTuple):
     """The share of predictions outside of the timed range."""
     dilated: str = ""
     """The share of brackets that the model does not cover."""
-
-
-def _event_row(line: EventLine) -> _Part:
-    shares = (line.extrapolated, line.dilated / line.records)
-    outside, dilated = (percent_text(share, 1) if share else "" for share in shares)
-    records, error = f"{line.records:,}", _error_text(line.expected)
-    return _Part(line.event, line.old_s, line.new_s, records, error, outside, dilated)
 
 
 def _sebs(report: RewriteReport) -> Iterator[str]:
@@ -510,10 +445,12 @@ def _records(report: RewriteReport) -> Iterator[str]:
         "dilated": [line.dilated for line in report.events],
         "not used": [line.not_used for line in report.events],
     }
-    shown = {head: column for head, column in columns.items() if head == "records" or any(column)}
-    names = [line.event for line in report.events]
-    counts = [[f"{count:,}" for count in column] for column in shown.values()]
-    yield from TextTable(("event", *shown), list(zip(names, *counts, strict=True))).lines()
+    shown = {
+        head: [f"{count:,}" for count in column]
+        for head, column in columns.items()
+        if head == "records" or any(column)
+    }
+    yield from TextTable.of({"event": [line.event for line in report.events], **shown}).lines()
 
 
 def _shares(report: RewriteReport) -> Iterator[str]:
@@ -521,25 +458,19 @@ def _shares(report: RewriteReport) -> Iterator[str]:
     if not report.events:
         return
     parts = report.overheads
+    shares = [(line.event, parts.events[line.event]) for line in report.events]
+    shares += [*_others(report), ("of all: by dilation alone", parts.by_dilation)]
+    fits = [(line.extrapolated, line.expected.coverage) for line in report.events]
+    told = [tuple(percent_text(share, 1) for share in fit) for fit in fits]
+    told += [("", "")] * (len(shares) - len(told))
     rows = [
-        (
-            line.event,
-            *_share(parts.events[line.event]),
-            percent_text(line.extrapolated, 1),
-            percent_text(line.expected.coverage, 1),
-        )
-        for line in report.events
+        (name, percent_text(share.old, 1), percent_text(share.new, 1), *of_fit)
+        for (name, share), of_fit in zip(shares, told, strict=True)
     ]
-    rows += [(name, *_share(share), "", "") for name, share in _others(report)]
-    rows.append(("of all: by dilation alone", *_share(parts.by_dilation), "", ""))
     intervals = "coverage: of the 90 % interval, on held-out timing lines"
     yield f"shares of all {report.terms.item} time ({intervals})"
     heads = ("before", "after", "extrapolated", "coverage")
     yield from TextTable(("part", *heads), rows).lines()
-
-
-def _share(share: Share) -> tuple[str, str]:
-    return percent_text(share.old, 1), percent_text(share.new, 1)
 
 
 def _closing(report: RewriteReport) -> Iterator[str]:

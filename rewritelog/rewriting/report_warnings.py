@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rewritelog.formats import Columns
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
+from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import Terms
-from rewritelog.models.base import Model, ModelFit
-from rewritelog.rewriting.block import RewriteTask
-from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.predicting import warnings_of_unused
+from rewritelog.rewriting.predicting import fit_warnings, warnings_of_unused
 from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
@@ -26,50 +24,34 @@ from rewritelog.rewriting.statistics import (
 )
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import count_text, percent_text, printable
-from rewritelog.timings.samples import Timings
+
+if TYPE_CHECKING:
+    from rewritelog.rewriting.report import RewriteReport
 
 _MOST_EVENTS = 5
 """Of more events with the same cause for doubt, a single warning says all."""
 
 
-def warnings_of(
-    task: RewriteTask | TraceTask,
-    timings: Timings | None,
-    fitted: ModelFit,
-    statistics: BlockStatistics,
-) -> tuple[str, ...]:
-    """Return the warnings, most general first."""
-    warnings = [] if timings is None else list(timings.warnings)
-    warnings += fitted.warnings()
-    if isinstance(task, TraceTask):
-        if task.params is not None and not statistics.events:
-            types = ", ".join(task.logs.types[number] for number in task.types)
-            warnings.append(f"there are no nodes of type {types}, so the model predicts nothing")
-    elif task.params is not None:
-        warnings += _about_params(task.logs, task.params, statistics)
-    warnings += _about_events(statistics, task.predictor.columns, task.logs.terms)
-    warnings += _about_brackets(statistics, with_params=task.params is not None)
-    warnings += _about_messages(statistics)
-    return tuple(warnings)
+_WHOLE_SEBS = {
+    BlockCount.MARKS_IRREGULAR: "with unmatched or reversed marks dilated as a whole",
+    BlockCount.RECORDS_MISMATCHED: "with different numbers of param records and brackets dilated "
+    "as a whole",
+    BlockCount.UNMARKED_WITH_RECORD: "with a param record but no bracket in the log, taken as "
+    "bracketed from end to end",
+}
+"""What is said of SEBs whose brackets are not certain."""
 
 
-def warnings_of_options(
-    options: RewriteOptions,
-    model: Model[Any],
-    terms: Terms,
-    statistics: BlockStatistics,
-    by_dilation: float | None,
-) -> tuple[str, ...]:
-    """Return a warning for each option without effect, and for a missing dilation."""
-    return (
-        *warnings_of_unused(options, model, terms, statistics.matched_patterns),
-        *_about_roofline(options, statistics),
-        *_about_host_speed(options, model, by_dilation),
-    )
-
-
-def _about_roofline(options: RewriteOptions, statistics: BlockStatistics) -> Iterator[str]:
-    """Yield which share of the new time a simulator with a roofline model replaces."""
+def warnings_of(report: RewriteReport) -> Iterator[str]:
+    """Yield the warnings: of input and options, then of the fit, then of records and SEBs."""
+    task, options, statistics = report.task, report.options, report.statistics
+    earlier = read_provenance(report.logs.folder)
+    if earlier is not None:
+        yield (
+            f"{report.logs.folder} was rewritten before, {earlier.text()}: its durations are no "
+            "longer the host's, and are now rewritten a second time"
+        )
+    yield from warnings_of_unused(options, report.model, report.terms, statistics.matched_patterns)
     if options.roofline:
         new_s = statistics.seconds(DurationSum.NEW)
         share = statistics.on_device_s / new_s if new_s else 0.0
@@ -77,18 +59,35 @@ def _about_roofline(options: RewriteOptions, statistics: BlockStatistics) -> Ite
             f"{percent_text(share, 1)} of the new time is computed by devices: with "
             "roofline-enabled, ASTRA-sim takes times of its own for it"
         )
-
-
-def _about_host_speed(
-    options: RewriteOptions, model: Model[Any], by_dilation: float | None
-) -> Iterator[str]:
-    """Yield a warning if time keeps the host's speed although no dilation was given."""
-    if options.dilation is None and model.uses_params and by_dilation:
+    if options.dilation is None and report.model.uses_params and report.by_dilation:
         yield (
-            f"{percent_text(by_dilation, 1)} of the new time is not covered by the model and keeps "
-            "the host's speed: give the target's with --dilation, or --dilation 1 if this is "
-            "intended"
+            f"{percent_text(report.by_dilation, 1)} of the new time is not covered by the model "
+            "and keeps the host's speed: give the target's with --dilation, or --dilation 1 if "
+            "this is intended"
         )
+    yield from fit_warnings(report.timings, report.fitted)
+    if isinstance(task, TraceTask):
+        if task.params is not None and not statistics.events:
+            types = ", ".join(task.logs.types[number] for number in task.types)
+            yield f"there are no nodes of type {types}, so the model predicts nothing"
+    elif task.params is not None:
+        yield from _about_params(task.logs, task.params, statistics)
+    yield from _about_events(statistics, task.predictor.columns, report.terms)
+    yield from _about_sebs(statistics, with_params=task.params is not None)
+
+
+def _about_sebs(statistics: BlockStatistics, *, with_params: bool) -> Iterator[str]:
+    """Yield the warnings of brackets and messages."""
+    for which, sentence in _WHOLE_SEBS.items():
+        if count := statistics.count(which):
+            yield f"{count_text(count, 'SEB')} {sentence} ({_listed(statistics.examples[which])})"
+    without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
+    if with_params and without:
+        yield f"{count_text(without, 'bracket')} without a param record dilated"
+    outside = statistics.count(BlockCount.MESSAGES_OUTSIDE)
+    if outside:
+        messages = count_text(outside, "message")
+        yield f"{messages} sent outside their SEB: each keeps its distance to the SEB's nearer end"
 
 
 def _listed(examples: Examples[PeAndSeb]) -> str:
@@ -139,16 +138,11 @@ def _about_events(statistics: BlockStatistics, columns: Columns, terms: Terms) -
     for cause, count in concerned.items():
         if count > _MOST_EVENTS:
             names = [name for name in events if cause in causes_of[name]]
-            most, together = max(names, key=lambda name: _records(events[name])), EventStatistics()
-            for name in names:
-                together.add(events[name])
+            most = max(names, key=lambda name: events[name].states.total())
+            together = sum((events[name] for name in names), EventStatistics())
             sentence = _about_event(together, columns, terms)[cause]
             sentence = sentence.replace("this event", "these events")
             yield f"{count:,} events, the largest being {printable(most)!r}: {sentence}"
-
-
-def _records(event: EventStatistics) -> int:
-    return event.states.total()
 
 
 def _about_event(event: EventStatistics, columns: Columns, terms: Terms) -> dict[str, str]:
@@ -192,29 +186,3 @@ def _about_event(event: EventStatistics, columns: Columns, terms: Terms) -> dict
         ),
     }
     return {cause: sentence for cause, sentence in sentences.items() if counts[cause]}
-
-
-_WHOLE_SEBS = {
-    BlockCount.MARKS_IRREGULAR: "with unmatched or reversed marks dilated as a whole",
-    BlockCount.RECORDS_MISMATCHED: "with different numbers of param records and brackets dilated "
-    "as a whole",
-    BlockCount.UNMARKED_WITH_RECORD: "with a param record but no bracket in the log, taken as "
-    "bracketed from end to end",
-}
-"""What is said of SEBs whose brackets are not certain."""
-
-
-def _about_brackets(statistics: BlockStatistics, *, with_params: bool) -> Iterator[str]:
-    for which, sentence in _WHOLE_SEBS.items():
-        if count := statistics.count(which):
-            yield f"{count_text(count, 'SEB')} {sentence} ({_listed(statistics.examples[which])})"
-    without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
-    if with_params and without:
-        yield f"{count_text(without, 'bracket')} without a param record dilated"
-
-
-def _about_messages(statistics: BlockStatistics) -> Iterator[str]:
-    outside = statistics.count(BlockCount.MESSAGES_OUTSIDE)
-    if outside:
-        messages = count_text(outside, "message")
-        yield f"{messages} sent outside their SEB: each keeps its distance to the SEB's nearer end"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import islice
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,9 +123,9 @@ class EventSums(NamedTuple):
     """The sum over exact matches."""
     exact_new_s: ExactSum = NOTHING
 
-    def plus(self, other: EventSums) -> EventSums:
+    def __add__(self, other: tuple[Any, ...]) -> EventSums:
         """Return the sums of the two."""
-        return EventSums(*(a.plus(b.parts) for a, b in zip(self, other, strict=True)))
+        return EventSums(*(a + b for a, b in zip(self, other, strict=True)))
 
 
 @dataclass
@@ -140,17 +140,12 @@ class EventStatistics:
     @property
     def total(self) -> EventSums:
         """The sums over all brackets of the event."""
-        total = EventSums()
-        for sums in self.sums.values():
-            total = total.plus(sums)
-        return total
+        return sum(self.sums.values(), EventSums())
 
-    def add(self, other: EventStatistics) -> None:
-        """Add the statistics of another block."""
-        self.states.update(other.states)
-        self.flags.update(other.flags)
-        for count, sums in other.sums.items():
-            self.sums[count] = self.sums.get(count, EventSums()).plus(sums)
+    def __add__(self, other: EventStatistics) -> EventStatistics:
+        return EventStatistics(
+            self.states + other.states, self.flags + other.flags, _together(self.sums, other.sums)
+        )
 
 
 @dataclass(frozen=True)
@@ -164,7 +159,7 @@ class Examples(Generic[Item]):
         """Return the first few items of the block that starts at `start`."""
         return cls(tuple((start, item) for item in islice(items, EXAMPLES)))
 
-    def plus(self, other: Examples[Item]) -> Examples[Item]:
+    def __add__(self, other: Examples[Item]) -> Examples[Item]:
         """Return the first few items of the two."""
         both = sorted((*self.found, *other.found), key=itemgetter(0))
         return Examples(tuple(both[:EXAMPLES]))
@@ -174,6 +169,7 @@ class Examples(Generic[Item]):
 
 
 PeAndSeb = tuple[int, int]
+_NO_TIME = dict.fromkeys(DurationSum, NOTHING)
 
 
 @dataclass
@@ -183,7 +179,7 @@ class BlockStatistics:
     counts: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(len(BlockCount), dtype=np.int64)
     )
-    sums: tuple[ExactSum, ...] = (NOTHING,) * len(DurationSum)
+    sums: dict[DurationSum, ExactSum] = field(default_factory=lambda: dict(_NO_TIME))
     events: dict[str, EventStatistics] = field(default_factory=dict)
     examples: dict[BlockCount, Examples[PeAndSeb]] = field(default_factory=dict)
     record_examples: dict[RecordState, Examples[PeAndSeb]] = field(default_factory=dict)
@@ -222,33 +218,19 @@ class BlockStatistics:
 
     def add(self, other: BlockStatistics) -> None:
         """Add the statistics of another block."""
-        self.counts = self.counts + other.counts
-        self.sums = tuple(
-            own.plus(more.parts) for own, more in zip(self.sums, other.sums, strict=True)
-        )
-        for name, event in other.events.items():
-            self.events.setdefault(name, EventStatistics()).add(event)
-        for which, examples in other.examples.items():
-            self.examples[which] = self.examples.get(which, Examples()).plus(examples)
-        for state, examples in other.record_examples.items():
-            self.record_examples[state] = self.record_examples.get(state, Examples()).plus(examples)
-        self.faulty_lines += other.faulty_lines
-        self.faulty_line_examples = self.faulty_line_examples.plus(other.faulty_line_examples)
-        self.seqno_differs += other.seqno_differs
-        self.seqno_examples = self.seqno_examples.plus(other.seqno_examples)
-        self.size_bytes += other.size_bytes
-        self.busy += other.busy
-        self.matched_patterns |= other.matched_patterns
-        self.rounding = self.rounding.plus(other.rounding)
-        self.on_device_s += other.on_device_s
+        for name, more in vars(other).items():
+            setattr(self, name, _together(getattr(self, name), more))
 
 
-def total_of(sums: Iterable[ExactSum]) -> ExactSum:
-    """Return the sum of sums."""
-    total = NOTHING
-    for part in sums:
-        total = total.plus(part.parts)
-    return total
+def _together(one: Any, other: Any) -> Any:
+    """Return two counts, sums or collections as one; those of the same key are added."""
+    if isinstance(one, dict) and not isinstance(one, Counter):
+        common = {key: _together(one[key], other[key]) for key in one.keys() & other.keys()}
+        return one | other | common
+    if isinstance(one, frozenset):
+        return one | other
+    one += other
+    return one
 
 
 def difference_s(whole: ExactSum, part: ExactSum) -> float:
@@ -262,8 +244,6 @@ def difference_s(whole: ExactSum, part: ExactSum) -> float:
 
 EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 """The contribution of each record to the fields of `EventSums`."""
-
-_NOTHING = (ExactSum(),) * len(DurationSum)
 
 
 class RunningSums:
@@ -280,12 +260,12 @@ class RunningSums:
         sums[0] = self._durations
         return sums
 
-    def durations(self, sums: Floats, *, done: bool) -> tuple[ExactSum, ...]:
+    def durations(self, sums: Floats, *, done: bool) -> dict[DurationSum, ExactSum]:
         """Return the sums over the pieces of a part; zeros while the timeline is not `done`."""
         if not done:
             self._durations = sums[0]
-            return _NOTHING
-        return tuple(_exact(sums))
+            return dict(_NO_TIME)
+        return dict(zip(DurationSum, _exact(sums), strict=True))
 
     def events(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import NOTHING, Floats, Ints
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.records import Totals, compare_loaded
@@ -22,7 +22,7 @@ from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import speedup
 from rewritelog.rewriting.options import NO_DILATION
 from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
-from rewritelog.rewriting.statistics import DurationSum, RunningSums, total_of
+from rewritelog.rewriting.statistics import DurationSum, RunningSums
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten, time_text
@@ -125,7 +125,7 @@ def _determined(report: RewriteReport) -> tuple[list[str], Floats, Floats]:
 
     def parts(which: DurationSum, side: str) -> Floats:
         covered, dilated, exact = (
-            float(total_of(getattr(event, f"{part}{side}_s") for event in events))
+            float(sum((getattr(event, f"{part}{side}_s") for event in events), NOTHING))
             for part in ("", "dilated_", "exact_")
         )
         covered -= dilated
