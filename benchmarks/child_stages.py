@@ -23,6 +23,7 @@ from rewritelog.output.files import OutputFile
 from rewritelog.rewriting import block, predicting
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import RunningSums
 
@@ -31,12 +32,12 @@ STAGES: list[tuple[Any, str, str]] = [
     (InputFile, "read_into", "read the bytes of timelines and param files"),
     (block, "read_params", "params: open the files, join, sort"),
     (params, "scan", "params: scan the text"),
-    (block, "_predicted", "params: records of the block"),
+    (Predictor, "predict", "params: records of the block"),
     (predicting, "checked_prediction", "predict"),
     (block, "patch", "walk, map and patch"),
     (OutputFile, "write", "write"),
-    (RunningSums, "durations", "sums of durations"),
-    (RunningSums, "events", "sums by event"),
+    (RunningSums, "add", "sums by event"),
+    (RunningSums, "finish", "sums of durations"),
 ]
 """Owner, name and label of the functions that a stage is; each has its time less that of others."""
 

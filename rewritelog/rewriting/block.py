@@ -23,14 +23,12 @@ from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, list_para
 from rewritelog.formats.bgtrace.records import NameTable, Records, tracer_replaces
 from rewritelog.output.files import FlushingWork
 from rewritelog.rewriting.options import DilationRules, OutputOptions, RewriteOptions
-from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
+from rewritelog.rewriting.predicting import Predictor, dilations_of
 from rewritelog.rewriting.statistics import (
     EXAMPLES,
     IRREGULAR,
     BlockCount,
     BlockStatistics,
-    DurationSum,
-    EventStatistics,
     Examples,
     RecordFlag,
     RunningSums,
@@ -179,6 +177,7 @@ class RewriteTask:
         for loaded in read_block(file, block, self.logs.layout, self.block_bytes):
             statistics.add(rewrite_part(self, loaded, running))
             files.write(file.path.name, loaded.buffer, loaded.block.offset)
+        running.finish(statistics)
         return statistics
 
 
@@ -193,51 +192,33 @@ def logs_task(logs: LogSet, predictor: Predictor, options: OutputOptions) -> Rew
 
 
 def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockStatistics:
-    """Rewrite a loaded block or part in place; return its statistics.
+    """Rewrite a loaded block or part in place; return its statistics without sums.
 
     Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
     or `ModelError`.
     """
-    records, statistics = _predicted(task, loaded)
-    factors, statistics.matched_patterns = dilations_of(task.dilations, loaded)
-    rows = records_for(loaded, records.params, records.given_s, records.flags[RecordFlag.EXACT])
-    sums = running.begin(len(loaded.pes))
-    patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)
-    statistics.size_bytes = loaded.block.size_bytes
-    done = loaded.block.part is None or loaded.block.part.last
-    statistics.sums = running.durations(sums, done=done)
-    if done:
-        old_s, new_s = (_busy(sums, which) for which in (DurationSum.OLD, DurationSum.NEW))
-        statistics.busy = [(loaded.pes.copy(), old_s, new_s)]
-    statistics.counts = patched.counts
-    _add_examples(statistics, loaded, patched)
-    records.add_to(statistics, loaded, patched.records)
-    values = records.values(patched.records)
-    events = running.events(records.kinds, records.kind, records.piece, values, done=done)
-    for (event, param_count), added in events.items():
-        statistics.events.setdefault(event, EventStatistics()).sums[param_count] = added
-    return statistics
-
-
-def _busy(sums: Floats, which: DurationSum) -> Floats:
-    """Return the busy time of each PE, given the sums of whole timelines."""
-    return np.asarray(sums[:, which, 0] + sums[:, which, 1])
-
-
-def _predicted(task: RewriteTask, loaded: LoadedBlock) -> tuple[Predicted, BlockStatistics]:
-    """Return the block's records with their predictions, and the statistics of reading them."""
-    if task.params is None:
-        params, notes = NO_RECORDS, ParamNotes()
-    else:
+    params, notes = NO_RECORDS, ParamNotes()
+    if task.params is not None:
         columns = task.predictor.columns
         params, notes = read_params(task.params, loaded, strict=task.strict, columns=columns)
+    predicted = task.predictor.predict(params, loaded.pes)
     statistics = BlockStatistics(
         faulty_lines=notes.faulty,
         faulty_line_examples=Examples.of(loaded.begin, notes.faults),
         seqno_differs=notes.seqno_differs,
         seqno_examples=Examples.of(loaded.begin, notes.seqno_examples),
+        size_bytes=loaded.block.size_bytes,
     )
-    return task.predictor.predict(params, loaded.pes), statistics
+    factors, statistics.matched_patterns = dilations_of(task.dilations, loaded)
+    rows = records_for(loaded, params, predicted.given_s, predicted.flags[RecordFlag.EXACT])
+    sums = running.begin(loaded.pes)
+    patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)
+    statistics.counts = patched.counts
+    _add_examples(statistics, loaded, patched)
+    predicted.add_to(statistics, loaded, patched.records)
+    values = predicted.values(patched.records)
+    running.add(predicted.kinds, predicted.kind, params.piece, values)
+    return statistics
 
 
 def _add_examples(statistics: BlockStatistics, loaded: LoadedBlock, patched: Patched) -> None:

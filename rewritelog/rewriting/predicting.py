@@ -140,11 +140,6 @@ class Predicted:
     flags: Flags
     """Shape (flags, records)."""
 
-    @property
-    def piece(self) -> Ints:
-        """The piece of each record."""
-        return self.params.piece
-
     def values(self, records: Table) -> EventValues:
         """Return the contribution of each record to the fields of `EventSums`."""
         predicted = np.where(records["state"] == RecordState.PREDICTED, self.seconds, 0.0)
@@ -159,14 +154,20 @@ class Predicted:
 
     def by_event(self, records: Table) -> dict[str, EventStatistics]:
         """Return the states and flags of the records of each event."""
-        by_state = [self._by_event(records["state"] == which) for which in RecordState]
-        by_flag = [self._by_event(self._flagged(which, records)) for which in RecordFlag]
+        event, names = self.params.event, self.params.events
+
+        def by_event(chosen: Flags) -> list[int]:
+            counts: list[int] = np.bincount(event[chosen], minlength=len(names)).tolist()
+            return counts
+
+        by_state = [by_event(records["state"] == which) for which in RecordState]
+        by_flag = [by_event(self._flagged(which, records)) for which in RecordFlag]
         return {
             name: EventStatistics(
                 Counter({which: by_state[which][number] for which in RecordState}),
                 Counter({which: by_flag[which][number] for which in RecordFlag}),
             )
-            for number, name in enumerate(self.params.events)
+            for number, name in enumerate(names)
         }
 
     def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock, records: Table) -> None:
@@ -176,15 +177,9 @@ class Predicted:
         for which in RecordState:
             if which is not RecordState.PREDICTED:
                 first = np.flatnonzero(state == which)[:EXAMPLES]
-                pes = loaded.pes[self.piece[first]].tolist()
+                pes = loaded.pes[self.params.piece[first]].tolist()
                 sebs = zip(pes, self.params.seb[first].tolist(), strict=True)
                 statistics.record_examples[which] = Examples.of(loaded.begin, sebs)
-
-    def _by_event(self, chosen: Flags) -> list[int]:
-        """Return how many of the chosen records each event has."""
-        counts = np.bincount(self.params.event[chosen], minlength=len(self.params.events))
-        by_event: list[int] = counts.tolist()
-        return by_event
 
     def _flagged(self, flag: RecordFlag, records: Table) -> Flags:
         """Return which records count under a flag."""

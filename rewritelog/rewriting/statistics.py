@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import islice
+from itertools import islice, pairwise
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -250,61 +250,45 @@ class RunningSums:
     """The sums of one block, carried from part to part of a long timeline."""
 
     def __init__(self) -> None:
-        self._durations = np.zeros((len(DurationSum), 2))
+        self._pes = np.zeros(0, dtype=np.int64)
+        self._durations = np.zeros((1, len(DurationSum), 2))
         self._events: dict[EventKey, Floats] = {}
-        """High and low part of the fields of `EventSums`, shape (fields, 2)."""
+        """High and low part of the fields of `EventSums`, shape (pieces, fields, 2)."""
 
-    def begin(self, pieces: int) -> Floats:
-        """Return the initial sums of a part, shape (pieces, DurationSum, 2)."""
-        sums = np.zeros((pieces, len(DurationSum), 2))
-        sums[0] = self._durations
-        return sums
+    def begin(self, pes: Ints) -> Floats:
+        """Return the sums of a part's pieces, to be added to; shape (pieces, DurationSum, 2)."""
+        carried = self._durations[0]
+        self._pes, self._durations = pes.copy(), np.zeros((len(pes), len(DurationSum), 2))
+        self._durations[0] = carried
+        return self._durations
 
-    def durations(self, sums: Floats, *, done: bool) -> dict[DurationSum, ExactSum]:
-        """Return the sums over the pieces of a part; zeros while the timeline is not `done`."""
-        if not done:
-            self._durations = sums[0]
-            return dict(_NO_TIME)
-        return dict(zip(DurationSum, _exact(sums), strict=True))
-
-    def events(
-        self,
-        kinds: tuple[EventKey, ...],
-        kind: Ints,
-        piece: Ints,
-        values: EventValues,
-        *,
-        done: bool,
-    ) -> dict[EventKey, EventSums]:
-        """Return the sums of the records of each kind; none as long as the timeline is not `done`.
-
-        `kind` (index into `kinds`) and `piece` have one entry for each record.
-        """
+    def add(
+        self, kinds: tuple[EventKey, ...], kind: Ints, piece: Ints, values: EventValues
+    ) -> None:
+        """Add records; `kind` (index into `kinds`) and `piece` have one entry for each record."""
         pairs, groups = np.unique(piece * max(len(kinds), 1) + kind, return_inverse=True)
         group_kind = pairs % max(len(kinds), 1)
         sums = np.zeros((len(values), len(pairs), 2))
         for group, number in enumerate(group_kind if self._events else ()):
-            sums[:, group] = self._events.get(kinds[number], 0.0)
+            if kinds[number] in self._events:
+                sums[:, group] = self._events[kinds[number]][0]
         for column, value in zip(sums, values, strict=True):
             core.add_by_group(groups, np.ascontiguousarray(value), column)
-        by_group = sums.swapaxes(0, 1)
-        if not done:
-            self._events |= {kinds[k]: row for k, row in zip(group_kind, by_group, strict=True)}
-            return {}
-        rows = {name: row[None] for name, row in self._events.items()}
-        rows |= _by_kind(kinds, group_kind, by_group)
-        return {name: EventSums(*_exact(row)) for name, row in rows.items()}
+        order = np.argsort(group_kind, kind="stable")
+        bounds = np.searchsorted(group_kind[order], np.arange(len(kinds) + 1)).tolist()
+        for number, (begin, end) in enumerate(pairwise(bounds)):
+            if end > begin:
+                self._events[kinds[number]] = sums[:, order[begin:end]].swapaxes(0, 1)
 
-
-def _by_kind(kinds: tuple[EventKey, ...], group_kind: Ints, sums: Floats) -> dict[EventKey, Floats]:
-    """Return the rows of each kind that has any."""
-    order = np.argsort(group_kind, kind="stable")
-    bounds = np.searchsorted(group_kind[order], np.arange(len(kinds) + 1)).tolist()
-    return {
-        kind: sums[order[begin:end]]
-        for kind, begin, end in zip(kinds, bounds[:-1], bounds[1:], strict=True)
-        if end > begin
-    }
+    def finish(self, statistics: BlockStatistics) -> None:
+        """Set the sums of a block whose timelines are all at their ends."""
+        statistics.sums = dict(zip(DurationSum, _exact(self._durations), strict=True))
+        sides = (DurationSum.OLD, DurationSum.NEW)
+        old_s, new_s = (self._durations[:, which].sum(axis=1) for which in sides)
+        statistics.busy = [(self._pes, old_s, new_s)]
+        for (event, count), rows in self._events.items():
+            sums = EventSums(*_exact(rows))
+            statistics.events.setdefault(event, EventStatistics()).sums[count] = sums
 
 
 def _exact(sums: Floats) -> Iterator[ExactSum]:

@@ -19,7 +19,6 @@ from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
     DurationSum,
-    EventStatistics,
     RecordFlag,
     RecordState,
     RunningSums,
@@ -67,7 +66,7 @@ class TraceTask:
             changed |= not np.array_equal(old_s, new_s)
         writer.close()
         statistics.rounding = writer.rounding
-        _add_sums(statistics, unit, running)
+        running.finish(statistics)
         if files.folder is not None and unit.is_packed and not changed:
             (files.folder / unit.path.name).unlink()  # packed again, equal bytes may differ
             copy_file(unit.path, files.folder / unit.path.name)
@@ -138,7 +137,7 @@ def _statistics(
     has_record[params.seb] = True
     without: Flags = np.zeros(len(part), dtype=np.bool_)
     without[new.rows] = ~has_record[new.rows]
-    sums = running.begin(1)[0]
+    sums = running.begin(np.array([part.unit.rank]))[0]
     for rows, old, after in (
         (np.ones_like(has_record), DurationSum.OLD, DurationSum.NEW),
         (has_record, DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW),
@@ -147,10 +146,7 @@ def _statistics(
         group = np.zeros(int(np.count_nonzero(rows)), dtype=np.int64)
         core.add_by_group(group, old_s[rows], sums[old : old + 1])
         core.add_by_group(group, new_s[rows], sums[after : after + 1])
-    running.durations(sums[None], done=False)
-    running.events(
-        predicted.kinds, predicted.kind, params.piece, predicted.values(records), done=False
-    )
+    running.add(predicted.kinds, predicted.kind, params.piece, predicted.values(records))
     on_device = (part.type == traces.types.index(traces.computing)) & ~part.on_host
     return BlockStatistics(
         counts=_counts(predicted, known, old_s, new_s),
@@ -173,14 +169,3 @@ def _counts(predicted: Predicted, known: Flags, old_s: Floats, new_s: Floats) ->
     counts[BlockCount.ZERO_LENGTH] = np.count_nonzero((rest_old_s == 0) & (rest_new_s == 0))
     counts[BlockCount.UNCHANGED] = np.count_nonzero((rest_old_s == rest_new_s) & (rest_old_s > 0))
     return counts
-
-
-def _add_sums(statistics: BlockStatistics, unit: Unit, running: RunningSums) -> None:
-    """Add the sums of a whole unit."""
-    sums = running.begin(1)
-    old_s, new_s = (sums[:, which].sum(axis=1) for which in (DurationSum.OLD, DurationSum.NEW))
-    statistics.busy = [(np.array([unit.rank]), old_s, new_s)]
-    statistics.sums = running.durations(sums, done=True)
-    none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-    for (event, count), added in running.events((), none, none, (nothing,) * 8, done=True).items():
-        statistics.events.setdefault(event, EventStatistics()).sums[count] = added
