@@ -72,10 +72,11 @@ class EventTimings:
         """The event with the number of parameters."""
         return self.event, self.parameters
 
-    @property
-    def usable(self) -> Flags:
-        """Which samples hold finite numbers only."""
-        return np.isfinite(self.seconds) & np.isfinite(self.params).all(axis=1)
+    def usable(self) -> EventTimings:
+        """Return the samples that hold finite numbers only."""
+        if np.isfinite(self.seconds).all() and np.isfinite(self.params).all():
+            return self
+        return self.part(np.isfinite(self.seconds) & np.isfinite(self.params).all(axis=1))
 
     def part(self, rows: Flags) -> EventTimings:
         """Return the samples that a mask selects, in the same order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -43,22 +42,17 @@ class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts
         the same samples. The mean of equal times is exactly that time.
         """
         _, order, first = grouped(timings.params)
-        means, counts = _means(timings.seconds[order], first)
-        sets = order[first]
-        del order, first  # of very many samples they take as much memory as the result
-        return cls(means, counts, timings.params.take(sets, axis=0))
+        seconds, sets, group = timings.seconds[order], order[first], np.cumsum(first) - 1
+        del order  # of very many samples it takes as much memory as the result
+        base = seconds[first]
+        sums = np.bincount(group, weights=seconds - base[group], minlength=len(base))
+        counts = np.bincount(group, minlength=len(base)).astype(np.int64, copy=False)
+        del seconds, group
+        return cls(base + sums / counts, counts, timings.params.take(sets, axis=0))
 
     def find(self, params: Floats) -> Ints:
         """Return the index of each row's set, −1 if it was not timed."""
         return find_rows(params, self.rows, self.keys)
-
-
-def _means(seconds: Floats, first: Flags) -> tuple[Floats, Ints]:
-    """Return mean and number of the times of each group, given where each group begins."""
-    base, group = seconds[first], np.cumsum(first) - 1
-    sums = np.bincount(group, weights=seconds - base[group], minlength=len(base))
-    counts = np.bincount(group, minlength=len(base)).astype(np.int64, copy=False)
-    return base + sums / counts, counts
 
 
 class ExactMatches(Form, frozen=True):
@@ -79,23 +73,15 @@ class ExactMatches(Form, frozen=True):
         return np.where(unknown, means, blended), known & (weight >= tuning.DETERMINED)
 
 
-@dataclass(frozen=True)
-class HeldOutTimes:
-    """Samples, with the predictions of fits without them."""
-
-    params: Floats
-    seconds: Floats
-    predicted_s: Floats
-
-
 def exact_matches_of(
-    usable: EventTimings, mode: ExactMatch, held_out: HeldOutTimes
+    usable: EventTimings, mode: ExactMatch, held_out: EventTimings, predicted_s: Floats
 ) -> ExactMatches | None:
     """Return the measured times with their weights; None if they have none.
 
-    With `always` they have all the weight. With `auto` their weight is found with the samples that
-    were measured repeatedly: each one is predicted by the mean of the others with its parameters,
-    and by a fit without it. The mean of k measurements has the variance σ²/k and the fit τ², so
+    `predicted_s` are the seconds of the held-out samples, each predicted by a fit without it.
+    With `always` measured times have all the weight. With `auto` their weight is found with the
+    samples that were measured repeatedly: each one is predicted by the mean of the others with its
+    parameters, and by the fit. The mean of k measurements has the variance σ²/k and the fit τ², so
     that the weighted mean of least variance has the weight λk / (1 + λk) on the measured mean,
     where λ = τ²/σ². The λ chosen is that with the least errors on those samples, and 0 unless
     another one is clearly better.
@@ -105,25 +91,17 @@ def exact_matches_of(
     if mode == "always":
         times = ExactTimes.from_timings(usable)
         return ExactMatches(times, np.ones(len(times.seconds)))
-    repeated = _measured_as(held_out, usable)
+    repeated = usable
+    if 2 * len(held_out.seconds) < len(usable.seconds):  # it takes long to group very many
+        rows = is_among(usable.params, held_out.params)
+        repeated = usable if 2 * np.count_nonzero(rows) >= len(rows) else usable.part(rows)
     times = ExactTimes.from_timings(repeated)
-    variance_ratio = _variance_ratio(times, held_out)
+    variance_ratio = _variance_ratio(times, held_out, predicted_s)
     if variance_ratio == 0:
         return None
     if repeated is not usable:
         times = ExactTimes.from_timings(usable)
     return ExactMatches(times, _weight(variance_ratio, times.counts))
-
-
-def _measured_as(held_out: HeldOutTimes, usable: EventTimings) -> EventTimings:
-    """Return the samples with the parameters of held-out ones, or all if that is most of them.
-
-    Only some of very many samples are held out, and it takes long to group all of them.
-    """
-    if 2 * len(held_out.seconds) >= len(usable.seconds):
-        return usable
-    rows = is_among(usable.params, held_out.params)
-    return usable if 2 * np.count_nonzero(rows) >= len(rows) else usable.part(rows)
 
 
 def _weight(variance_ratio: float, counts: Ints) -> Floats:
@@ -132,14 +110,14 @@ def _weight(variance_ratio: float, counts: Ints) -> Floats:
     return np.asarray(variance_ratio * counts / (1 + variance_ratio * counts))
 
 
-def _variance_ratio(times: ExactTimes, held_out: HeldOutTimes) -> float:
+def _variance_ratio(times: ExactTimes, held_out: EventTimings, predicted_s: Floats) -> float:
     """Return λ, the variance of the fit's errors divided by that of a single measurement."""
     index = times.find(held_out.params)
     again = (index >= 0) & (times.counts[index] > 1) & (held_out.seconds > 0)
     if np.count_nonzero(again) < tuning.FEWEST_AGAIN:
         return 0.0
     index, measured = index[again], held_out.seconds[again]
-    predicted, others = held_out.predicted_s[again], times.counts[index] - 1
+    predicted, others = predicted_s[again], times.counts[index] - 1
     mean = (times.seconds[index] * times.counts[index] - measured) / others
     best, least = 0.0, _limited_errors(predicted, measured)
     for variance_ratio in tuning.VARIANCE_RATIOS[1:]:

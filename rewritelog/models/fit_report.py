@@ -355,8 +355,7 @@ def _cause(fit: EventFit, poor: str) -> str:
             f"{effect_on_totals(fit)}; time the event again on an idle machine"
         )
     if modes is not None and fit.samples >= ENOUGH:
-        low, high = modes.centres
-        shares = [percent_text(share, 0) for share in modes.shares]
+        (low, high), shares = modes[1], [percent_text(share, 0) for share in modes[0]]
         return (
             f"there are two kinds of calls, which no parameter tells apart: {shares[0]} take "
             f"{low:.1f} × the predicted time and {shares[1]} {high:.1f} ×; pass a parameter that "

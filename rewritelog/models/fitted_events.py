@@ -25,7 +25,7 @@ from rewritelog.models.base import (
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.fit_json import event_in_report
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.event_fit import EventFit, usable_part
+from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.formulas import ParamNames
 from rewritelog.models.parallel import map_in_processes, one_blas_thread
 from rewritelog.progress import part_of, report_progress
@@ -186,7 +186,7 @@ def fit_events(
         key = samples.key
         if key in usable or key in unfitted:
             raise ModelError(f"samples of {key[0]} with {key[1]} parameters are duplicated")
-        if len(usable_part(samples).seconds):
+        if len(samples.usable().seconds):
             usable[key] = samples
         else:
             unfitted.append(key)

@@ -143,7 +143,7 @@ class Outside(Model[OutsideOptions]):
         events: dict[EventKey, FittedEvent] = {}
         unfitted: list[EventKey] = []
         for samples in timings:
-            usable = samples.part(samples.usable)
+            usable = samples.usable()
             if len(usable.seconds):
                 events[samples.key] = self._fit_event(usable)
             else:

@@ -206,9 +206,7 @@ def event_json(
         "warnings": view.warnings,
         "coefficients": _coefficients(view),
         "singleTerms": _single_terms(view),
-        "ignored": {
-            str(ignored.parameter): ignored.reason for ignored in view.single_terms.ignored
-        },
+        "ignored": {str(number): why for number, why in view.single_terms.ignored.items()},
         "outliers": _outliers(view),
         "curves": _curves(view, steps),
         "steps": steps,

@@ -129,7 +129,7 @@ def _cells(view: EventView, most: int) -> Iterator[Cell]:
     yield _r2_cell(view.r2, "the fit in all parameters")
     yield _error_cell(view.error)
     yield Cell(f"{warnings or ''}", warnings)
-    reasons = {ignored.parameter: ignored.reason for ignored in view.single_terms.ignored}
+    reasons = view.single_terms.ignored
     names = parameter_names(view.parameters, view.names)
     for parameter in range(1, most + 1):
         best = next(iter(view.single_terms.of(parameter)), None)

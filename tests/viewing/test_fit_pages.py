@@ -101,7 +101,7 @@ def bare_view(lines: int, parameters: int = 3) -> EventView:
     """An event with lines and no functions of one term."""
     timings = EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
     fitted = Constant(NoOptions()).fit(())
-    return view_of(timings, fitted, SingleTermFunctions((), ()), str)
+    return view_of(timings, fitted, SingleTermFunctions((), {}), str)
 
 
 def test_points_are_limited_by_event_and_by_page() -> None:

@@ -8,7 +8,7 @@ of each one are multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import combinations, pairwise, product
@@ -38,14 +38,6 @@ Product: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Ignored:
-    """A parameter that no candidate term uses, and why."""
-
-    parameter: int
-    reason: str
-
-
-@dataclass(frozen=True)
 class Parameters:
     """The parameters that a fit can use, with their range over the samples."""
 
@@ -55,7 +47,8 @@ class Parameters:
     """Their numbers, counted from 1, without constant ones and duplicates."""
     varying: tuple[int, ...]
     """The numbers of those that are not constant."""
-    ignored: tuple[Ignored, ...]
+    ignored: Mapping[int, str]
+    """The numbers of the others, and why no candidate term uses them."""
 
     @classmethod
     def of_samples(cls, params: Floats) -> Parameters:
@@ -63,22 +56,22 @@ class Parameters:
         lowest, highest = params.min(axis=0), params.max(axis=0)
         scaled: dict[int, Floats] = {}
         varying: list[int] = []
-        ignored: list[Ignored] = []
+        ignored: dict[int, str] = {}
         for number, column in enumerate(params.T, 1):
             low, high = float(lowest[number - 1]), float(highest[number - 1])
             if high / 2 - low / 2 <= NARROWEST_RANGE * max(abs(low), abs(high)):
-                ignored.append(Ignored(number, f"is constant {low + 0.0:.6g} in all samples"))
+                ignored[number] = f"is constant {low + 0.0:.6g} in all samples"
                 continue
             varying.append(number)
             # scaled to [0, 1], increasing linear functions of a parameter are equal to it
             units = (column - low) / (high - low)
             for other, known in scaled.items():
                 if (np.abs(units - known) <= ROUNDING).all():
-                    ignored.append(Ignored(number, f"follows p{other} in all samples"))
+                    ignored[number] = f"follows p{other} in all samples"
                     break
             else:
                 scaled[number] = units
-        return cls(lowest, highest, tuple(scaled), tuple(varying), tuple(ignored))
+        return cls(lowest, highest, tuple(scaled), tuple(varying), ignored)
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
         """Return the candidate terms of one parameter, the parameter itself first.

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples
@@ -138,16 +139,13 @@ class Quality(
     """Number of samples for which the function, without its bounds, is negative."""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """The quality of a fit, and what intervals and leverages of predictions are computed from."""
+class Diagnosis(NamedTuple):
+    """The quality of a fit, and what its predictions are judged by (see `ClassFit`)."""
 
     quality: Quality
     leverage_root: Floats
-    ratios: Floats = field(default_factory=lambda: np.zeros(0))
-    """Measured / predicted seconds of held-out samples, ascending."""
-    total_ratio: float = 1.0
-    """Σ measured / Σ predicted of held-out samples; 1 unless it differs significantly from 1."""
+    ratios: Floats
+    total_ratio: float
 
 
 def diagnose(
@@ -168,18 +166,17 @@ def diagnose(
     raw_s = np.concatenate(raw_blocks)
     predicted_s = function.bounded(raw_s, samples.params)
     sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
+    some: Ints | slice = slice(None)
     if len(samples) > BLOCK_ROWS:
         some = samples.random_rows(BLOCK_ROWS)
         columns = columns_of(function.terms, samples.params[some])
-        leverage = leverages_of(columns, predicted_s[some], root)
-    else:
-        leverage = leverages_of(columns, predicted_s, root)
+    leverage = leverages_of(columns, predicted_s[some], root)
     measured_s, residual_s = samples.seconds, samples.seconds - predicted_s
     # in units of the longest time squares cannot overflow
     unit_s = np.float64(np.abs(measured_s).max(initial=0.0) or 1.0)
     units, ratio = measured_s / unit_s, measured_s / predicted_s
     chi2, chi2_u2 = (
-        _sum_without_nan((residual_s / scale) ** 2) for scale in (samples.sigma_s, unit_s)
+        float(np.nansum((residual_s / scale) ** 2)) for scale in (samples.sigma_s, unit_s)
     )
     near = (ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR) | (measured_s == predicted_s)
     first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
@@ -196,34 +193,23 @@ def diagnose(
         outliers=int((~near).sum()),
         first_call=first_call[0] if first_call else None,
         negative=int((raw_s < 0).sum()),
-        **({} if held_out_s is None else _held_out_quality(validated, held_out_s)),
     )
     if held_out_s is None:
-        return Diagnosis(quality, root)
-    ratios = _thinned(ratios_of(validated.seconds, held_out_s))
-    if not samples.relative:
-        return Diagnosis(quality, root, ratios)
-    later = ~validated.first & np.isfinite(held_out_s)
-    total_ratio = _total_ratio(validated.seconds[later], held_out_s[later])
+        return Diagnosis(quality, root, np.zeros(0), 1.0)
+    held_s, later = validated.seconds, ~validated.first & np.isfinite(held_out_s)
+    quality = replace(
+        quality,
+        held_out_r2=r_squared(held_out_s, held_s),
+        held_out_error=mean_relative_error(held_out_s, held_s),
+        held_out_rms=rms_relative_error(held_out_s, held_s, most=1.0),
+        held_out_sum_error=sum_error(held_out_s[later], held_s[later]),
+        coverage=coverage(held_s / held_out_s),
+    )
+    ratios = ratios_of(held_s, held_out_s)
+    if len(ratios) > MOST_RATIOS:
+        ratios = np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
+    total_ratio = _total_ratio(held_s[later], held_out_s[later]) if samples.relative else 1.0
     return Diagnosis(quality, root, ratios, total_ratio)
-
-
-def _sum_without_nan(values: Floats) -> float:
-    """Return the sum of the values that are not NaN."""
-    total = float(values.sum())
-    return float(np.nansum(values)) if math.isnan(total) else total
-
-
-def _held_out_quality(samples: Samples, predicted: Floats) -> dict[str, float | None]:
-    """Return the statistics of held-out predictions that `Quality` has fields for."""
-    measured, later = samples.seconds, ~samples.first & np.isfinite(predicted)
-    return {
-        "held_out_r2": r_squared(predicted, measured),
-        "held_out_error": mean_relative_error(predicted, measured),
-        "held_out_rms": rms_relative_error(predicted, measured, most=1.0),
-        "held_out_sum_error": sum_error(predicted[later], measured[later]),
-        "coverage": coverage(measured / predicted),
-    }
 
 
 def ratios_of(measured: Floats, predicted: Floats) -> Floats:
@@ -253,14 +239,6 @@ def _total_ratio(measured: Floats, predicted: Floats) -> float:
     variances = (ratio - 1) ** 2 / variance if variance > 0 else math.inf
     share = min(1.0, max(0.0, (variances - UNCERTAIN) / (CERTAIN - UNCERTAIN)))
     return 1 + share * (ratio - 1)
-
-
-def _thinned(ascending: Floats) -> Floats:
-    """Return the values, or `MOST_RATIOS` quantiles of more of them."""
-    if len(ascending) <= MOST_RATIOS:
-        return ascending
-    levels = (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS
-    return np.quantile(ascending, levels)
 
 
 def quantiles(ascending: Floats, levels: Floats) -> Floats:
@@ -339,19 +317,10 @@ def leverages_of(columns: Floats, predicted_s: Floats, root: Floats) -> Floats:
     return sizes
 
 
-@dataclass(frozen=True)
-class Modes:
-    """Two kinds of calls, the faster one first."""
+def modes_of(ratios: Floats) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Return the two kinds of calls of ratios measured / predicted, which ascend; None for one.
 
-    shares: tuple[float, float]
-    """Shares of the calls, whose sum is 1."""
-    centres: tuple[float, float]
-    """Geometric means of measured / predicted time."""
-
-
-def modes_of(ratios: Floats) -> Modes | None:
-    """Return the two modes of ratios measured / predicted, given in ascending order; None for one.
-
+    These are their shares of the calls, and the geometric means of their ratios, lower one first.
     The logarithms are divided where the variance between the two parts is largest (N. Otsu, "A
     threshold selection method from gray-level histograms", 1979).
     """
@@ -371,7 +340,7 @@ def modes_of(ratios: Floats) -> Modes | None:
         or upper[best] - lower[best] < np.log(tuning.LEAST_FACTOR)
     ):
         return None
-    return Modes((share, 1 - share), (float(np.exp(lower[best])), float(np.exp(upper[best]))))
+    return (share, 1 - share), (float(np.exp(lower[best])), float(np.exp(upper[best])))
 
 
 def interrupted_share(ratios: Floats) -> float:
@@ -395,11 +364,8 @@ def dropped_terms(
 def _reason(
     term: Expression, names: list[str], columns: Floats, selection: SelectionSamples
 ) -> str:
-    constant = {
-        ignored.parameter: ignored.reason
-        for ignored in selection.parameters.ignored
-        if "constant" in ignored.reason
-    }
+    ignored = selection.parameters.ignored
+    constant = {number: why for number, why in ignored.items() if "constant" in why}
     if term.parameters and term.parameters <= constant.keys():
         return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
     samples = len(selection.samples)

@@ -9,7 +9,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats
-from rewritelog.models.base import EventTimings, Prediction
+from rewritelog.models.base import Prediction
 from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
@@ -189,10 +189,3 @@ class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_sa
             rest = np.asarray(rest & ~rows)
             classes.append((class_fit, rows))
         return [(self.whole, rest), *classes]
-
-
-def usable_part(timings: EventTimings) -> EventTimings:
-    """Return the samples in which all numbers are finite."""
-    if np.isfinite(timings.seconds).all() and np.isfinite(timings.params).all():
-        return timings
-    return timings.part(timings.usable)

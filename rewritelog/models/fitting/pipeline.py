@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import structs
 
 from rewritelog.arrays import Flags, Floats, column_range
 from rewritelog.models.base import EventTimings, has_slow_first_call
-from rewritelog.models.exact_matches import ExactMatch, HeldOutTimes, exact_matches_of
+from rewritelog.models.exact_matches import ExactMatch, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.products import product_terms
@@ -26,7 +26,7 @@ from rewritelog.models.fitting.diagnosis import (
     diagnose,
     dropped_terms,
 )
-from rewritelog.models.fitting.event_fit import ClassFit, EventFit, usable_part
+from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.extrapolation import Growth, growth_of
 from rewritelog.models.fitting.families import automatic_families
 from rewritelog.models.fitting.function import (
@@ -85,14 +85,19 @@ class FitConfig:
 @np.errstate(all="ignore")  # extreme numbers may overflow
 def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     """Fit one event's times; in at least one sample all numbers have to be finite."""
-    usable = usable_part(timings)
+    usable = timings.usable()
     lowest, highest = column_range(usable.params)
     whole = _fit_class(usable, config, None)
     classes = [
         _fit_class(usable.part(rows), config, value)
         for value, rows in _classes(usable, config.category)
     ]
-    held_out = [fitted.held_out for fitted in classes or [whole]]
+    tried = classes or [whole]
+    held_out = EventTimings(
+        timings.event,
+        np.concatenate([fitted.tried.params for fitted in tried]),
+        np.concatenate([fitted.tried.seconds for fitted in tried]),
+    )
     return EventFit(
         event=timings.event,
         parameters=usable.parameters,
@@ -106,23 +111,20 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         exact_matches=exact_matches_of(
             usable,
             config.exact_match,
-            HeldOutTimes(
-                np.concatenate([part.params for part in held_out]),
-                np.concatenate([part.seconds for part in held_out]),
-                np.concatenate([part.predicted_s for part in held_out]),
-            ),
+            held_out,
+            np.concatenate([fitted.predicted_s for fitted in tried]),
         ),
     )
 
 
-@dataclass(frozen=True)
-class _Fitted:
+class _Fitted(NamedTuple):
     """The fit of one class, and what is known from its cross-validation."""
 
     fit: ClassFit
     family_errors: dict[str, float]
-    held_out: HeldOutTimes
-    """Empty with too few samples to hold any out."""
+    tried: Samples | EventTimings
+    predicted_s: Floats
+    """The samples held out, none if there are too few, and what fits without them predict."""
 
 
 def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> _Fitted:
@@ -165,18 +167,16 @@ def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> 
         function=function,
         formula_error=formula_error,
         growth=growth,
-        total_ratio=diagnosis.total_ratio,
         coefficients=coefficients,
-        dropped=_dropped(names, selection, config),
-        quality=diagnosis.quality,
-        leverage_root=diagnosis.leverage_root,
-        ratios=diagnosis.ratios,
+        dropped=_ignored(selection.parameters)
+        if config.terms is None
+        else dropped_terms(config.terms(selection.parameters), names, selection),
+        **diagnosis._asdict(),
     )
-    tried = selection.samples.part(slice(0 if final_s is None else None))
-    predicted_s = np.zeros(0) if final_s is None else final_s
-    held_out = HeldOutTimes(tried.params, tried.seconds, predicted_s)
     errors = {name: family.mean_error for name, family in validation.predictions.items()}
-    return _Fitted(fit, errors, held_out)
+    if final_s is None:
+        return _Fitted(fit, errors, selection.samples.part(slice(0)), np.zeros(0))
+    return _Fitted(fit, errors, selection.samples, final_s)
 
 
 def is_one_sample(usable: EventTimings) -> bool:
@@ -217,7 +217,7 @@ def _fit_one_sample(usable: EventTimings, config: FitConfig, value: float | None
         leverage_root=np.array([[constant_s]]),
         ratios=np.zeros(0),
     )
-    return _Fitted(fit, {}, HeldOutTimes(usable.params[:0], np.zeros(0), np.zeros(0)))
+    return _Fitted(fit, {}, usable.part(np.zeros(1, dtype=np.bool_)), np.zeros(0))
 
 
 def _families(selection: SelectionSamples, config: FitConfig) -> Mapping[str, Family]:
@@ -277,18 +277,9 @@ def _coefficients(
     return names, tuple(map(Coefficient, names, values.tolist(), errors.tolist()))
 
 
-def _dropped(
-    taken: Sequence[str], selection: SelectionSamples, config: FitConfig
-) -> tuple[Dropped, ...]:
-    """Return the parameters that no candidate term uses, or the given terms that were left out."""
-    if config.terms is None:
-        return _ignored(selection.parameters)
-    return dropped_terms(config.terms(selection.parameters), taken, selection)
-
-
 def _ignored(parameters: Parameters) -> tuple[Dropped, ...]:
     """Return the parameters that no candidate term uses."""
     return tuple(
-        Dropped(f"p{ignored.parameter}", f"p{ignored.parameter} {ignored.reason}")
-        for ignored in parameters.ignored
+        Dropped(f"p{number}", f"p{number} {reason}")
+        for number, reason in parameters.ignored.items()
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,10 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.design import ONE, Family, Ignored, SelectionSamples
-from rewritelog.models.fitting.event_fit import usable_part
+from rewritelog.models.fitting.design import ONE, Family, SelectionSamples
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, Weighting, without_short_scales
-from rewritelog.models.fitting.validation import HeldOutPredictions, cross_validate, fit_family
+from rewritelog.models.fitting.validation import cross_validate, fit_family
 from rewritelog.models.metrics import mean_relative_error, r_squared
 
 MOST_SAMPLES = 4096
@@ -45,17 +45,14 @@ class SingleTermFunctions:
     """All functions of one term that were tried for an event."""
 
     functions: tuple[SingleTermFunction, ...]
-    ignored: tuple[Ignored, ...]
-    """Parameters that no term uses, and why."""
+    ignored: Mapping[int, str]
+    """Parameters that no term uses, by number, and why."""
 
     def of(self, parameter: int) -> tuple[SingleTermFunction, ...]:
         """Return the functions of a parameter, the one with the largest held-out R² first."""
         mine = [function for function in self.functions if function.parameter == parameter]
-        return tuple(sorted(mine, key=_by_r2))
-
-
-def _by_r2(function: SingleTermFunction) -> float:
-    return np.inf if function.held_out_r2 is None else -function.held_out_r2
+        r2 = [-np.inf if one.held_out_r2 is None else one.held_out_r2 for one in mine]
+        return tuple(mine[index] for index in np.argsort(-np.array(r2), kind="stable"))
 
 
 @np.errstate(all="ignore")
@@ -66,41 +63,33 @@ def single_term_functions(
 
     Fits and folds are those of the choice of a family.
     """
-    samples = Samples.of(usable_part(timings), weights).random_part(MOST_SAMPLES)
+    samples = Samples.of(timings.usable(), weights).random_part(MOST_SAMPLES)
     if not len(samples) or not samples.params.shape[1]:
-        return SingleTermFunctions((), ())
+        return SingleTermFunctions((), {})
     selection = SelectionSamples.of(without_short_scales(samples, loss), loss)
+    parameters = selection.parameters
     tried = {
-        f"{number} {term}": (number, term, _line(term))
-        for number in selection.parameters.used
-        for term in selection.parameters.functions(number)
+        f"{number} {term}": (number, term)
+        for number in parameters.used
+        for term in parameters.functions(number)
     }
-    families = {name: family for name, (_, _, family) in tried.items()}
+    families = {name: _line(term) for name, (_, term) in tried.items()}
     held_out = cross_validate(families, selection).predictions
-    fitted = (_fitted(*tried[name], selection, held_out.get(name)) for name in tried)
-    functions = tuple(function for function in fitted if function is not None)
-    return SingleTermFunctions(functions, selection.parameters.ignored)
+    functions = []
+    for name, (number, term) in tried.items():
+        function = fit_family(families[name], selection)
+        constant_s, slope_s = (function.coefficients * function.calibration).tolist()
+        if np.isfinite(slope_s) and np.isfinite(constant_s) and slope_s:
+            r2 = error = None
+            if name in held_out:
+                predicted_s, seconds = held_out[name].predicted_s, selection.samples.seconds
+                r2 = r_squared(predicted_s, seconds)
+                error = mean_relative_error(predicted_s, seconds)
+            made = SingleTermFunction(number, term, constant_s, slope_s, r2, error)
+            functions.append(made)
+    return SingleTermFunctions(tuple(functions), parameters.ignored)
 
 
 def _line(term: Expression) -> Family:
     """Return the family of the functions constant + slope · term."""
     return Family(lambda _: (ONE, term), non_negative=False, bounded=False)
-
-
-def _fitted(
-    parameter: int,
-    term: Expression,
-    family: Family,
-    selection: SelectionSamples,
-    held_out: HeldOutPredictions | None,
-) -> SingleTermFunction | None:
-    """Return the function of a term; None if it is not finite."""
-    function = fit_family(family, selection)
-    constant_s, slope_s = (function.coefficients * function.calibration).tolist()
-    if not (np.isfinite(slope_s) and np.isfinite(constant_s) and slope_s):
-        return None
-    r2 = error = None
-    if held_out is not None:
-        r2 = r_squared(held_out.predicted_s, selection.samples.seconds)
-        error = mean_relative_error(held_out.predicted_s, selection.samples.seconds)
-    return SingleTermFunction(parameter, term, constant_s, slope_s, r2, error)

@@ -61,14 +61,21 @@ def fit_terms(
     have no weight. `columns` are the values of the terms, shape (samples, terms), where they are
     known.
     """
-    level_s = 0.0 if family.non_negative or ONE not in terms else _middle(samples.seconds)
+    level_s = 0.0
+    if ONE in terms and not family.non_negative:
+        # equal times less the middle of their range are fitted without a rounding error
+        level_s = float(samples.seconds.min() / 2 + samples.seconds.max() / 2)
     rows = _Rows(terms, samples, level_s, columns)
     robust = loss == "huber" and len(samples) > len(terms) + 2
     coefficients, spread = np.zeros(len(terms)), np.inf
     for _ in range((ROUNDS if len(samples) <= LARGE else ROUNDS_IN_BLOCKS) if robust else 1):
         before = coefficients
         reduced = rows.reduced(coefficients, HUBER * spread)
-        coefficients = _least_squares(reduced[:, :-1], reduced[:, -1], family.non_negative)
+        lengths = lengths_of(reduced[:, :-1])
+        lengths[lengths == 0] = 1.0
+        units, signs = reduced[:, :-1] / lengths, family.non_negative
+        sizes = least_squares(units, reduced[:, -1], non_negative=signs, collinear=COLLINEAR)
+        coefficients = sizes / lengths
         spread = robust_spread(rows.residuals(coefficients))
         if (np.abs(coefficients - before) <= SETTLED * np.abs(before)).all():
             break
@@ -77,15 +84,6 @@ def fit_terms(
     bounds = prediction_bounds(samples, coefficients) if family.bounded else None
     function = FittedFunction(terms, coefficients, bounds=bounds)
     return _calibrated(function, samples, spread if loss == "huber" else np.inf, columns)
-
-
-def _middle(seconds: Floats) -> float:
-    """Return the middle of the range of times.
-
-    It is subtracted from them during a fit with a constant of any sign, so that equal times are
-    fitted without a rounding error.
-    """
-    return float(seconds.min() / 2 + seconds.max() / 2)
 
 
 class _Rows:
@@ -146,16 +144,6 @@ class _Rows:
 
 def _residuals(rows: Floats, coefficients: Floats) -> Floats:
     return np.asarray(rows[:, :-1] @ coefficients - rows[:, -1])
-
-
-def _least_squares(columns: Floats, target: Floats, non_negative: bool) -> Floats:
-    """Return the least-squares coefficients; the columns are scaled to length 1 while solving."""
-    lengths = lengths_of(columns)
-    lengths[lengths == 0] = 1.0
-    coefficients = least_squares(
-        columns / lengths, target, non_negative=non_negative, collinear=COLLINEAR
-    )
-    return np.asarray(coefficients / lengths)
 
 
 def _calibrated(

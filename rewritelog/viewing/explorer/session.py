@@ -18,7 +18,7 @@ from rewritelog.models.base import EventKey, EventTimings, ModelText
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import Expression, Origin, parse
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.models.fitting.event_fit import EventFit, usable_part
+from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
@@ -144,7 +144,7 @@ def fitted(timings: EventTimings, choices: FitChoices) -> Result:
     """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
     config = choices.config(timings.parameters)
     kept = timings.part(choices.kept(len(timings.seconds)))
-    if not kept.usable.any():
+    if not len(kept.usable().seconds):
         raise UsageError("no line with usable numbers is left to fit to: put some back")
     single_terms = single_term_functions(kept, choices.weights, choices.loss)
     return Result(choices, fit_event(kept, config), single_terms)
@@ -158,7 +158,7 @@ class Session:
     ) -> None:
         self.read = read
         self._names = names
-        usable = [len(usable_part(timings).seconds) > 0 for timings in read.timings]
+        usable = [len(timings.usable().seconds) > 0 for timings in read.timings]
         self.entries = tuple(np.flatnonzero(usable).tolist())
         """The index of each event in the timings."""
         self._unfitted = tuple(
@@ -223,7 +223,7 @@ class Session:
             where = partial(self.read.where, self.entries[event])
             result, timings = self.results[event], self.events[event]
             if result is None:
-                unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), ())
+                unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), {})
                 self._views[event] = view_of(timings, unfitted, untried, where)
             else:
                 self._views[event] = result.view(timings, where)

@@ -81,8 +81,8 @@ class Polynomial:
         powers = range(1, self.highest_power + 1)
         plain = {
             name: parse(name)
-            for ignored in parameters.ignored
-            for name in (f"p{ignored.parameter}", f"p{ignored.parameter}^2")[: len(powers)]
+            for number in parameters.ignored
+            for name in (f"p{number}", f"p{number}^2")[: len(powers)]
         }
         candidates = self.candidates(parameters)
         return plain | {
