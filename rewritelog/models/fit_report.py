@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import get_args
 
 import numpy as np
 
-from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.expressions import (
     Expression,
@@ -21,7 +21,7 @@ from rewritelog.models.expressions import (
     number_in_language,
     parse,
 )
-from rewritelog.models.fitting.diagnosis import Coefficient, interrupted_share, modes_of
+from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR, Coefficient, modes_of
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import (
     CorrectedFunction,
@@ -126,23 +126,25 @@ def summarise(fit: EventFit) -> list[str]:
 
 def fits_table(fits: Iterable[EventFit]) -> list[str]:
     """Return a table with a row for each event, worst first, and what its columns are."""
-
-    def error_of(fit: EventFit) -> float:
-        error = fit.whole.quality.held_out_error
-        return math.inf if error is None else error
-
-    rows = [
-        (
+    by_error, unknown = list[tuple[float, tuple[str, ...]]](), math.inf
+    for fit in fits:
+        quality, ratios, width = fit.whole.quality, fit.whole.ratios, NO_VALUE
+        if len(ratios) >= ENOUGH:  # half the width of the range of nine of ten
+            low, high = np.quantile(ratios, (0.05, 0.95))
+            half = float(high - low) / 2
+            width = "> 100 %" if half > 1 else share_text(half, 1)
+        row = (
             printable(fit.event),
             f"{fit.samples:,}",
             str(fit.parameters),
-            _optional_share(fit.whole.quality.held_out_error),
-            _optional_share(fit.whole.quality.held_out_sum_error, "+"),
-            _half_width_text(fit.whole.ratios),
+            share_text(quality.held_out_error, 1),
+            share_text(quality.held_out_sum_error, 1, "+"),
+            width,
             verdict(fit),
         )
-        for fit in sorted(fits, key=error_of, reverse=True)
-    ]
+        error = quality.held_out_error
+        by_error.append((unknown if error is None else error, row))
+    rows = [row for _, row in sorted(by_error, key=lambda pair: -pair[0])]
     heads = ("event", "lines", "params", "error", "sum", "± (90 %)", "verdict")
     return [
         *TextTable(heads, rows, frozenset({6})).lines(),
@@ -152,32 +154,14 @@ def fits_table(fits: Iterable[EventFit]) -> list[str]:
 
 def verdict(fit: EventFit) -> str:
     """Return in a word or two how far a fit can be relied on."""
-    quality, ratios = fit.whole.quality, fit.whole.ratios
+    quality, poor = fit.whole.quality, _poor_r2(fit)
     if quality.held_out_error is None or next(iter(_sample_warnings(fit)), None):
         return "few lines"
-    if one_call_share(fit):
-        return "one long call"
-    if fit.samples >= ENOUGH and modes_of(ratios) is not None:
-        return "two kinds"
+    word, _ = _cause(fit, poor)
     large_sum = abs(quality.held_out_sum_error or 0.0) > LARGE_SUM_ERROR
-    if _is_interrupted(fit) and (large_sum or _poor_r2(fit)):
-        return "interrupted"
-    if quality.held_out_error > LARGE_ERROR or _poor_r2(fit):
-        return "poor"
+    if word and (word != "interrupted" or large_sum or poor):
+        return word
     return "fair" if quality.held_out_error > FAIR_ERROR else "good"
-
-
-def _half_width_text(ratios: Floats) -> str:
-    """Return half the width of the range of nine of ten held-out ratios; unknown for a few."""
-    if len(ratios) < ENOUGH:
-        return NO_VALUE
-    low, high = np.quantile(ratios, (0.05, 0.95))
-    width = float(high - low) / 2
-    return "> 100 %" if width > 1 else share_text(width, 1)
-
-
-def _optional_share(share: float | None, sign: str = "") -> str:
-    return NO_VALUE if share is None else share_text(share, 1, sign)
 
 
 def renaming(names: Sequence[str]) -> Callable[[str], str]:
@@ -214,13 +198,19 @@ def _held_out_texts(fit: ClassFit) -> list[str]:
 
 
 def _term_texts(fit: ClassFit) -> list[str]:
-    """Return the terms of the formula; of a mixture those of the function of largest weight."""
+    """Return the terms, as in `(1.2e-06 ± 3e-08) p1^2`; of a mixture those of the function of largest weight."""
     coefficients = fit.coefficients
     if isinstance(fit.function, FittedMixture):
         largest = fit.function.members[0]
         coefficients = tuple(Coefficient(str(t), value, None) for t, value in _values_of(largest))
-    shown = [term for term in coefficients if term.value] or coefficients[:1]
-    return [_coefficient_text(term) for term in shown]
+    texts = []
+    for coefficient in [term for term in coefficients if term.value] or coefficients[:1]:
+        error, term = coefficient.standard_error, coefficient.term
+        value = f"({coefficient.value:.6g}" + ("" if error is None else f" ± {error:.2g}") + ")"
+        with suppress(FormulaError):  # a file may contain any name for it
+            term = parse(term).as_factor({})
+        texts.append(value if term == "1" else f"{value} {term}")
+    return texts
 
 
 def _correction_texts(fit: ClassFit, parameters: int) -> list[str]:
@@ -253,12 +243,22 @@ def _growth_texts(fit: EventFit) -> list[str]:
 
 def warn(fit: EventFit) -> list[str]:
     """Return the weak points of an event's fit, each as a sentence with advice."""
-    rename, warnings = renaming(fit.names), list[str]()
+    rename, warnings, quality = renaming(fit.names), list[str](), fit.whole.quality
     if fit.unusable:
         left_out = count_text(fit.unusable, "sample")
         warnings.append(f"{left_out} with numbers that are not finite left out")
     warnings += map(rename, (*_sample_warnings(fit), *_dropped_warnings(fit.whole)))
-    warnings += _quality_warnings(fit)
+    warnings += filter(None, [_inaccuracy(fit)])
+    if quality.negative:
+        warnings.append(
+            f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
+            "or --model auto"
+        )
+    if quality.condition > ILL_CONDITIONED:
+        warnings.append(
+            f"the terms are nearly dependent (condition number {quality.condition:.1g}), so "
+            "single coefficients mean little; time values that vary independently"
+        )
     return [f"{_label(fit)}: {text}" for text in warnings]
 
 
@@ -297,23 +297,6 @@ def _dropped_warnings(fit: ClassFit) -> Iterable[str]:
         )
 
 
-def _quality_warnings(fit: EventFit) -> Iterable[str]:
-    """Yield a warning for each cause of doubt: noise, and the form of the fit."""
-    quality = fit.whole.quality
-    if sentence := _inaccuracy(fit):
-        yield sentence
-    if quality.negative:
-        yield (
-            f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
-            "or --model auto"
-        )
-    if quality.condition > ILL_CONDITIONED:
-        yield (
-            f"the terms are nearly dependent (condition number {quality.condition:.1g}), so "
-            "single coefficients mean little; time values that vary independently"
-        )
-
-
 def _inaccuracy(fit: EventFit) -> str:
     """Return how far predictions are off, the probable cause and what to do; empty if they fit."""
     whole = fit.whole
@@ -329,7 +312,7 @@ def _inaccuracy(fit: EventFit) -> str:
     if not (symptoms or poor or (enough and modes_of(whole.ratios) is not None)):
         return ""
     off = f"predictions are off {', '.join(symptoms)}" if symptoms else poor
-    return f"{off}: {_cause(fit, poor)}"
+    return f"{off}: {_cause(fit, poor)[1]}"
 
 
 def _poor_r2(fit: EventFit) -> str:
@@ -344,45 +327,42 @@ def _poor_r2(fit: EventFit) -> str:
     return ""
 
 
-def _cause(fit: EventFit, poor: str) -> str:
-    """Return the probable cause of inaccurate predictions, with advice."""
-    ratios = fit.whole.ratios
+def _cause(fit: EventFit, poor: str) -> tuple[str, str]:
+    """Return the probable cause of inaccurate predictions in a word or two, and with advice.
+
+    The first is empty if they are accurate; `poor` is what `_poor_r2` returns.
+    """
+    ratios, error = fit.whole.ratios, fit.whole.quality.held_out_error
     call_share, modes = one_call_share(fit), modes_of(ratios)
     if call_share:
-        return (
+        return "one long call", (
             f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "
             f"{percent_text(call_share, 0)} of the time: it was probably interrupted, and "
             f"{effect_on_totals(fit)}; time the event again on an idle machine"
         )
     if modes is not None and fit.samples >= ENOUGH:
         (low, high), shares = modes[1], [percent_text(share, 0) for share in modes[0]]
-        return (
+        return "two kinds", (
             f"there are two kinds of calls, which no parameter tells apart: {shares[0]} take "
             f"{low:.1f} × the predicted time and {shares[1]} {high:.1f} ×; pass a parameter that "
             "tells them apart, or draw both with --spread residual"
         )
-    if _is_interrupted(fit):
-        return (
-            f"{percent_text(interrupted_share(ratios), 1)} of the calls took more than twice as "
+    # a few calls were much longer than predicted, and the others were not
+    interrupted = float((ratios > OUTLIER_FACTOR).mean()) if len(ratios) else 0.0
+    if 0 < interrupted <= FEW_INTERRUPTED and error is not None and error <= LARGE_ERROR:
+        return "interrupted", (
+            f"{percent_text(interrupted, 1)} of the calls took more than twice as "
             "long as predicted; time the event again on an idle machine, see whether these calls "
             "differ, or leave them out of totals with --total typical"
         )
     if "held-out" in poor:
-        return "the fit is too detailed for so few lines; add timing lines"
-    if poor or (fit.whole.quality.held_out_error or 0.0) > LARGE_ERROR:
-        return (
+        return "poor", "the fit is too detailed for so few lines; add timing lines"
+    if poor or (error or 0.0) > LARGE_ERROR:
+        return "poor", (
             "the parameters explain little of the time; pass parameters that determine it, split "
             "the event by a category, or add timing lines"
         )
-    return "look for disturbed measurements or for a missing parameter"
-
-
-def _is_interrupted(fit: EventFit) -> bool:
-    """Return whether a few calls were much longer than predicted, and the others were not."""
-    error = fit.whole.quality.held_out_error
-    return 0 < interrupted_share(fit.whole.ratios) <= FEW_INTERRUPTED and (
-        error is not None and error <= LARGE_ERROR
-    )
+    return "", "look for disturbed measurements or for a missing parameter"
 
 
 def first_calls_text(fits: Iterable[EventFit]) -> str:
@@ -422,24 +402,11 @@ def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
     return f"totals are {ratio:.3g} × those of usual times (--total typical leaves that out)"
 
 
-def share_text(value: float, digits: int = 0, sign: str = "") -> str:
+def share_text(value: float | None, digits: int = 0, sign: str = "") -> str:
     """Return a share in per cent, a huge one in scientific notation."""
-    if abs(value) < MOST_SPELLED_OUT:
+    if value is None or abs(value) < MOST_SPELLED_OUT:
         return percent_text(value, digits, sign)
     return f"{100 * value:.1e} %"
-
-
-def _coefficient_text(coefficient: Coefficient) -> str:
-    """Return one term of the formula, as in `(1.2e-06 ± 3e-08) p1^2`."""
-    error = coefficient.standard_error
-    value = f"{coefficient.value:.6g}" + ("" if error is None else f" ± {error:.2g}")
-    if coefficient.term == "1":
-        return f"({value})"
-    try:
-        term = parse(coefficient.term).as_factor({})
-    except FormulaError:  # a file may contain any name for it
-        term = coefficient.term
-    return f"({value}) {term}"
 
 
 def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:

@@ -343,11 +343,6 @@ def modes_of(ratios: Floats) -> tuple[tuple[float, float], tuple[float, float]] 
     return (share, 1 - share), (float(np.exp(lower[best])), float(np.exp(upper[best])))
 
 
-def interrupted_share(ratios: Floats) -> float:
-    """Return the share of calls that took more than `OUTLIER_FACTOR` times their prediction."""
-    return float((ratios > OUTLIER_FACTOR).mean()) if len(ratios) else 0.0
-
-
 def dropped_terms(
     terms: Mapping[str, Expression], taken: Collection[str], selection: SelectionSamples
 ) -> tuple[Dropped, ...]:
