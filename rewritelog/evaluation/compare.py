@@ -133,8 +133,8 @@ class ModelResult:
         """Return the results as a JSON object."""
         return {
             "model": self.model,
-            "overall": self.overall.to_json(),
-            "events": [{"event": event, **score.to_json()} for event, score in self.events],
+            "overall": asdict(self.overall),
+            "events": [{"event": event, **asdict(score)} for event, score in self.events],
             "fits": self.fits,
             "failed_fits": self.failed_fits,
             "failure": self.failure,

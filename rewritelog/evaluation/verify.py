@@ -93,7 +93,7 @@ class Verified:
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
-        return {**self.score.to_json(), "coverage": self.coverage}
+        return {**asdict(self.score), "coverage": self.coverage}
 
     def cells(self) -> tuple[str, ...]:
         """Return the numbers as the cells of a table's row, in the order of `HEAD`."""

@@ -37,13 +37,10 @@ class EventCoefficients:
     """The coefficients before the constant, in the file's unit."""
     constant: float
 
-    def powers(self, parameters: int) -> int | None:
-        """Return the highest power of each parameter, 1 or 2; None if their number fits neither."""
-        return next((n for n in (1, 2) if len(self.factors) == n * parameters), None)
-
     def evaluate(self, params: Floats) -> Floats:
         """Return the value of each row, in the file's unit; NaN where the number does not fit."""
-        powers = self.powers(params.shape[1])
+        parameters, count = params.shape[1], len(self.factors)
+        powers = next((n for n in (1, 2) if count == n * parameters), None)  # of each parameter
         if powers is None:
             return np.full(len(params), np.nan)
         values = np.full(len(params), self.constant)
@@ -139,34 +136,27 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
     events: dict[str, EventCoefficients] = {}
     lines: dict[str, int] = {}
     for number, line in enumerate(text.text.split("\n"), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
+        words = line.split()
+        if not words or words[0].startswith("#"):
             continue
-        where = f"{printable(text.name)}:{number}"
-        coefficients = _parse_line(line.strip(), where)
-        if coefficients.event in events:
-            name, first = printable(coefficients.event), lines[coefficients.event]
-            raise ModelError(f"{where}: event {name!r} is already in line {first}")
-        events[coefficients.event] = coefficients
-        lines[coefficients.event] = number
+        numbers = list(takewhile(_NUMBER.fullmatch, reversed(words)))[::-1]
+        where, shown = f"{printable(text.name)}:{number}", printable(line.strip()[:80])
+        if not numbers:
+            raise ModelError(f"{where}: the line does not end in a number: {shown!r}")
+        if len(numbers) == len(words):
+            raise ModelError(f"{where}: there is no event before the numbers: {shown!r}")
+        if len(numbers) > MAX_COEFFICIENTS:
+            raise ModelError(f"{where}: {len(numbers)} coefficients; at most {MAX_COEFFICIENTS}")
+        values = tuple(map(float, numbers))
+        for written, value in zip(numbers, values, strict=True):
+            if not np.isfinite(value):
+                raise ModelError(f"{where}: {printable(written)} is larger than any float64")
+        event = line.strip().rsplit(maxsplit=len(numbers))[0]
+        if event in events:
+            raise ModelError(
+                f"{where}: event {printable(event)!r} is already in line {lines[event]}"
+            )
+        events[event], lines[event] = EventCoefficients(event, values[:-1], values[-1]), number
     if not events:
         raise ModelError(f"{printable(text.name)}: contains no coefficients")
     return events
-
-
-def _parse_line(line: str, where: str) -> EventCoefficients:
-    """Return the event and the coefficients of a line."""
-    words = line.split()
-    numbers = list(takewhile(_NUMBER.fullmatch, reversed(words)))[::-1]
-    shown = printable(line[:80])
-    if not numbers:
-        raise ModelError(f"{where}: the line does not end in a number: {shown!r}")
-    if len(numbers) == len(words):
-        raise ModelError(f"{where}: there is no event before the numbers: {shown!r}")
-    if len(numbers) > MAX_COEFFICIENTS:
-        raise ModelError(f"{where}: {len(numbers)} coefficients; at most {MAX_COEFFICIENTS}")
-    values = tuple(map(float, numbers))
-    for text, value in zip(numbers, values, strict=True):
-        if not np.isfinite(value):
-            raise ModelError(f"{where}: {printable(text)} is larger than any float64")
-    event = line.rsplit(maxsplit=len(numbers))[0]
-    return EventCoefficients(event, values[:-1], values[-1])

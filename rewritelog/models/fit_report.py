@@ -198,7 +198,7 @@ def _held_out_texts(fit: ClassFit) -> list[str]:
 
 
 def _term_texts(fit: ClassFit) -> list[str]:
-    """Return the terms, as in `(1.2e-06 ± 3e-08) p1^2`; of a mixture those of the function of largest weight."""
+    """Return the terms as in `(1.2e-06 ± 3e-08) p1^2`, those of the main function of a mixture."""
     coefficients = fit.coefficients
     if isinstance(fit.function, FittedMixture):
         largest = fit.function.members[0]

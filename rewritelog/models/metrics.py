@@ -8,7 +8,7 @@ entries is None.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,10 +76,6 @@ class Score:
     r2: float | None
     negative: int
     """The number of lines with a negative prediction, which counts as 0."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the errors as a JSON object."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -120,27 +120,26 @@ def model_text(file: ModelFile) -> str:
     return f'{text},\n  "events": [{listed}\n  ]\n}}\n'
 
 
-def _pretty(value: object) -> str:
-    """Return JSON in printable ASCII, with what fits in a line in one, and numbers always."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    text = _INNERMOST.sub(_in_one_line, text)
-    return text if text.isascii() and "\x7f" not in text else _UNPRINTABLE.sub(_escaped, text)
-
-
 _INNERMOST = re.compile(r"[\[{]\n[^\[\]{}]*[\]}]")
 """A list or object, written over several lines, that contains no other one."""
 _UNPRINTABLE = re.compile(r"[^\n -~]")
 
 
-def _in_one_line(match: re.Match[str]) -> str:
-    several = match[0]
-    line = re.sub(r"\n *", " ", several)
-    line = line[0] + line[2:-2] + line[-1]
-    return line if len(line) <= LINE_WIDTH or (line[0] == "[" and '"' not in line) else several
+def _pretty(value: object) -> str:
+    """Return JSON in printable ASCII, with what fits in a line in one, and numbers always."""
 
+    def in_one_line(match: re.Match[str]) -> str:
+        line = re.sub(r"\n *", " ", match[0])
+        line = line[0] + line[2:-2] + line[-1]
+        fits = len(line) <= LINE_WIDTH or (line[0] == "[" and '"' not in line)
+        return line if fits else match[0]
 
-def _escaped(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f")
+    def escaped(match: re.Match[str]) -> str:
+        return json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f")
+
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    text = _INNERMOST.sub(in_one_line, text)
+    return text if text.isascii() and "\x7f" not in text else _UNPRINTABLE.sub(escaped, text)
 
 
 class _Head(msgspec.Struct):

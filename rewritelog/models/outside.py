@@ -99,9 +99,17 @@ class FittedOutside(ModelFit):
 
     def describe(self) -> dict[str, Any]:
         """Return the regressor's name and arguments, and the samples of each event, as JSON."""
+
+        def json_or_repr(value: object) -> object:
+            if isinstance(value, float):
+                return exact_number(value)
+            return value if isinstance(value, str | int | None) else repr(value)
+
         return {
             "regressor": self.name,
-            "arguments": {key: _json_value(value) for key, value in self.options.arguments.items()},
+            "arguments": {
+                key: json_or_repr(value) for key, value in self.options.arguments.items()
+            },
             "events": [
                 {
                     "event": event,
@@ -237,10 +245,3 @@ def _converted_argument(value: object) -> object:
         with suppress(ValueError):
             return kind(value)
     return value
-
-
-def _json_value(value: object) -> object:
-    """Return a JSON value, or the value's `repr` if it is none."""
-    if isinstance(value, float):
-        return exact_number(value)
-    return value if isinstance(value, str | int | None) else repr(value)

@@ -53,7 +53,10 @@ def map_in_processes(
     those that are being processed first.
     """
     processes = min(cores(), len(items))
-    if len(items) < fewest or processes < 2 or not _may_fork():
+    may_fork = sys.platform == "linux" and "mpi4py.MPI" not in sys.modules
+    if multiprocessing.parent_process() is not None or not may_fork:
+        processes = 1
+    if len(items) < fewest or processes < 2:
         yield from map(function, items)
         return
     with _pool(processes, [partial(function, item) for item in items]) as pool:
@@ -131,11 +134,3 @@ def _set_up(mask: set[int], work: Sequence[Callable[[], Any]]) -> None:
 def _run(index: int) -> Any:
     with limited_to(1), listening(None):  # progress is reported by the parent alone
         return _work[index]()
-
-
-def _may_fork() -> bool:
-    return (
-        sys.platform == "linux"
-        and multiprocessing.parent_process() is None
-        and "mpi4py.MPI" not in sys.modules
-    )

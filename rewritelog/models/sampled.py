@@ -107,19 +107,17 @@ class Sampled(Model[SampledOptions]):
 
     def fit(self, timings: Timings) -> FittedSampled:
         """Return the fit to the lines drawn, validated on the lines left out."""
-        masks = [self._lines_to_fit(samples) for samples in timings]
+        masks: list[Flags] = []
+        for samples in timings:
+            rows, parameters = samples.params.shape
+            count = max(FEWEST_LINES, round(self.options.fraction * rows))
+            ranks = random_ranks(f"{parameters} {samples.event}", rows, self.options.seed)
+            masks.append(np.asarray(ranks < count))
         pairs = list(zip(timings, masks, strict=True))
         fitted = self._auto.fit([samples.part(mask) for samples, mask in pairs])
         left_out = {samples.key: _held_out_error(fitted, samples, mask) for samples, mask in pairs}
         known = vars(fitted) | {"model": "sampled", "options": asdict(self.options)}
         return FittedSampled(**known, left_out=left_out)
-
-    def _lines_to_fit(self, samples: EventTimings) -> Flags:
-        """Return which of the event's lines are drawn: the given share, at least `FEWEST_LINES`."""
-        rows, parameters = samples.params.shape
-        count = max(FEWEST_LINES, round(self.options.fraction * rows))
-        ranks = random_ranks(f"{parameters} {samples.event}", rows, self.options.seed)
-        return np.asarray(ranks < count)
 
 
 def _held_out_error(fitted: FittedEvents, samples: EventTimings, mask: Flags) -> HeldOutError:

@@ -70,14 +70,13 @@ def _torus_distance(*positions_and_sizes: Value, out: object) -> Value:  # noqa:
     neighbours across a face (1), an edge (2) and a corner (3), whose shares of pairs within a
     cutoff differ. An infinite size does not wrap round; one that is not positive returns NaN.
     """
+
+    def ring_distance(start: Value, end: Value, size: Value) -> Value:
+        way = np.fmod(np.abs(start - end), size)
+        return np.minimum(way, np.where(size > 0, size, np.nan) - way)
+
     x1, y1, z1, x2, y2, z2, nx, ny, nz = positions_and_sizes
-    return _ring_distance(x1, x2, nx) + _ring_distance(y1, y2, ny) + _ring_distance(z1, z2, nz)
-
-
-def _ring_distance(start: Value, end: Value, size: Value) -> Value:
-    """Return the shorter of the two distances between two positions on a ring."""
-    way = np.fmod(np.abs(start - end), size)
-    return np.minimum(way, np.where(size > 0, size, np.nan) - way)
+    return ring_distance(x1, x2, nx) + ring_distance(y1, y2, ny) + ring_distance(z1, z2, nz)
 
 
 COMPARISONS = {
@@ -285,7 +284,8 @@ class Expression:
             else:
                 arity, compute = OPERATIONS[step.name]
                 operands = stack[-arity:]
-                target = _first_array(operands)
+                # the first operand that is an array holds the result
+                target = next((one for one in operands if isinstance(one, np.ndarray)), None)
                 result = compute(*operands, out=target)
                 stack[-arity:] = [np.float64(result) if target is None else result]
         return stack[0]
@@ -328,7 +328,10 @@ class Expression:
         stack: list[tuple[str, int]] = []
         for step in self.steps:
             if isinstance(step, Number):
-                stack.append((_constant_text(step.value, language), CLOSED))
+                text = repr(step.value).removesuffix(".0")
+                if language == "latex":
+                    text = number_in_language(step.value, language)
+                stack.append((text, CLOSED))
             elif isinstance(step, Parameter):
                 name = names.get(step.number, f"p{step.number}")
                 stack.append((_latex_name(name) if language == "latex" else name, CLOSED))
@@ -345,14 +348,6 @@ class Expression:
             else:
                 raise ModelError(f"{step.name} is not a function of numpy: use predict")
         return stack[0]
-
-
-def _first_array(operands: list[Value]) -> NDArray[np.float64] | None:
-    """Return the first operand that is an array, to hold the result; None if all are constants."""
-    for operand in operands:
-        if isinstance(operand, np.ndarray):
-            return operand
-    return None
 
 
 def constant(value: float) -> Expression:
@@ -388,13 +383,6 @@ def _arguments(operand: tuple[str, int], name: str) -> str:
     text, precedence = operand
     is_call = precedence == CLOSED and text.startswith(f"{name}(")
     return text[len(name) + 1 : -1] if is_call else text
-
-
-def _constant_text(value: float, language: Language) -> str:
-    """Return the shortest text that reads back as the number, integers without a point."""
-    if language == "latex":
-        return number_in_language(value, language)
-    return repr(value).removesuffix(".0")
 
 
 def _latex_name(name: str) -> str:
