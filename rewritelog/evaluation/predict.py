@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,9 +58,9 @@ class Predictions:
 
     predictor: LinePredictor
     files: tuple[Path, ...]
-    output: Path | None
-    clock_hz: float | None
-    strict: bool
+    output: Path | None = None
+    clock_hz: float | None = None
+    strict: bool = False
     malformed: MalformedLines = field(default_factory=MalformedLines)
 
     def __post_init__(self) -> None:
@@ -68,15 +68,26 @@ class Predictions:
             check_outputs([self.output], [Path(self.predictor.name), *self.files])
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
-        """Yield them as CSV or lines of JSON; nothing if there is a file, which has them then."""
-        texts = predict(
-            self.predictor, self.files, "jsonl" if as_json else "csv", self.malformed,
-            self.clock_hz, strict=self.strict,
-        )  # fmt: skip
+        """Yield them as CSV or lines of JSON; nothing if there is a file, which has them then.
+
+        Raise a `RewriteLogError` for a file that cannot be read, and `TimingError` for a time in
+        cycles without a clock.
+        """
         if self.output is None or is_stdout(self.output):
-            yield from texts
+            yield from self._texts(as_json=as_json)
         else:
-            write_file(self.output, (text.encode() for text in texts))
+            write_file(self.output, (text.encode() for text in self._texts(as_json=as_json)))
+
+    def _texts(self, *, as_json: bool) -> Iterator[str]:
+        """Yield whole lines of text, one line for each record, in the order of the files."""
+        text_of = _json_lines if as_json else _csv_lines
+        predicted = self.predictor.predict_detailed(self.files, self.malformed, strict=self.strict)
+        texts = (text_of(rows_of(lines, self.clock_hz)) for lines in predicted)
+        first = next(texts, "")  # raises errors before anything is printed
+        if not as_json:
+            yield ",".join(HEAD) + "\n"
+        yield first
+        yield from texts
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return a dict for each record, with None for what is unknown."""
@@ -121,39 +132,15 @@ def predictions(
     return predict_call(predictor, event, values)
 
 
-def predict(
-    predictor: LinePredictor,
-    files: Sequence[Path],
-    form: Literal["csv", "jsonl"],
-    malformed: MalformedLines,
-    clock_hz: float | None = None,
-    *,
-    strict: bool = False,
-) -> Iterator[str]:
-    """Yield whole lines of text, one line for each record, in the order of the files.
-
-    Malformed lines are counted in `malformed`. Raise a `RewriteLogError` for a file that cannot be
-    read, and `TimingError` for a time in cycles without a clock.
-    """
-    predicted = predictor.predict_detailed(files, malformed, strict=strict)
-    texts = (
-        csv_text(lines, clock_hz)
-        if form == "csv"
-        else "".join(json_text(row) + "\n" for row in rows_of(lines, clock_hz))
-        for lines in predicted
-    )
-    first = next(texts, "")  # raises errors before anything is printed
-    if form == "csv":
-        yield ",".join(HEAD) + "\n"
-    yield first
-    yield from texts
+def _json_lines(rows: Iterator[dict[str, Any]]) -> str:
+    return "".join(json_text(row) + "\n" for row in rows)
 
 
-def csv_text(lines: PredictedLines, clock_hz: float | None = None) -> str:
-    """Return lines with their predictions as CSV, without the header."""
+def _csv_lines(rows: Iterator[dict[str, Any]]) -> str:
+    """Return records as CSV, without the header."""
     text = io.StringIO()
     writer = csv.DictWriter(text, HEAD, lineterminator="\n")  # which leaves None empty
-    for row in rows_of(lines, clock_hz):
+    for row in rows:
         record = row | {
             "file": printable(row["file"]),
             "event": printable(row["event"]),

@@ -168,21 +168,13 @@ def predict_run(predictor: LinePredictor, values: Mapping[str, float]) -> RunPre
     params = np.array([[value for _, value in ordered]])
     categories = []
     for event, _ in fits:
-        if event.startswith(LOST):
-            categories.append(_category(fitted, model, event, params))
+        if not event.startswith(LOST):
+            continue
+        predicted = checked_prediction(fitted, model, event, params)
+        seconds = max(float(predicted.seconds[0]), 0.0)
+        low, high = (float(bound[0]) for bound in fitted.interval(event, params))
+        if math.isnan(low + high) and seconds == 0:
+            low = high = 0.0  # a category that no run ever had
+        name, low, high = event.removeprefix(LOST), min(max(low, 0.0), seconds), max(high, seconds)
+        categories.append(CategoryTotal(name, seconds, low, high, bool(predicted.outside[0])))
     return RunPrediction(model, ordered, tuple(categories))
-
-
-def _category(fitted: Any, name: str, event: str, params: Any) -> CategoryTotal:
-    predicted = checked_prediction(fitted, name, event, params)
-    seconds = max(float(predicted.seconds[0]), 0.0)
-    low, high = (float(bound[0]) for bound in fitted.interval(event, params))
-    if math.isnan(low + high) and seconds == 0:
-        low = high = 0.0  # a category that no run ever had
-    return CategoryTotal(
-        event.removeprefix(LOST),
-        seconds,
-        min(max(low, 0.0), seconds),
-        max(high, seconds),
-        bool(predicted.outside[0]),
-    )

@@ -15,7 +15,7 @@ from logbuilder import write_timings
 from rewritelog.errors import ModelError, TimingError
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.options import FitRequest
-from rewritelog.evaluation.predict import predict
+from rewritelog.evaluation.predict import Predictions
 from rewritelog.evaluation.predictions import LinePredictor, MalformedLines
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.sample import sample
@@ -44,11 +44,9 @@ def never(model: Path, tmp_path: Path) -> Path:
 
 
 def rows(model: Path, *files: Path, **told: Any) -> list[dict[str, Any]]:
-    text = "".join(
-        predict(
-            LinePredictor.of(model), files, "jsonl", told.pop("faults", MalformedLines()), **told
-        )
-    )
+    faults = told.pop("faults", MalformedLines())
+    made = Predictions(LinePredictor.of(model), files, None, malformed=faults, **told)
+    text = "".join(made.pieces(as_json=True))
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -106,9 +104,8 @@ def test_a_model_without_intervals_leaves_them_empty(tmp_path: Path) -> None:
     fit(FitRequest((timings,)), tmp_path / "m.json")
     (row, *_) = rows(tmp_path / "m.json", timings)
     assert (row["low_s"], row["high_s"]) == (None, None)
-    text = "".join(
-        predict(LinePredictor.of(tmp_path / "m.json"), [timings], "csv", MalformedLines())
-    )
+    made = Predictions(LinePredictor.of(tmp_path / "m.json"), (timings,))
+    text = "".join(made.pieces(as_json=False))
     assert text.endswith(",,\n")
 
 
@@ -123,7 +120,7 @@ def test_predictions_are_those_of_the_model(never: Path, tmp_path: Path) -> None
 def test_both_forms_say_the_same(model: Path, tmp_path: Path) -> None:
     lines = [("k", 1.0, 7.1), ('an "event", with commas', 1.0, 7.0, 2.5), ("k", 1.0, 7.0)]
     path = write_timings(tmp_path / "t.txt", *lines)
-    text = "".join(predict(LinePredictor.of(model), [path], "csv", MalformedLines()))
+    text = "".join(Predictions(LinePredictor.of(model), (path,)).pieces(as_json=False))
     read = list(csv.DictReader(io.StringIO(text)))
     for row, told in zip(read, rows(model, path), strict=True):
         assert row["event"] == told["event"]
