@@ -28,7 +28,7 @@ LAWS: dict[str, Any] = {
 
 
 def selection(params: Any, seconds: Any) -> SelectionSamples:
-    return SelectionSamples.of(Samples.weighted(params, seconds, "relative"), "huber")
+    return SelectionSamples.of(Samples.of(EventTimings("k", params, seconds), "relative"), "huber")
 
 
 def drawn(rng: np.random.Generator, count: int) -> Any:

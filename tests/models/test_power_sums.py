@@ -31,7 +31,7 @@ def two_laws(params: Floats) -> Any:
 
 
 def given(params: Floats, seconds: Any) -> SelectionSamples:
-    return SelectionSamples.of(Samples.weighted(params, seconds, "relative"), "huber")
+    return SelectionSamples.of(Samples.of(EventTimings("k", params, seconds), "relative"), "huber")
 
 
 @pytest.mark.parametrize("seed", by_tier(range(1, 9), [2], range(1, 9)))

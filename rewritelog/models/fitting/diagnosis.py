@@ -347,39 +347,27 @@ def dropped_terms(
     terms: Mapping[str, Expression], taken: Collection[str], selection: SelectionSamples
 ) -> tuple[Dropped, ...]:
     """Return the terms, by name, that are not among those taken, each with the reason."""
-    names = [name for name in terms if name in taken]
-    columns = unit_columns(columns_of([terms[name] for name in names], selection.samples.params))
-    return tuple(
-        Dropped(name, _reason(term, names, columns, selection))
-        for name, term in sorted(terms.items())
-        if name not in taken
-    )
-
-
-def _reason(
-    term: Expression, names: list[str], columns: Floats, selection: SelectionSamples
-) -> str:
-    ignored = selection.parameters.ignored
+    params, ignored = selection.samples.params, selection.parameters.ignored
     constant = {number: why for number, why in ignored.items() if "constant" in why}
-    if term.parameters and term.parameters <= constant.keys():
-        return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
-    samples = len(selection.samples)
-    if len(names) >= samples:
-        return f"{count_text(samples, 'sample')} cannot determine more terms"
-    column = unit_columns(columns_of([term], selection.samples.params))[:, 0]
-    return _combination_text(column, names, columns)
+    names = [name for name in terms if name in taken]
+    columns = unit_columns(columns_of([terms[name] for name in names], params))
 
+    def reason(term: Expression) -> str:
+        if term.parameters and term.parameters <= constant.keys():
+            return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
+        if len(names) >= len(params):
+            return f"{count_text(len(params), 'sample')} cannot determine more terms"
+        column = unit_columns(columns_of([term], params))[:, 0]
+        shares = np.abs(least_squares(columns, column, collinear=None))
+        involved = [
+            name
+            for name, share in zip(names, shares, strict=True)
+            if share > INVOLVED * shares.max() and name != "1"
+        ]
+        if not involved:
+            return "constant in all samples"
+        named = f" ({', '.join(involved)})" if len(involved) <= MOST_NAMED else ""
+        return f"a linear combination of the other terms{named}"
 
-def _combination_text(column: Floats, names: list[str], columns: Floats) -> str:
-    """Return as text which of the terms taken the column is a linear combination of."""
-    shares = np.abs(least_squares(columns, column, collinear=None))
-    involved = [
-        name
-        for name, share in zip(names, shares, strict=True)
-        if share > INVOLVED * shares.max() and name != "1"
-    ]
-    if not involved:
-        return "constant in all samples"
-    if len(involved) > MOST_NAMED:
-        return "a linear combination of the other terms"
-    return f"a linear combination of the other terms ({', '.join(involved)})"
+    left_out = sorted(terms.keys() - taken)
+    return tuple(Dropped(name, reason(terms[name])) for name in left_out)

@@ -68,8 +68,14 @@ class Growth(Form, frozen=True):
             plain = self.function.predict(edge)
             fading = np.exp(-distance(params, lowest, highest))
             at_edge = plain * (at_edge / plain) ** fading
-        smaller = _shortfall(params, lowest)
-        rows = _without_zeros(params, lowest)
+        # how much less work there may be: unlike p/lowest it is above 0 for a p of 0
+        shares = (1 + np.maximum(params, 0.0)) / (1 + np.maximum(lowest, 0.0))
+        below = (lowest > 0) & (params < lowest)
+        smaller = np.asarray(np.where(below, shares, 1.0).prod(axis=1))
+        # a power of 0 is 0 or infinite, however little the parameter matters: where all samples are
+        # above 0, it is replaced by half of the least or nearly 1
+        least = lowest / (1 + np.maximum(lowest, 1.0))
+        rows = np.where((lowest > 0) & (params <= 0), least, params)
         if self.function is None:
             seconds = inner.predict(rows)
         else:
@@ -82,25 +88,6 @@ class Growth(Form, frozen=True):
             known = np.fmin(known, limit)
         known = np.maximum(known, self.least_s * smaller)
         return np.where(np.isnan(params).any(axis=1), np.nan, known)
-
-
-def _without_zeros(params: Floats, lowest: Floats) -> Floats:
-    """Return the rows with 0, where all samples are above it, as the half of the least or near 1.
-
-    A power of 0 is 0 or infinite, however little the parameter matters.
-    """
-    least = lowest / (1 + np.maximum(lowest, 1.0))
-    return np.where((lowest > 0) & (params <= 0), least, params)
-
-
-def _shortfall(params: Floats, lowest: Floats) -> Floats:
-    """Return Π (1 + p)/(1 + lowest) over the parameters below their range: 1 without any.
-
-    That is how much less work there may be; unlike p/lowest it is above 0 for a p of 0.
-    """
-    below = (lowest > 0) & (params < lowest)
-    shares = (1 + np.maximum(params, 0.0)) / (1 + np.maximum(lowest, 0.0))
-    return np.asarray(np.where(below, shares, 1.0).prod(axis=1))
 
 
 def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest: Floats) -> Floats:

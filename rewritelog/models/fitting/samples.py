@@ -60,22 +60,14 @@ class Samples:
 
     @classmethod
     def of(cls, timings: EventTimings, weighting: Weighting) -> Samples:
-        """Return the samples of an event, all of them finite."""
-        slow_first = has_slow_first_call(timings.event)
-        return cls.weighted(timings.params, timings.seconds, weighting, slow_first=slow_first)
-
-    @classmethod
-    def weighted(
-        cls, params: Floats, seconds: Floats, weighting: Weighting, *, slow_first: bool = True
-    ) -> Samples:
-        """Return the samples with scales for relative or uniform weights.
+        """Return the samples of an event, all finite, with scales for relative or uniform weights.
 
         Relative weights are Foster's *scaled* least squares, "Designing and Building Parallel
-        Programs" (1995), 3.5.3: each residual is divided by its observation. `slow_first` says
-        whether the first sample is the event's first call.
+        Programs" (1995), 3.5.3: each residual is divided by its observation.
         """
+        params, seconds = timings.params, timings.seconds
         first = np.zeros(len(seconds), dtype=np.bool_)
-        first[:1] = slow_first
+        first[:1] = has_slow_first_call(timings.event)
         size = np.abs(seconds)
         if weighting == "uniform":
             mean = float(size.mean()) if len(size) else 0.0

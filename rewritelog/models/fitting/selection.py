@@ -25,15 +25,6 @@ ROWS_AT_ONCE = 8
 """So many rows of the Gram matrix of more columns are computed when one is needed."""
 
 
-def most_terms(samples: int, most: int = MOST_TERMS) -> int:
-    """Return how many terms this number of samples supports, at most `most`.
-
-    Apart from the constant there is one term for every four samples, and never more than one in
-    all for every three.
-    """
-    return max(1, min(most, 1 + samples // 4, samples // 3))
-
-
 def select_terms(
     columns: Floats,
     samples: Samples,
@@ -89,15 +80,17 @@ def select(
 
     Columns and target are already weighted, and coefficients are those of least squares. One
     search starts from the constant and one from nothing; the result is that with the lower BIC.
-    `growth` is how much faster than linearly each column grows (`families.excess_growth`); the
+    `growth` is how much faster than linearly each column grows (`design.excess_growth`); the
     first `plain` columns, by default all, may replace one that grows faster.
     """
     gram = _GramMatrix(unit_columns(columns))
-    along, square, most = target @ gram.units, float(target @ target), most_terms(len(target), most)
+    along, square, samples = target @ gram.units, float(target @ target), len(target)
+    # apart from the constant one term for every four samples, and one in all for every three
+    most = max(1, min(most, 1 + samples // 4, samples // 3))
     starts = [-1] if constant is None or most < 2 else [constant, -1]
     if not gram.complete:
         gram.compute(np.append(np.argsort(-np.abs(along))[: ROWS_AT_ONCE - 1], starts[0]))
-    problem = (gram.products, gram.squares, gram.known, along, square, len(target), non_negative)
+    problem = (gram.products, gram.squares, gram.known, along, square, samples, non_negative)
     rows, places = np.empty((most + 2, len(along))), np.empty(most, dtype=np.int64)
     missing_rows, criterion = np.empty(ROWS_AT_ONCE, dtype=np.int64), np.empty(1)
     room = (most, rows, places, criterion, missing_rows)

@@ -101,37 +101,31 @@ class CrossValidation:
     def select(self) -> dict[str, float]:
         """Return the family that predicts held-out samples best, or several, with their weights.
 
-        With few samples the best one is best by chance as often as not. Families within
-        `NEARLY_AS_GOOD` times the least error then have weights in proportion to the inverse fourth
-        power of their errors; with fewer than `FEW_TO_COMPARE` samples also to their prior weights.
+        Families are in order of simplicity: with many samples a later one is taken only if it is
+        clearly better, much as in the one-standard-error rule (Breiman et al., Classification and
+        Regression Trees, 1984). With few the best one is best by chance as often as not. Families
+        within `NEARLY_AS_GOOD` times the least error then have weights in proportion to the inverse
+        fourth power of their errors; with fewer than `FEW_TO_COMPARE` samples also to their prior
+        weights.
         """
         if not self.predictions:
             return {next(iter(self.families)): 1.0}
         count = len(self.selection.samples)
         if count >= tuning.ENOUGH:
-            return {self._best(): 1.0}
+            best = next(iter(self.families))
+            for name, tried in self.predictions.items():
+                if tried.clearly_better(self.predictions[best], tuning.CLEARLY, tuning.LEAST_GAIN):
+                    best = name
+            return {best: 1.0}
         errors = {name: max(tried.mean_error, 1e-9) for name, tried in self.predictions.items()}
-        best, few = min(errors.values()), count < tuning.FEW_TO_COMPARE
+        least, few = min(errors.values()), count < tuning.FEW_TO_COMPARE
         weights = {
-            name: (best / error) ** 4 * (self.families[name].prior_weight if few else 1.0)
+            name: (least / error) ** 4 * (self.families[name].prior_weight if few else 1.0)
             for name, error in errors.items()
-            if error <= tuning.NEARLY_AS_GOOD * best
+            if error <= tuning.NEARLY_AS_GOOD * least
         }
         total = sum(weights.values())
         return {name: weights[name] / total for name in _falling(weights)}
-
-    def _best(self) -> str:
-        """Return the family that predicts held-out samples best.
-
-        Families are in order of simplicity: a later one is taken only if it is clearly better, much
-        as in the one-standard-error rule (Breiman et al., Classification and Regression Trees,
-        1984).
-        """
-        best = next(iter(self.families))
-        for name, tried in self.predictions.items():
-            if tried.clearly_better(self.predictions[best], tuning.CLEARLY, tuning.LEAST_GAIN):
-                best = name
-        return best
 
     def solve(self, weights: Mapping[str, float], samples: Samples | None = None) -> Formula:
         """Return the function of one family, or the mixture of several with their weights.

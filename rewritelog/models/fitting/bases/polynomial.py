@@ -7,7 +7,7 @@ They are powers of scaled parameters u = (p − centre) / scale, which lie in [�
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,12 +27,6 @@ class ScaledPower:
     scale: float
     """Half of the range over the samples."""
 
-    @classmethod
-    def of(cls, parameters: Parameters, parameter: int, power: int) -> ScaledPower:
-        """Return a power of a parameter scaled to [−1, 1] over its range."""
-        low, high = parameters.lowest[parameter - 1], parameters.highest[parameter - 1]
-        return cls(parameter, power, float(low / 2 + high / 2), float(high / 2 - low / 2))
-
     @property
     def name(self) -> str:
         """The same power of the original parameter, as reports show it."""
@@ -48,10 +42,6 @@ class ScaledPower:
         sign = "+" if self.centre < 0 else "-"
         scaled = f"(p{self.parameter} {sign} {abs(self.centre)!r})/{self.scale!r}"
         return parse(scaled if self.power == 1 else f"({scaled})^{self.power}")
-
-    def uncentred(self) -> ScaledPower:
-        """Return the same power with the centre 0."""
-        return ScaledPower(self.parameter, self.power, 0.0, self.scale)
 
 
 CONSTANT = ScaledPower(0, 0, 0.0, 1.0)
@@ -71,9 +61,15 @@ class Polynomial:
     def candidates(self, parameters: Parameters) -> list[ScaledPower]:
         """Return the terms in order of preference: lower powers first."""
         powers = range(1, self.highest_power + 1)
+        halves = np.array((parameters.lowest, parameters.highest)) / 2
+        centres, scales = halves.sum(axis=0).tolist(), (halves[1] - halves[0]).tolist()
         return [
             CONSTANT,
-            *(ScaledPower.of(parameters, p, n) for n in powers for p in parameters.varying),
+            *(
+                ScaledPower(number, power, centres[number - 1], scales[number - 1])
+                for power in powers
+                for number in parameters.varying
+            ),
         ]
 
     def terms(self, parameters: Parameters) -> dict[str, Expression]:
@@ -86,7 +82,7 @@ class Polynomial:
         }
         candidates = self.candidates(parameters)
         return plain | {
-            scaled.name: (scaled if scaled.power < 2 else scaled.uncentred()).expression
+            scaled.name: (scaled if scaled.power < 2 else replace(scaled, centre=0.0)).expression
             for scaled in candidates
         }
 
@@ -101,7 +97,7 @@ class Polynomial:
         known = self.candidates(parameters)
         by_term = {
             scaled.expression: scaled
-            for scaled in [*known, *(scaled.uncentred() for scaled in known)]
+            for scaled in [*known, *(replace(scaled, centre=0.0) for scaled in known)]
         }
         powers = [by_term[term] for term in terms]
         index_of = {(scaled.parameter, scaled.power): index for index, scaled in enumerate(powers)}
@@ -125,7 +121,7 @@ class Polynomial:
         for power in range(self.highest_power + 1):
             linear = {scaled.parameter for scaled in chosen}
             more = [
-                scaled if power < 2 or scaled.parameter in linear else scaled.uncentred()
+                scaled if power < 2 or scaled.parameter in linear else replace(scaled, centre=0.0)
                 for scaled in self.candidates(selection.parameters)
                 if scaled.power == power
             ]
