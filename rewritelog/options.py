@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -42,11 +43,6 @@ METAVARS = {float: "NUMBER", int: "N", str: "TEXT"}
 SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
 """Headings of groups of options in the help."""
-
-MODEL_HELP = "`rewritelog models` lists the models and their options"
-TIMINGS_HELP = (
-    "Files of timing lines, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input."
-)
 
 
 class As(Generic[Taken, Held]):
@@ -95,9 +91,6 @@ OptionalInputs: TypeAlias = Annotated[
 OptionalOutput: TypeAlias = Annotated[
     As["PathLike | None", "Path | None"], Kind(opener="paths:to_output")
 ]
-ModelOptions: TypeAlias = Annotated[
-    As["Mapping[str, object] | None", "Mapping[str, object]"], Kind(str)
-]
 Pes: TypeAlias = Annotated["str | Sequence[int] | None", Kind(str)]
 Types: TypeAlias = Annotated["str | Sequence[str] | None", Kind(str)]
 
@@ -131,6 +124,8 @@ class Declaration:
     """Whether JSON reports list it among the options: not if results do not depend on it."""
     decides: bool = False
     """Whether the provenance of what is written lists it."""
+    for_traces: bool | None = None
+    """Whether it is for traces of events alone, or for bgTrace logs alone; None: for both."""
 
     field: str = ""
     """The name of the field; this and what follows is filled in by `declarations`."""
@@ -161,7 +156,15 @@ class Declaration:
         return self.default is MISSING or self.needed
 
     def opened(self, value: Any) -> Any:
-        """Return a value as jobs take it; None stays so, or is no file of several."""
+        """Return a value as jobs take it; None stays so, or is no file of several.
+
+        Raise `UsageError` for a value that is none of the type's choices.
+        """
+        allowed = choices(self.kind)
+        if allowed and value not in (None, *allowed):
+            raise UsageError(
+                f"{self.field} must be {' or '.join(map(repr, allowed))}, not {value!r}"
+            )
         opener = self.kind.opener if isinstance(self.kind, Kind) else ""
         if not opener:
             return value
@@ -302,13 +305,9 @@ def listed(texts: Iterable[str], _: str) -> tuple[str, ...]:
 
 def factors(texts: Iterable[str], name: str) -> dict[str, float]:
     """Return `NAME=NUMBER` texts by name; raise `UsageError` for others."""
-    values = {}
-    for key, text in pairs(texts, name).items():
-        try:
-            values[key] = float(text)
-        except ValueError as error:
-            raise UsageError(f"{name} {key}={text}: {text!r} is not a number") from error
-    return values
+    return {
+        key: units.number(text, f"{name} {key}={text}") for key, text in pairs(texts, name).items()
+    }
 
 
 def unique_pairs(texts: list[str], name: str) -> dict[str, str]:
@@ -330,8 +329,9 @@ class ParamsFolder(Options, group=MODEL):
     """The param records of the log set."""
 
     params: OptionalInput = option(
-        "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR", rare=True
-    )
+        "The folder of the param.P files [default: LOGS].",
+        default=None, metavar="DIR", rare=True, for_traces=False,
+    )  # fmt: skip
 
 
 class Jobs(Options, group=RUNNING):
@@ -369,50 +369,9 @@ class Flush(Options, group=RUNNING):
 class CopyParams(Options, group=OUTPUT):
     """Whether the output has the param records too."""
 
-    copy_params: bool = option("Also copy the param.P files to OUT.", default=False, rare=True)
-
-
-class Reading(Options):
-    """How timing lines and params are read."""
-
-    clock_hz: float | None = option(
-        "Clock rate for timing lines whose times are in cycles.",
-        default=None, metavar="HZ", group=MODEL, rare=True, decides=True,
-    )  # fmt: skip
-    strict: bool = option(
-        "Stop at a malformed timing or param line.", default=False, group=RUNNING, rare=True
+    copy_params: bool = option(
+        "Also copy the param.P files to OUT.", default=False, rare=True, for_traces=False
     )
-
-
-class FormulasFile(Options, group=MODEL):
-    """The file of formulas."""
-
-    formulas: OptionalInput = option("A formulas file for the model auto.", default=None, rare=True)
-
-
-class ParamNamesFile(Options, group=MODEL):
-    """The file of parameter names."""
-
-    param_names: OptionalInput = option(
-        "A TOML file of parameter names, for the report.", default=None, rare=True
-    )
-
-
-class ModelInputs(Reading, FormulasFile, group=MODEL):
-    """What a model is made from besides timings."""
-
-    coefficients: OptionalInput = option(
-        "The file of coefficients for --model coefficients.", default=None, rare=True
-    )
-    model_options: ModelOptions = option(
-        "An option of the model, as `rewritelog models NAME` lists them; those of built-in models "
-        "are flags too.",
-        default=None, names=("--model-option",), metavar="NAME=VALUE", rare=True,
-        read=unique_pairs,
-    )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        settle(self, model_options=self.model_options or {})
 
 
 class NodeChoice(Options, group=MODEL):
@@ -420,11 +379,12 @@ class NodeChoice(Options, group=MODEL):
 
     types: Types = option(
         "Chakra traces: the types of nodes that it is about, as in COMP,MEM_LOAD [default: COMP].",
-        default=None, metavar="TYPES", rare=True, read=listed, decides=True,
+        default=None, metavar="TYPES", rare=True, read=listed, decides=True, for_traces=True,
     )  # fmt: skip
     event_params: OptionalInput = option(
-        "Chakra traces: a TOML file of the events and parameters of nodes.", default=None, rare=True
-    )
+        "Chakra traces: a TOML file of the events and parameters of nodes.",
+        default=None, rare=True, for_traces=True,
+    )  # fmt: skip
 
     @property
     def chosen_types(self) -> tuple[str, ...]:
@@ -454,7 +414,6 @@ def _moment(value: object, name: str) -> object:
     """Return a time in seconds that may be a text with a unit."""
     if not isinstance(value, str):
         return value
-    try:
+    with suppress(ValueError):
         return float(value)
-    except ValueError:
-        return units.seconds(value, name)
+    return units.seconds(value, name)

@@ -231,16 +231,11 @@ class FittedModel:
 
     def _table(self, event: str, X: ArrayLike) -> Floats:
         """Return the table for an event; raise `UsageError` if the model has no fit for it."""
-        keys = self._keys()
-        if not keys:
-            return to_table(X, None)
-        counts = [count for name, count in keys if name == event]
-        if not counts:
+        counts = [count for name, count in self._keys() if name == event]
+        if self.events and not counts:
             raise self._unknown(event)
-        if len(counts) == 1:
-            return to_table(X, counts[0])
-        table = to_table(X, None)
-        if table.shape[1] not in counts:
+        table = to_table(X, counts[0] if len(counts) == 1 else None)
+        if len(counts) > 1 and table.shape[1] not in counts:
             raise UsageError(f"X must have {' or '.join(map(str, counts))} columns")
         return table
 

@@ -95,14 +95,6 @@ def _by_numbers(path: Path) -> list[tuple[str, int]]:
     return [(text, int(number or 0)) for text, number in parts]
 
 
-def to_folder(logs: TracesLike, what: str) -> Path:
-    """Return the path of a log set that may be too damaged to open."""
-    path = logs.folder if isinstance(logs, LogSet | Traces) else to_input(logs, what)
-    if open_event_traces(path) is not None:
-        return to_logs(path, what).folder
-    return path
-
-
 def to_unchecked(logs: TracesLike, what: str) -> Path | Traces:
     """Return open traces, or the path of a log set that may be too damaged to open."""
     if isinstance(logs, LogSet | Traces):

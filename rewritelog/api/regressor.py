@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ def not_fitted(message: str) -> Exception:
     return both(message)
 
 
+@dataclass(kw_only=True, eq=False)
 class AutoRegressor:
     """Fit seconds to parameters as `fit` does, with scikit-learn's conventions.
 
@@ -46,12 +47,9 @@ class AutoRegressor:
 
     _estimator_type = "regressor"
 
-    def __init__(
-        self, *, weights: str = "relative", loss: str = "huber", exact_match: str = "never"
-    ) -> None:
-        self.weights = weights
-        self.loss = loss
-        self.exact_match = exact_match
+    weights: str = "relative"
+    loss: str = "huber"
+    exact_match: str = "never"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> AutoRegressor:
         """Fit to a table of parameters and the seconds of each row; return the regressor."""
@@ -86,8 +84,7 @@ class AutoRegressor:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters by name."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **params: object) -> AutoRegressor:
         """Set parameters by name; return the regressor."""
@@ -117,7 +114,3 @@ class AutoRegressor:
             regressor_tags=RegressorTags(),
             input_tags=InputTags(),
         )
-
-    def __repr__(self) -> str:
-        params = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"AutoRegressor({params})"

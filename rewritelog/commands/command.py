@@ -20,7 +20,7 @@ from typing import (
     TypeVar,
 )
 
-from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.errors import UsageTypeError
 from rewritelog.options import (
     OTHER,
     OUTPUT,
@@ -32,7 +32,6 @@ from rewritelog.options import (
     Options,
     OutputPath,
     argument,
-    choices,
     declarations,
     option,
 )
@@ -239,11 +238,6 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         except TypeError as error:
             raise UsageTypeError(f"{name}: {error}") from error
         made = command(*args, **options)
-        for field, declared in own.items():
-            value, allowed = getattr(made, field), choices(declared.kind)
-            if allowed and value is not None and value not in allowed:
-                named = " or ".join(map(repr, allowed))
-                raise UsageError(f"{field} must be {named}, not {value!r}")
         return made.returned(made.done())
 
     del call.__wrapped__

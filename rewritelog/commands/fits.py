@@ -25,14 +25,12 @@ from rewritelog.options import (
     Kind,
     NodeChoice,
     OptionalOutput,
-    ParamNamesFile,
     PathsLike,
-    Reading,
     argument,
     option,
 )
 from rewritelog.sampling.options import SampleOptions
-from rewritelog.timings.options import TimingLines
+from rewritelog.timings.options import ParamNamesFile, Reading, TimingLines
 from rewritelog.viewing.options import ExploreOptions
 
 if TYPE_CHECKING:
@@ -219,7 +217,6 @@ class SampleCommand(SampleOptions, Logs, Command["SampleReport"]):
     """
 
     shell = REPORT | WARNINGS | PAGE
-    rare = frozenset({"formulas", "replicates"})
 
     output: OptionalOutput = option(
         "The list to write [default: none, only report]; - is standard output.",

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from rewritelog.errors import UsageError
 from rewritelog.options import (
     MODEL,
-    MODEL_HELP,
     As,
     Jobs,
     Kind,
-    ModelInputs,
-    ParamNamesFile,
     Seed,
     listed,
     option,
     settle,
 )
-from rewritelog.timings.options import TimingLines
+from rewritelog.timings.options import MODEL_HELP, ModelInputs, ParamNamesFile, TimingLines
 
 if TYPE_CHECKING:
     from rewritelog.models.base import Model

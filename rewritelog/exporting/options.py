@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rewritelog.errors import UsageError
 from rewritelog.options import ParamsFolder, Selection, option
@@ -37,9 +37,7 @@ class ExportOptions(ParamsFolder, Selection):
         return math.inf if self.until_s is None else self.until_s
 
     def check(self, network: Network | None) -> None:
-        """Raise `UsageError` for an unknown format or contradictory options."""
-        if self.to not in get_args(Target):
-            raise UsageError(f"unknown format {self.to!r}; known: {', '.join(get_args(Target))}")
+        """Raise `UsageError` for contradictory options."""
         if math.isnan(self.begin_s) or math.isnan(self.end_s) or self.begin_s > self.end_s:
             raise UsageError(f"--from {self.begin_s} s is not before --until {self.end_s} s")
         if self.to in SIMULATORS and (self.pes is not None or self.has_interval):

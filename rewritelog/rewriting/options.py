@@ -13,7 +13,6 @@ from rewritelog.errors import UsageError
 from rewritelog.options import (
     ADVANCED,
     MODEL,
-    MODEL_HELP,
     RUNNING,
     As,
     CopyParams,
@@ -21,19 +20,19 @@ from rewritelog.options import (
     Force,
     Jobs,
     Kind,
-    ModelInputs,
     NodeChoice,
     Options,
-    ParamNamesFile,
     ParamsFolder,
     as_pairs,
+    choices,
+    declarations,
     factors,
     is_given,
     option,
     settle,
 )
 from rewritelog.text import last_match
-from rewritelog.timings.options import OptionalTimings
+from rewritelog.timings.options import MODEL_HELP, ModelInputs, OptionalTimings, ParamNamesFile
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
@@ -189,20 +188,11 @@ class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
         """Raise `UsageError` for an option that the format of the logs has no use for."""
         from rewritelog.formats.traces import Traces  # noqa: PLC0415 - heavy
 
-        for_logs = {
-            "--params": self.params is not None,
-            "--copy-params": self.copy_params,
-            "--recv keep": getattr(self, "recv", "shift") != "shift",
-            "--spread residual": getattr(self, "spread", "none") != "none",
-        }
-        for_traces = {
-            "--types": self.types,
-            "--event-params": self.event_params,
-            "--roofline": getattr(self, "roofline", False),
-        }
         is_traces = isinstance(logs, Traces)
-        for name, value in (for_logs if is_traces else for_traces).items():
-            if value:
+        for declared in declarations(type(self)):
+            value = getattr(self, declared.field)
+            if value and value != declared.default and declared.for_traces is (not is_traces):
+                name = f"{declared.name} {value}" if choices(declared.kind) else declared.name
                 others = "bgTrace logs" if is_traces else "traces of events"
                 raise UsageError(f"{name} is for {others}: {logs.path} has {logs.title}")
 
@@ -212,11 +202,11 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
 
     roofline: bool = option(
         "Chakra traces: ASTRA-sim runs with roofline-enabled; warn of the share that it replaces.",
-        default=False, rare=True,
+        default=False, rare=True, for_traces=True,
     )  # fmt: skip
     recv: RecvPolicy = option(
         "A message's recvTime: shift it with sendTime, or keep it unless sendTime passes it.",
-        default="shift", rare=True, decides=True,
+        default="shift", rare=True, decides=True, for_traces=False,
     )  # fmt: skip
     total: TotalName = option(
         "measured: predicted durations add up to the measured machine's sum, rare long calls "
@@ -226,7 +216,7 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
     spread: SpreadName = option(
         "none: each predicted duration is the fit's mean; residual: it varies around the mean as "
         "held-out timing lines do.",
-        default="none", rare=True, decides=True,
+        default="none", rare=True, decides=True, for_traces=False,
     )  # fmt: skip
     seed: int | None = option(
         "Seed of --spread residual, and of the draw of --model sampled [default: 1].",

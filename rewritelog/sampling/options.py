@@ -11,11 +11,11 @@ from rewritelog.options import (
     OptionalInput,
     OptionalInputs,
     ParamsFolder,
-    Reading,
     Seed,
     option,
     settle,
 )
+from rewritelog.timings.options import Reading
 
 if TYPE_CHECKING:
     from rewritelog.sampling.selection import Plan
@@ -43,10 +43,11 @@ class SampleOptions(Reading, Jobs, Seed, ParamsFolder):
         "Choose at least N SEBs of each event and category, if there are as many.", default=5
     )
     formulas: OptionalInput = option(
-        "A formulas file: SEBs are chosen from each category, to span its terms.", default=None
-    )
+        "A formulas file: SEBs are chosen from each category, to span its terms.",
+        default=None, rare=True,
+    )  # fmt: skip
     replicates: int = option(
-        "Choose some parameters of each event N times, if they recur.", default=1
+        "Choose some parameters of each event N times, if they recur.", default=1, rare=True
     )
 
     def __post_init__(self) -> None:

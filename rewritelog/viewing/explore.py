@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rewritelog.errors import UsageError
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.models.model_file import FromFile, ModelFile, Source
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
@@ -51,7 +51,6 @@ def explore(options: ExploreOptions) -> None:
     if options.dilation is not None and options.logs is None:
         raise UsageError("--dilation needs --logs: it changes what no fit covers of them")
     RewriteOptions(dilation=options.dilation)  # to raise its errors before the work begins
-    logs = None if options.logs is None else open_logs(options.logs)
     read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
     if len(read.timings) > MOST_EVENTS:
         raise UsageError(
@@ -63,7 +62,7 @@ def explore(options: ExploreOptions) -> None:
     saving = Saving(options.output, inputs, formulas, options.clock_hz, force=options.force)
     saving.check()  # before the fit, which may take long
     session = Session(read, formulas, names)
-    effect = None if logs is None else _effect_on(logs, options.params)
+    effect = None if options.logs is None else _effect_on(options.logs, options.params)
 
     with ExitStack() as opened:
 

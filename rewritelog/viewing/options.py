@@ -7,26 +7,22 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from rewritelog.options import (
     MODEL,
     OUTPUT,
-    TIMINGS_HELP,
     As,
-    FormulasFile,
     InputPaths,
     Kind,
     OutputPath,
-    ParamNamesFile,
     ParamsFolder,
-    Reading,
     argument,
     option,
 )
+from rewritelog.timings.options import TIMINGS_HELP, FormulasFile, ParamNamesFile, Reading
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.formats.traces import LogsLike
 
-OptionalFolder: TypeAlias = Annotated[
-    As["LogsLike | None", "Path | None"], Kind(opener="api.logs:to_folder")
+OptionalLogs: TypeAlias = Annotated[
+    As["LogsLike | None", "LogSet | None"], Kind(opener="api.logs:to_logs")
 ]
 
 
@@ -34,7 +30,7 @@ class ExploreOptions(Reading, ParamNamesFile, ParamsFolder, FormulasFile):
     """The inputs of the live page, and where its results are saved."""
 
     timings: InputPaths = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
-    logs: OptionalFolder = option(
+    logs: OptionalLogs = option(
         "Logs on which to show the effect of the fits.", default=None, metavar="DIR", kw_only=False
     )
     dilation: float | None = option(
