@@ -1,5 +1,4 @@
-/* Loads and stores of numbers in either byte order, at any alignment: callers check bounds; and
-   compensated sums. */
+/* Loads and stores of numbers in either byte order, at any alignment: callers check bounds. */
 #ifndef REWRITELOG_BYTES_H
 #define REWRITELOG_BYTES_H
 
@@ -37,15 +36,6 @@ static inline void store_f8(uint8_t *at, double value, bool swap)
     memcpy(&word, &value, sizeof word);
     word = swap ? __builtin_bswap64(word) : word;
     memcpy(at, &word, sizeof word);
-}
-
-/* Add a value to a sum, a high and a low part, with Knuth's TwoSum (The Art of Computer
-   Programming, vol. 2, 4.2.2), also found by Møller (1965). */
-static inline void add_to(double *sum, double value)
-{
-    double high = sum[0], total = high + value, part = total - high;
-    sum[0] = total;
-    sum[1] += (high - (total - part)) + (value - part);
 }
 
 #endif

@@ -4,6 +4,7 @@
    pointers find a place in it in a time that grows with the logarithm of its length (Myers, "An
    applicative random-access stack", 1983). */
 #include "core.h"
+#include "numbers.h"
 
 void place(const int32_t *keys, int64_t keys_len, const int32_t *values, int32_t *places,
            int64_t places_len, int32_t *placed, int64_t placed_len)
@@ -26,16 +27,6 @@ typedef struct {
     int64_t alone_len;
 } history;
 
-static inline double greater(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-static inline double lesser(double a, double b)
-{
-    return a < b ? a : b;
-}
-
 /* For how long exactly one PE was busy before a time. */
 static double alone_before(const history *all, double time)
 {
@@ -50,7 +41,7 @@ static double alone_before(const history *all, double time)
     if (low == 0)
         return 0.0;
     lone_interval last = all->alone[low - 1];
-    return last.before_s + lesser(time, last.end_s) - last.begin_s;
+    return last.before_s + smaller(last.end_s, time) - last.begin_s;
 }
 
 /* The first link of a SEB's chain, from `since` on; the rest of it is running while others ran. */
@@ -60,13 +51,13 @@ static chain_link split_link(const history *all, int32_t seb, double since)
     double start = all->start_s[run.cause], left = run.ready_s;
     if (run.kind == BY_MESSAGE) {
         double sent = start + all->messages[all->starter[seb]].after_s;
-        left = lesser(lesser(sent, source.end_s), run.ready_s);
+        left = smaller(run.ready_s, smaller(source.end_s, sent));
     }
-    double from = greater(start, since);
-    chain_link link = {.communication_s = run.ready_s - greater(left, since)};
+    double from = larger(since, start);
+    chain_link link = {.communication_s = run.ready_s - larger(since, left)};
     if (left > from)
         link.alone_s = alone_before(all, left) - alone_before(all, from);
-    link.imbalance_s = greater(start - greater(since, source.ready_s), 0.0);
+    link.imbalance_s = larger(0.0, start - larger(source.ready_s, since));
     return link;
 }
 

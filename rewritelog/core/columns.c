@@ -1,6 +1,7 @@
 /* Fields of records, which lie anywhere in a buffer, to contiguous columns and back; their sums. */
 #include "bytes.h"
 #include "core.h"
+#include "numbers.h"
 
 /* Copy the field of each record one way or the other; the compiler knows `width` and `swap`. */
 #define MOVE(type, swapped)                                                                       \

@@ -33,23 +33,6 @@ static uint64_t load_varint(const uint8_t *buf, int64_t *at)
     }
 }
 
-/* Read the field at `at`, which the walk has checked; return the offset after it. */
-static int64_t next_field(const uint8_t *buf, int64_t at, wire_field *field)
-{
-    field->at = at;
-    uint64_t tag = load_varint(buf, &at);
-    field->number = (int64_t)(tag >> 3);
-    field->wire = (int)(tag & 7);
-    field->value = field->content = at;
-    if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32)
-        return at + (field->wire == WIRE_FIXED64 ? 8 : 4);
-    uint64_t value = load_varint(buf, &at);
-    if (field->wire == WIRE_VARINT)
-        return at;
-    field->content = at;
-    return at + (int64_t)value;
-}
-
 /* Return the offset after the varint at `at`, which has to end before `end`, or -1 with a fault. */
 static int64_t skip_varint(const uint8_t *buf, int64_t at, int64_t end, int64_t *fault)
 {
@@ -118,6 +101,12 @@ static int64_t skip_field(const uint8_t *buf, int64_t at, int64_t end, wire_fiel
     default:
         return set_wire_fault(fault, WIRE_TYPE, field->at, field->wire);
     }
+}
+
+/* Read the field at `at`, which the walk has checked; return the offset after it. */
+static int64_t next_field(const uint8_t *buf, int64_t at, wire_field *field)
+{
+    return skip_field(buf, at, INT64_MAX, field, NULL);
 }
 
 static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, const int32_t *schema,

@@ -2,6 +2,7 @@
 
    A SEB is divided at the marks of its brackets into regions. The mapping of times from old to new
    regions is monotonic in spite of rounding: times keep their order. */
+#include "numbers.h"
 #include "walk.h"
 
 #include <math.h>
@@ -23,16 +24,6 @@ typedef struct {
     regions regions;
     int64_t *counts, *fault;
 } patching;
-
-static double least(double a, double b)
-{
-    return b < a ? b : a;
-}
-
-static double greatest(double a, double b)
-{
-    return b > a ? b : a;
-}
 
 /* Divide a SEB into regions at its `brackets`, whose times are in the table of old bounds, and give
    these the lengths of its records if there are as many. */
@@ -107,9 +98,9 @@ static double map_within(double time, int64_t k, const regions *r)
     if (inside == 0.0)
         return r->new[k];
     if (isnan(r->given[k]))
-        return least(r->new[k] + inside * r->factor, r->new[k + 1]);
+        return smaller(r->new[k] + inside * r->factor, r->new[k + 1]);
     double share = inside / (r->old[k + 1] - r->old[k]);
-    return least(r->new[k] + share * r->given[k], r->new[k + 1]);
+    return smaller(r->new[k] + share * r->given[k], r->new[k + 1]);
 }
 
 /* Return the new time of a time since the start of the SEB. The end of the SEB becomes its new end;
@@ -137,7 +128,7 @@ static double map_moment(double moment, const patching *p)
         return p->new_end;
     int64_t k = region_of(since, r);
     if (stays(k, r))
-        return least(greatest(moment, p->start + r->new[k]), p->start + r->new[k + 1]);
+        return smaller(larger(moment, p->start + r->new[k]), p->start + r->new[k + 1]);
     return p->start + map_within(since, k, r);
 }
 
@@ -180,11 +171,11 @@ static bool patch_events(const patching *p, int64_t at)
     for (int64_t k = 0; k < count; k++, at = after_event(p->buf, at, p->lay)) {
         double time = load_f8(p->buf + at + p->lay->event_r_time, p->lay->swap), moved;
         if (r->count > 1 && is_mark(p->buf, at, p->lay))
-            moved = least(r->new[++bound], limit);
+            moved = smaller(r->new[++bound], limit);
         else if (time > latest)
             moved = limit + (time - old_end);
         else
-            moved = least(map_time(least(time, old_end), r), limit);
+            moved = smaller(map_time(smaller(time, old_end), r), limit);
         if (isfinite(time) && !isfinite(moved))
             return !set_fault(p->fault, EVENT_OVERFLOW, at + p->lay->event_r_time, 0);
         store_f8(p->buf + at + p->lay->event_r_time, moved, p->lay->swap);

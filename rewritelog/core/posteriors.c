@@ -4,6 +4,7 @@
    c F + d G, F being a product and G a single factor. Larger products are made from the most
    probable smaller ones (a beam search), each one once. */
 #include "core.h"
+#include "numbers.h"
 
 #include <math.h>
 #include <string.h>
@@ -53,16 +54,6 @@ enum { POSTERIOR, PRIOR, LOGS };
 /* A function's row has G and the factors of F; its figures are its log posterior and d/c. */
 enum { SECOND, FIRST };
 enum { RATIO = 1 };
-
-static double smaller(double one, double other)
-{
-    return other < one ? other : one;
-}
-
-static double larger(double one, double other)
-{
-    return other > one ? other : one;
-}
 
 /* Return the upper median of the numbers, which it reorders (C. Hoare 1961). */
 static double upper_median(double *values, int64_t count)

@@ -4,6 +4,7 @@
    hundreds of columns it tries a few, so that it can begin with a few rows of the Gram matrix and
    ask for further ones. */
 #include "core.h"
+#include "numbers.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,16 +40,6 @@ typedef struct {
     double square;
     bool non_negative;
 } problem;
-
-static double larger(double one, double other)
-{
-    return other > one ? other : one;
-}
-
-static double smaller(double one, double other)
-{
-    return other < one ? other : one;
-}
 
 static const double *products_of(const problem *of, int64_t column)
 {
