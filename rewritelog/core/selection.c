@@ -96,86 +96,23 @@ static bool solve(const problem *of, const int64_t *places, int64_t count, doubl
     return positive;
 }
 
-/* Return which inactive column lowers chi2 fastest, by index in `places`; -1 if none does. */
-static int64_t steepest_outside(const problem *of, const int64_t *places, int64_t count,
-                                const double *found)
-{
-    double steepest = 1e-12;
-    int64_t place = -1;
-    for (int64_t i = 0; i < count; i++) {
-        if (found[i] >= 0)
-            continue;
-        double slope = of->along[places[i]];
-        for (int64_t j = 0; j < count; j++)
-            slope -= products_of(of, places[i])[places[j]] * larger(found[j], 0);
-        if (slope > steepest) {
-            steepest = slope;
-            place = i;
-        }
-    }
-    return place;
-}
-
-/* Fill `passive` with the active columns, Lawson and Hanson's set P; return their number. */
-static int64_t active_columns(const int64_t *places, int64_t count, const double *found,
-                              int64_t *passive)
-{
-    int64_t size = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (found[i] >= 0)
-            passive[size++] = places[i];
-    return size;
-}
-
-/* Go from `found` towards the solution until a coefficient is 0; make that column inactive. */
-static void step_back(int64_t count, double *found, const double *solution)
-{
-    double step = 1;
-    for (int64_t i = 0, k = 0; i < count; i++) {
-        if (found[i] < 0)
-            continue;
-        if (solution[k] < 0)
-            step = smaller(step, found[i] / (found[i] - solution[k]));
-        k++;
-    }
-    for (int64_t i = 0, k = 0; i < count; i++) {
-        if (found[i] >= 0) {
-            found[i] += step * (solution[k] - found[i]);
-            if (solution[k] < 0 && found[i] <= 1e-15)
-                found[i] = -1;
-            k++;
-        }
-    }
-}
-
-/* Fill `found` with the non-negative solution: NNLS of Lawson and Hanson (1974, chapter 23).
-
-   Columns become active one at a time, that which lowers chi2 fastest first; those whose
-   coefficient would be negative become inactive again. A column is active if its `found` is not
-   negative. */
+/* Fill `found` with the non-negative solution: with G = L Lt, of Lt x nearest to the x of L x = b. */
 static void solve_non_negative(const problem *of, const int64_t *places, int64_t count,
                                double *found)
 {
-    int64_t passive[TRIED];
-    double solution[TRIED];
+    triangle root;
+    double target[TRIED], rows[TRIED * (TRIED + 1)], room[(TRIED + 2) * (TRIED + 1)];
+    int64_t order[TRIED];
+    cholesky(of, places, count, root);
     for (int64_t i = 0; i < count; i++)
-        found[i] = -1;
-    for (int64_t round = 0; round < 3 * count + 3; round++) {
-        int64_t place = steepest_outside(of, places, count, found);
-        if (place < 0)
-            break;
-        found[place] = 0;
-        int64_t size = active_columns(places, count, found, passive);
-        while (size && !solve(of, passive, size, solution)) {
-            step_back(count, found, solution);
-            size = active_columns(places, count, found, passive);
-        }
-        for (int64_t i = 0, k = 0; i < count; i++)
-            if (found[i] >= 0)
-                found[i] = solution[k++];
+        target[i] = of->along[places[i]];
+    substitute(root, count, target);
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t j = 0; j < count; j++)
+            rows[i * (count + 1) + j] = j < i ? 0 : root[j][i];
+        rows[i * (count + 1) + count] = target[i];
     }
-    for (int64_t i = 0; i < count; i++)
-        found[i] = larger(found[i], 0);
+    nnls(rows, count, count + 1, room, order, found);
 }
 
 /* k log n n/(n - k - 1), beyond any n log(chi2/n) if there are too few samples for the terms. */
