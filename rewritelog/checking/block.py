@@ -106,7 +106,7 @@ class CheckedBlock:
             number = row - int(self.records.first(kind)[seb]) if item else 0
             label = f"{item} {number}: " if item else ""
             findings.append(Finding(self.location(seb, int(at[row])), label + says(row)))
-        return Violations(len(which), findings)
+        return len(which), findings
 
     def location(self, seb: int, at: int) -> Location:
         """Return the location of a SEB, counted over the block, with an offset in the buffer."""

@@ -68,7 +68,7 @@ def _dependencies_disagree(block: CheckedBlock) -> Iterator[Violations]:
     if shared:
         message += f", or those of one of the {shared} SEBs after it"
     locations = (_location(block, *place) for place in zip(piece[:SHOWN], first, strict=False))
-    yield Violations(len(piece), [Finding(location, message) for location in locations])
+    yield len(piece), [Finding(location, message) for location in locations]
 
 
 @Rule(

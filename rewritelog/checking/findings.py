@@ -94,12 +94,8 @@ class Findings:
         self.whole &= other.whole
 
 
-@dataclass(frozen=True)
-class Violations:
-    """Violations of a rule in a block: their number, and the first findings."""
-
-    count: int
-    first: list[Finding]
+Violations: TypeAlias = tuple[int, list[Finding]]
+"""The number of violations of a rule by records of a kind in a block, and the first findings."""
 
 
 class Severity(Enum):
@@ -143,9 +139,9 @@ class Rule:
         if self.find is None:
             return
         parts = list(self.find(block))
-        first = [finding for violations in parts for finding in violations.first]
+        first = [finding for _, some in parts for finding in some]
         first.sort(key=lambda finding: (finding.location.pe or 0, finding.location.seb or 0))
-        findings.add(self.name, first, sum(violations.count for violations in parts))
+        findings.add(self.name, first, sum(count for count, _ in parts))
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,7 +19,6 @@ from rewritelog.formats.bgtrace.declaration import (
     LOG_VERSIONS,
     MACHINE_HEADER_BYTES,
     ByteOrder,
-    Layout,
     layout,
     number_type,
 )
@@ -105,10 +104,19 @@ def _samples(files: Iterable[TimelineFile]) -> Iterator[_Sample]:
 
 
 def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
-    """Return how many samples can be read completely in a version, and how many SEBs in all."""
+    """Return how many samples can be read completely in a version, and how many SEBs in all.
+
+    SEBs are read until one has a wrong seqno.
+    """
     exact = total = 0
     for sample in samples:
-        sebs, fault = _sound_sebs(sample, layout(version, sample.order))
+        lay, window = layout(version, sample.order), sample.window
+        starts, ends, counts = (np.array([n]) for n in (0, len(window), sample.count))
+        walk = walk_pieces(window, starts, ends, counts, lay)
+        seqno = seb_records(window, walk, lay)["seqno"]
+        wrong = np.flatnonzero(seqno != np.arange(len(seqno)))
+        sebs = int(wrong[0]) if len(wrong) else len(seqno)
+        fault = core.OK if len(wrong) else int(walk.faults[0, core.FAULT_CODE])
         total += sebs
         if sample.whole:
             exact += sebs == sample.count and fault == core.OK
@@ -117,45 +125,27 @@ def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
     return exact, total
 
 
-def _sound_sebs(sample: _Sample, lay: Layout) -> tuple[int, int]:
-    """Return how many SEBs can be read until one has a wrong seqno, and the fault that ended it."""
-    starts, ends = np.array([0]), np.array([len(sample.window)])
-    walk = walk_pieces(sample.window, starts, ends, np.array([sample.count]), lay)
-    sebs = seb_records(sample.window, walk, lay)
-    wrong = np.flatnonzero(sebs["seqno"] != np.arange(len(sebs)))
-    if len(wrong):
-        return int(wrong[0]), core.OK
-    return len(sebs), int(walk.faults[0, core.FAULT_CODE])
-
-
 _MOST_PES = 1 << 31
 """More PEs than any log can have."""
 
 
-@dataclass(frozen=True)
-class Heads:
-    """The summary and the heads of the timeline files, with their findings."""
+def read_heads(folder: Path, findings: Findings) -> tuple[Summary, tuple[TimelineFile, ...]] | None:
+    """Read and check the summary and the heads of all timeline files.
 
-    summary: Summary | None
-    """The summary, with a consistent number of PEs and the likely log version; None if unusable."""
-    files: tuple[TimelineFile, ...]
-    findings: Findings
-    """They are whole if the beginnings of all timelines are known."""
-
-
-def read_heads(folder: Path) -> Heads:
-    """Read and check the summary and the heads of all timeline files."""
-    findings = Findings()
+    Return the summary, with a consistent number of PEs and the likely log version, and the files
+    that can be read; None if the summary cannot be used. Findings are whole if the beginnings of
+    all timelines are known.
+    """
     path = folder / SUMMARY_NAME
     summary = _read_summary(path, findings)
     if summary is None:
-        return Heads(None, (), findings)
+        return None
     files = tuple(_read_files(folder, summary, findings))
     version = _version_to_read(summary, path, files, findings)
     if version is None:
-        return Heads(None, (), findings)
+        return None
     findings.whole = sum(int(file.known.sum()) for file in files) == summary.total_pes
-    return Heads(replace(summary, log_version=version), files, findings)
+    return replace(summary, log_version=version), files
 
 
 def _read_summary(path: Path, findings: Findings) -> Summary | None:

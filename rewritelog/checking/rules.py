@@ -7,11 +7,10 @@ Rules 1 to 7 of FORMAT 7 are `recv-before-send`, `message-size` with `event-type
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Flags
+from rewritelog.arrays import Flags, Floats
 from rewritelog.checking.block import CheckedBlock, names_message
 from rewritelog.checking.dependencies import DEPENDENCY_RULES
 from rewritelog.checking.findings import SHOWN, Finding, Rule, Severity, Violations
@@ -154,15 +153,15 @@ def _seqno(block: CheckedBlock) -> Iterator[Violations]:
     "Every time that is computed from a non-finite one is not finite either.",
 )
 def _not_finite(block: CheckedBlock) -> Iterator[Violations]:
-    for kind in _TIMED:
+    for kind, record in _TIMED.items():
         records: Records = getattr(block.records, kind)
-        yield block.where(kind, ~_finite(records), partial(_times_not_finite, kind, records))
+        columns = {format_names(record)[name]: records[name] for name in _times_of(records)}
 
+        def says(row: int, times: dict[str, Floats] = columns) -> str:
+            wrong = {name: time[row] for name, time in times.items() if not np.isfinite(time[row])}
+            return ", ".join(f"{name} {value}" for name, value in wrong.items())
 
-def _times_not_finite(kind: str, records: Records, row: int) -> str:
-    documented = format_names(_TIMED[kind])
-    values = {documented[name]: records[name][row] for name in _times_of(records)}
-    return ", ".join(f"{name} {value}" for name, value in values.items() if not np.isfinite(value))
+        yield block.where(kind, ~_finite(records), says)
 
 
 @Rule(
@@ -405,7 +404,7 @@ def _event_outside(block: CheckedBlock) -> Iterator[Violations]:
 def _param_file(block: CheckedBlock) -> Iterator[Violations]:
     part = block.records.loaded.block.part
     if block.params and (part is None or part.first_seb == 0):
-        yield Violations(len(block.params.unreadable), block.params.unreadable)
+        yield len(block.params.unreadable), block.params.unreadable
 
 
 @Rule(
@@ -417,7 +416,7 @@ def _param_file(block: CheckedBlock) -> Iterator[Violations]:
 def _param_line(block: CheckedBlock) -> Iterator[Violations]:
     if block.params:
         notes = block.params.notes
-        yield Violations(notes.faulty, [Finding(Location(), text) for text in notes.faults])
+        yield notes.faulty, [Finding(Location(), text) for text in notes.faults]
 
 
 _PARAM_PE = Rule(
@@ -447,7 +446,7 @@ def _param_seb(block: CheckedBlock) -> Iterator[Violations]:
         problem = f"a record of event {event!r}, but the timeline has {count_text(total, 'SEB')}"
         location = Location(block.params.source.path(pe), pe=pe, seb=int(records.seb[row]))
         findings.append(Finding(location, problem))
-    yield Violations(len(unplaced), findings)
+    yield len(unplaced), findings
 
 
 @Rule(
@@ -460,7 +459,7 @@ def _param_seqno(block: CheckedBlock) -> Iterator[Violations]:
     if block.params:
         notes = block.params.notes
         findings = [Finding(Location(), text) for text in notes.seqno_examples]
-        yield Violations(notes.seqno_differs, findings)
+        yield notes.seqno_differs, findings
 
 
 @Rule(

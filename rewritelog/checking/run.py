@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,11 @@ from rewritelog.checking.rules import RULES
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
-from rewritelog.formats.bgtrace.declaration import FaultHandler, layout
+from rewritelog.formats.bgtrace.declaration import layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
-from rewritelog.formats.bgtrace.records import BlockRecords, records_of
+from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.formats.traces import MISSING, Traces, Unit, UnitEvents, load_unit, never_run
 from rewritelog.running.engines import Gathered, map_blocks, map_over
 
@@ -127,9 +127,9 @@ def _violations(traces: Traces, events: UnitEvents) -> Iterator[tuple[str, Ints,
     yield "zero-duration", zero, "takes no time"
 
 
-@dataclass(frozen=True)
-class CheckTask:
-    """What is needed to check any block of a log set."""
+@dataclass
+class CheckPass(Gathered[Block, Findings]):
+    """The check of blocks; all damage is in the results, none is raised."""
 
     summary: Summary
     files: dict[int, TimelineFile]
@@ -138,38 +138,37 @@ class CheckTask:
     key: int
     """A random number of 64 bits."""
     block_bytes: int
-
-    def read(self, block: Block, on_faults: FaultHandler) -> Iterator[BlockRecords]:
-        """Yield the records of a block, or of the parts of a long timeline, before any damage."""
-        file = self.files[block.file]
-        lay = layout(self.summary.log_version, file.order)
-        for loaded in read_block(file, block, lay, self.block_bytes, on_faults):
-            yield records_of(loaded, on_faults)
-
-
-@dataclass
-class CheckPass(Gathered[Block, Findings]):
-    """The check of a block; all damage is in the result, none is raised."""
-
-    task: CheckTask
     flags: MessageFlags
+    never_sent: NeverSent | None = None
+    """What a first pass has found; the second one checks `not-sent` alone."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks of all files."""
+        for file in self.files.values():
+            yield from plan_blocks(file, self.block_bytes)
 
     def __call__(self, block: Block) -> Findings:
-        """Return the findings of a block."""
-        task, findings = self.task, Findings()
-        state: dict[str, Any] = {}
+        """Return the findings of a block, or of the parts of a long timeline."""
+        findings, state = Findings(), dict[str, Any]()
+        is_first, file = self.never_sent is None, self.files[block.file]
+        on_faults = findings.add_faults if is_first else Findings().add_faults
+        lay = layout(self.summary.log_version, file.order)
         try:
-            for records in task.read(block, findings.add_faults):
-                params = None if task.params is None else params_of(task.params, records.loaded)
-                checked = CheckedBlock(records, task.summary, params, None, state, task.key)
+            for loaded in read_block(file, block, lay, self.block_bytes, on_faults):
+                records = records_of(loaded, on_faults)
+                params = params_of(self.params, loaded) if self.params and is_first else None
+                checked = CheckedBlock(
+                    records, self.summary, params, self.never_sent, state, self.key
+                )
                 with np.errstate(all="ignore"):
-                    for rule in RULES.values():
+                    for rule in RULES.values() if is_first else [RULES["not-sent"]]:
                         rule.check(checked, findings)
-                self.flags.add(records, task.summary.total_pes)
-                findings.sebs += len(records.sebs)
-                findings.records += 0 if params is None else len(params.records)
+                if is_first:
+                    self.flags.add(records, self.summary.total_pes)
+                    findings.sebs += len(records.sebs)
+                    findings.records += 0 if params is None else len(params.records)
         except RewriteLogError as error:
-            findings.add_unreadable(task.files[block.file].path, error)
+            findings.add_unreadable(file.path, error)
         return findings
 
     def state(self) -> Any:
@@ -179,19 +178,6 @@ class CheckPass(Gathered[Block, Findings]):
     def gather(self, state: Any) -> None:
         """Add the flags of another process."""
         self.flags.add_state(state)
-
-
-def _not_sent(task: CheckTask, never_sent: NeverSent, block: Block) -> Findings:
-    """Find SEBs of a block whose starting message is never sent."""
-    findings = Findings()
-    try:
-        for records in task.read(block, Findings().add_faults):
-            RULES["not-sent"].check(
-                CheckedBlock(records, task.summary, never_sent=never_sent), findings
-            )
-    except RewriteLogError as error:
-        findings.add_unreadable(task.files[block.file].path, error)
-    return findings
 
 
 def check_logs(
@@ -213,21 +199,22 @@ def check_logs(
 def _check(folder: Path, params: Path | None, block_bytes: int) -> CheckReport:
     folder_params = list_params(params or folder)
     source = folder_params if folder_params.pes or params is not None else None
-    heads = read_heads(folder)
-    summary, findings = heads.summary, heads.findings
-    if summary is None:
+    findings = Findings()
+    heads = read_heads(folder, findings)
+    if heads is None:
         unread = ("the timelines: the summary cannot be used",)
         return CheckReport(folder, findings, RULES, not_checked=unread)
-    files = {file.index: file for file in heads.files}
-    task = CheckTask(summary, files, source, secrets.randbits(64), block_bytes)
-    size = sum(file.size_bytes for file in heads.files)
-    flags = MessageFlags(size)
-    for _, more in map_blocks(CheckPass(task, flags), _blocks(task), "checking", size):
+    summary, files = heads
+    size = sum(file.size_bytes for file in files)
+    by_index = {file.index: file for file in files}
+    key, flags = secrets.randbits(64), MessageFlags(size)
+    work = CheckPass(summary, by_index, source, key, block_bytes, flags)
+    for _, more in map_blocks(work, work.blocks(), "checking", size):
         findings.add_all(more)
     why_not = _not_checked(summary, findings)
     missing = flags.never_sent()
     if not why_not and len(missing.flags):
-        for more in map_over(partial(_not_sent, task, missing), _blocks(task)):
+        for more in map_over(replace(work, never_sent=missing), work.blocks()):
             findings.add_all(more)
     if source is not None:
         unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)
@@ -236,11 +223,6 @@ def _check(folder: Path, params: Path | None, block_bytes: int) -> CheckReport:
         findings.add("param-pe", shown, len(unknown))
     params = None if source is None else source.folder
     return CheckReport(folder, findings, RULES, summary, params, why_not)
-
-
-def _blocks(task: CheckTask) -> Iterator[Block]:
-    for file in task.files.values():
-        yield from plan_blocks(file, task.block_bytes)
 
 
 def _not_checked(summary: Summary, findings: Findings) -> tuple[str, ...]:

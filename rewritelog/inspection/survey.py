@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -207,25 +208,17 @@ def read_survey(
     Rules of brackets and param records are checked if `params` are given.
     """
     whole = Survey()
-    for part in logs.map(_BlockSurvey(logs.summary, params), block_bytes=block_bytes):
+    for part in logs.map(partial(_survey, logs.summary, params), block_bytes=block_bytes):
         whole.add(part)
     return whole
 
 
-@dataclass(frozen=True)
-class _BlockSurvey:
-    """The survey of one block."""
-
-    summary: Summary
-    params: ParamFolder | None
-
-    def __call__(self, parts: Iterator[LoadedBlock], /) -> Survey:
-        """Return the counts and sums of a block."""
-        survey = Survey()
-        for loaded in parts:
-            params = None if self.params is None else params_of(self.params, loaded)
-            survey.add(_survey_of(CheckedBlock(records_of(loaded), self.summary, params)))
-        return survey
+def _survey(summary: Summary, source: ParamFolder | None, parts: Iterator[LoadedBlock]) -> Survey:
+    survey = Survey()
+    for loaded in parts:
+        params = None if source is None else params_of(source, loaded)
+        survey.add(_survey_of(CheckedBlock(records_of(loaded), summary, params)))
+    return survey
 
 
 def _survey_of(block: CheckedBlock) -> Survey:
@@ -249,24 +242,19 @@ def _survey_of(block: CheckedBlock) -> Survey:
     }
     counts = {what: int(np.count_nonzero(flag)) for what, flag in flags.items()}
     counts |= {"sebs": len(sebs), "brackets": len(block.brackets), **lists}
+    findings = Findings()
+    for rule in PAIRING if block.params is not None else ():
+        RULES[rule].check(block, findings)
     return Survey(
         Counter(counts),
         earliest_s=float(start[finite].min(initial=math.inf)),
         latest_s=float(end[closed].max(initial=-math.inf)),
-        unpaired=_unpaired(block),
+        unpaired=Counter(findings.counts),
         traffic=Traffic.of(block.records, block.summary),
         names=names,
         name_sebs=np.bincount(name, minlength=len(names)),
         name_seconds=seconds,
     )
-
-
-def _unpaired(block: CheckedBlock) -> Counter[str]:
-    findings = Findings()
-    if block.params is not None:
-        for rule in PAIRING:
-            RULES[rule].check(block, findings)
-    return Counter(findings.counts)
 
 
 def time_table(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -141,7 +141,7 @@ class LogSet:
         """
         if blocks is None:
             blocks = (block for file in self.files for block in plan_blocks(file, block_bytes))
-        loading = _Loading(self, work, block_bytes)
+        loading = partial(_loaded, self, work, block_bytes)
         for _, result in map_blocks(loading, blocks, stage, self.timelines_bytes):
             yield result
 
@@ -189,17 +189,10 @@ class LogSet:
         return with_text(np.concatenate([getattr(self.timeline(pe), name) for pe in chosen]))
 
 
-@dataclass(frozen=True)
-class _Loading(Generic[Result]):
-    """A function of the bytes of blocks, with what it takes to read them."""
-
-    logs: LogSet
-    work: Callable[[Iterator[LoadedBlock]], Result]
-    block_bytes: int
-
-    def __call__(self, block: Block, /) -> Result:
-        file = self.logs.files[block.file]
-        return self.work(read_block(file, block, self.logs.layout, self.block_bytes))
+def _loaded(
+    logs: LogSet, work: Callable[[Iterator[LoadedBlock]], Result], block_bytes: int, block: Block
+) -> Result:
+    return work(read_block(logs.files[block.file], block, logs.layout, block_bytes))
 
 
 def log_folder(path: str | Path) -> Path:
