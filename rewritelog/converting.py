@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.blocks import (
-    BLOCK_BYTES,
     Block,
     LoadedBlock,
     plan_in_turn,
@@ -47,8 +46,7 @@ _GUARDS = {"mpi_size": "mpi_op"}
 """Fields that are only meaningful if another one is not its default."""
 
 
-@dataclass(frozen=True)
-class LostField:
+class LostField(NamedTuple):
     """A field, or the end of an array, that the target layout lacks."""
 
     record: Literal["seb", "message"]
@@ -56,22 +54,9 @@ class LostField:
     kept: int
     """The number of elements that the target has of an array."""
 
-    @property
-    def records(self) -> str:
-        """The kind of the records in messages."""
-        return "SEBs" if self.record == "seb" else "messages"
-
     def __str__(self) -> str:
         """Return the name in FORMAT, with the first lost element of an array that is cut off."""
         return format_names(self.record)[self.name] + (f"[{self.kept}]" if self.kept else "")
-
-    def among(self, records: Records) -> Flags:
-        """Return which records have a value that is not the default."""
-        values, default = records.raw(self.name), np.asarray(MISSING[self.name])
-        if values.ndim == 1:
-            return np.asarray(values != default)
-        lost = values[:, self.kept :] != default[self.kept : values.shape[1]]
-        return np.asarray(lost.any(axis=1))
 
 
 def lost_fields(source: Layout, target: Layout) -> list[LostField]:
@@ -89,15 +74,60 @@ def lost_fields(source: Layout, target: Layout) -> list[LostField]:
     return lost
 
 
-def losses_of(block: BlockRecords, lost: list[LostField]) -> Iterator[tuple[LostField, Ints]]:
-    """Yield each lost field with the SEBs, over the whole block, of records that lose a value."""
-    losing: dict[str, Flags] = {}
+@dataclass(frozen=True)
+class Loss:
+    """A field with meaningful values that the target version cannot represent."""
+
+    field: str
+    count: int
+    """The number of records with such a value."""
+    records: str
+    """The kind of the records: `SEBs` or `messages`."""
+    pe: int
+    """The PE of the first of them, and `seb` its SEB."""
+    seb: int
+
+    def __add__(self, other: Loss) -> Loss:
+        """Return the loss of the same field in more SEBs or messages."""
+        first = min((self.pe, self.seb), (other.pe, other.seb))
+        return Loss(self.field, self.count + other.count, self.records, *first)
+
+    def __str__(self) -> str:
+        """Return the loss for messages."""
+        return (
+            f"{self.field} of {self.count} {self.records} (first in PE {self.pe}, SEB {self.seb})"
+        )
+
+
+def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> Losses:
+    """Return the lost fields that have meaningful values in a block."""
+    losses, losing = Losses(), dict[str, Flags]()
     for field in lost:
         records = block.sebs if field.record == "seb" else block.messages
-        losing[field.name] = field.among(records)
+        values, default = records.raw(field.name), np.asarray(MISSING[field.name])
+        if values.ndim == 1:
+            loses = np.asarray(values != default)
+        else:
+            cut = slice(field.kept, values.shape[1])
+            loses = np.asarray((values[:, cut] != default[cut]).any(axis=1))
         if _GUARDS.get(field.name) in losing:
-            losing[field.name] &= losing[_GUARDS[field.name]]
-        yield field, records.seb[losing[field.name]]
+            loses &= losing[_GUARDS[field.name]]
+        losing[field.name] = loses
+        sebs = records.seb[loses]
+        if len(sebs):
+            kind = "SEBs" if field.record == "seb" else "messages"
+            first = int(block.pe[sebs[0]]), int(block.index[sebs[0]])
+            losses[field] = Loss(str(field), len(sebs), kind, *first)
+    return losses
+
+
+class Losses(dict[LostField, Loss]):
+    """The losses of some blocks by field."""
+
+    def add(self, other: Losses) -> None:
+        """Add those of another block."""
+        for field, loss in other.items():
+            self[field] = loss + self[field] if field in self else loss
 
 
 def _shifts(block: BlockRecords, target: Layout) -> Ints:
@@ -106,14 +136,6 @@ def _shifts(block: BlockRecords, target: Layout) -> Ints:
     longer = target.seb.itemsize - source.seb.itemsize
     longer_messages = target.message.itemsize - source.message.itemsize
     return np.concatenate([[0], np.cumsum(longer + block.counts[:, 0] * longer_messages)])
-
-
-def converted_sizes(block: BlockRecords, target: Layout) -> Ints:
-    """Return the size of each piece in the target layout, with the count of its timeline."""
-    pieces = block.loaded.pieces
-    bounds = _shifts(block, target)[np.concatenate([[0], np.cumsum(block.walked)])]
-    begun = pieces.firsts == 0
-    return np.asarray(pieces.ends - pieces.starts + COUNT_BYTES * begun + np.diff(bounds))
 
 
 def convert_block(block: BlockRecords, target: Layout) -> Bytes:
@@ -143,7 +165,10 @@ def convert_block(block: BlockRecords, target: Layout) -> Bytes:
 
 def _copy_lists(block: BlockRecords, data: Bytes, begin: Ints, to: Ints, target: Layout) -> None:
     """Copy the lists of events and dependencies of SEBs, whose sizes no log version changes."""
-    sizes = _ends(block) - begin
+    ends = np.append(block.sebs.at[1:], 0)
+    last = np.cumsum(block.walked)[block.walked > 0] - 1
+    ends[last] = block.loaded.pieces.ends[block.walked > 0]
+    sizes = ends - begin
     core.copy_ranges(block.loaded.buffer, begin, to, sizes, data)
     if target.order == block.loaded.layout.order:
         return
@@ -155,14 +180,6 @@ def _copy_lists(block: BlockRecords, data: Bytes, begin: Ints, to: Ints, target:
     for records in (block.events, block.backward, block.forward):
         at = records.at + (to - begin)[records.seb]
         _write(records, data, at, records.dtype.newbyteorder("S"))
-
-
-def _ends(block: BlockRecords) -> Ints:
-    """Return the offset after each SEB."""
-    ends = np.append(block.sebs.at[1:], 0)
-    last = np.cumsum(block.walked)[block.walked > 0] - 1
-    ends[last] = block.loaded.pieces.ends[block.walked > 0]
-    return ends
 
 
 def _write(records: Records, data: Bytes, at: Ints, dtype: np.dtype[Any]) -> None:
@@ -188,31 +205,6 @@ _KINDS = ("seb", "message")
 
 OFFSET_LIMIT = 1 << 32
 """Offsets are modulo this, so that a timeline of this size is indistinguishable from none."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A field with meaningful values that the target version cannot represent."""
-
-    field: str
-    count: int
-    """The number of records with such a value."""
-    records: str
-    """The kind of the records: `SEBs` or `messages`."""
-    pe: int
-    """The PE of the first of them, and `seb` its SEB."""
-    seb: int
-
-    def __add__(self, other: Loss) -> Loss:
-        """Return the loss of the same field in more SEBs or messages."""
-        first = min((self.pe, self.seb), (other.pe, other.seb))
-        return Loss(self.field, self.count + other.count, self.records, *first)
-
-    def __str__(self) -> str:
-        """Return the loss for messages."""
-        return (
-            f"{self.field} of {self.count} {self.records} (first in PE {self.pe}, SEB {self.seb})"
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -281,8 +273,12 @@ def convert_logs(
             total = file.head_bytes + int(of_file.sum())
             create_file(folder / file.path.name, total, _file_head(file, of_file, target.order))
         counts = np.zeros(2, dtype=np.int64)
-        work = FlushingWork(partial(_converted, logs, target), folder, flush=True)
-        blocks = _placed(logs, sizes)
+        borders = [
+            np.concatenate([[0], np.cumsum(of_file)]) + file.head_bytes
+            for file, of_file in zip(logs.files, sizes, strict=True)
+        ]
+        work = FlushingWork(partial(_converted, logs, target, borders), folder, flush=True)
+        blocks = plan_in_turn(logs.files)
         for _, done in map_blocks(work, blocks, "converting", logs.timelines_bytes):
             counts += done
         (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, byte_order))
@@ -304,89 +300,51 @@ def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
     same = all(getattr(source, kind).itemsize == getattr(target, kind).itemsize for kind in _KINDS)
     if same and not lost:
         return sizes, ()
-    losses: dict[LostField, Loss] = {}
-    for block, of_block, of_block_losses in logs.map(
-        _Measuring(target, lost), "measuring", block_bytes=BLOCK_BYTES
-    ):
+    losses = Losses()
+    for block, of_block, of_block_losses in logs.map(partial(_measured, target, lost), "measuring"):
         begin = block.first_timeline
         sizes[block.file][begin : begin + len(of_block)] = of_block
-        _add_losses(losses, of_block_losses)
+        losses.add(of_block_losses)
     return sizes, tuple(losses[field] for field in lost if field in losses)
 
 
-def _add_losses(losses: dict[LostField, Loss], more: dict[LostField, Loss]) -> None:
-    for field, loss in more.items():
-        losses[field] = loss + losses[field] if field in losses else loss
-
-
-@dataclass(frozen=True)
-class _Measuring:
-    """Measures the timelines of a block in the target layout."""
-
-    target: Layout
-    lost: list[LostField]
-    """What the target layout lacks."""
-
-    def __call__(
-        self, parts: Iterator[LoadedBlock], /
-    ) -> tuple[Block, Ints, dict[LostField, Loss]]:
-        """Return a block, the size of each of its timelines, and its losses."""
-        losses: dict[LostField, Loss] = {}
-        parts_sizes = []
-        for loaded in parts:
-            block = records_of(loaded)
-            parts_sizes.append(converted_sizes(block, self.target))
-            _add_losses(losses, dict(self._losses_of(block)))
-        sizes = np.sum(parts_sizes, axis=0)  # parts are of one timeline
-        return loaded.block, sizes, losses
-
-    def _losses_of(self, block: BlockRecords) -> Iterator[tuple[LostField, Loss]]:
-        for field, sebs in losses_of(block, self.lost):
-            if len(sebs):
-                first = (int(block.pe[sebs[0]]), int(block.index[sebs[0]]))
-                yield field, Loss(str(field), len(sebs), field.records, *first)
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """A block, and where it begins and ends in the converted file."""
-
-    block: Block
-    begin: int
-    end: int
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of the block."""
-        return self.block.size_bytes
-
-
-def _placed(logs: LogSet, sizes: list[Ints]) -> Iterator[_Placed]:
-    """Yield all blocks with their places in the converted files."""
-    borders = [
-        np.concatenate([[0], np.cumsum(of_file)]) + file.head_bytes
-        for file, of_file in zip(logs.files, sizes, strict=True)
-    ]
-    for block in plan_in_turn(logs.files, BLOCK_BYTES):
-        first, of_file = block.first_timeline, borders[block.file]
-        yield _Placed(block, int(of_file[first]), int(of_file[first + block.timelines]))
+def _measured(
+    target: Layout, lost: list[LostField], parts: Iterator[LoadedBlock]
+) -> tuple[Block, Ints, Losses]:
+    """Return a block, the size of each of its timelines in the target layout, and its losses."""
+    losses, sizes = Losses(), np.zeros(1, dtype=np.int64)
+    for loaded in parts:  # several are of one timeline
+        block, pieces = records_of(loaded), loaded.pieces
+        bounds = _shifts(block, target)[np.concatenate([[0], np.cumsum(block.walked)])]
+        counts = COUNT_BYTES * (pieces.firsts == 0)
+        sizes = sizes + (pieces.ends - pieces.starts + counts + np.diff(bounds))
+        losses.add(losses_of(block, lost))
+    return loaded.block, sizes, losses
 
 
 def _converted(
-    logs: LogSet, target: Layout, placed: _Placed, files: FlushingWork[_Placed, Ints]
+    logs: LogSet,
+    target: Layout,
+    borders: list[Ints],
+    block: Block,
+    files: FlushingWork[Block, Ints],
 ) -> Ints:
-    """Convert a block; return the numbers of its SEBs and messages."""
-    file, at = logs.files[placed.block.file], placed.begin
+    """Convert a block; return the numbers of its SEBs and messages.
+
+    `borders` are where the timelines of each file begin and end in the converted one.
+    """
+    file, first = logs.files[block.file], block.first_timeline
+    at, end = (int(borders[block.file][k]) for k in (first, first + block.timelines))
     counts = np.zeros(2, dtype=np.int64)
-    for loaded in read_block(file, placed.block, logs.layout, BLOCK_BYTES):
-        block = records_of(loaded)
-        data = convert_block(block, target)
-        if at + len(data) > placed.end:
+    for loaded in read_block(file, block, logs.layout):
+        records = records_of(loaded)
+        data = convert_block(records, target)
+        if at + len(data) > end:
             raise _changed(file)
         files.write(file.path.name, data, at)
         at += len(data)
-        counts += len(block.sebs), len(block.messages)
-    if at != placed.end:
+        counts += len(records.sebs), len(records.messages)
+    if at != end:
         raise _changed(file)
     return counts
 
