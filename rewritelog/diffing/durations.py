@@ -95,20 +95,14 @@ class Timed:
         return Timed(self.rows[which], self.seconds[which])
 
 
-@dataclass(frozen=True)
-class SebTimes:
-    """The durations of the SEBs of a side, in seconds."""
+def times_of(side: BlockRecords) -> tuple[Floats, Flags]:
+    """Return the durations of SEBs in seconds, and whether they have one.
 
-    seconds: Floats
-    closed: Flags
-    """Whether a SEB has a duration: its end is not before its start, and both are finite."""
-
-
-def times_of(side: BlockRecords) -> SebTimes:
-    """Return the durations of SEBs."""
+    A SEB has one if its end is not before its start, and both are finite.
+    """
     start, end = side.sebs["start_time"], side.sebs["end_time"]
     with np.errstate(over="ignore", invalid="ignore"):
-        return SebTimes(end - start, np.isfinite(start) & np.isfinite(end) & (end >= start))
+        return end - start, np.isfinite(start) & np.isfinite(end) & (end >= start)
 
 
 def rows_by_name(whole: Sides, common: Sides) -> Rows:
@@ -116,35 +110,25 @@ def rows_by_name(whole: Sides, common: Sides) -> Rows:
     table = NameTable()
     numbers = [np.minimum(table.add(side.sebs), MOST_ROWS) for side in whole]
     timed = [
-        Timed(rows, times.seconds).take(times.closed)
-        for rows, times in zip(numbers, map(times_of, whole), strict=True)
+        Timed(rows, seconds).take(closed)
+        for rows, (seconds, closed) in zip(numbers, map(times_of, whole), strict=True)
     ]
-    old, new = (times_of(side) for side in common)
+    (old, old_closed), (new, new_closed) = map(times_of, common)
     rows = np.minimum(table.add(common[0].sebs), MOST_ROWS)
-    both = old.closed & new.closed
-    pairs = [Timed(rows, times.seconds).take(both) for times in (old, new)]
+    pairs = [Timed(rows, seconds).take(old_closed & new_closed) for seconds in (old, new)]
     names = list(map(printable, table.names))
     return rows_of(named_rows(names), numbers, timed, pairs)
 
 
-@dataclass(frozen=True)
-class BracketRows:
-    """The durations of brackets by event, and the SEBs whose brackets do not pair."""
-
-    rows: Rows
-    irregular: tuple[int, int]
-    """The SEBs of each side whose marks do not pair up."""
-    unpaired: int
-    """The SEBs with different numbers of brackets."""
-
-
-def rows_by_event(common: Sides, records: ParamRecords) -> BracketRows:
+def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int], int]:
     """Return the durations of the brackets of SEBs that both sides have, by event.
 
-    A SEB without brackets but with a single record is a bracket as a whole.
+    A SEB without brackets but with a single record is a bracket as a whole. The second result is
+    the number of SEBs of each side whose marks do not pair up, the third that of SEBs with
+    different numbers of brackets.
     """
     times = [times_of(side) for side in common]
-    both = times[0].closed & times[1].closed
+    both = times[0][1] & times[1][1]
     brackets = [brackets_of(side) for side in common]
     counts = [side.counts for side in brackets]
     same = both & (counts[0] == counts[1])
@@ -158,16 +142,13 @@ def rows_by_event(common: Sides, records: ParamRecords) -> BracketRows:
     rows[len(inside) :] = event[first[alone]]
     order = np.argsort(np.concatenate([inside, alone]), kind="stable")
     pairs = [
-        Timed(rows, np.append((side.ends - side.starts)[mine], own.seconds[alone])).take(order)
-        for side, mine, own in zip(brackets, kept, times, strict=True)
+        Timed(rows, np.append((side.ends - side.starts)[mine], seconds[alone])).take(order)
+        for side, mine, (seconds, _) in zip(brackets, kept, times, strict=True)
     ]
     names = [NO_RECORD, *map(printable, records.events[: MOST_ROWS - 1]), None]
     irregular = [int(np.count_nonzero(both & (counted == IRREGULAR))) for counted in counts]
-    return BracketRows(
-        rows_of(names, [side.rows for side in pairs], pairs, pairs),
-        (irregular[0], irregular[1]),
-        int(np.count_nonzero(both & ~same)),
-    )
+    by_event = rows_of(names, [side.rows for side in pairs], pairs, pairs)
+    return by_event, irregular, int(np.count_nonzero(both & ~same))
 
 
 def _records_of_sebs(block: BlockRecords, records: ParamRecords) -> tuple[Ints, Ints, Ints]:

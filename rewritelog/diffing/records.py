@@ -107,20 +107,16 @@ FIELDS = dict.fromkeys(
 """All fields, in the order of reports."""
 
 
-def _names_agree(a: Records, b: Records, rows: Ints) -> Flags:
-    old, new = (names_of(side.raw("name")[rows]) for side in (a, b))
-    return np.asarray(old == new)
+MEANINGLESS = {"name": NAME_REST, "mpi_size": IDLE_MPI_SIZE}
+"""What a difference of a field counts as where it has no meaning, if both sides have the field."""
 
 
-def _no_operation(a: Records, b: Records, rows: Ints) -> Flags:
+def _has_no_meaning(a: Records, b: Records, name: str, rows: Ints) -> Flags:
+    """Return where names agree up to a NUL, and where neither side has an MPI operation."""
+    if name == "name":
+        old, new = (names_of(side.raw("name")[rows]) for side in (a, b))
+        return np.asarray(old == new)
     return np.asarray((a["mpi_op"][rows] == 0) & (b["mpi_op"][rows] == 0))
-
-
-MEANINGLESS: dict[str, tuple[Callable[[Records, Records, Ints], Flags], Field]] = {
-    "name": (_names_agree, NAME_REST),
-    "mpi_size": (_no_operation, IDLE_MPI_SIZE),
-}
-"""Where a difference of a field has no meaning, and what it counts as if both sides have it."""
 
 
 def has(side: Records, name: str) -> bool:
@@ -133,18 +129,16 @@ def differing(a: Records, b: Records, name: str) -> Flags:
 
     Shape (records,), or (records, elements) for an array field or a name.
     """
-    old, new = (_bits(side.raw(name) if _is_name(side, name) else side[name]) for side in (a, b))
+    old, new = (_bits(side, name) for side in (a, b))
     return np.asarray(old != new)
 
 
-def _is_name(side: Records, name: str) -> bool:
-    return side.newest[name].base.kind == "V" and has(side, name)
-
-
-def _bits(column: Table) -> Table:
+def _bits(side: Records, name: str) -> Table:
     """Return a column as unsigned integers, so that equal NaNs are equal and −0 is not 0."""
-    if column.dtype.kind == "V":
+    if side.newest[name].base.kind == "V":
+        column = side.raw(name)
         return column.view(np.uint8).reshape(len(column), column.itemsize)
+    column = side[name]
     return column.view(f"u{column.itemsize}")
 
 
@@ -253,7 +247,7 @@ def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder 
     totals = Totals()
     for side, counts in zip(whole, totals.sides, strict=True):
         counts["SEBs"] = len(side.sebs)
-        counts["unclosed"] = int(np.count_nonzero(~times_of(side).closed))
+        counts["unclosed"] = int(np.count_nonzero(~times_of(side)[1]))
         counts.update(dict(zip(LISTS, side.counts.sum(axis=0).tolist(), strict=True)))
     totals.common["SEBs"] = len(a.sebs)
     records = NO_RECORDS
@@ -266,11 +260,9 @@ def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder 
     for name, dependencies in DEPENDENCIES.items():
         _compare_dependencies(totals, a, b, name, dependencies)
     totals.by_name = rows_by_name(whole, (a, b))
-    brackets = rows_by_event((a, b), records)
-    totals.by_event = brackets.rows
-    for counts, irregular in zip(totals.sides, brackets.irregular, strict=True):
-        counts["irregular"] = irregular
-    totals.common["unpaired"] = brackets.unpaired
+    totals.by_event, irregular, totals.common["unpaired"] = rows_by_event((a, b), records)
+    for counts, of_side in zip(totals.sides, irregular, strict=True):
+        counts["irregular"] = of_side
     return totals
 
 
@@ -279,12 +271,16 @@ def _common_sebs(a: BlockRecords, b: BlockRecords) -> tuple[BlockRecords, BlockR
     if np.array_equal(a.walked, b.walked):
         return a, b
     fewer = np.minimum(a.walked, b.walked)
-    return _first_sebs(a.loaded, fewer), _first_sebs(b.loaded, fewer)
-
-
-def _first_sebs(loaded: LoadedBlock, counts: Ints) -> BlockRecords:
-    pieces = loaded.pieces._replace(counts=counts)
-    return records_of(replace(loaded, pieces=pieces, closed=np.zeros_like(loaded.closed)))
+    first_of_each = (
+        replace(
+            side.loaded,
+            pieces=side.loaded.pieces._replace(counts=fewer),
+            closed=np.zeros_like(side.loaded.closed),
+        )
+        for side in (a, b)
+    )
+    old, new = map(records_of, first_of_each)
+    return old, new
 
 
 def _compare_records(
@@ -300,11 +296,10 @@ def _compare_records(
             continue
         kinds = [(compared, rows)]
         if name in MEANINGLESS:
-            has_none, other = MEANINGLESS[name]
-            none = has_none(a, b, rows)
+            none = _has_no_meaning(a, b, name, rows)
             kinds = [(compared, rows[~none])]
             if has(a, name) and has(b, name):
-                kinds.append((other, rows[none]))
+                kinds.append((MEANINGLESS[name], rows[none]))
         for kind, which in kinds:
             totals.note(kind, block, a, which, partial(field_texts, a, b, kind, name))
 

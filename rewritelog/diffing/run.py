@@ -7,10 +7,10 @@ Nodes of traces are paired by their ids.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,10 +33,10 @@ from rewritelog.errors import NotComparableError
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
-    Buffer,
     LoadedBlock,
     LongTimeline,
     read_block,
+    thread_buffers,
 )
 from rewritelog.formats.bgtrace.declaration import MACHINE_HEADER_BYTES, Layout, MachineHeader
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -47,17 +47,10 @@ from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, printable
 
 
-@dataclass(frozen=True)
-class TraceDiffTask:
-    """What is needed to compare any rank; it can be pickled for another process."""
-
-    a: Traces
-    b: Traces
-
-    def __call__(self, unit: Unit, /) -> Totals:
-        """Compare a unit of A with that of B; raise `DamagedLogError` if a side is damaged."""
-        other = next(other for other in self.b.units if other.rank == unit.rank)
-        return compare_units(self.a, load_unit(self.a, unit), load_unit(self.b, other))
+def _compare_rank(a: Traces, b: Traces, unit: Unit) -> Totals:
+    """Compare a unit of A with that of B; raise `DamagedLogError` if a side is damaged."""
+    other = next(other for other in b.units if other.rank == unit.rank)
+    return compare_units(a, load_unit(a, unit), load_unit(b, other))
 
 
 def compare_units(traces: Traces, a: UnitEvents, b: UnitEvents) -> Totals:
@@ -161,25 +154,18 @@ class Pair:
 def plan_pairs(a: LogSet, b: LogSet, block_bytes: int = BLOCK_BYTES) -> Iterator[Pair]:
     """Yield pairs of all timelines, those that only B has last; nothing is read."""
     for file in a.files:
-        others = _timelines_of(b, file.pes)
+        others = np.stack(b.summary.timeline_of(file.pes), axis=1)
+        others[file.pes >= b.summary.total_pes] = -1
         for begin, end in _runs(others):
-            other = int(others[begin, 0])
-            if other < 0:
-                yield from _cut(file.pes, [(a, file.index, begin)], end - begin, block_bytes)
-            else:
-                sides = [(a, file.index, begin), (b, other, int(others[begin, 1]))]
-                yield from _cut(file.pes, sides, end - begin, block_bytes)
+            sides = [(a, file.index, begin)]
+            if others[begin, 0] >= 0:
+                sides.append((b, *others[begin].tolist()))
+            for pes, blocks in _cut(file.pes[begin:end], sides, block_bytes):
+                yield Pair(pes, blocks[0], blocks[1] if len(blocks) > 1 else None)
     for file in b.files:
         known = int(np.searchsorted(file.pes, a.summary.total_pes))
-        for pair in _cut(file.pes, [(b, file.index, known)], len(file.pes) - known, block_bytes):
-            yield Pair(pair.pes, None, pair.a)
-
-
-def _timelines_of(logs: LogSet, pes: Ints) -> Ints:
-    """Return file and index in it of each PE's timeline, −1 for none, shape (PEs, 2)."""
-    timelines = np.stack(logs.summary.timeline_of(pes), axis=1)
-    timelines[pes >= logs.summary.total_pes] = -1
-    return timelines
+        for pes, blocks in _cut(file.pes[known:], [(b, file.index, known)], block_bytes):
+            yield Pair(pes, None, blocks[0])
 
 
 def _runs(timelines: Ints) -> Iterator[tuple[int, int]]:
@@ -194,80 +180,67 @@ def _runs(timelines: Ints) -> Iterator[tuple[int, int]]:
 
 
 def _cut(
-    pes: Ints, sides: list[tuple[LogSet, int, int]], count: int, block_bytes: int
-) -> Iterator[Pair]:
-    """Yield a run of timelines in blocks of at most `block_bytes` on all sides."""
-    begin = sides[0][2]
+    pes: Ints, sides: list[tuple[LogSet, int, int]], block_bytes: int
+) -> Iterator[tuple[Ints, list[Block]]]:
+    """Yield a run of timelines in blocks of at most `block_bytes` on all sides.
+
+    A side is given by its logs, the index of the file, and that of the first timeline in it.
+    """
+    borders = [logs.files[file].borders[first:] for logs, file, first in sides]
     done = 0
-    while done < count:
-        number = count - done
-        for logs, file, first in sides:
-            borders = logs.files[file].borders[first + done :]
-            room = int(np.searchsorted(borders, borders[0] + block_bytes, side="right")) - 1
-            number = min(number, max(1, room))
-        blocks = [_block(logs, file, first + done, number) for logs, file, first in sides]
-        chosen = pes[begin + done : begin + done + number]
-        yield Pair(chosen, blocks[0], blocks[1] if len(blocks) > 1 else None)
+    while done < len(pes):
+        number = len(pes) - done
+        for bounds in borders:
+            room = int(np.searchsorted(bounds, bounds[done] + block_bytes, side="right"))
+            number = min(number, max(1, room - 1 - done))
+        yield (
+            pes[done : done + number],
+            [
+                Block(file, int(bounds[done]), int(bounds[done + number]), first + done, number)
+                for (_, file, first), bounds in zip(sides, borders, strict=True)
+            ],
+        )
         done += number
 
 
-def _block(logs: LogSet, file: int, first: int, number: int) -> Block:
-    borders = logs.files[file].borders
-    return Block(file, int(borders[first]), int(borders[first + number]), first, number)
+def _compare_pair(
+    a: LogSet, b: LogSet, params: ParamFolder | None, block_bytes: int, pair: Pair
+) -> Totals:
+    """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
+    totals = Totals()
+    for loaded in _load(a, b, block_bytes, pair):
+        totals.add(compare_loaded(loaded, params))
+    return totals
 
 
-@dataclass(frozen=True)
-class DiffTask:
-    """What is needed to compare any pair of blocks."""
+def _load(
+    a: LogSet, b: LogSet, block_bytes: int, pair: Pair
+) -> Iterator[tuple[LoadedBlock, LoadedBlock]]:
+    """Yield both sides with the same pieces; parts of a long timeline end at the same SEBs.
 
-    a: LogSet
-    b: LogSet
-    params: ParamFolder | None
-    block_bytes: int
-
-    def __call__(self, pair: Pair, /) -> Totals:
-        """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
-        totals = Totals()
-        for loaded in self._load(pair):
-            totals.add(compare_loaded(loaded, self.params))
-        return totals
-
-    def _load(self, pair: Pair) -> Iterator[tuple[LoadedBlock, LoadedBlock]]:
-        """Yield both sides with the same pieces; parts of a long timeline end at the same SEBs.
-
-        A side may have no SEBs in some pieces. Raise `DamagedLogError` if a timeline is too short
-        for its SEB count, or if a long timeline is damaged.
-        """
-        layouts = self.a.layout, self.b.layout
-        sides = {
-            k: (logs.files[block.file], block, logs.layout)
-            for k, (logs, block) in enumerate(((self.a, pair.a), (self.b, pair.b)))
-            if block is not None
-        }
-        buffers = _of_thread.buffers
-        long = any(block.size_bytes > self.block_bytes for _, block, _ in sides.values())
-        if len(pair.pes) > 1 or not long:
-            whole = {}
-            for k, side in sides.items():
-                (whole[k],) = read_block(*side, side[1].size_bytes, buffer=buffers[k])
-            yield _both(whole, layouts)
-            return
-        with ExitStack() as stack:
-            timelines = {}
-            for k, side in sides.items():
-                source = stack.enter_context(InputFile(side[0].path))
-                timelines[k] = LongTimeline(source, *side, buffers[k], self.block_bytes)
-            yield from (_both(part, layouts) for part in _parts(timelines))
-
-
-class _OfThread(threading.local):
-    """What each thread has of its own: memory that it reuses for one pair after the other."""
-
-    def __init__(self) -> None:
-        self.buffers = Buffer(), Buffer()
-
-
-_of_thread = _OfThread()
+    A side may have no SEBs in some pieces. Raise `DamagedLogError` if a timeline is too short for
+    its SEB count, or if a long timeline is damaged.
+    """
+    layouts = a.layout, b.layout
+    sides = {
+        k: (logs.files[block.file], block, logs.layout)
+        for k, (logs, block) in enumerate(((a, pair.a), (b, pair.b)))
+        if block is not None
+    }
+    buffers = thread_buffers()
+    long = any(block.size_bytes > block_bytes for _, block, _ in sides.values())
+    if len(pair.pes) > 1 or not long:
+        whole = {}
+        for k, side in sides.items():
+            (whole[k],) = read_block(*side, side[1].size_bytes, buffer=buffers[k])
+        yield _both(whole, layouts)
+        return
+    with ExitStack() as stack:
+        timelines = {}
+        for k, side in sides.items():
+            source = stack.enter_context(InputFile(side[0].path))
+            timelines[k] = LongTimeline(source, *side, buffers[k], block_bytes)
+        yield from (_both(part, layouts) for part in _parts(timelines))
 
 
 def _parts(sides: dict[int, LongTimeline]) -> Iterator[dict[int, LoadedBlock]]:
@@ -326,18 +299,18 @@ def compare_logs(
     `RewriteLogError` if a file cannot be read.
     """
     source = _params(a, b, params)
-    task = DiffTask(a, b, source, block_bytes)
+    work = partial(_compare_pair, a, b, source, block_bytes)
     pairs = plan_pairs(a, b, block_bytes)
     total_bytes = a.timelines_bytes + b.timelines_bytes
     totals = Totals()
     with limited_to(jobs or cores()):
-        for _, of_pair in map_blocks(task, pairs, "comparing", total_bytes):
+        for _, of_pair in map_blocks(work, pairs, "comparing", total_bytes):
             totals.add(of_pair)
     return Comparison(
         sides=(a, b),
         totals=totals,
-        representation=(*_changes(a, b, _REPRESENTATION), *_header_changes(a, b)),
-        machine=_changes(a, b, _MACHINE),
+        representation=_changes(_representation(a), _representation(b)),
+        machine=_changes(_summary_facts(a, _MACHINE), _summary_facts(b, _MACHINE)),
     )
 
 
@@ -351,32 +324,28 @@ def _params(a: LogSet, b: LogSet, params: Path | None) -> ParamFolder | None:
     return None
 
 
-def _changes(a: LogSet, b: LogSet, names: dict[str, str]) -> tuple[HeadDifference, ...]:
-    values = [
-        (label, str(getattr(a.summary, name)), str(getattr(b.summary, name)))
-        for name, label in names.items()
-    ]
-    return tuple(HeadDifference(label, old, new) for label, old, new in values if old != new)
+def _summary_facts(logs: LogSet, names: dict[str, str]) -> dict[str, str]:
+    return {label: str(getattr(logs.summary, name)) for name, label in names.items()}
 
 
-def _header_changes(a: LogSet, b: LogSet) -> tuple[HeadDifference, ...]:
-    """Return further differences of the heads: length of the summary, sizes without effect."""
-    old, new = (_head_facts(logs) for logs in (a, b))
-    return tuple(
-        HeadDifference(name, old.get(name, "absent"), new.get(name, "absent"))
-        for name in {**old, **new}
-        if old.get(name) != new.get(name)
-    )
-
-
-def _head_facts(logs: LogSet) -> dict[str, str]:
+def _representation(logs: LogSet) -> dict[str, str]:
+    """Return the representation of logs: also the length of the summary, sizes without effect."""
+    facts = _summary_facts(logs, _REPRESENTATION)
     with InputFile(logs.summary_path) as file:
-        facts = {"bytes of the summary": str(file.size_bytes)}
+        facts["bytes of the summary"] = str(file.size_bytes)
         sizes = MachineHeader.parse(file.read(0, MACHINE_HEADER_BYTES).tobytes()).sizes
     for name, value in sizes.items():
         if isinstance(value, int) and not name.endswith("_format"):
             facts[f"{name.replace('_', ' ')} in the header"] = str(value)
     return facts
+
+
+def _changes(old: dict[str, str], new: dict[str, str]) -> tuple[HeadDifference, ...]:
+    return tuple(
+        HeadDifference(name, old.get(name, "absent"), new.get(name, "absent"))
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    )
 
 
 def compare_traces(a: Traces, b: Traces, *, jobs: int = 0) -> Comparison:
@@ -390,7 +359,9 @@ def compare_traces(a: Traces, b: Traces, *, jobs: int = 0) -> Comparison:
         raise NotComparableError(f"A and B have {counts}, or different ones")
     totals = Totals()
     with limited_to(jobs):
-        for _, of_rank in map_blocks(TraceDiffTask(a, b), a.units, "comparing", a.size_bytes):
+        for _, of_rank in map_blocks(
+            partial(_compare_rank, a, b), a.units, "comparing", a.size_bytes
+        ):
             totals.add(of_rank)
     return Comparison((a, b), totals)
 

@@ -150,13 +150,18 @@ def plan_in_turn(files: Iterable[TimelineFile], block_bytes: int = BLOCK_BYTES) 
 
 
 class _OfThread(threading.local):
-    """What each thread has of its own."""
+    """What each thread has of its own: memory for a block, and for one to compare it with."""
 
     def __init__(self) -> None:
-        self.buffer = Buffer()
+        self.buffers = Buffer(), Buffer()
 
 
 _of_thread = _OfThread()
+
+
+def thread_buffers() -> tuple[Buffer, Buffer]:
+    """Return the buffers of this thread, of which `read_block` uses the first by default."""
+    return _of_thread.buffers
 
 
 def read_block(
@@ -175,7 +180,7 @@ def read_block(
     which ends it. Raise `DamagedLogError` if the size of the file has changed since its head was
     read, and `RewriteLogError` if it cannot be read.
     """
-    memory = _of_thread.buffer if buffer is None else buffer
+    memory = _of_thread.buffers[0] if buffer is None else buffer
     with InputFile(file.path) as source:
         if block.timelines > 1 or block.size_bytes <= block_bytes:
             yield _load_whole(source, file, block, layout, memory, on_faults)
