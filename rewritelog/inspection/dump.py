@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import Ints
 from rewritelog.core import core
-from rewritelog.errors import DamagedLogError, Location, UsageError
+from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats.bgtrace.blocks import Block, Buffer, LongTimeline
 from rewritelog.formats.bgtrace.declaration import (
     FAULTS,
@@ -59,7 +59,7 @@ class TimelineReader:
     def __init__(self, logs: LogSet, block: Block, source: InputFile) -> None:
         """Read the number of SEBs; raise `DamagedLogError` if it is negative or missing."""
         file = logs.files[block.file]
-        self._logs, self._block, self._path = logs, block, file.path
+        self._logs, self._block = logs, block
         self._faults: list[DamagedLogError] = []
         self._timeline = LongTimeline(
             source, file, block, logs.layout, Buffer(), _PART_BYTES, self._add_faults, fits=False
@@ -168,7 +168,8 @@ def _decode(raw: bytes) -> tuple[str, bool]:
 def json_pieces(record: Record) -> Iterator[str]:
     """Yield a SEB as one line of JSON."""
     seb, fields = layout(LOG_VERSIONS[-1], "little").seb, dict(record)
-    fields["obj_id"] = _filled_up(fields.get("obj_id", ()), MISSING["obj_id"])
+    known = fields.get("obj_id", ())
+    fields["obj_id"] = [*known, *MISSING["obj_id"][len(known) :]]
     name, plain = _decode(record["name"])
     fields["name"] = name
     line = {"pe": record["pe"], "seb": record["seb"], "offset_bytes": record["offset"]}
@@ -198,10 +199,6 @@ def _joined(texts: Iterable[str], separator: str) -> Iterator[str]:
     while some := list(islice(rest, _TEXTS_A_PIECE)):
         yield between + separator.join(some)
         between = separator
-
-
-def _filled_up(values: Sequence[int], missing: Sequence[int]) -> list[int]:
-    return [*values, *missing[len(values) :]]
 
 
 def _json_fields(record: Record, newest: np.dtype[Any]) -> Record:
@@ -237,14 +234,19 @@ def text_pieces(record: Record) -> Iterator[str]:
         yield from _joined(map(str, record[name]), " ")
         yield "\n"
     yield from _joined(_message_lines(record["messages"]), "")
-    yield from _joined(_event_lines(record["events"]), "")
+    events = (
+        _labelled(f"event {index}", f"at {event['r_time']!r} s: {_event_text(event)}") + "\n"
+        for index, event in enumerate(record["events"])
+    )
+    yield from _joined(events, "")
 
 
 def _head_lines(record: Record) -> Iterator[str]:
     """Yield the fields of a SEB: those that belong together or have a meaning, then the others."""
     yield f"SEB {record['seb']}  {_text(record['name'], NAME_BYTES)}  at byte {record['offset']}"
     yield _labelled("ep, seqno", f"{record['ep']}, {record['seqno']}")
-    yield _labelled("flag", _flag(record["flag"]))
+    meant = ", ".join(name for bit, name in _FLAGS.items() if record["flag"] & bit)
+    yield _labelled("flag", f"{record['flag']} ({meant})" if meant else str(record["flag"]))
     none = " (none)" if (record["src_pe"], record["msg_id"]) == (-1, -1) else ""
     yield _labelled("started by", f"PE {record['src_pe']}, message {record['msg_id']}{none}")
     if "mpi_op" in record:
@@ -286,12 +288,6 @@ def _message_lines(messages: Items) -> Iterator[str]:
         yield "  " + "  ".join(cells) + "\n"
 
 
-def _event_lines(events: Items) -> Iterator[str]:
-    for index, event in enumerate(events):
-        text = f"at {event['r_time']!r} s: {_event_text(event)}"
-        yield _labelled(f"event {index}", text) + "\n"
-
-
 def _event_text(event: Record) -> str:
     kind = f"{event['type']} ({_EVENT_KINDS[event['type']]})"
     if event["type"] == EventType.PROJECTIONS:
@@ -306,14 +302,6 @@ def _text(raw: bytes, size: int) -> str:
     return quoted if plain else f"{quoted} (all {size} bytes: {raw.hex()})"
 
 
-def _flag(flag: int) -> str:
-    names = [name for bit, name in _FLAGS.items() if flag & bit]
-    return f"{flag} ({', '.join(names)})" if names else str(flag)
-
-
-DumpKind: TypeAlias = Literal["text", "jsonl"]
-
-
 @dataclass(frozen=True)
 class Dump:
     """A PE's timeline, printed while it is read."""
@@ -322,49 +310,30 @@ class Dump:
     pe: int
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
-        """Yield it as text, or as a line of JSON for each SEB."""
-        return dump_pieces(self.logs, self.pe, "jsonl" if as_json else "text")
+        """Yield it as text, or as a line of JSON for each SEB, in pieces that are made on demand.
+
+        A line is a strict JSON object with the same keys in every log version: times are in seconds
+        (numbers that are not finite are the strings "nan", "inf" and "-inf"), offsets in bytes from
+        the start of the file. A piece is at most about 100 kB, or one text of the log. Raise
+        `UsageError` at once for an unknown PE, and while reading `DamagedLogError` naming offset,
+        SEB and field, before anything of that SEB is shown.
+        """
+        shown = self._shown(self.logs.timeline_block(self.pe), as_json=as_json)
+        return chain.from_iterable(shown)
 
     def sebs(self) -> Iterator[dict[str, Any]]:
-        """Return its SEBs as JSON types."""
-        return map(json.loads, dump_lines(self.logs, self.pe, "jsonl"))
+        """Return its SEBs as JSON types; raise as `pieces` does."""
+        shown = self._shown(self.logs.timeline_block(self.pe), as_json=True)
+        return (json.loads("".join(pieces)) for pieces in shown)
 
-
-def dump_pieces(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
-    """Yield a PE's timeline as text, in pieces that are made on demand.
-
-    `jsonl` is one line with a strict JSON object for each SEB, with the same keys in every log
-    version: times are in seconds (numbers that are not finite are the strings "nan", "inf" and
-    "-inf"), offsets in bytes from the start of the file. A piece is at most about 100 kB, or one
-    text of the log. Raise `UsageError` at once for an unknown PE or kind, and while reading
-    `DamagedLogError` naming offset, SEB and field, before anything of that SEB is shown.
-    """
-    if kind not in get_args(DumpKind):
-        raise UsageError(f"dump format {kind!r} is unknown; known: text, jsonl")
-    return _pieces(logs, logs.timeline_block(pe), pe, kind)
-
-
-def dump_lines(logs: LogSet, pe: int, kind: DumpKind) -> Iterator[str]:
-    """Yield the text of `dump_pieces` line by line; with `jsonl` each line is a whole SEB."""
-    return _lines(dump_pieces(logs, pe, kind))
-
-
-def _pieces(logs: LogSet, block: Block, pe: int, kind: DumpKind) -> Iterator[str]:
-    path = logs.files[block.file].path
-    with InputFile(path) as source:
-        reader = TimelineReader(logs, block, source)
-        if kind == "text":
-            sebs = count_text(reader.count, "SEB")
-            yield f"PE {pe}: {sebs} in {path.name}, bytes {block.offset} to {block.end}\n"
-        for record in reader.sebs():
-            yield from json_pieces(record) if kind == "jsonl" else text_pieces(record)
-
-
-def _lines(pieces: Iterator[str]) -> Iterator[str]:
-    begun: list[str] = []
-    for piece in pieces:
-        *whole, rest = piece.split("\n")
-        for line in whole:
-            yield "".join([*begun, line])
-            begun.clear()
-        begun.append(rest)
+    def _shown(self, block: Block, *, as_json: bool) -> Iterator[Iterable[str]]:
+        """Yield the pieces of each SEB, and of text first those of its head."""
+        path = self.logs.files[block.file].path
+        with InputFile(path) as source:
+            reader = TimelineReader(self.logs, block, source)
+            if not as_json:
+                sebs = count_text(reader.count, "SEB")
+                yield [
+                    f"PE {self.pe}: {sebs} in {path.name}, bytes {block.offset} to {block.end}\n"
+                ]
+            yield from map(json_pieces if as_json else text_pieces, reader.sebs())

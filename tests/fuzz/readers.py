@@ -23,7 +23,7 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.heads import read_summary, read_timeline_file
 from rewritelog.formats.bgtrace.params import list_params, read_params
 from rewritelog.formats.chakra.traces import open_chakra
-from rewritelog.inspection.dump import dump_lines
+from rewritelog.inspection.dump import Dump
 from rewritelog.inspection.info import survey
 from rewritelog.models.base import EventTimings, ModelText, digest_of
 from rewritelog.models.checks import checked_prediction, checked_spread
@@ -130,7 +130,7 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
         found.text()
         if (found.sebs, found.messages) != (len(opened.sebs()), len(opened.messages())):
             raise AssertionError("the survey does not agree with the tables")
-        for line in dump_lines(opened, 0, "jsonl"):
+        for line in Dump(opened, 0).pieces(as_json=True):
             line.encode()
         before = check_logs(logs.folder, jobs=1)
         rewrite(opened, out, constant)

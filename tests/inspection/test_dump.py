@@ -13,11 +13,11 @@ from chosen import by_tier
 from logbuilder import mark, message, pad_name, seb, write_logs
 from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
-from rewritelog import open_logs
+from rewritelog import LogSet, open_logs
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.declaration import ByteOrder
 from rewritelog.inspection import dump
-from rewritelog.inspection.dump import dump_lines
+from rewritelog.inspection.dump import Dump
 
 NEWEST_KEYS = [
     "pe",
@@ -105,6 +105,10 @@ def comparable(line: str) -> dict[str, Any]:
     return found
 
 
+def dump_lines(logs: LogSet, pe: int, kind: str) -> list[str]:
+    return "".join(Dump(logs, pe).pieces(as_json=kind == "jsonl")).split("\n")[:-1]
+
+
 def check_against_construct(folder: Path) -> None:
     logs = open_logs(folder)
     lines = [line for pe in logs.pes for line in dump_lines(logs, pe, "jsonl")]
@@ -141,7 +145,7 @@ def test_lists_too_long_to_be_converted_at_once(
 def test_numbers_that_json_lacks_are_words(tmp_path: Path) -> None:
     times = {"recv_time": math.nan, "eff_recv_time": math.inf, "exec_time": -math.inf}
     write_logs(tmp_path, [[seb(0.0, 1.0, messages=[message(0.5, math.nan)], **times)]])
-    found = strict(next(dump_lines(open_logs(tmp_path), 0, "jsonl")))
+    found = strict(dump_lines(open_logs(tmp_path), 0, "jsonl")[0])
     assert [found[f"{name}_s"] for name in times] == ["nan", "inf", "-inf"]
     assert found["messages"][0]["recv_time_s"] == "nan"
 
@@ -163,7 +167,7 @@ def test_bytes_of_a_name_are_given_where_the_text_hides_some(
     write_logs(tmp_path, [[seb(0.0, 1.0, events=with_text)]])
     path = tmp_path / "bgTrace0"
     path.write_bytes(path.read_bytes().replace(pad_name(b"msgep"), raw))
-    found = strict(next(dump_lines(open_logs(tmp_path), 0, "jsonl")))
+    found = strict(dump_lines(open_logs(tmp_path), 0, "jsonl")[0])
     assert found["name"] == found["events"][0]["text"] == name
     assert found.get("name_bytes") == (raw.hex() if hidden else None)
     missing_nul = not raw.endswith(b"\0")
@@ -197,7 +201,7 @@ def test_text_shows_every_field_of_a_seb(tmp_path: Path) -> None:
     write_logs(tmp_path, [[one]])
     path = tmp_path / "bgTrace0"
     path.write_bytes(path.read_bytes().replace(pad_name(b"Cell"), b"Cell".ljust(20, b"\0")))
-    assert list(dump_lines(open_logs(tmp_path), 0, "text")) == [
+    assert dump_lines(open_logs(tmp_path), 0, "text") == [
         f"PE 0: 1 SEB in bgTrace0, bytes 24 to {path.stat().st_size}",
         "",
         'SEB 0  "Cell"  at byte 28',
@@ -237,24 +241,20 @@ def test_no_line_holds_what_a_terminal_obeys(tmp_path: Path, kind: Any) -> None:
         assert line.isprintable()
 
 
-def test_pe_and_kind_are_checked_at_once(tmp_path: Path) -> None:
+def test_the_pe_is_checked_at_once(tmp_path: Path) -> None:
     logs = open_logs(write_logs(tmp_path, [[seb(0.0, 1.0)]]))
     with pytest.raises(UsageError, match="PE 1 is not in the log"):
-        dump_lines(logs, 1, "text")
-    kind: Any = "xml"
-    with pytest.raises(UsageError, match="'xml' is unknown; known: text, jsonl"):
-        dump_lines(logs, 0, kind)
+        Dump(logs, 1).pieces(as_json=False)
 
 
 def test_sebs_before_the_damage_are_shown(tmp_path: Path) -> None:
     write_logs(tmp_path, [[seb(0.0, 1.0), seb(1.0, 2.0), seb(2.0, 3.0)]])
     path = tmp_path / "bgTrace0"
     path.write_bytes(path.read_bytes()[:-10])
-    lines = dump_lines(open_logs(tmp_path), 0, "jsonl")
     with pytest.raises(DamagedLogError, match="PE 0, SEB 2, field"):
-        list(lines)
-    lines = dump_lines(open_logs(tmp_path), 0, "jsonl")
-    assert [strict(next(lines))["seb"] for _ in range(2)] == [0, 1]
+        list(Dump(open_logs(tmp_path), 0).sebs())
+    sebs = Dump(open_logs(tmp_path), 0).sebs()
+    assert [next(sebs)["seb"] for _ in range(2)] == [0, 1]
 
 
 def small_log(folder: Path, order: ByteOrder = "little") -> Path:
@@ -272,7 +272,7 @@ def outcome(folder: Path, read: Any) -> tuple[Any, ...] | None:
 
 
 def dumped(logs: Any) -> None:
-    for _ in dump_lines(logs, 0, "jsonl"):
+    for _ in Dump(logs, 0).sebs():
         pass
 
 

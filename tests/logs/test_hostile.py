@@ -21,7 +21,7 @@ import rewritelog
 from rewritelog.converting import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
-from rewritelog.inspection.dump import dump_lines
+from rewritelog.inspection.dump import Dump
 from rewritelog.inspection.info import survey
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
@@ -46,9 +46,8 @@ def run_info(folder: Path, _: Path) -> None:
 def run_dump(folder: Path, _: Path) -> None:
     logs = rewritelog.open_logs(folder)
     for pe in logs.pes:
-        for line in dump_lines(logs, pe, "jsonl"):
-            json.loads(line)
-        for line in dump_lines(logs, pe, "text"):
+        assert all(Dump(logs, pe).sebs())
+        for line in "".join(Dump(logs, pe).pieces(as_json=False)).split("\n"):
             assert line.isprintable()
 
 
