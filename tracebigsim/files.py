@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -28,11 +29,12 @@ CHUNK_BYTES: Final = 4 << 20
 FAULTS_SHOWN: Final = 20
 STANDARD_INPUT: Final = "-"
 _MAGICS: Final = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\0": "xz",
-    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"\x1f\x8b": ("gzip", "gzip"),
+    b"BZh": ("bzip2", "bz2"),
+    b"\xfd7zXZ\0": ("xz", "lzma"),
+    b"\x28\xb5\x2f\xfd": ("Zstandard", "compression.zstd"),
 }
+"""The kind of compressed data that begin so, and the module that reads them."""
 _LONGEST_MAGIC: Final = max(map(len, _MAGICS))
 
 
@@ -62,7 +64,7 @@ def read_text_chunks(
     """
     if chunk_bytes < 1:
         raise ValueError(f"a chunk has at least 1 byte, not {chunk_bytes}")
-    with _os_errors_as_trace_errors(path), _opened(path) as stream:
+    with _errors_as_trace_errors(path), _opened(path) as stream:
         yield from _whole_lines(stream, chunk_bytes)
 
 
@@ -117,26 +119,17 @@ def _with_file_positions(table: LineTable, chunk: TextChunk) -> LineTable:
 
 
 @contextmanager
-def _os_errors_as_trace_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn an OSError into a TraceFileError that names the file."""
-    try:
-        yield
-    except OSError as error:
-        raise TraceFileError(path, error.strerror or str(error)) from error
-
-
-@contextmanager
-def _corruption_as_trace_error(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
-    """Turn a decompressor's error into a TraceFileError that names the file."""
+def _errors_as_trace_errors(path: str | os.PathLike[str], kind: str = "") -> Iterator[None]:
+    """Turn errors of the system, and of the decompressor of a kind, into a TraceFileError."""
     try:
         yield
     except EOFError as error:
         raise TraceFileError(path, f"the {kind} data are truncated") from error
-    except _decompression_errors() as error:
-        raise TraceFileError(path, f"corrupt {kind} data: {error}") from error
     except OSError as error:
-        if error.errno is not None:
-            raise
+        corrupt = kind and error.errno is None
+        problem = f"corrupt {kind} data: {error}" if corrupt else error.strerror or str(error)
+        raise TraceFileError(path, problem) from error
+    except _decompression_errors() as error:
         raise TraceFileError(path, f"corrupt {kind} data: {error}") from error
 
 
@@ -158,13 +151,13 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file or a pipe for reading, through a decompressor if its first bytes call for one."""
     with _opened_raw(path) as raw:
         start = raw.peek(_LONGEST_MAGIC)
-        kind = next((name for magic, name in _MAGICS.items() if start.startswith(magic)), None)
+        kind = next((found for magic, found in _MAGICS.items() if start.startswith(magic)), None)
         if kind is None:
             yield raw
         else:
             with (
-                _corruption_as_trace_error(path, kind),
-                closing(_decompressed(path, raw, kind)) as unpacked,
+                _errors_as_trace_errors(path, kind[0]),
+                closing(_decompressed(path, raw, kind[1])) as unpacked,
             ):
                 yield unpacked
 
@@ -181,33 +174,15 @@ def _opened_raw(path: str | os.PathLike[str]) -> AbstractContextManager[Buffered
     return Path(path).open("rb")
 
 
-def _decompressed(path: str | os.PathLike[str], raw: BufferedReader, kind: str) -> BinaryIO:
-    """Return the decompressed stream of a compressed one."""
-    if kind == "gzip":
-        import gzip  # noqa: PLC0415 - only for such files, as those below
-
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
-    if kind == "bzip2":
-        import bz2  # noqa: PLC0415
-
-        return cast(BinaryIO, bz2.BZ2File(raw))
-    if kind == "xz":
-        import lzma  # noqa: PLC0415
-
-        return cast(BinaryIO, lzma.LZMAFile(raw))
-    return _from_zstd(path, raw)
-
-
-def _from_zstd(path: str | os.PathLike[str], raw: BufferedReader) -> BinaryIO:
-    """Return a Zstandard stream decompressed by Python itself (3.14) or the package zstandard."""
+def _decompressed(path: str | os.PathLike[str], raw: BufferedReader, module: str) -> BinaryIO:
+    """Return the decompressed stream of a compressed one; Python itself knows all from 3.14 on."""
     try:
-        from compression import zstd  # type: ignore[import-not-found] # noqa: PLC0415
+        return cast(BinaryIO, import_module(module).open(raw))
     except ImportError:
-        pass
-    else:
-        return cast(BinaryIO, zstd.ZstdFile(raw))
+        if not module.endswith("zstd"):
+            raise
     try:
-        import zstandard  # noqa: PLC0415
+        import zstandard  # noqa: PLC0415 - only for such files
     except ImportError:
         raise TraceFileError(
             path, "is compressed by Zstandard: install the package zstandard to read it"

@@ -62,7 +62,6 @@ _PROBLEMS: Final = {
     core.NO_TIME_NO_SEB: "neither a time nor a SEB number",
 }
 
-_COLUMNS: Final = ("line", "offset", "seb", "seqno", "time", "unit", "params", "counters")
 _RECORDS, _PARAMS, _SLOTS = 1 << 16, 1 << 18, 1 << 12
 """The lengths of arrays for a part of the scan: room for the longest line, and for most chunks."""
 
@@ -137,10 +136,44 @@ def scan(text: Text) -> LineTable:
     Takes time linear in the text's size, most of it without holding the GIL. Raises TypeError for
     anything but bytes or a one-dimensional array of uint8.
     """
-    scanner = _Scanner(_as_array(text))
-    while scanner.scan_part():
-        pass
-    return scanner.table()
+    data = _as_array(text)
+    size, numbers = len(data), dict[str, int]()
+    records = np.empty(min(size // 16 + 1, _RECORDS), core.structs["line_record"])
+    params = np.empty(min(size, _PARAMS) + MAX_PARAMS)
+    counters = np.empty(min(size, MAX_LINE_BYTES) // 2 + 1, np.int64)
+    faults = np.empty(FAULTS_KEPT, core.structs["line_fault"])
+    state = np.zeros(1, core.structs["scan_state"])
+    state["line"] = 1
+    parts = list[dict[str, NDArray[Any]]]()
+    while not parts or state["position"][0] < size:  # as many lines as there is room for
+        for used in ("records", "params", "counters"):
+            state[used] = 0
+        slots = np.zeros(_SLOTS, np.int32)
+        core.scan(data, records, params, counters, slots, faults, state)
+        found = records[: state["records"][0]]
+        columns = {name: found[name] for name in ("line", "offset", "seb", "seqno", "time", "unit")}
+        columns |= {
+            "event": _events(data, found, numbers),
+            "param_counts": found["params"],
+            "counter_counts": found["counters"],
+            "params": params[: state["params"][0]],
+            "counters": counters[: state["counters"][0]],
+        }
+        parts.append({name: column.copy() for name, column in columns.items()})
+    whole = {
+        name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else column
+        for name, column in parts[0].items()
+    }
+    count = int(state["faults"][0])
+    return LineTable(
+        events=tuple(numbers),
+        time_unit=whole.pop("unit").astype(np.uint8),
+        param_start=_starts(whole.pop("param_counts")),
+        counter_start=_starts(whole.pop("counter_counts")),
+        faults=tuple(_fault(data, row) for row in faults[:count].tolist()),
+        fault_count=count,
+        **whole,
+    )
 
 
 def _as_array(text: Text) -> NDArray[np.uint8]:
@@ -159,77 +192,19 @@ def _as_array(text: Text) -> NDArray[np.uint8]:
     return data
 
 
-class _Scanner:
-    """The scan of a text in parts of as many records as its arrays have room for."""
-
-    def __init__(self, data: NDArray[np.uint8]) -> None:
-        self._data = data
-        size = len(data)
-        self._records = np.empty(min(size // 16 + 1, _RECORDS), core.structs["line_record"])
-        self._params = np.empty(min(size, _PARAMS) + MAX_PARAMS)
-        self._counters = np.empty(min(size, MAX_LINE_BYTES) // 2 + 1, np.int64)
-        self._slots = np.empty(_SLOTS, np.int32)
-        self._faults = np.empty(FAULTS_KEPT, core.structs["line_fault"])
-        self._state = np.zeros(1, core.structs["scan_state"])
-        self._state["line"] = 1
-        self._numbers: dict[str, int] = {}
-        """The distinct names, numbered in order of first appearance."""
-        self._parts: list[dict[str, NDArray[Any]]] = []
-        """Columns of each part: those of its records, and its parameters and counters."""
-
-    def scan_part(self) -> bool:
-        """Scan to the text's end, or to a line for which an array may have no room: then True."""
-        for used in ("records", "params", "counters"):
-            self._state[used] = 0
-        self._slots.fill(0)
-        arrays = self._records, self._params, self._counters, self._slots
-        core.scan(self._data, *arrays, self._faults, self._state)
-        state = self._state[0]
-        records = self._records[: state["records"]]
-        columns = {name: records[name].copy() for name in _COLUMNS}
-        columns["event"] = self._events(records)
-        columns["param_values"] = self._params[: state["params"]].copy()
-        columns["counter_values"] = self._counters[: state["counters"]].copy()
-        self._parts.append(columns)
-        return bool(state["position"] < len(self._data))
-
-    def _events(self, records: NDArray[Any]) -> NDArray[np.int32]:
-        """Return the number of each record's name."""
-        first = records["first"]
-        distinct = np.flatnonzero(first == np.arange(len(first)))
-        number_of = np.empty(len(first), np.int32)
-        names = records[["name_start", "name_end"]][distinct].tolist()
-        for row, (start, end) in zip(distinct.tolist(), names, strict=True):
-            name = self._data[start:end].tobytes().decode("utf-8", errors="backslashreplace")
-            number_of[row] = self._numbers.setdefault(name, len(self._numbers))
-        numbers: NDArray[np.int32] = number_of[first]
-        return numbers
-
-    def table(self) -> LineTable:
-        """Return the records and faults of all parts."""
-        columns = {
-            name: np.concatenate([part[name] for part in self._parts])
-            if len(self._parts) > 1
-            else column
-            for name, column in self._parts[0].items()
-        }
-        count = int(self._state[0]["faults"])
-        return LineTable(
-            events=tuple(self._numbers),
-            event=columns["event"],
-            line=columns["line"],
-            offset=columns["offset"],
-            seb=columns["seb"],
-            seqno=columns["seqno"],
-            time=columns["time"],
-            time_unit=columns["unit"].astype(np.uint8),
-            param_start=_starts(columns["params"]),
-            params=columns["param_values"],
-            counter_start=_starts(columns["counters"]),
-            counters=columns["counter_values"],
-            faults=tuple(_fault(self._data, row) for row in self._faults[:count].tolist()),
-            fault_count=count,
-        )
+def _events(
+    data: NDArray[np.uint8], records: NDArray[Any], numbers: dict[str, int]
+) -> NDArray[np.int32]:
+    """Return the number of each record's name, and add those that are new to `numbers`."""
+    first = records["first"]
+    distinct = np.flatnonzero(first == np.arange(len(first)))
+    number_of = np.empty(len(first), np.int32)
+    names = records[["name_start", "name_end"]][distinct].tolist()
+    for row, (start, end) in zip(distinct.tolist(), names, strict=True):
+        name = data[start:end].tobytes().decode("utf-8", errors="backslashreplace")
+        number_of[row] = numbers.setdefault(name, len(numbers))
+    events: NDArray[np.int32] = number_of[first]
+    return events
 
 
 def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Final
 
 from tracebigsim.errors import LineFormatError
@@ -42,17 +43,26 @@ def format_line(
     is empty, begins or ends with a blank, or contains a control character, unpaired braces, a
     field or TRACEBIGSIM.
     """
-    numbers = "".join(_number_text(param, "a parameter") + " " for param in _at_most_20(params))
+    listed = list(params)
+    if len(listed) > MAX_PARAMS:
+        raise LineFormatError(f"a line has at most {MAX_PARAMS} parameters, not {len(listed)}")
+    numbers = "".join(_number_text(param, "a parameter") + " " for param in listed)
     if time_s is None and time_cycles is None and seb is None and seqno is None:
         raise LineFormatError("a record has neither a time nor a SEB number")
-    parts = [f"{KEYWORD}: event:{{ {_checked_name(event)} }}"]
+    if problem := _name_problem(event):
+        raise LineFormatError(f"invalid event name: it {problem}: {event!r}")
+    parts = [f"{KEYWORD}: event:{{ {event} }}"]
     if seb is not None:
         parts[0] = f"{_checked_index(seb, 'the SEB')} {parts[0]}"
     if seqno is not None:
         parts.append(f"seqno: {{ {_checked_index(seqno, 'seqno')} }}   ")
     parts.extend(_time_field(time_s, time_cycles))
-    if counted := " ".join(str(_checked_counter(counter)) for counter in counters):
-        parts.append(f"PAPI:{{ {counted} }}")
+    counted = [int(counter) for counter in counters]
+    for counter in counted:
+        if not -_LARGEST <= counter <= _LARGEST:
+            raise LineFormatError(f"a counter must lie in (-2**63, 2**63), not {counter}")
+    if counted:
+        parts.append(f"PAPI:{{ {' '.join(map(str, counted))} }}")
     parts.append(f"params:{{ {numbers}}}")
     line = " ".join(parts) + "\n"
     if len(line.encode()) > MAX_LINE_BYTES:
@@ -67,14 +77,6 @@ def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str
     PE's number outside [0, 2**63).
     """
     return f"{_checked_index(pe, 'the PE')} {format_line(event, params, seb=seb, seqno=seb)}"
-
-
-def _at_most_20(params: Iterable[float]) -> list[float]:
-    """Return the parameters as a list; raise LineFormatError if there are more than 20."""
-    listed = list(params)
-    if len(listed) > MAX_PARAMS:
-        raise LineFormatError(f"a line has at most {MAX_PARAMS} parameters, not {len(listed)}")
-    return listed
 
 
 def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str]:
@@ -106,21 +108,6 @@ def _checked_index(value: int, what: str) -> int:
     return int(value)
 
 
-def _checked_counter(value: int) -> int:
-    """Return a performance counter; raise LineFormatError if it has more than 63 bits."""
-    if not -_LARGEST <= value <= _LARGEST:
-        raise LineFormatError(f"a counter must lie in (-2**63, 2**63), not {value}")
-    return int(value)
-
-
-def _checked_name(event: str) -> str:
-    """Return an event's name; raise LineFormatError if a line cannot hold it."""
-    problem = _name_problem(event)
-    if problem:
-        raise LineFormatError(f"invalid event name: it {problem}: {event!r}")
-    return event
-
-
 def _name_problem(event: str) -> str:
     """Return what is wrong with a name, an empty text if nothing is."""
     if not event or event != event.strip(" \t"):
@@ -133,14 +120,6 @@ def _name_problem(event: str) -> str:
         return f"holds {KEYWORD}"
     if _FIELD_WITHIN.search(event):
         return "contains text that reads as a field"
-    return "" if _pair_up(event) else "has braces that do not pair up"
-
-
-def _pair_up(event: str) -> bool:
-    """Return whether the braces of a name pair up, in one pass whatever the depth."""
-    depth = 0
-    for brace in _BRACE.findall(event):
-        depth += 1 if brace == "{" else -1
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = list(accumulate(1 if brace == "{" else -1 for brace in _BRACE.findall(event)))
+    pair_up = not depths or (min(depths) == 0 and depths[-1] == 0)
+    return "" if pair_up else "has braces that do not pair up"
