@@ -20,8 +20,8 @@ from logbuilder import bracket, message, seb, write_logs
 from oracle import WRITTEN_SETS, walk
 
 from rewritelog.checking import run
-from rewritelog.checking.findings import CheckReport
-from rewritelog.checking.heads import Heads, read_heads
+from rewritelog.checking.findings import CheckReport, Findings
+from rewritelog.checking.heads import read_heads
 from rewritelog.checking.run import check_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
 from rewritelog.formats.bgtrace import blocks
@@ -219,13 +219,19 @@ def test_offsets_of_a_file_above_4_gib(tmp_path: Path) -> None:
     places = [HEAD, HEAD + 3_000_000_000, HEAD + 6_000_000_000, HEAD + 9_000_000_000]
     overwrite(folder / "bgTrace0", 20, struct.pack("<4I", *(place % 2**32 for place in places)))
     os.truncate(folder / "bgTrace0", 9_100_000_000)
-    heads = read_heads(folder)
-    assert heads.findings.counts == {}
-    assert heads.files[0].borders.tolist() == [*places, 9_100_000_000]
+    counts, borders = counts_and_borders(folder)
+    assert (counts, borders) == ({}, [*places, 9_100_000_000])
     overwrite_in_place(folder / "bgTrace0", 32, struct.pack("<I", places[2] % 2**32 - 1))
-    heads = read_heads(folder)
-    assert heads.findings.counts == {"offset": 1}
-    assert heads.files[0].borders[:3].tolist() == places[:3]
+    counts, borders = counts_and_borders(folder)
+    assert (counts, borders[:3]) == ({"offset": 1}, places[:3])
+
+
+def counts_and_borders(folder: Path) -> tuple[dict[str, int], list[int]]:
+    findings = Findings()
+    heads = read_heads(folder, findings)
+    assert heads is not None
+    _, (file,) = heads
+    return findings.counts, file.borders.tolist()
 
 
 def overwrite_in_place(path: Path, offset: int, data: bytes) -> None:
@@ -328,8 +334,8 @@ def test_a_file_that_vanishes_is_unreadable(
 ) -> None:
     folder = write_logs(tmp_path / "in", [[seb(0, 1)]] * 2, files=2)
 
-    def remove(given: Path) -> Heads:
-        found = read_heads(given)
+    def remove(given: Path, findings: Findings) -> Any:
+        found = read_heads(given, findings)
         (folder / "bgTrace1").unlink()
         return found
 
