@@ -358,11 +358,6 @@ CORE bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
                  int32_t *heads, int64_t heads_len, int32_t *order, int64_t order_len,
                  double *starts_s, int64_t most);
 
-/* ---- memory.c: memory of this process ---- */
-
-/* Return freed memory to the system, except for `kept_bytes`, as far as the C library can. */
-CORE void give_back(int64_t kept_bytes);
-
 /* ---- chains.c: what SEBs waited for ---- */
 
 /* The sums along the chain of a SEB: messages in transit, SEBs running while no other PE is busy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -219,6 +220,10 @@ def _refusal(
     return fault_error(fault, block.loaded, absolute=True)
 
 
+_give_back = getattr(ctypes.CDLL(None), "malloc_trim", int)
+"""Returns freed memory to the system, as far as the C library can: it keeps it for later, although
+large arrays that follow the many small ones of loading cannot use it."""
+
 _MOST = np.iinfo(np.int32).max
 
 Name = TypeVar("Name", str, bytes)
@@ -279,7 +284,7 @@ class _Assembly:
     def column(self, name: str) -> Any:
         """Return a column of all parts."""
         joined = np.concatenate([part.columns.pop(name) for part in self._parts])
-        core.give_back(0)
+        _give_back(0)
         level = name.partition(".")[0]
         if level not in self._places:
             self._places[level] = self._places_of(LEVELS.index(level))

@@ -17,24 +17,33 @@ from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats.traces import Part, Unit, numbered
 from rewritelog.text import bytes_text
 
-_VALUES: dict[str, tuple[str, str]] = {
-    "double": ("fixed64", "Fixed64List"),
-    "float": ("fixed32", "Fixed32List"),
-    "int32": ("number", "NumberList"),
-    "int64": ("number", "NumberList"),
-    "uint32": ("number", "NumberList"),
-    "uint64": ("number", "NumberList"),
-    "sint32": ("number", "NumberList"),
-    "sint64": ("number", "NumberList"),
-    "fixed32": ("fixed32", "Fixed32List"),
-    "fixed64": ("fixed64", "Fixed64List"),
-    "sfixed32": ("fixed32", "Fixed32List"),
-    "sfixed64": ("fixed64", "Fixed64List"),
-    "bool": ("number", "NumberList"),
-    "string": ("text", "TextList"),
-    "bytes": ("text", "TextList"),
+_VALUES = {
+    "double": ("fixed64", "f8"),
+    "float": ("fixed32", "f4"),
+    "int32": ("number", "i8"),
+    "int64": ("number", "i8"),
+    "uint32": ("number", "u8"),
+    "uint64": ("number", "u8"),
+    "sint32": ("number", "zigzag"),
+    "sint64": ("number", "zigzag"),
+    "fixed32": ("fixed32", "u4"),
+    "fixed64": ("fixed64", "u8"),
+    "sfixed32": ("fixed32", "i4"),
+    "sfixed64": ("fixed64", "i8"),
+    "bool": ("number", "u8"),
+    "string": ("text", ""),
+    "bytes": ("text", ""),
 }
-"""The types of an attribute's value, in the order of their fields, one and a list of each."""
+"""The types of an attribute's value, in the order of their fields: the kind of one, and the dtype
+of a number."""
+
+_LISTS = {
+    "number": "NumberList",
+    "fixed64": "Fixed64List",
+    "fixed32": "Fixed32List",
+    "text": "TextList",
+}
+"""The messages of several values of a kind."""
 
 VALUE_FIELDS = {
     3 + 2 * place + is_list: (name, bool(is_list))
@@ -62,7 +71,10 @@ MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
         "name": (1, "text"),
         "doc_string": (2, "text"),
         **{
-            f"{name}_{'list' if is_list else 'val'}": (number, _VALUES[name][is_list])
+            f"{name}_{'list' if is_list else 'val'}": (
+                number,
+                _LISTS[_VALUES[name][0]] if is_list else _VALUES[name][0],
+            )
             for number, (name, is_list) in VALUE_FIELDS.items()
         },
     },
@@ -144,10 +156,6 @@ def damage(unit: Unit, fault: Ints, offset: int, node: int | None) -> DamagedLog
 
 _MICRO = 1e-6
 _MOST_LANE = 2.0**31
-_FLOATS = {"double": np.float64, "float": np.float32}
-_SIGNED = {"int32", "int64"}
-_ZIGZAG = {"sint32", "sint64"}
-_FIXED = {"sfixed32": np.int32, "sfixed64": np.int64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,10 +228,10 @@ class NodePart(Part):
         attributes = self._attributes(name)
         numbers = np.full(len(self), np.nan)
         for field in np.unique(attributes["field"]).tolist():
-            kind, is_list = VALUE_FIELDS.get(field, ("", True))
-            if not (is_list or kind in ("string", "bytes")):
+            kind, is_list = VALUE_FIELDS.get(field, ("string", True))
+            if _VALUES[kind][1] and not is_list:
                 rows = attributes["field"] == field
-                numbers[rows] = _decoded(kind, attributes["bits"][rows])
+                numbers[rows] = _decoded(attributes["bits"][rows], _VALUES[kind][1])
         return numbers
 
     def text(self, name: str) -> tuple[tuple[str, ...], Ints]:
@@ -243,15 +251,9 @@ class NodePart(Part):
         return room[:size]
 
 
-def _decoded(kind: str, bits: Keys) -> Floats:
-    """Return the numbers of a type from their bits."""
-    if kind in _FLOATS or kind in _FIXED:
-        width = 4 if kind in ("float", "sfixed32") else 8
-        words = bits.astype(f"u{width}")
-        return words.view((_FLOATS | _FIXED)[kind]).astype(np.float64)
-    if kind in _SIGNED:
-        return bits.view(np.int64).astype(np.float64)
-    if kind in _ZIGZAG:
+def _decoded(bits: Keys, kind: str) -> Floats:
+    """Return numbers of a dtype, or zigzag-encoded ones, from their bits."""
+    if kind == "zigzag":
         half = (bits >> np.uint64(1)).astype(np.int64)
         return np.where(bits & np.uint64(1), ~half, half).astype(np.float64)
-    return bits.astype(np.float64)
+    return bits.astype(f"u{kind[1]}").view(kind).astype(np.float64)

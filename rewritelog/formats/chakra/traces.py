@@ -182,44 +182,36 @@ def open_chakra(path: Path) -> ChakraTraces | None:
     Return None if there are none. Raise `RewriteLogError` for a folder with traces of several
     names, or one rank twice.
     """
-    if path.is_dir():
-        paths = [each for each in paths_in(path) if _FILE.fullmatch(each.name)]
-    elif path.exists():
-        is_named = path.name.endswith((".et", ".et.gz"))
-        paths = [path] if is_named else []
-    else:
-        paths = [each for each in _beside(path) if _named(each) == path.name]
-    if not paths:
+    if path.is_file() and path.name.endswith((".et", ".et.gz")):
+        match = _FILE.fullmatch(path.name)
+        return ChakraTraces(path, (_unit(path, int(match["rank"]) if match else 0),))
+    folder = path if path.is_dir() else path.parent
+    if (path.exists() and not path.is_dir()) or not folder.is_dir():
         return None
-    names = sorted({_named(each) for each in paths})
+    matches = [match for each in paths_in(folder) if (match := _FILE.fullmatch(each.name))]
+    if not path.is_dir():
+        matches = [match for match in matches if match["name"] == path.name]
+    if not matches:
+        return None
+    names = sorted({match["name"] for match in matches})
     if len(names) > 1:
         listed = ", ".join(names[:3])
         raise RewriteLogError(
             f"{path}: traces of several names, {listed}: give one as {path / names[0]}"
         )
-    units = sorted((_unit(each) for each in paths), key=lambda unit: unit.rank)
-    ranks = [unit.rank for unit in units]
+    files = [(int(match["rank"]), folder / match.string) for match in matches]
+    units = sorted((_unit(file, rank) for rank, file in files), key=lambda unit: unit.rank)
     for before, after in pairwise(units):
         if before.rank == after.rank:
             other = before.path
             raise RewriteLogError(f"{after.path}: rank {after.rank} has another file, {other}")
-    if len(paths) > 1 and ranks != list(range(len(ranks))):
-        missing = min(set(range(len(ranks))) - set(ranks))
-        raise MissingFileError(f"{path}: there is no file of rank {missing}")
+    missing = set(range(len(units))) - {unit.rank for unit in units}
+    if len(units) > 1 and missing:
+        raise MissingFileError(f"{path}: there is no file of rank {min(missing)}")
     return ChakraTraces(path, tuple(units))
 
 
-def _beside(path: Path) -> list[Path]:
-    return paths_in(path.parent) if path.parent.is_dir() else []
-
-
-def _named(path: Path) -> str:
-    match = _FILE.fullmatch(path.name)
-    return match["name"] if match else path.name
-
-
-def _unit(path: Path) -> Unit:
-    match = _FILE.fullmatch(path.name)
+def _unit(path: Path, rank: int) -> Unit:
     with InputFile(path) as file:
         head = file.read(0, min(len(_GZIP_MAGIC), file.size_bytes)).tobytes()
-        return Unit(path, int(match["rank"]) if match else 0, file.size_bytes, head == _GZIP_MAGIC)
+        return Unit(path, rank, file.size_bytes, head == _GZIP_MAGIC)
