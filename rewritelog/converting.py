@@ -14,6 +14,7 @@ from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.blocks import (
+    BLOCK_BYTES,
     Block,
     LoadedBlock,
     plan_in_turn,
@@ -278,7 +279,7 @@ def convert_logs(
             for file, of_file in zip(logs.files, sizes, strict=True)
         ]
         work = FlushingWork(partial(_converted, logs, target, borders), folder, flush=True)
-        blocks = plan_in_turn(logs.files)
+        blocks = plan_in_turn(logs.files, BLOCK_BYTES)
         for _, done in map_blocks(work, blocks, "converting", logs.timelines_bytes):
             counts += done
         (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, byte_order))
@@ -301,7 +302,8 @@ def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
     if same and not lost:
         return sizes, ()
     losses = Losses()
-    for block, of_block, of_block_losses in logs.map(partial(_measured, target, lost), "measuring"):
+    work = partial(_measured, target, lost)
+    for block, of_block, of_block_losses in logs.map(work, "measuring", block_bytes=BLOCK_BYTES):
         begin = block.first_timeline
         sizes[block.file][begin : begin + len(of_block)] = of_block
         losses.add(of_block_losses)
@@ -336,7 +338,7 @@ def _converted(
     file, first = logs.files[block.file], block.first_timeline
     at, end = (int(borders[block.file][k]) for k in (first, first + block.timelines))
     counts = np.zeros(2, dtype=np.int64)
-    for loaded in read_block(file, block, logs.layout):
+    for loaded in read_block(file, block, logs.layout, BLOCK_BYTES):
         records = records_of(loaded)
         data = convert_block(records, target)
         if at + len(data) > end:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracebigsim.errors import TraceFileError
-from tracebigsim.files import Faults, TextChunk, scan_chunks
+from tracebigsim.files import CHUNK_BYTES, Faults, TextChunk, scan_chunks
 from tracebigsim.lines import LineTable, TimeUnit
 from tracebigsim.writing import KEYWORD
 
@@ -47,7 +47,7 @@ class Merged:
     def keyed(self, paths: Iterable[str | os.PathLike[str]]) -> Iterator[bytes]:
         """Yield the timing lines of files, each preceded by its sort key; count all."""
         for path in paths:
-            for chunk, table in scan_chunks(path):
+            for chunk, table in scan_chunks(path, CHUNK_BYTES):
                 self.faults.add(path, table)
                 timed = np.flatnonzero(table.time_unit != TimeUnit.NONE)
                 self.lines += len(timed)

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tracebigsim.files import Faults, scan_file
+from tracebigsim.files import CHUNK_BYTES, Faults, scan_file
 from tracebigsim.lines import LineTable, TimeUnit
 
 SETS_KEPT: Final = 200_000
@@ -117,7 +117,7 @@ class Stats:
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """Add the lines of a file."""
-        for table in scan_file(path):
+        for table in scan_file(path, CHUNK_BYTES):
             for kind, params, times in _by_kind(table):
                 of_kind = self.by_kind.setdefault(kind, KindStats(kind))
                 of_kind.add_ranges(params, times)

@@ -182,11 +182,13 @@ def open_chakra(path: Path) -> ChakraTraces | None:
     Return None if there are none. Raise `RewriteLogError` for a folder with traces of several
     names, or one rank twice.
     """
-    if path.is_file() and path.name.endswith((".et", ".et.gz")):
-        match = _FILE.fullmatch(path.name)
-        return ChakraTraces(path, (_unit(path, int(match["rank"]) if match else 0),))
     folder = path if path.is_dir() else path.parent
-    if (path.exists() and not path.is_dir()) or not folder.is_dir():
+    if path.exists() and not path.is_dir():
+        match = _FILE.fullmatch(path.name)
+        is_named = path.name.endswith((".et", ".et.gz"))
+        rank = int(match["rank"]) if match else 0
+        return ChakraTraces(path, (_unit(path, rank),)) if is_named else None
+    if not folder.is_dir():
         return None
     matches = [match for each in paths_in(folder) if (match := _FILE.fullmatch(each.name))]
     if not path.is_dir():
