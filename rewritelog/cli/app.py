@@ -157,7 +157,7 @@ def _on_engine(command: Command[Any]) -> Any:
     """Return the result of a command on an engine; None in ranks that do not lead."""
     if "engine" not in command.shell:
         return command.done()
-    from rewritelog.running.engines import lead  # noqa: PLC0415
+    from rewritelog.running import lead  # noqa: PLC0415
 
     job = this_job()
     if command.engine != "mpi" and job.ranks > 1 and job.rank == 0:

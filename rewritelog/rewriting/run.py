@@ -8,11 +8,11 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import rewritelog
+from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
@@ -36,7 +36,7 @@ from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import BlockStatistics
 from rewritelog.rewriting.traces import TraceTask, trace_task
-from rewritelog.running.engines import engine_name, lead, map_blocks, workers
+from rewritelog.running.engines import engine, map_blocks
 from rewritelog.text import json_text
 from rewritelog.timings.samples import Timings
 
@@ -96,7 +96,8 @@ def rewrite(
     """
     options = options or RewriteOptions()
     target = None if out is None else Path(out)
-    return lead("threads", options.jobs, partial(_rewrite, logs, target, options))
+    with limited_to(options.jobs):
+        return _rewrite(logs, target, options)
 
 
 def _rewrite(
@@ -127,8 +128,8 @@ def _rewrite(
         timings=read,
         statistics=statistics,
         expected=expected,
-        engine=engine_name(),
-        workers=workers(),
+        engine=engine().name,
+        workers=engine().workers,
         seconds=time.perf_counter() - started,
     )
 

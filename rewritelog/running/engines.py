@@ -14,10 +14,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from rewritelog.cores import cores, in_order, limited_to
-from rewritelog.errors import UsageError
+from rewritelog.cores import cores, in_order
 from rewritelog.progress import report_progress
 from rewritelog.running import EngineName
 
@@ -27,15 +26,6 @@ AHEAD = 4
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Results: TypeAlias = Generator[Result, None, None]
-Input = TypeVar("Input", contravariant=True)  # noqa: PLC0105 - only the first is exported
-Output = TypeVar("Output", covariant=True)  # noqa: PLC0105
-
-
-class Work(Protocol[Input, Output]):
-    """The function for one block. It is pickled for other processes, once for each pass."""
-
-    def __call__(self, block: Input, /) -> Output:
-        """Return the result of one block."""
 
 
 class Gathered(ABC, Generic[Item, Result]):
@@ -54,28 +44,34 @@ class Gathered(ABC, Generic[Item, Result]):
         """Add the state of another process, in the leading one."""
 
 
-class Engine(ABC):
-    """The workers of one job."""
+class Engine:
+    """The workers of one job: threads, as the compiled core releases the interpreter lock."""
 
-    name: EngineName
+    name: EngineName = "threads"
     leads = True
     """False in a process that only works for the leading one, by calling `serve`."""
-    workers: int
-    """The number of blocks that are processed at a time."""
+
+    def __init__(self, jobs: int = 0) -> None:
+        self.workers = cores(jobs)
+        """The number of blocks that are processed at a time."""
 
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(  # noqa: B027 - not every engine has anything to clean up
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, *_: object
     ) -> None:
         """End the workers."""
 
-    @abstractmethod
-    def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        """Yield the results in the order of the items; the first error ends the pass."""
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Results[Result]:
+        """Yield the results in the order of the items; the first error ends the pass.
 
-    def serve(self) -> None:  # noqa: B027 - not every engine has further processes
+        The function is pickled for other processes, once for each pass.
+        """
+        with ThreadPoolExecutor(self.workers) as executor:
+            yield from in_order(executor, work, items, AHEAD * self.workers)
+
+    def serve(self) -> None:
         """Work for the leading process until its job is done."""
 
 
@@ -89,65 +85,12 @@ class Sized(Protocol):
 
 Piece = TypeVar("Piece", bound=Sized)
 
-
-class ThreadEngine(Engine):
-    """Threads of this process; the compiled core releases the interpreter lock."""
-
-    name = "threads"
-
-    def __init__(self, jobs: int = 0) -> None:
-        self.workers = cores(jobs)
-
-    def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        """Yield the results in the order of the items."""
-        with ThreadPoolExecutor(self.workers) as executor:
-            yield from in_order(executor, work, items, AHEAD * self.workers)
-
-
 _engine: ContextVar[Engine | None] = ContextVar("rewritelog_engine", default=None)
 
 
-def engine_of(name: EngineName, jobs: int = 0) -> Engine:
-    """Return an engine by its name.
-
-    Raise `UsageError` for an unknown one, and `RewriteLogError` if it is not available.
-    """
-    if name == "threads":
-        return ThreadEngine(jobs)
-    if name == "mpi":
-        from rewritelog.running.mpi import MpiEngine  # noqa: PLC0415 - only some users need it
-
-        return MpiEngine(jobs)
-    raise UsageError(f"the engine must be 'threads' or 'mpi', not {name!r}")
-
-
-@overload
-def lead(name: Literal["threads"], jobs: int, job: Callable[[], Result]) -> Result: ...
-
-
-@overload
-def lead(name: EngineName, jobs: int, job: Callable[[], Result]) -> Result | None: ...
-
-
-def lead(name: EngineName, jobs: int, job: Callable[[], Result]) -> Result | None:
-    """Return the result of a job whose passes run on an engine; within another job, on its engine.
-
-    In an MPI job, all ranks call this: rank 0 runs the job, the others work for it, and get None
-    when it is done or has failed.
-    """
-    if _engine.get() is not None:
-        with limited_to(jobs):
-            return job()
-    with engine_of(name, jobs) as engine:
-        if not engine.leads:
-            engine.serve()
-            return None
-        with limited_to(jobs), _running_on(engine):
-            return job()
-
-
 @contextmanager
-def _running_on(engine: Engine) -> Iterator[None]:
+def running_on(engine: Engine) -> Iterator[None]:
+    """Run the passes of the `with` block on an engine."""
     token = _engine.set(engine)
     try:
         yield
@@ -155,29 +98,21 @@ def _running_on(engine: Engine) -> Iterator[None]:
         _engine.reset(token)
 
 
-def engine_name() -> EngineName:
-    """Return the name of the engine of the surrounding `lead`."""
-    engine = _engine.get()
-    return "threads" if engine is None else engine.name
+def engine() -> Engine:
+    """Return the engine of the surrounding `lead`; without one, threads as `cores` allows."""
+    return _engine.get() or Engine()
 
 
-def workers() -> int:
-    """Return how many blocks the engine of the surrounding `lead` processes at a time."""
-    engine = _engine.get()
-    return cores() if engine is None else engine.workers
-
-
-def map_over(work: Work[Item, Result], items: Iterable[Item]) -> Results[Result]:
+def map_over(work: Callable[[Item], Result], items: Iterable[Item]) -> Results[Result]:
     """Yield the results in the order of the items, on the engine of the surrounding `lead`.
 
-    Without one, threads of this process do the work, as many as `cores` allows. If `work` is
-    `Gathered`, its states have been gathered when all results have been yielded.
+    If `work` is `Gathered`, its states have been gathered when all results have been yielded.
     """
-    return (_engine.get() or ThreadEngine()).map(work, items)
+    return engine().map(work, items)
 
 
 def map_blocks(
-    work: Work[Piece, Result], blocks: Iterable[Piece], stage: str, total_bytes: int
+    work: Callable[[Piece], Result], blocks: Iterable[Piece], stage: str, total_bytes: int
 ) -> Iterator[tuple[Piece, Result]]:
     """Yield each block with its result, in order, and report the progress of the stage."""
     planned = deque[Piece]()

@@ -25,7 +25,7 @@ import numpy as np
 
 from rewritelog.cores import in_order
 from rewritelog.errors import RewriteLogError, UsageError
-from rewritelog.running.engines import AHEAD, Engine, Gathered, Results, Work
+from rewritelog.running.engines import AHEAD, Engine, Gathered, Results
 from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
 
 _GRACE_S = 3.0
@@ -54,7 +54,15 @@ class MpiEngine(Engine):
                 "--jobs sets the number of threads; mpiexec -n sets the number of ranks"
             )
         self._end = _JobEnd()
-        self._mpi = _load_mpi()
+        try:
+            from mpi4py import MPI  # noqa: PLC0415 - only some users need it
+        except (ImportError, RuntimeError) as error:  # mpi4py or the MPI library is missing
+            first = str(error).partition("\n")[0]
+            raise RewriteLogError(
+                f"the engine mpi needs mpi4py and an MPI library ({first}): "
+                "pip install 'rewritelog[mpi]'"
+            ) from error
+        self._mpi: Any = MPI
         self._comm = self._mpi.COMM_WORLD.Dup()
         self._rank = self._comm.Get_rank()
         self.leads = self._rank == 0
@@ -107,7 +115,7 @@ class MpiEngine(Engine):
         received: Answer = pickle.loads(data.tobytes())  # noqa: S301 - from a rank of this job
         return received
 
-    def map(self, work: Work[Item, Result], items: Iterable[Item]) -> Results[Result]:
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Results[Result]:
         """Send the work to all ranks; yield the results in the order of the items."""
         from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
 
@@ -151,18 +159,6 @@ def _wait_until(ready: Callable[[], bool]) -> None:
     while not ready():
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _LONG_S)
-
-
-def _load_mpi() -> Any:
-    try:
-        from mpi4py import MPI  # noqa: PLC0415 - only some users need it
-    except (ImportError, RuntimeError) as error:  # mpi4py or the MPI library is missing
-        first = str(error).partition("\n")[0]
-        raise RewriteLogError(
-            f"the engine mpi needs mpi4py and an MPI library ({first}): "
-            "pip install 'rewritelog[mpi]'"
-        ) from error
-    return MPI
 
 
 class _JobEnd:

@@ -32,7 +32,7 @@ DRIVER = textwrap.dedent("""
     from pathlib import Path
     from rewritelog.rewriting.options import RewriteOptions
     from rewritelog.rewriting.run import rewrite
-    from rewritelog.running.engines import lead
+    from rewritelog.running import lead
     folder, engine = Path(sys.argv[1]), sys.argv[2]
     options = RewriteOptions(
         model="least-squares", model_options={"basis": "linear"}, timings=(folder / "timings",),
