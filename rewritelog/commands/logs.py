@@ -331,12 +331,12 @@ class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Comman
 
     def run(self) -> Exported:
         """Write the folder; return what it holds."""
-        from rewritelog.exporting.run import export_opened
+        from rewritelog.exporting.run import export
 
         if self.describes_network and not self.replayed:
             raise UsageError("a network is for --replayed")
         network = self.read_network() if self.replayed else None
-        return export_opened(self.logs, self.out, self, network, force=self.force)
+        return export(self.logs, self.out, self, network, force=self.force)
 
 
 class SynthCommand(Flush, Force, Jobs, SynthOptions, Out, Command["Synthesis"]):

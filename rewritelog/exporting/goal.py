@@ -12,7 +12,6 @@ whatever the clock of the CPU that it has waited for.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -22,7 +21,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
 from rewritelog.exporting.contents import Contents
-from rewritelog.exporting.programs import StepMaker, Steps
+from rewritelog.exporting.programs import Steps
 
 _NS_PER_S = 1e9
 _MOST_NS = 2.0**63
@@ -90,8 +89,6 @@ class _Lines:
 class GoalPart:
     """The lines of some SEBs within the ranks of their PEs, and the number of each kind."""
 
-    counts: Counter[str]
-    """What `Steps` counts."""
     text: bytes
     kinds: Ints
     later: list[tuple[str, Ints, Ints]]
@@ -100,9 +97,8 @@ class GoalPart:
     """Whether a timeline in parts ends here."""
 
 
-def goal_part(program: StepMaker, contents: Contents) -> GoalPart:
+def goal_part(steps: Steps, contents: Contents) -> GoalPart:
     """Return the lines of SEBs."""
-    steps = program.steps_of(contents)
     lines, pes = _Lines(), np.array(contents.pes)
     whole = contents.first and contents.last
     rank = np.searchsorted(pes, steps.pe)
@@ -122,11 +118,11 @@ def goal_part(program: StepMaker, contents: Contents) -> GoalPart:
             after_end.append((name, seb[later], other[later]))
     if whole:
         lines.add("close", closing)
-    return GoalPart(steps.counts, *lines.text(), after_end, contents.last and not whole)
+    return GoalPart(*lines.text(), after_end, contents.last and not whole)
 
 
-def write_goal(file: BinaryIO, pes: int, parts: Iterable[GoalPart]) -> Ints:
-    """Write a schedule of ranks one after the other; return the numbers of each kind of line."""
+def write_goal(file: BinaryIO, pes: int, parts: Iterable[GoalPart]) -> dict[str, int]:
+    """Write a schedule of ranks one after the other; return the numbers of operations."""
     file.write(f"num_ranks {pes}\n".encode())
     counts, later = np.zeros(len(_KINDS), dtype=np.int64), list[tuple[str, Ints, Ints]]()
     for part in parts:
@@ -142,17 +138,12 @@ def write_goal(file: BinaryIO, pes: int, parts: Iterable[GoalPart]) -> Ints:
             file.write(text)
             counts += kinds
             later = []
-    return counts
-
-
-def operation_counts(counts: Ints) -> dict[str, int]:
-    """Return the numbers of operations and of dependencies, given those of each kind of line."""
-    kinds = dict(zip(_TEMPLATES, counts.tolist(), strict=True))
+    lines = dict(zip(_TEMPLATES, counts.tolist(), strict=True))
     return {
-        "computations": kinds["part"] + kinds["end"],
-        "sends": kinds["send"],
-        "receives": kinds["receive"],
-        "dependencies": sum(kinds[name] for name in kinds if "after" in name),
+        "computations": lines["part"] + lines["end"],
+        "sends": lines["send"],
+        "receives": lines["receive"],
+        "dependencies": sum(lines[name] for name in lines if "after" in name),
     }
 
 
@@ -161,7 +152,8 @@ def _add_operations(lines: _Lines, steps: Steps, place: Ints) -> None:
     every, sender = np.arange(len(steps.seb)), steps.sender
     ends = _nanoseconds(steps, steps.duration_s, every)
     sent = _nanoseconds(steps, steps.offset_s, sender)
-    seb, rank, rows = steps.seb[sender], steps.rank_in_step(), np.arange(len(sender))
+    seb, rows = steps.seb[sender], np.arange(len(sender))
+    rank = rows - np.searchsorted(sender, every)[sender]  # among those of its step
     caused = np.flatnonzero(steps.cause_pe >= 0)
     cause = steps.cause_bytes, steps.cause_pe, steps.cause_number % _TAGS
     lines.add("receive", place[caused], steps.seb[caused], *(column[caused] for column in cause))

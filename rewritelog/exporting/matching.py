@@ -155,26 +155,18 @@ def _collect(logs: LogSet, folder: Path) -> tuple[ByPe, Table]:
 
 def _collected(pes: int, part: Contents) -> tuple[Ints, Table, Table, bool]:
     """Return the PEs of messages, these, the SEBs that wait for any, and if timelines end here."""
-    return part.messages["pe"], _sent_rows(part), _awaited_rows(part.sebs, pes), part.last
-
-
-def _sent_rows(part: Contents) -> Table:
     sebs, messages = part.sebs, part.messages
     starts = sebs["start_time"]
     last = np.maximum(starts, starts + durations_of(sebs) - _NANOSECOND)
-    rows = np.empty(len(messages), dtype=SENT)
+    sent = np.empty(len(messages), dtype=SENT)
     for name in ("msg_id", "seb", "size"):
-        rows[name] = messages[name]
-    rows["send"], rows["last"] = messages["send_time"], last[part.row_of(messages)]
-    return rows
-
-
-def _awaited_rows(sebs: Table, pes: int) -> Table:
+        sent[name] = messages[name]
+    sent["send"], sent["last"] = messages["send_time"], last[part.row_of(messages)]
     waiting = sebs[waits(sebs, pes)]
-    rows = np.empty(len(waiting), dtype=_AWAITED)
+    awaited = np.empty(len(waiting), dtype=_AWAITED)
     for name, column in zip(_AWAITED.names or (), ("src_pe", "msg_id", "pe", "seb"), strict=True):
-        rows[name] = waiting[column]
-    return rows
+        awaited[name] = waiting[column]
+    return messages["pe"], sent, awaited, part.last
 
 
 def _mapped(path: Path, dtype: np.dtype[np.void]) -> Table:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 from rewritelog.replaying.prepare import ReplayedOrder
+
+Part = TypeVar("Part")
 
 _NOT_RECEIVED = -1.0
 """The recvTime of a SEB that is not resumed by a message."""
@@ -49,11 +53,6 @@ class Steps:
     - `not received`: messages that start no SEB, which are left out
     - `invalid`: backward dependencies that do not refer to an earlier SEB
     """
-
-    def rank_in_step(self) -> Ints:
-        """Return the index of each transfer among those of its step."""
-        first = np.searchsorted(self.sender, np.arange(len(self.seb)))
-        return np.asarray(np.arange(len(self.sender)) - first[self.sender])
 
     def scaled(self, seconds: Floats, steps: Ints, per_s: float, below: float, what: str) -> Floats:
         """Return times as numbers of a format; raise `RewriteLogError` for one that it lacks.
@@ -151,6 +150,14 @@ class StepMaker:
         message, receiver = message[order], receiver[order]
         numbers = messages["msg_id"][message].astype(np.int64)
         return row[message], offsets[message], numbers, _sizes(messages[message]), receiver
+
+
+def program_part(
+    make: Callable[[Steps, Contents], Part], steps: StepMaker, contents: Contents
+) -> tuple[Counter[str], Part]:
+    """Return what `Steps` counts, and what a format makes of SEBs as steps."""
+    made = steps.steps_of(contents)
+    return made.counts, make(made, contents)
 
 
 def _pairs(other: Ints) -> Ints:

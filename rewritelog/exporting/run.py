@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,25 +21,24 @@ from rewritelog.exporting.chrome import (
     write_trace,
 )
 from rewritelog.exporting.contents import Contents, map_contents
-from rewritelog.exporting.goal import GoalPart, goal_part, operation_counts, write_goal
+from rewritelog.exporting.goal import goal_part, write_goal
 from rewritelog.exporting.matching import matched
 from rewritelog.exporting.options import SIMULATORS, ExportOptions
-from rewritelog.exporting.programs import StepMaker
-from rewritelog.exporting.simgrid import SimgridPart, simgrid_part, write_simgrid
+from rewritelog.exporting.programs import StepMaker, Steps, program_part
+from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output.folders import new_folder
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import replayed_order
-from rewritelog.replaying.traces import prepared_task, replay_task
+from rewritelog.replaying.traces import replay_traces
 from rewritelog.text import Readable, count_text, printable
 from rewritelog.units import chosen_pes
 
 Result = TypeVar("Result")
-Part = TypeVar("Part", GoalPart, SimgridPart)
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,20 +69,22 @@ class Exported(Readable):
 
 
 def export(
-    logs: LogSet | Path | str,
+    logs: LogSet | Traces | Path | str,
     out: Path,
     options: ExportOptions,
     network: Network | None = None,
     *,
     force: bool = False,
 ) -> Exported:
-    """Write a log set into the folder `out` in another format.
+    """Write a log set or traces into the folder `out` in another format.
 
     A simulator gets the SEBs of a PE in their order in a replay over `network`, else any order.
     Memory is needed for a part of a timeline and for the messages of one PE. Raise `UsageError` for
     contradictory options, `DamagedLogError` for damaged logs, `TimingError` if a param file cannot
     be read, and `OutputError` as `new_folder` does.
     """
+    if isinstance(logs, Traces):
+        return _export_traces(logs, out, options, network, force=force)
     options.check(network)
     if options.to == "parquet":
         pyarrow()
@@ -95,19 +96,23 @@ def export(
     def parts(work: Callable[[Contents], Result]) -> Iterator[Result]:
         return map_contents(opened, pes, options, params, work, "exporting")
 
+    def program(make: Callable[[Steps, Contents], Part], steps: StepMaker) -> Iterator[Part]:
+        for lacks, part in parts(partial(program_part, make, steps)):
+            left_out.update(lacks)
+            yield part
+
     inputs = [opened.folder, *([options.params] if options.params else [])]
     left_out: Counter[str] = Counter()
     with new_folder(out, inputs, force=force) as folder:
         if options.to in SIMULATORS:
             order = None if network is None else replayed_order(opened, network)
             with matched(opened, folder) as matching:
-                program = StepMaker(matching, order)
+                steps = StepMaker(matching, order)
                 if options.to == "goal":
-                    ranks = _counted(parts(partial(goal_part, program)), left_out)
                     with (folder / "program.goal").open("xb") as file:
-                        counts = operation_counts(write_goal(file, len(pes), ranks))
+                        counts = write_goal(file, len(pes), program(goal_part, steps))
                 else:
-                    traces = _counted(parts(partial(simgrid_part, program)), left_out)
+                    traces = program(simgrid_part, steps)
                     counts = write_simgrid(folder, opened.summary.num_wth, order, traces)
             counts = {"SEBs": left_out["steps"], **counts}
         elif options.to == "chrome":
@@ -121,13 +126,6 @@ def export(
         else:
             counts = write_tables(folder, options.to, parts(tables_maker(options.to)))
     return Exported(out, options.to, len(pes), counts, tuple(_warnings(left_out)))
-
-
-def _counted(parts: Iterable[Part], counts: Counter[str]) -> Iterator[Part]:
-    """Yield parts, and add up what they count."""
-    for part in parts:
-        counts.update(part.counts)
-        yield part
 
 
 def _warnings(counts: Counter[str]) -> Iterator[str]:
@@ -144,13 +142,8 @@ def _warnings(counts: Counter[str]) -> Iterator[str]:
         yield f"{count_text(counts['not finite'], 'SEB')} left out: a time is not finite"
 
 
-def export_traces(
-    traces: Traces,
-    out: Path,
-    options: ExportOptions,
-    network: Network | None = None,
-    *,
-    force: bool = False,
+def _export_traces(
+    traces: Traces, out: Path, options: ExportOptions, network: Network | None, *, force: bool
 ) -> Exported:
     """Write `trace.json` into a new folder, with the starts that are recorded, or of a replay."""
     if options.to != "chrome":
@@ -159,8 +152,7 @@ def export_traces(
     units = [unit for unit in traces.units if pes is None or unit.rank in set(pes)]
     starts = None
     if network is not None:
-        task, _ = prepared_task(traces, ReplayOptions())
-        starts = replay_task(task, network).starts_s
+        starts = replay_traces(traces, network).starts_s
 
     def events() -> Iterator[TraceEvents]:
         for unit in units:
@@ -181,20 +173,3 @@ def export_traces(
             )
     warnings = (f"{count_text(left_out, 'node')} left out: no start is recorded",)
     return Exported(out, options.to, len(units), counts, warnings if left_out else ())
-
-
-@singledispatch
-def export_opened(
-    source: LogSet | Traces,
-    out: Path,
-    options: ExportOptions,
-    network: Network | None,
-    *,
-    force: bool = False,
-) -> Exported:
-    """Export what has been opened."""
-    raise NotImplementedError
-
-
-export_opened.register(LogSet, export)
-export_opened.register(Traces, export_traces)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.exporting.contents import Contents
-from rewritelog.exporting.programs import StepMaker, Steps
+from rewritelog.exporting.programs import Steps
 from rewritelog.replaying.prepare import ReplayedOrder
 
 FLOPS_PER_S = 1e9
@@ -21,8 +21,6 @@ FLOPS_PER_S = 1e9
 class SimgridPart:
     """SEBs of successive PEs, or some SEBs of one PE."""
 
-    counts: Counter[str]
-    """What `Steps` counts."""
     ranks: list[tuple[int, list[str]]]
     """Each PE with the lines of each of its SEBs."""
     kinds: Counter[str]
@@ -33,12 +31,11 @@ class SimgridPart:
     """Whether they end here."""
 
 
-def simgrid_part(program: StepMaker, contents: Contents) -> SimgridPart:
+def simgrid_part(steps: Steps, contents: Contents) -> SimgridPart:
     """Return SEBs as lines: the receive of the starting message, then computations and sends.
 
     Messages of a PE to itself are left out, since its SEBs are in order anyway.
     """
-    steps = program.steps_of(contents)
     texts = _texts(steps)
     bounds = np.searchsorted(steps.pe, [*contents.pes, contents.pes[-1] + 1]).tolist()
     ranks = [
@@ -48,7 +45,7 @@ def simgrid_part(program: StepMaker, contents: Contents) -> SimgridPart:
     sends, receives = len(steps.sender), int(np.count_nonzero(steps.cause_pe >= 0))
     lines = sum(text.count("\n") for text in texts)
     kinds = Counter(computations=lines - sends - receives, sends=sends, receives=receives)
-    return SimgridPart(steps.counts, ranks, kinds, contents.first, contents.last)
+    return SimgridPart(ranks, kinds, contents.first, contents.last)
 
 
 def write_simgrid(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -68,35 +68,28 @@ def _tables(make: Callable[[NamedColumns], Any], contents: Contents) -> Tables:
 def _csv_lines(columns: NamedColumns) -> str:
     """Return rows as CSV; lists of numbers are separated by blanks."""
     text = io.StringIO()
-    rows = zip(*map(_csv_values, columns.values()), strict=True)
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    listed = [
+        [" ".join(map(repr, value)) if isinstance(value, list) else value for value in values]
+        for values in (v.tolist() if isinstance(v, np.ndarray) else v for v in columns.values())
+    ]
+    csv.writer(text, lineterminator="\n").writerows(zip(*listed, strict=True))
     return text.getvalue()
-
-
-def _csv_values(values: Any) -> Iterator[Any]:
-    for value in values.tolist() if isinstance(values, np.ndarray) else values:
-        yield " ".join(map(repr, value)) if isinstance(value, list) else value
 
 
 def _arrow_table(columns: NamedColumns) -> Any:
     arrow, _ = pyarrow()
-
-    def kind_of(name: str, values: Any) -> Any:
+    kinds = {name: arrow.string() for name in columns} | {"params": arrow.list_(arrow.float64())}
+    for name, values in columns.items():
         if isinstance(values, np.ndarray):
-            return arrow.from_numpy_dtype(values.dtype)
-        return arrow.list_(arrow.float64()) if name == "params" else arrow.string()
-
-    kinds = [(name, kind_of(name, values)) for name, values in columns.items()]
-    return arrow.table(columns, schema=arrow.schema(kinds))
+            kinds[name] = arrow.from_numpy_dtype(values.dtype)
+    return arrow.table(columns, schema=arrow.schema([(name, kinds[name]) for name in columns]))
 
 
-class _CsvWriter:
-    """Writes a table as CSV with a header line."""
-
-    def __init__(self, path: Path, columns: NamedColumns) -> None:
-        self._file = path.open("x", newline="", encoding="utf-8")
-        csv.writer(self._file, lineterminator="\n").writerow(columns)
-        self.write, self.close = self._file.write, self._file.close
+def _csv_file(path: Path, columns: NamedColumns) -> TextIO:
+    """Return a file for CSV, with its header line."""
+    file = path.open("x", newline="", encoding="utf-8")
+    csv.writer(file, lineterminator="\n").writerow(columns)
+    return file
 
 
 class _ParquetWriter:
@@ -127,7 +120,7 @@ class _ParquetWriter:
 
 
 _WRITERS: dict[str, Callable[[Path, NamedColumns], Any]] = {
-    "csv": _CsvWriter,
+    "csv": _csv_file,
     "parquet": _ParquetWriter,
 }
 

@@ -73,11 +73,10 @@ def replay_whole(
     options, network = options or ReplayOptions(), network or Network()
     if not isinstance(source, Traces):
         return replay_prepared(prepare(source, options), network, options)
-    from rewritelog.replaying.traces import prepared_task, replay_task  # noqa: PLC0415 - not of logs
+    from rewritelog.replaying.traces import replay_traces  # noqa: PLC0415 - not of logs
 
-    task, said = prepared_task(source, options)
-    run = replay_task(task, network, options.jobs)
-    report = _report(source, run.outcome, options, (*said, *run.warnings))
+    run = replay_traces(source, network, options)
+    report = _report(source, run.outcome, options, run.warnings)
     report = replace(
         report,
         pes=len(source.units),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class ReplayedTraces:
     notes: tuple[str, ...]
     """How collectives are replayed."""
     warnings: tuple[str, ...]
-    """What the traces lack, one sentence each."""
+    """Of the fit, and of what the traces lack, one sentence each."""
 
     @property
     def starts_s(self) -> dict[int, Floats]:
@@ -83,19 +83,6 @@ class ReplayedTraces:
     def communication_s(self, path: CriticalPath) -> float:
         """Return the part of the critical path in messages and collectives."""
         return float(path.path.ran_s[self.is_network[path.path.seb]].sum())
-
-
-def prepared_task(traces: Traces, options: ReplayOptions) -> tuple[TraceTask, tuple[str, ...]]:
-    """Return the task for the options, and the warnings of the model's fit.
-
-    Raise `UsageError` for options that traces have no use for.
-    """
-    if options.write is not None or options.lost_as:
-        name = "--lost-as" if options.lost_as else "--write"
-        raise UsageError(f"{name} is for bgTrace logs: {traces.path} has {traces.title}")
-    options.check_for(traces)
-    _, read, predictor = fitted_predictor(options)
-    return trace_task(traces, predictor, options), fit_warnings(read, predictor.fitted)
 
 
 @dataclass(frozen=True)
@@ -127,12 +114,14 @@ class LoadedTraces:
         links = seb[before[apart]], seb[after[apart]]
         workload = _workload(nodes.duration_s[order], name[order], names, lane_of, *links)
         ranks = [events.unit.rank for events in self.units]
+        collectives = count_text(int(np.isin(used, nodes.collectives).sum()), "collective")
+        how = "as recorded" if network.recorded else "as rings and trees without congestion"
         return ReplayedTraces(
             simulate(workload, Case(network)),
             Lanes(lanes.rank[lanes_used], lanes.where[lanes_used], lanes.number[lanes_used]),
             lanes.where[lane[order]] == NETWORK,
             dict(zip(ranks, np.split(seb[together], nodes.first[1:-1]), strict=True)),
-            (_collectives_note(int(np.isin(used, nodes.collectives).sum()), network),),
+            (f"{collectives}, {how}: a simulator knows better",),
             tuple(_warnings(missing, unmatched, 0 if network.recorded else alone)),
         )
 
@@ -146,14 +135,23 @@ def load_task(task: TraceTask, jobs: int = 0) -> LoadedTraces:
     return LoadedTraces(traces, units, new_s)
 
 
-def replay_task(task: TraceTask, network: Network, jobs: int = 0) -> ReplayedTraces:
-    """Replay traces with their new durations; memory is needed for all of their nodes."""
-    return load_task(task, jobs).replayed(network)
+def replay_traces(
+    traces: Traces, network: Network | None = None, options: ReplayOptions | None = None
+) -> ReplayedTraces:
+    """Replay traces with the durations of the options; memory is needed for all of their nodes.
 
-
-def _collectives_note(count: int, network: Network) -> str:
-    how = "as recorded" if network.recorded else "as rings and trees without congestion"
-    return f"{count_text(count, 'collective')}, {how}: a simulator knows better"
+    Raise `UsageError` for options that traces have no use for.
+    """
+    options = options or ReplayOptions()
+    if options.write is not None or options.lost_as:
+        name = "--lost-as" if options.lost_as else "--write"
+        raise UsageError(f"{name} is for bgTrace logs: {traces.path} has {traces.title}")
+    options.check_for(traces)
+    _, read, predictor = fitted_predictor(options)
+    task = trace_task(traces, predictor, options)
+    run = load_task(task, options.jobs).replayed(network or Network())
+    said = fit_warnings(read, predictor.fitted)
+    return replace(run, warnings=(*said, *run.warnings))
 
 
 def _warnings(missing: int, unmatched: int, alone: int) -> Iterator[str]:

@@ -11,10 +11,9 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces, load_unit
 from rewritelog.output.files import check_outputs, write_file
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import simulate
-from rewritelog.replaying.traces import lanes_of, prepared_task, replay_task
+from rewritelog.replaying.traces import lanes_of, replay_traces
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.viewing.extra import require
 from rewritelog.viewing.messages import message_lines
@@ -83,7 +82,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
 def _run_of_traces(traces: Traces, *, replayed: bool) -> Run:
     """Return what is drawn of traces: CPU threads, streams and the network of each rank."""
     if replayed:
-        run = replay_task(prepared_task(traces, ReplayOptions())[0], Network())
+        run = replay_traces(traces)
         return Run(traces, run.outcome, lanes=run.lanes)
     units = [load_unit(traces, unit) for unit in traces.units]
     lanes, lane = lanes_of(traces, units)

@@ -14,10 +14,9 @@ import rewritelog
 from rewritelog.errors import UsageError
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.report import ReplayReport
 from rewritelog.replaying.run import replay
-from rewritelog.replaying.traces import prepared_task, replay_task
+from rewritelog.replaying.traces import replay_traces
 
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
 NETWORK = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
@@ -42,8 +41,7 @@ def replayed(
 
 def starts(report: ReplayReport, rank: int = 0) -> list[float]:
     assert isinstance(report.logs, Traces)
-    task, _ = prepared_task(report.logs, ReplayOptions())
-    times = replay_task(task, report.network).starts_s[rank]
+    times = replay_traces(report.logs, report.network).starts_s[rank]
     return [round(1e6 * start_s, 6) for start_s in times.tolist()]
 
 
