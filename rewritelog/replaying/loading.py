@@ -14,18 +14,12 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
 from rewritelog.cores import limited_to
-from rewritelog.errors import DamagedLogError, RewriteLogError
+from rewritelog.errors import RewriteLogError
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error, plan_in_turn
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params, read_params
-from rewritelog.formats.bgtrace.records import (
-    BlockRecords,
-    NameTable,
-    Records,
-    offset_of,
-    records_of,
-)
+from rewritelog.formats.bgtrace.records import BlockRecords, NameTable, offset_of, records_of
 from rewritelog.replaying.regions import BlockRegions
 from rewritelog.replaying.workload import (
     NO_MESSAGE,
@@ -184,7 +178,7 @@ def columns_of(
         "messages.node": messages["dst_node"],
         "messages.worker": messages["tid"],
         "backward.other": backward["other"],
-        **regions.columns(params.event),
+        **regions.columns(block, params.event),
     }
     of_rows = (np.arange(len(sebs)), messages.seb, backward.seb, regions.paired.seb)
     counts = [np.bincount(block.piece[of], minlength=len(block.walked)) for of in of_rows]
@@ -205,19 +199,15 @@ def refuse_infinite(block: BlockRecords) -> None:
     times = np.stack([sebs[name] for name in ("start_time", "end_time", "exec_time")])
     wrong = np.flatnonzero(~np.isfinite(times).all(axis=0))[:1]
     sent = np.flatnonzero(~np.isfinite(messages["send_time"]))[:1]
+    if not len(wrong) and not len(sent):
+        return
     if len(wrong) and not (messages.seb[sent] < wrong).any():
-        raise _refusal(block, core.TIME_NOT_FINITE, sebs, int(wrong[0]), "start_time")
-    if len(sent):
-        raise _refusal(block, core.SEND_NOT_FINITE, messages, int(sent[0]), "send_time")
-
-
-def _refusal(
-    block: BlockRecords, code: int, records: Records, row: int, field: str
-) -> DamagedLogError:
-    seb = records.seb[row]
-    at = records.at[row] + offset_of(records.dtype, field)
+        code, records, row, field = core.TIME_NOT_FINITE, sebs, wrong[0], "start_time"
+    else:
+        code, records, row, field = core.SEND_NOT_FINITE, messages, sent[0], "send_time"
+    seb, at = records.seb[row], records.at[row] + offset_of(records.dtype, field)
     fault = np.array([code, at, 0, block.piece[seb], block.index[seb]])
-    return fault_error(fault, block.loaded, absolute=True)
+    raise fault_error(fault, block.loaded, absolute=True)
 
 
 _give_back = getattr(ctypes.CDLL(None), "malloc_trim", int)
@@ -268,36 +258,32 @@ class _Assembly:
             for name in ("pes", "firsts", "counts")
         )
         self._order = np.lexsort((firsts, pes))
-        self._counts = counts
+        self._counts, self._pes = counts, pes
         sizes = counts.sum(axis=0).tolist()
         if max(sizes) >= _MOST:
             raise RewriteLogError(
                 f"{logs.folder}: a replay takes at most {_MOST:,} SEBs, messages and "
                 f"dependencies; the log set has {max(sizes):,}"
             )
-        self._places: dict[str, Ints | None] = {}
+        self._places: dict[str, Ints] = {}
+        """Where the rows of a level are in the parts, in the order of the PEs."""
         total = logs.summary.total_pes
         of_pe = np.bincount(pes, counts[:, 0], minlength=total).astype(np.int64)
         self.first_of_pe = _first(of_pe)
-        self._begins = self.first_of_pe[pes] + firsts
 
     def column(self, name: str) -> Any:
         """Return a column of all parts."""
         joined = np.concatenate([part.columns.pop(name) for part in self._parts])
         _give_back(0)
         level = name.partition(".")[0]
-        if level not in self._places:
-            self._places[level] = self._places_of(LEVELS.index(level))
-        places = self._places[level]
-        return joined if places is None or len(joined) != len(places) else joined[places]
-
-    def _places_of(self, level: int) -> Ints | None:
-        """Return where the rows of a level are in the parts, in the order of the PEs."""
-        counts = self._counts[:, level]
-        begins = np.cumsum(counts) - counts
         if (np.diff(self._order) > 0).all():
-            return None
-        return spans(begins[self._order], counts[self._order])
+            return joined
+        if level not in self._places:
+            counts = self._counts[:, LEVELS.index(level)]
+            begins = np.cumsum(counts) - counts
+            self._places[level] = spans(begins[self._order], counts[self._order])
+        places = self._places[level]
+        return joined[places] if len(joined) == len(places) else joined
 
     def done_with(self, level: str) -> None:
         """Forget where the rows of a level are, which takes memory."""
@@ -332,17 +318,13 @@ class _Assembly:
 
     def _regions(self) -> PairedRegions:
         """Return the middle regions, with the numbers of their SEBs in the log set."""
-        done = 0
-        for part in self._parts:
-            of_piece = part.counts[:, LEVELS.index("regions")]
-            begins = self._begins[done : done + len(part.pes)]
-            shift = begins - (np.cumsum(part.counts[:, 0]) - part.counts[:, 0])
-            moved = part.columns["regions.seb"] + np.repeat(shift, of_piece)
-            part.columns["regions.seb"] = moved.astype(np.int32)
-            done += len(part.pes)
-        return PairedRegions(
-            *(self.column(f"regions.{field.name}") for field in fields(PairedRegions))
-        )
+        columns = {
+            field.name: self.column(f"regions.{field.name}") for field in fields(PairedRegions)
+        }
+        counts = self._counts[self._order, LEVELS.index("regions")]
+        pe = np.repeat(self._pes[self._order], counts)
+        columns["seb"] = (self.first_of_pe[pe] + columns["seb"]).astype(np.int32)
+        return PairedRegions(**columns)
 
     def _linked(self) -> tuple[Sebs, Messages, Irregularities]:
         """Return SEBs and messages with the links between them, and their irregularities."""

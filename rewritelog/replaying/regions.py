@@ -161,11 +161,14 @@ class BlockRegions:
         bounds_before[order] = np.cumsum(~moment[order])
         return known[bounds_before[len(known) :] - 1], since_s
 
-    def columns(self, event: Ints) -> dict[str, Any]:
-        """Return the columns of the middle regions; `event` is that of each param record."""
+    def columns(self, block: BlockRecords, event: Ints) -> dict[str, Any]:
+        """Return the columns of the middle regions; `event` is that of each param record.
+
+        Their SEBs are counted within timelines.
+        """
         lengths = self.before_s[:, self.middle + 1] - self.before_s[:, self.middle]
         return {
-            "regions.seb": self.paired.seb.astype(np.int32),
+            "regions.seb": block.index[self.paired.seb].astype(np.int32),
             "regions.event": event[self.paired.record].astype(np.int32),
             "regions.begin_scaled_s": self.before_s[0, self.middle],
             "regions.begin_fixed_s": self.before_s[1, self.middle],

@@ -35,22 +35,17 @@ from rewritelog.rewriting.statistics import (
 )
 
 _OUTCOMES = {
-    BlockCount.UNCLOSED: core.SEB_UNCLOSED,
-    BlockCount.ZERO_LENGTH: core.SEB_ZERO_LENGTH,
-    BlockCount.UNCHANGED: core.SEB_UNCHANGED,
-    BlockCount.BY_DILATION: core.SEB_BY_DILATION,
-    BlockCount.BY_EXACT: core.SEB_BY_EXACT,
-    BlockCount.BY_MODEL: core.SEB_BY_MODEL,
+    BlockCount[name]: int(getattr(core, f"SEB_{name}"))
+    for name in ("UNCLOSED", "ZERO_LENGTH", "UNCHANGED", "BY_DILATION", "BY_EXACT", "BY_MODEL")
 }
-
-
+"""What becomes of a SEB, as the core says it."""
 _COUNTED = {
-    BlockCount.MESSAGES: core.MESSAGES,
-    BlockCount.MESSAGES_OUTSIDE: core.MESSAGES_OUTSIDE,
-    BlockCount.RECV_RAISED: core.RECV_RAISED,
-    BlockCount.BRACKETS: core.BRACKETS,
-    BlockCount.BRACKETS_WITHOUT_RECORD: core.BRACKETS_WITHOUT_RECORD,
-}
+    BlockCount[name]: int(getattr(core, name))
+    for name in (
+        "MESSAGES", "MESSAGES_OUTSIDE", "RECV_RAISED", "BRACKETS", "BRACKETS_WITHOUT_RECORD"
+    )
+}  # fmt: skip
+"""The places of what the core counts."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +59,6 @@ class Patched:
     """The param records, as the core's struct `param_record`."""
     counts: Ints
     """Shape (BlockCount,)."""
-
-    def irregular(self, which: BlockCount) -> Ints:
-        """Return the SEBs with a kind of irregularity, counted over the block."""
-        return np.flatnonzero(self.outcomes & IRREGULAR[which])
 
 
 def patch(
@@ -127,19 +118,11 @@ def _block_counts(sebs: Records, outcomes: Bytes, counted: Ints) -> Ints:
         counts[which] = counted[place]
     counts[BlockCount.SEBS] = len(sebs)
     predicted = np.flatnonzero(outcomes % core.SEB_MARKS_IRREGULAR >= core.SEB_BY_EXACT)
-    counts[BlockCount.TRACER_REPLACES] = _replaced_by_tracer(sebs.take(predicted))
-    return counts
-
-
-def _replaced_by_tracer(sebs: Records) -> int:
-    """Return how many SEBs have names for which TraceR ignores durations."""
     table = NameTable()
-    numbers = np.bincount(table.add(sebs))
-    return sum(
-        count
-        for name, count in zip(table.names, numbers.tolist(), strict=True)
-        if tracer_replaces(name)
-    )
+    of_name = np.bincount(table.add(sebs.take(predicted)))
+    replaced = np.array([tracer_replaces(name) for name in table.names], dtype=np.bool_)
+    counts[BlockCount.TRACER_REPLACES] = of_name[replaced].sum()
+    return counts
 
 
 @dataclass(frozen=True)
@@ -225,8 +208,8 @@ def _add_examples(statistics: BlockStatistics, loaded: LoadedBlock, patched: Pat
     """Add the first irregular SEBs to the block's statistics."""
     pieces = loaded.pieces
     begins = np.cumsum(pieces.counts) - pieces.counts
-    for which in IRREGULAR:
-        rows = patched.irregular(which)[:EXAMPLES]
+    for which, flag in IRREGULAR.items():
+        rows = np.flatnonzero(patched.outcomes & flag)[:EXAMPLES]
         piece = np.searchsorted(begins, rows, side="right") - 1
         sebs = (rows - begins[piece] + pieces.firsts[piece]).tolist()
         places = zip(loaded.pes[piece].tolist(), sebs, strict=True)

@@ -95,9 +95,8 @@ def rewrite(
     Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     options = options or RewriteOptions()
-    target = None if out is None else Path(out)
     with limited_to(options.jobs):
-        return _rewrite(logs, target, options)
+        return _rewrite(logs, None if out is None else Path(out), options)
 
 
 def _rewrite(
