@@ -38,7 +38,7 @@ Taken = TypeVar("Taken", contravariant=True)  # noqa: PLC0105 - as in the text o
 Held = TypeVar("Held", covariant=True)  # noqa: PLC0105 - as above
 
 METADATA = "option"
-METAVARS = {float: "NUMBER", int: "N", str: "TEXT"}
+METAVARS = {bool: "TEXT", float: "NUMBER", int: "N", str: "TEXT"}
 
 SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
@@ -215,11 +215,10 @@ def declarations(cls: type[Any]) -> tuple[Declaration, ...]:
         headings |= dict.fromkeys(annotations, getattr(base, "heading", ""))
     complete = []
     for member in fields(cls):
-        if (declared := member.metadata.get(METADATA)) is None:
-            continue
+        declared = member.metadata.get(METADATA) or Declaration(member.metadata.get("help", ""))
         kind = _kind_of(types[member.name])
         default_names = () if declared.positional else (f"--{member.name.replace('_', '-')}",)
-        listed = "|".join(choices(kind)) or METAVARS.get(kind, "FILE")
+        listed = "|".join(map(str, choices(kind))) or METAVARS.get(kind, "FILE")
         complete.append(
             replace(
                 declared,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -44,18 +45,12 @@ def flags_of_models(own: Sequence[Declaration]) -> list[Declaration]:
         return []
     from rewritelog.models.registry import built_in_options  # noqa: PLC0415 - imports all models
 
-    flags = [
-        Declaration(
-            info.help,
-            names=(f"--{name.replace('_', '-')}",),
-            field=MODEL_OPTION + name,
-            kind=str if info.kind is bool else info.kind,
-            default=None,
-        )
-        for name, info in built_in_options().items()
-    ]
     taken = {name for word in own for name in word.names}
-    return [word for word in flags if word.name not in taken]
+    flags = [option for option in built_in_options() if option.name not in taken]
+    return [
+        replace(flag, field=MODEL_OPTION + flag.field, kind=str if flag.is_flag else flag.kind)
+        for flag in flags
+    ]
 
 
 def completing() -> bool:

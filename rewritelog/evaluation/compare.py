@@ -246,7 +246,7 @@ def _models(request: CompareRequest) -> dict[str, Model[Any]]:
             models[name] = load_model(name, {})
             continue
         cls = model_class(name)
-        known = {info.name for info in describe_options(name, cls)}
+        known = {option.field for option in describe_options(name, cls)}
         own = {key: value for key, value in request.model_options.items() if key in known}
         files = {what: text for what, text in texts.items() if what == cls.takes_text}
         models[name] = load_model(name, own, files)

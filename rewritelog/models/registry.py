@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
+from typing import Any, TypeGuard, get_args
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model, ModelText
 from rewritelog.models.checks import errors_as_model_errors
+from rewritelog.options import Declaration, choices, declarations
 from rewritelog.text import WIDTH, printable
 
 GROUP = "rewritelog.models"
@@ -28,17 +29,6 @@ FOOT = (
     "`rewritelog models NAME` says when to choose a model, and lists its options. MODULE:CLASS is "
     "a regressor with scikit-learn's fit and predict: its module's code is run."
 )
-
-
-@dataclass(frozen=True)
-class OptionInfo:
-    """One option of a model, for flags, saved reports and the docs."""
-
-    name: str
-    kind: Any
-    """bool, int, float, str or a Literal of strings."""
-    default: Any
-    help: str
 
 
 def known_models() -> dict[str, list[EntryPoint]]:
@@ -55,14 +45,15 @@ def _origin(entry: EntryPoint) -> str:
     return f"{declared_by} ({entry.value})"
 
 
-def built_in_options() -> dict[str, OptionInfo]:
-    """Return the options of all models of this package, by name."""
-    return {
-        info.name: info
+def built_in_options() -> Iterable[Declaration]:
+    """Return the options of all models of this package, each name once."""
+    options = {
+        option.field: option
         for name, entries in known_models().items()
         if entries[0].value.startswith("rewritelog.")
-        for info in describe_options(name, model_class(name))
+        for option in describe_options(name, model_class(name))
     }
+    return options.values()
 
 
 def model_class(name: str) -> type[Model[Any]]:
@@ -131,27 +122,24 @@ def _choose_text(
     return None if cls.takes_text is None else texts.get(cls.takes_text)
 
 
-def describe_options(name: str, cls: type[Model[Any]]) -> tuple[OptionInfo, ...]:
+def describe_options(name: str, cls: type[Model[Any]]) -> tuple[Declaration, ...]:
     """Return the options of a model class; raise `ModelError` if they violate the contract."""
     declared = getattr(cls, "Options", None)
     if not (isinstance(declared, type) and is_dataclass(declared)):
         raise ModelError(f"model {name!r}: {cls.__qualname__}.Options is not a dataclass")
-    hints = get_type_hints(declared)
-    described = []
-    for field in fields(declared):
-        if field.default is MISSING:
-            raise ModelError(f"model {name!r}: option {field.name} has no default")
-        kind = hints[field.name]
-        if kind not in (bool, int, float, str) and get_origin(kind) is not Literal:
-            raise ModelError(f"model {name!r}: option {field.name} has an unusable type, {kind}")
-        text = str(field.metadata.get("help", ""))
-        described.append(OptionInfo(field.name, kind, field.default, text))
-    return tuple(described)
+    described = declarations(declared)
+    for option in described:
+        if option.default is MISSING:
+            raise ModelError(f"model {name!r}: option {option.field} has no default")
+        if option.kind not in (bool, int, float, str) and not choices(option.kind):
+            problem = f"has an unusable type, {option.shown}"
+            raise ModelError(f"model {name!r}: option {option.field} {problem}")
+    return described
 
 
 def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object]) -> Any:
     """Return the model's options with these values; `-` in a name counts as `_`."""
-    known = {info.name: info for info in describe_options(name, cls)}
+    known = {option.field: option for option in describe_options(name, cls)}
     converted: dict[str, object] = {}
     for spelled, value in values.items():
         key = spelled.replace("-", "_")
@@ -223,15 +211,9 @@ def model_text(name: str) -> str:
     lines += ["", "Options:" if options else "It has no options."]
     for option in options:
         about = f"    {option.help} [default: {option.default}]"
-        lines += [f"  {flag_of(option)}", *textwrap.wrap(about, WIDTH, subsequent_indent=" " * 4)]
+        flag = f"{option.name} {option.metavar}"
+        lines += [f"  {flag}", *textwrap.wrap(about, WIDTH, subsequent_indent=" " * 4)]
     return "\n".join(map(printable, lines))
-
-
-def flag_of(option: OptionInfo) -> str:
-    """Return an option as it is given on a command line."""
-    kind: Any = option.kind
-    value = "|".join(map(str, get_args(kind))) or {float: "NUMBER", int: "N"}.get(kind, "TEXT")
-    return f"--{option.name.replace('_', '-')} {value}"
 
 
 def _paragraphs(cls: type[Model[Any]]) -> list[str]:
