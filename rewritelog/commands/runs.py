@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from rewritelog.commands.command import (
     DETAILS,
@@ -67,8 +67,9 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         default=None, shell=False,
     )  # fmt: skip
 
-    def run(self) -> list[Any]:
-        """Return the replays: of one set with its times, after the one to compare with."""
+    def run(self) -> tuple[Any, Any]:
+        """Return the report: of the replay, a comparison, or many runs; and the replay of one."""
+        from rewritelog.replaying.report import ReplayedRuns
         from rewritelog.replaying.run import replay_whole
 
         if self.html is not None:
@@ -86,39 +87,36 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
             if len({logs.title for logs in self.logs}) > 1:
                 listed = ", ".join(f"{logs.path} has {logs.title}" for logs in self.logs)
                 raise UsageError(f"runs of one format are compared: {listed}")
-            return [replay_whole(logs, network, plain).report for logs in self.logs]
-        before = [self.against] if self.against is not None else []
-        return [
-            *(replay_whole(logs, network, plain).report for logs in before),
-            replay_whole(self.logs[0], network, self),
-        ]
+            runs = tuple(replay_whole(logs, network, plain).report for logs in self.logs)
+            return ReplayedRuns(runs), None
+        if self.against is None:
+            after = replay_whole(self.logs[0], network, self)
+            return after.report, after
+        before = replay_whole(self.against, network, plain).report
+        after = replay_whole(self.logs[0], network, self)
+        return after.report.compared_with(before), after
 
-    def returned(self, result: list[Any]) -> ReplayReport:
+    def returned(self, result: tuple[Any, Any]) -> ReplayReport:
         """Return the run time and what it is spent on; with `against`, a comparison of both."""
         from rewritelog.output.files import write_text_file
         from rewritelog.paths import to_output
 
         if (path := to_output(self.html, "html")) is not None:
             write_text_file(path, self.page(result))
-        return cast("ReplayReport", self.report(result))
+        report: ReplayReport = result[0]
+        return report
 
-    def report(self, result: list[Any]) -> Report:
-        """Return the report of the replay, the comparison, or the table of many runs."""
-        from rewritelog.replaying.report import ReplayedRuns, ReplayReport
+    def report(self, result: tuple[Any, Any]) -> Report:
+        """Return the report."""
+        report: Report = result[0]
+        return report
 
-        *before, after = result
-        if isinstance(after, ReplayReport):
-            return ReplayedRuns(tuple(result))
-        compared: Report = after.report.compared_with(*before) if before else after.report
-        return compared
-
-    def page(self, result: list[Any]) -> str:
+    def page(self, result: tuple[Any, Any]) -> str:
         """Return the page of the replay, or of many runs."""
-        from rewritelog.replaying.report import ReplayedRuns
         from rewritelog.viewing.replay_page import replay_page, runs_page
 
-        report = self.report(result)
-        return runs_page(report) if isinstance(report, ReplayedRuns) else replay_page(result[-1])
+        report, replayed = result
+        return runs_page(report) if replayed is None else replay_page(replayed)
 
 
 def _axes(texts: list[str], _: str) -> dict[str, tuple[str, ...]]:
