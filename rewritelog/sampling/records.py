@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -73,15 +74,9 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunR
     known = every.seb < _seb_counts(logs)[every.pe]
     unknown = every.pe[~known], every.seb[~known]
     warnings = (*every.warnings, *_warnings_of_unplaced(logs, source, unknown))
-    return replace(
-        every,
-        event=every.event[known],
-        piece=every.pe[known],
-        seb=every.seb[known],
-        param_start=every.param_start[known],
-        param_count=every.param_count[known],
-        warnings=warnings,
-    )
+    columns = ("event", "piece", "seb", "param_start", "param_count")
+    kept: dict[str, Any] = {name: getattr(every, name)[known] for name in columns}
+    return replace(every, **kept, warnings=warnings)
 
 
 def _seb_counts(logs: LogSet) -> Ints:

@@ -134,12 +134,11 @@ def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
     allocation used (as in Neyman's optimal allocation). Replicates are additional. The choice
     depends on nothing but strata and plan.
     """
-    tasks = [_StratumChoice.of(stratum, plan) for stratum in strata]
+    tasks = [_StratumChoice(stratum, plan) for stratum in strata]
     rows = [len(stratum.params) for stratum in strata]
     weights = np.sqrt([n * task.coefficients for n, task in zip(rows, tasks, strict=True)])
-    least = np.array([task.least for task in tasks], dtype=np.int64)
-    most = np.array([task.most for task in tasks], dtype=np.int64)
-    shares = allocate(round(plan.fraction * sum(rows)), weights, least, np.maximum(least, most))
+    least, most = np.array([task.bounds for task in tasks], dtype=np.int64).reshape(-1, 2).T
+    shares = allocate(round(plan.fraction * sum(rows)), weights, least, most)
     choices = []
     for number, (task, n) in enumerate(zip(tasks, shares, strict=True)):
         report_progress("choosing SEBs, strata done", number, len(tasks))
@@ -147,52 +146,32 @@ def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
     return tuple(choices)
 
 
-@dataclass(frozen=True)
 class _StratumChoice:
     """A stratum with everything that is needed to choose from it."""
 
-    stratum: Stratum
-    plan: Plan
-    points: DistinctPoints
-    spanned: Floats
-    """The values to cover at each point: the parameters, or the terms of a formula."""
-    timed: Floats
-    """The same values at the points that are timed already."""
-    free: Flags
-    """Which points are not timed already."""
-    coordinates: Coordinates
-    drawn: _RowDraws
-
-    @classmethod
-    def of(cls, stratum: Stratum, plan: Plan) -> _StratumChoice:
-        points = DistinctPoints.of_rows(stratum.params)
+    def __init__(self, stratum: Stratum, plan: Plan) -> None:
+        self.stratum, self.plan = stratum, plan
+        self.points = DistinctPoints.of_rows(stratum.params)
+        self.spanned, self.timed = _spanned(stratum, self.points.params)
+        """The values to cover at each point, and at those that are timed already: the parameters,
+        or the terms of a formula."""
+        self.free = ~is_among(self.points.params, stratum.timed)
+        """Which points are not timed already."""
+        self.coordinates = Coordinates.over(self.spanned, self.points.counts)
         numbers = draw_numbers(stratum.label, len(stratum.params), plan.seed)
-        spanned, timed = _spanned(stratum, points.params)
-        return cls(
-            stratum,
-            plan,
-            points,
-            spanned,
-            timed,
-            ~is_among(points.params, stratum.timed),
-            Coordinates.over(spanned, points.counts),
-            _RowDraws.of(points, numbers),
-        )
+        self.drawn = _RowDraws(self.points, numbers)
 
     @property
-    def free_rows(self) -> int:
-        return int(self.points.counts[self.free].sum())
+    def bounds(self) -> tuple[int, int]:
+        """The least and the most rows to choose.
 
-    @property
-    def least(self) -> int:
-        """The number of rows that the floor requires in addition to existing timing lines."""
-        return min(max(self.plan.floor - len(self.timed), 0), self.free_rows)
-
-    @property
-    def most(self) -> int:
-        """The most rows to choose: one of each point, or any with the method random."""
-        random = self.plan.method == "random"
-        return self.free_rows if random else int(np.count_nonzero(self.free))
+        The floor requires some in addition to existing timing lines; the most are one of each
+        point, or any with the method random.
+        """
+        free_rows = int(self.points.counts[self.free].sum())
+        least = min(max(self.plan.floor - len(self.timed), 0), free_rows)
+        points = free_rows if self.plan.method == "random" else int(np.count_nonzero(self.free))
+        return least, max(least, points)
 
     @property
     def coefficients(self) -> int:
@@ -275,24 +254,18 @@ def _spanned(stratum: Stratum, params: Floats) -> tuple[Floats, Floats]:
     return columns[: len(params), usable], columns[len(params) :, usable]
 
 
-@dataclass(frozen=True)
 class _RowDraws:
     """The rows of each point in random order."""
 
-    numbers: Keys
-    """A random number for each row; among equivalent rows the one with the smallest is taken."""
-    order: Ints
-    """The rows sorted by point and number."""
-    starts: Ints
-    """Point i has the rows `order[starts[i]:starts[i + 1]]`."""
-    point: Ints
-    """The point of each row of `order`."""
-
-    @classmethod
-    def of(cls, points: DistinctPoints, numbers: Keys) -> _RowDraws:
-        order = np.lexsort((numbers, points.point_of_row))
-        starts = np.concatenate([[0], np.cumsum(points.counts)])
-        return cls(numbers, order, starts, points.point_of_row[order])
+    def __init__(self, points: DistinctPoints, numbers: Keys) -> None:
+        self.numbers = numbers
+        """Random numbers of the rows; among equivalent rows the one with the smallest is taken."""
+        self.order: Ints = np.lexsort((numbers, points.point_of_row))
+        """The rows sorted by point and number."""
+        self.starts: Ints = np.concatenate([[0], np.cumsum(points.counts)])
+        """Point i has the rows `order[starts[i]:starts[i + 1]]`."""
+        self.point = points.point_of_row[self.order]
+        """The point of each row of `order`."""
 
     @property
     def smallest(self) -> Keys:

@@ -4,7 +4,7 @@
 - `page`: pages of plots and tables in one HTML file, with templates, scripts and style from
   `assets`; `plots`: Bokeh figures in the style of all pages, and their colours
 - `spans`: SEBs and brackets of logs or of a replay; `timeline`: rows of PEs, cells and bars made of
-  them; `messages`: lines between them; `draw`, `timeline_figure`, `timeline_page`: their pictures
+  them; `messages`: lines between them; `timeline_pictures`, `draw`: their pictures
 - `events`: what a page shows of each event, also as JSON
 - `fit_pages`, `compare_page`, `rewrite_page`, `sample_page`, `replay_page`, `info_page`: the pages
   of `--html`; `pictures`: those of notebooks

@@ -20,6 +20,7 @@ from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.pictures import Picture
 from rewritelog.viewing.spans import Spans
 from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
+from rewritelog.viewing.timeline_pictures import figure_bytes, timeline_page
 
 KINDS = ("png", "svg", "pdf", "html")
 """The file formats of figures."""
@@ -54,14 +55,8 @@ def draw_timeline(
     view = timeline_view(runs, options)
     lines = tuple(message_lines(run, view, seed) for run in runs) if messages else ()
     over_time = tuple(view.over_time_json(panel) for panel in view.panels)
-    if kind == "html":
-        from rewritelog.viewing.timeline_page import timeline_page  # noqa: PLC0415 - an extra
-
-        content = timeline_page(view, lines).encode()
-    else:
-        from rewritelog.viewing.timeline_figure import figure_bytes  # noqa: PLC0415 - an extra
-
-        content = figure_bytes(view, kind, lines)
+    html = kind == "html"
+    content = timeline_page(view, lines).encode() if html else figure_bytes(view, kind, lines)
     picture = Picture(content, kind, over_time)
     if output is not None:
         write_file(output, picture)
@@ -69,27 +64,25 @@ def draw_timeline(
 
 
 def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
-    """Return what is drawn of a log set; a rewritten one may have left its params behind."""
-    if isinstance(logs, Traces):
-        return _run_of_traces(logs, replayed=replayed)
-    params = logs.folder if list_params(logs.folder).pes else first
-    if not replayed:
-        return Run(logs, None, params)
-    prepared = prepare(logs, RewriteOptions(params=params))
-    return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
+    """Return what is drawn of a log set, or of traces: threads, streams and network of each rank.
 
-
-def _run_of_traces(traces: Traces, *, replayed: bool) -> Run:
-    """Return what is drawn of traces: CPU threads, streams and the network of each rank."""
+    A rewritten log set may have left its params behind in the first one.
+    """
+    if isinstance(logs, LogSet):
+        params = logs.folder if list_params(logs.folder).pes else first
+        if not replayed:
+            return Run(logs, None, params)
+        prepared = prepare(logs, RewriteOptions(params=params))
+        return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
     if replayed:
-        run = replay_traces(traces)
-        return Run(traces, run.outcome, lanes=run.lanes)
-    units = [load_unit(traces, unit) for unit in traces.units]
-    lanes, lane = lanes_of(traces, units)
+        run = replay_traces(logs)
+        return Run(logs, run.outcome, lanes=run.lanes)
+    units = [load_unit(logs, unit) for unit in logs.units]
+    lanes, lane = lanes_of(logs, units)
     spans = Spans.of_units(units, lane)
     if not spans.finite.any():
         raise UsageError(
-            f"{traces.path}: no start times are recorded, so there is no time axis: "
+            f"{logs.path}: no start times are recorded, so there is no time axis: "
             "--times replay draws those of a replay"
         )
-    return Run(traces, lanes=lanes, recorded=spans)
+    return Run(logs, lanes=lanes, recorded=spans)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +27,7 @@ from rewritelog.models.fitting.single_terms import (
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
-from rewritelog.sampling.strata import ReplicateSpread, spread_of
+from rewritelog.sampling.strata import spread_of
 from rewritelog.text import count_text, event_label, parameter_names, percent_text
 from rewritelog.timings.samples import Timings
 from rewritelog.viewing.plots import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, is_wide, some_rows
@@ -41,23 +41,41 @@ class EventView:
     """One event with one number of parameters."""
 
     timings: EventTimings
-    predicted_s: Floats
-    low_s: Floats
-    high_s: Floats
-    """`low_s` and `high_s` are the 90 % interval of measured times; NaN if it is unknown."""
+    fitted: ModelFit
     single_terms: SingleTermFunctions
-    spread: ReplicateSpread
-    fit: EventFit | None
-    """None for a model that is not a sum of terms."""
-    r2: float | None
-    error: float | None
-    """The mean relative error; if there is a fit, it and R² are those of held-out lines."""
-    predict: Callable[[Floats], Floats]
-    """Predicts seconds for a table of parameters, shape (lines, parameters)."""
     where: Callable[[int], str]
     """Returns the location of a line, as `file:line`."""
+    unseen: bool = False
+    """Whether the fit was not made from these lines."""
     left_out: Flags | None = None
     """Which lines were excluded from the fit; None if none were."""
+
+    @property
+    def fit(self) -> EventFit | None:
+        """Return the fit; None for a model that is not a sum of terms."""
+        fits = self.fitted.fits if isinstance(self.fitted, FittedEvents) else {}
+        return fits.get(self.timings.key)
+
+    def predict(self, params: Floats) -> Floats:
+        """Return seconds for a table of parameters, shape (lines, parameters)."""
+        fit, event = self.fit, self.timings.event
+        seconds = fit.predict(params) if fit else self.fitted.predict(event, params)
+        return np.where(seconds < 0, 0.0, seconds)
+
+    @cached_property
+    def predicted_s(self) -> Floats:
+        """Return the predictions of the lines."""
+        return self.predict(self.timings.params)
+
+    @cached_property
+    def quality(self) -> tuple[float | None, float | None]:
+        """Return R² and mean relative error, of held-out lines if the fit was made from these."""
+        if self.fit is not None and not self.unseen:
+            quality = self.fit.whole.quality
+            return quality.held_out_r2, quality.held_out_error
+        known = np.isfinite(self.predicted_s) & np.isfinite(self.timings.seconds)
+        times = self.predicted_s[known], self.timings.seconds[known]
+        return r_squared(*times), mean_relative_error(*times)
 
     @property
     def label(self) -> str:
@@ -93,37 +111,6 @@ class EventView:
         return np.asarray(known & ~near)
 
 
-def view_of(
-    timings: EventTimings,
-    fitted: ModelFit,
-    single_terms: SingleTermFunctions,
-    where: Callable[[int], str],
-    *,
-    unseen: bool = False,
-) -> EventView:
-    """Return what a page shows of an event; `unseen`: the fit was not made from these lines."""
-    fit = fitted.fits.get(timings.key) if isinstance(fitted, FittedEvents) else None
-
-    def predict(params: Floats) -> Floats:
-        seconds = fit.predict(params) if fit else fitted.predict(timings.event, params)
-        return np.where(seconds < 0, 0.0, seconds)
-
-    predicted = predict(timings.params)
-    low, high = fitted.interval(timings.event, timings.params)
-    if fit is None or unseen:
-        known = np.isfinite(predicted) & np.isfinite(timings.seconds)
-        quality = (
-            r_squared(predicted[known], timings.seconds[known]),
-            mean_relative_error(predicted[known], timings.seconds[known]),
-        )
-    else:
-        quality = fit.whole.quality.held_out_r2, fit.whole.quality.held_out_error
-    spread = spread_of(timings)
-    return EventView(
-        timings, predicted, low, high, single_terms, spread, fit, *quality, predict, where
-    )
-
-
 def views_of(read: Timings, fitted: ModelFit, *, unseen: bool = False) -> list[EventView]:
     """Return the views of the at most `MOST_EVENTS` events whose lines took the most time.
 
@@ -143,7 +130,7 @@ def views_of(read: Timings, fitted: ModelFit, *, unseen: bool = False) -> list[E
     for entry, timings, terms in zip(entries.tolist(), shown, tried, strict=True):
         where = partial(read.where, entry)
         report_progress("trying functions of event term, event", len(views) + 1, len(shown))
-        views.append(view_of(timings, fitted, terms, where, unseen=unseen))
+        views.append(EventView(timings, fitted, terms, where, unseen))
     return views
 
 
@@ -228,7 +215,8 @@ def _points(view: EventView, rows: Ints) -> Floats:
     marks = view.outliers * OUTLIER
     if view.left_out is not None:
         marks = np.where(view.left_out, LEFT_OUT, marks)
-    columns = (timings.seconds, view.predicted_s, view.low_s, view.high_s, marks, means)
+    interval = view.fitted.interval(timings.event, timings.params)
+    columns = (timings.seconds, view.predicted_s, *interval, marks, means)
     return np.column_stack([*columns, timings.params])[rows]
 
 
@@ -304,7 +292,7 @@ def _summary(view: EventView) -> list[str]:
     lines = textwrap.dedent("\n".join(lines)).splitlines()
     outliers = int(np.count_nonzero(view.outliers))
     lines.append(f"outliers: {count_text(outliers, 'line')} off by more than a factor of 2")
-    spread = view.spread
+    spread = spread_of(view.timings)
     if spread.relative is None:
         lines.append("replicates: no parameters were timed twice")
     else:

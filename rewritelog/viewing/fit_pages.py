@@ -65,7 +65,7 @@ Rows = Iterable[tuple[int | None, Sequence[Cell]]]
 
 def worst_first(views: Sequence[EventView]) -> list[EventView]:
     """Return the events in ascending order of R², those without one last."""
-    return sorted(views, key=lambda view: _rank(view.r2))
+    return sorted(views, key=lambda view: _rank(view.quality[0]))
 
 
 def event_table(note: str, legend: Sequence[str], heads: Sequence[str], rows: Rows) -> str:
@@ -126,8 +126,8 @@ def _cells(view: EventView, most: int) -> Iterator[Cell]:
     lines, warnings = len(view.timings.seconds), len(view.warnings)
     yield Cell(view.label, view.label)
     yield Cell(f"{lines:,}", lines)
-    yield _r2_cell(view.r2, "the fit in all parameters")
-    yield _error_cell(view.error)
+    yield _r2_cell(view.quality[0], "the fit in all parameters")
+    yield _error_cell(view.quality[1])
     yield Cell(f"{warnings or ''}", warnings)
     reasons = view.single_terms.ignored
     names = parameter_names(view.parameters, view.names)
@@ -191,10 +191,10 @@ def verify_page(report: VerifyReport, fitted: ModelFit, read: Timings) -> str:
 
 def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -> list[str]:
     """Return sentences on how many of the events shown have reliable fits."""
-    known = [view.r2 for view in views if view.r2 is not None]
+    known = [(r2, view.label) for view in views if (r2 := view.quality[0]) is not None]
     unknown = len(views) - len(known)
-    good = sum(r2 >= GOOD for r2 in known)
-    poor = [view for view in views if view.r2 is not None and view.r2 < FAIR]
+    good = sum(r2 >= GOOD for r2, _ in known)
+    poor = [label for r2, label in known if r2 < FAIR]
     sentences = []
     if len(views) < len(timings):
         sentences.append(
@@ -206,9 +206,9 @@ def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -
         + (f", {unknown} {'has' if unknown == 1 else 'have'} no R²." if unknown else ".")
     ]
     if poor:
-        names = some_text([view.label for view in poor], 3)
+        names = some_text(poor, 3)
         sentences.append(f"Little of the time is explained (R² below {FAIR:g}) for {names}.")
-    errors = [view.error for view in views if view.error is not None]
+    errors = [error for view in views if (error := view.quality[1]) is not None]
     if errors:
         sentences.append(
             f"The median event has a mean error of {percent_text(float(np.median(errors)))}."

@@ -20,7 +20,7 @@ from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import COLOURS, OUTSIDE, legend_below, new_plot
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
-from rewritelog.viewing.timeline_page import timeline_sections
+from rewritelog.viewing.timeline_pictures import timeline_sections
 
 MOST_STEPS = 1_000
 """At most this many steps of the critical path are in the table, those that took most time."""

@@ -85,11 +85,15 @@ def rewrite_page(report: RewriteReport) -> str:
 
 def _shares_section(report: RewriteReport) -> Section:
     """Return the section of shares of time by what determined it, before and after."""
-    names, old_s, new_s = _determined(report)
+    old_s, new_s = _determined(report)
     items = f"{report.terms.item}s"
+
+    def percent(seconds: float, all_s: float) -> str:
+        return percent_text(seconds / all_s, 1) if all_s > 0 else NO_VALUE
+
     rows = [
-        (name, f"{old:.6g}", f"{new:.6g}", _percent(old, old_s.sum()), _percent(new, new_s.sum()))
-        for name, old, new in zip(names, old_s, new_s, strict=True)
+        (name, f"{old:.6g}", f"{new:.6g}", percent(old, old_s.sum()), percent(new, new_s.sum()))
+        for name, old, new in zip(DETERMINED, old_s, new_s, strict=True)
     ]
     heads = ("determined by", "old, s", "new, s", "share of old", "share of new")
     plot = new_plot(
@@ -101,13 +105,14 @@ def _shares_section(report: RewriteReport) -> Section:
         y_range=["new", "old"],
     )
     plot.hbar_stack(
-        names,
+        list(DETERMINED),
         y="y",
         height=0.6,
-        source=dict(zip(names, zip(old_s, new_s, strict=True), strict=True)) | {"y": [*_SIDES]},
+        source=dict(zip(DETERMINED, zip(old_s, new_s, strict=True), strict=True))
+        | {"y": [*_SIDES]},
         line_color="#000000",
         fill_color=[COLOURS[0], COLOURS[4], COLOURS[1], OTHER],
-        legend_label=names,
+        legend_label=list(DETERMINED),
         hatch_pattern=[" ", "/", "x", "."],
         hatch_alpha=0.4,
         hatch_color="#000000",
@@ -118,8 +123,8 @@ def _shares_section(report: RewriteReport) -> Section:
     return Section("What determined the time", plot=plot, table=table)
 
 
-def _determined(report: RewriteReport) -> tuple[list[str], Floats, Floats]:
-    """Return labels, and seconds before and after, by what determined the new time."""
+def _determined(report: RewriteReport) -> tuple[Floats, Floats]:
+    """Return the seconds before and after by what determined the new time."""
     events = [event.total for event in report.statistics.events.values()]
     untouched = report.options.dilations == NO_DILATION
 
@@ -133,11 +138,7 @@ def _determined(report: RewriteReport) -> tuple[list[str], Floats, Floats]:
         left = (0.0, rest) if untouched else (rest, 0.0)
         return np.maximum([covered - exact, exact, *left], 0.0)
 
-    return list(DETERMINED), parts(DurationSum.OLD, "old"), parts(DurationSum.NEW, "new")
-
-
-def _percent(seconds: float, all_s: float) -> str:
-    return percent_text(seconds / all_s, 1) if all_s > 0 else NO_VALUE
+    return parts(DurationSum.OLD, "old"), parts(DurationSum.NEW, "new")
 
 
 def _names_section(what: str, rows: Rows) -> Section:
@@ -229,15 +230,13 @@ def _histograms(totals: Totals, item: str) -> Section:
         fill_alpha=0.7,
         line_color="#FFFFFF",
     )
-    options = [_histogram(label, row) for label, row in choices]
+    options = []
+    for label, row in choices:
+        edges, counts = coarse_bins(np.zeros(BINS, np.int64) if row.bins is None else row.bins)
+        data = {"left": edges[:-1], "right": edges[1:], "count": counts.astype(np.float64)}
+        heads, of_source = ("from", "to", "number"), {"ratios-data": label}
+        options.append(Option(label, {"ratios-data": data}, heads, of_source, logarithmic="x"))
     return swap_section("Ratios of new to old duration", "histogram of", plot, options)
-
-
-def _histogram(label: str, row: Row) -> Option:
-    edges, counts = coarse_bins(np.zeros(BINS, dtype=np.int64) if row.bins is None else row.bins)
-    data = {"left": edges[:-1], "right": edges[1:], "count": counts.astype(np.float64)}
-    names = {"ratios-data": label}
-    return Option(label, {"ratios-data": data}, ("from", "to", "number"), names, logarithmic="x")
 
 
 def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -45,8 +44,13 @@ def sample_page(report: SampleReport) -> str:
     options = [_option(report, stratum, pair, most) for stratum, pair in views]
     sections = [Section("Events of the run", table=_table(report))]
     if options:
+        plot = new_plot("p1", "p2", height=560, name="sample")
+        for name, style in _MARKS.items():
+            add_marks(plot, new_source(name, "x", "y"), "x", "y", *style, line_width=1.5)
+        plot.legend.click_policy = "hide"
+        legend_below(plot)
         heading = "Points of the run, timed, chosen and extrapolated"
-        sections.append(swap_section(heading, "event and parameters", _plot(), options))
+        sections.append(swap_section(heading, "event and parameters", plot, options))
     title = f"Sample of {report.logs.folder}"
     return page_text(title, _summary(report), sections, report.warnings)
 
@@ -122,12 +126,3 @@ def _option(
         axes={"below": labels[0], "left": labels[1]},
         text=drawn_text(sentences),
     )
-
-
-def _plot() -> Any:
-    plot = new_plot("p1", "p2", height=560, name="sample")
-    for name, style in _MARKS.items():
-        add_marks(plot, new_source(name, "x", "y"), "x", "y", *style, line_width=1.5)
-    plot.legend.click_policy = "hide"
-    legend_below(plot)
-    return plot

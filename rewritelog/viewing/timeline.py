@@ -99,25 +99,23 @@ class Run:
         return self.logs.pes if self.lanes is None else range(len(self.lanes.rank))
 
     @property
-    def in_memory(self) -> bool:
-        """Whether all that is drawn is in memory."""
-        return self.outcome is not None or self.recorded is not None
+    def spans(self) -> Spans | None:
+        """What is drawn, if it is in memory."""
+        return self.recorded if self.outcome is None else Spans.of_replay(self.outcome)
 
     def map(self, work: Callable[[Spans], Result], colour_by: ColourBy | None) -> Iterator[Result]:
         """Yield what a function returns for the SEBs and brackets, of logs part by part.
 
         Param files are not read if `colour_by` is `name`.
         """
-        if isinstance(self.logs, LogSet) and self.outcome is None:
+        if (spans := self.spans) is not None:
+            yield work(spans)
+        elif isinstance(self.logs, LogSet):
             params = ParamFolder(self.logs.folder, frozenset())
             if colour_by != "name":
                 params = list_params(self.params or self.logs.folder)
             for results in self.logs.map(partial(_of_parts, work, params)):
                 yield from results
-        elif self.outcome is not None:
-            yield work(Spans.of_replay(self.outcome))
-        elif self.recorded is not None:
-            yield work(self.recorded)
 
     def lane_label(self, pe: int) -> int | str:
         """Return the number of a PE, or the name of a thread or stream."""
@@ -315,9 +313,9 @@ def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int,
 
 
 def _extent(run: Run, colour_by: ColourBy | None) -> Extent:
-    extents = run.map(Spans.extent, colour_by)
-    extent = next(extents) if run.in_memory else sum(extents, NOTHING)
-    return extent if run.outcome is None else replace(extent, earliest_s=0.0)
+    if (spans := run.spans) is None:
+        return sum(run.map(Spans.extent, colour_by), NOTHING)
+    return spans.extent() if run.outcome is None else replace(spans.extent(), earliest_s=0.0)
 
 
 def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float, float]:

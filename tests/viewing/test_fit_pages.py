@@ -16,7 +16,7 @@ from pages import data_of, points_of, rows_of
 from rewritelog.models.base import EventTimings, NoOptions
 from rewritelog.models.constant import Constant
 from rewritelog.models.fitting.single_terms import SingleTermFunctions
-from rewritelog.viewing.events import EventView, events_json, shown_counts, view_of
+from rewritelog.viewing.events import EventView, events_json, shown_counts
 from rewritelog.viewing.page import json_of
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
@@ -101,7 +101,7 @@ def bare_view(lines: int, parameters: int = 3) -> EventView:
     """An event with lines and no functions of one term."""
     timings = EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
     fitted = Constant(NoOptions()).fit(())
-    return view_of(timings, fitted, SingleTermFunctions((), {}), str)
+    return EventView(timings, fitted, SingleTermFunctions((), {}), str)
 
 
 def test_points_are_limited_by_event_and_by_page() -> None:

@@ -17,7 +17,13 @@ from rewritelog.diffing.run import compare_logs
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
-from rewritelog.viewing.rewrite_page import _determined, busy_groups, coarse_bins, compare_dry_run
+from rewritelog.viewing.rewrite_page import (
+    DETERMINED,
+    _determined,
+    busy_groups,
+    coarse_bins,
+    compare_dry_run,
+)
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
 
@@ -102,9 +108,9 @@ def test_the_parts_of_the_time_are_those_that_determined_it(logs: Path, timings:
     for dilation in (0.5, 1.0):
         asked = RewriteOptions(model="auto", model_options=options, timings=(timings,),
                                dilation=dilation)  # fmt: skip
-        names, old_s, new_s = _determined(rewrite(logs, None, asked))
+        old_s, new_s = _determined(rewrite(logs, None, asked))
         rest = 3.0 * dilation
-        by = dict(zip(names, zip(old_s, new_s, strict=True), strict=True))
+        by = dict(zip(DETERMINED, zip(old_s, new_s, strict=True), strict=True))
         assert by["the fit"] == (0, 0)
         assert by["exact match"] == pytest.approx((2.0, 6.0))
         assert by["dilation" if dilation != 1 else "untouched"] == pytest.approx((3.0, rest))

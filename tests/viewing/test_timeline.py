@@ -18,7 +18,7 @@ from rewritelog.viewing import timeline
 from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.plots import BRACKET, IDLE
 from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
-from rewritelog.viewing.timeline_figure import cell_colours
+from rewritelog.viewing.timeline_pictures import cell_colours
 
 TWO_PES = [
     [

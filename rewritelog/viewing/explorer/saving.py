@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rewritelog.errors import OutputError
@@ -17,38 +18,30 @@ from rewritelog.viewing.explorer.session import Session, parsed_terms
 FORMULAS, MODEL = "formulas.toml", "model.json"
 
 
+@dataclass
 class Saving:
     """Saves a session in a folder; replaces files that it did not write only if `force` is set."""
 
-    def __init__(
-        self,
-        folder: Path,
-        inputs: list[Path],
-        formulas: ModelText | None,
-        clock_hz: float | None = None,
-        *,
-        force: bool = False,
-    ) -> None:
-        self.folder = folder
-        self._clock_hz = clock_hz
-        self._inputs = inputs
-        self._formulas = formulas
-        self._written: dict[Path, int | None] = {}
-        """The inode of each file that this session has written."""
-        self._force = force
+    folder: Path
+    inputs: list[Path]
+    formulas: ModelText | None
+    clock_hz: float | None = None
+    force: bool = field(default=False, kw_only=True)
+    written: dict[Path, int | None] = field(default_factory=dict, init=False)
+    """The inode of each file that this session has written."""
 
     def save(self, session: Session) -> list[str]:
         """Write both files and return their names; raise a `RewriteLogError` if that fails."""
-        formulas = formulas_text(session, self._formulas)
+        formulas = formulas_text(session, self.formulas)
         paths = [self.folder / MODEL, *([self.folder / FORMULAS] if formulas else [])]
         self._check(paths)
-        source = Source.of(session.read.files, session.kept_timings(), self._clock_hz)
+        source = Source.of(session.read.files, session.kept_timings(), self.clock_hz)
         model = ModelFile(session.fitted(), "params", source)
         write_model(paths[0], model, through_links=False)
-        self._written[paths[0]] = _inode(paths[0])
+        self.written[paths[0]] = _inode(paths[0])
         if formulas:
             write_text_file(paths[1], formulas, through_links=False)
-            self._written[paths[1]] = _inode(paths[1])
+            self.written[paths[1]] = _inode(paths[1])
         return [str(path) for path in paths]
 
     def check(self) -> None:
@@ -59,10 +52,10 @@ class Saving:
 
     def _check(self, paths: list[Path]) -> None:
         for path in paths:
-            if not self._force and _inode(path) not in (None, self._written.get(path)):
-                problem = "was replaced since it was saved" if path in self._written else "exists"
+            if not self.force and _inode(path) not in (None, self.written.get(path)):
+                problem = "was replaced since it was saved" if path in self.written else "exists"
                 raise OutputError(f"{path}: {problem}; give another folder with -o, or --force")
-        check_outputs(paths, self._inputs)
+        check_outputs(paths, self.inputs)
 
 
 def _inode(path: Path) -> int | None:

@@ -119,8 +119,15 @@ class Explorer(Application):
         """Fit all events as `fit` does, and send each to the pages when it is done."""
         session, count = self.session, len(self.session.numbers)
         report_progress("fitting events", 0, count)
+
+        def take(event: int, result: Result) -> None:
+            session.take_first(event, result)
+            report_progress("fitted events", session.fitted_events, count)
+            if self.sockets:
+                self.tell(self._first(event))
+
         try:
-            await self.first_workers.run(session.first_fit, count, self._take_first, self._hear)
+            await self.first_workers.run(session.first_fit, count, take, self._hear)
         finally:
             session.fitting = False
             session.version += 1
@@ -133,12 +140,6 @@ class Explorer(Application):
             done, total, unit = self.session.fitted_events, count, ""
             stage = f"{stage}, events done"
         report_progress(stage, done, total, unit)
-
-    def _take_first(self, event: int, result: Result) -> None:
-        self.session.take_first(event, result)
-        report_progress("fitted events", self.session.fitted_events, len(self.session.numbers))
-        if self.sockets:
-            self.tell(self._first(event))
 
     def _all_fitted(self) -> dict[str, Any]:
         fitted = self.session.fitted_events

@@ -27,7 +27,7 @@ from rewritelog.models.formulas import MAX_TERMS, EventFormula, ParamNames, pars
 from rewritelog.models.metrics import mean_relative_error
 from rewritelog.text import json_number
 from rewritelog.timings.samples import Timings
-from rewritelog.viewing.events import EventView, event_json, view_of
+from rewritelog.viewing.events import EventView, event_json
 from rewritelog.viewing.fit_pages import row_html
 
 LONGEST_TERM = 900
@@ -122,8 +122,8 @@ class Result:
     def view(self, timings: EventTimings, where: Callable[[int], str]) -> EventView:
         """Return what the page shows of all lines, including those left out."""
         fitted = FittedEvents("auto", {}, {timings.key: self.fit})
-        shown = view_of(timings, fitted, self.single_terms, where)
-        return replace(shown, left_out=~self.choices.kept(len(timings.seconds)))
+        left_out = ~self.choices.kept(len(timings.seconds))
+        return EventView(timings, fitted, self.single_terms, where, left_out=left_out)
 
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
         """Return measures of the fit's quality on its own lines and on held-out lines, by name."""
@@ -224,7 +224,7 @@ class Session:
             result, timings = self.results[event], self.events[event]
             if result is None:
                 unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), {})
-                self._views[event] = view_of(timings, unfitted, untried, where)
+                self._views[event] = EventView(timings, unfitted, untried, where)
             else:
                 self._views[event] = result.view(timings, where)
         return self._views[event]
