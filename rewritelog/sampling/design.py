@@ -26,7 +26,6 @@ more rows, so that the choice represents the run, and no region is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -60,28 +59,24 @@ _TIE = 1 - 1e-9
 taken."""
 
 
-@dataclass(frozen=True)
 class Coordinates:
-    """The logarithms u of the parameters that vary, mean 0 and variance 1 over a run's SEBs."""
+    """The logarithms u of the parameters that vary, mean 0 and variance 1 over a run's SEBs.
 
-    varies: Flags
-    """Which parameters vary among the points; the others have no coordinate."""
-    unit: Floats
-    """The divisor of each parameter that varies, before its logarithm is taken: its smallest
-    magnitude above 0, but not below 1/`LARGEST_RATIO` of the largest."""
-    centre: Floats
-    scale: Floats
+    They are those of points with some parameters, each with a number of rows.
+    """
 
-    @classmethod
-    def over(cls, params: Floats, counts: Ints) -> Coordinates:
-        """Return the coordinates for points with these numbers of rows."""
+    def __init__(self, params: Floats, counts: Ints) -> None:
         lowest, highest = params.min(axis=0), params.max(axis=0)
         largest = np.maximum(np.abs(lowest), np.abs(highest))
-        varies = highest / 2 - lowest / 2 > NARROWEST_RANGE * largest
-        sizes = np.abs(params[:, varies])
+        self.varies = highest / 2 - lowest / 2 > NARROWEST_RANGE * largest
+        """Which parameters vary among the points; the others have no coordinate."""
+        sizes = np.abs(params[:, self.varies])
         smallest = np.where(sizes > 0, sizes, np.inf).min(axis=0, initial=np.inf)
-        unit = np.maximum(smallest, largest[varies] / LARGEST_RATIO)
-        return cls(varies, unit, *_moments(_logs(params[:, varies], unit), counts))
+        self.unit = np.maximum(smallest, largest[self.varies] / LARGEST_RATIO)
+        """The divisor of each parameter that varies, before its logarithm is taken: its smallest
+        magnitude above 0, but not below 1/`LARGEST_RATIO` of the largest."""
+        logs = _logs(params[:, self.varies], self.unit)
+        self.centre, self.scale = _moments(logs, counts)
 
     def of(self, params: Floats) -> Floats:
         """Return u of each row, shape (rows, parameters that vary)."""
@@ -89,29 +84,22 @@ class Coordinates:
         return scaled
 
 
-@dataclass(frozen=True)
 class DesignTerms:
     """The candidate terms, in their principal directions over a run, which are uncorrelated."""
 
-    coordinates: Coordinates
-    product_centre: Floats
-    product_scale: Floats
-    directions: Floats
-    """The matrix from terms to directions, whose variances over the run sum to 1; shape (terms,
-    directions)."""
-
-    @classmethod
-    def over(cls, coordinates: Coordinates, params: Floats, counts: Ints) -> DesignTerms:
-        """Return the terms for points with these numbers of rows."""
-        centre, scale = _moments(_products(coordinates.of(params)), counts)
-        scale = np.where(scale > LEAST_SPREAD, scale, 1.0)
-        columns = _columns(coordinates.of(params), centre, scale)
+    def __init__(self, coordinates: Coordinates, params: Floats, counts: Ints) -> None:
+        self.coordinates, single = coordinates, coordinates.of(params)
+        self.product_centre, scale = _moments(_products(single), counts)
+        self.product_scale = np.where(scale > LEAST_SPREAD, scale, 1.0)
+        columns = _columns(single, self.product_centre, self.product_scale)
         weights = counts / counts.sum()
         spread, vectors = np.linalg.eigh(columns.T @ (columns * weights[:, None]))
         spread, vectors = spread[::-1], vectors[:, ::-1]
         share = np.cumsum(spread) / spread.sum()
         kept = min(int(np.searchsorted(share, KEPT_VARIANCE)) + 1, MOST_DIRECTIONS)
-        return cls(coordinates, centre, scale, vectors[:, :kept] / np.sqrt(spread.sum()))
+        self.directions: Floats = vectors[:, :kept] / np.sqrt(spread.sum())
+        """The matrix from terms to directions, whose variances over the run sum to 1; shape (terms,
+        directions)."""
 
     def blocks(self, params: Floats) -> Iterator[Floats]:
         """Yield the values of the directions block by block, shape (rows, directions)."""

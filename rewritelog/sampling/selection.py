@@ -157,7 +157,7 @@ class _StratumChoice:
         or the terms of a formula."""
         self.free = ~is_among(self.points.params, stratum.timed)
         """Which points are not timed already."""
-        self.coordinates = Coordinates.over(self.spanned, self.points.counts)
+        self.coordinates = Coordinates(self.spanned, self.points.counts)
         numbers = draw_numbers(stratum.label, len(stratum.params), plan.seed)
         self.drawn = _RowDraws(self.points, numbers)
 
@@ -180,7 +180,7 @@ class _StratumChoice:
 
     def choice(self, number: int) -> Choice:
         pool = self._pool()
-        terms = DesignTerms.over(self.coordinates, self.spanned[pool], self.points.counts[pool])
+        terms = DesignTerms(self.coordinates, self.spanned[pool], self.points.counts[pool])
         if self.plan.method == "random":
             rows = self.drawn.any(self.free, number)
             chosen = np.unique(self.points.point_of_row[rows])

@@ -13,7 +13,6 @@ from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.text import (
     NO_VALUE,
     count_text,
@@ -77,19 +76,6 @@ def event_table(note: str, legend: Sequence[str], heads: Sequence[str], rows: Ro
     return rendered("overview.html", grades=_GRADES, **values)
 
 
-def overview_html(views: Sequence[EventView], seen: str) -> str:
-    """Return the table as HTML, a row per event; `seen` tells which lines the fit's R² is of."""
-    most = max((view.parameters for view in views), default=0)
-    parameters = [f"p{number}" for number in range(1, most + 1)]
-    return event_table(
-        "A parameter's column shows the R² on held-out lines of the best function of that "
-        f"parameter alone. {seen} Choose a cell to see its event below.",
-        _LEGEND,
-        (*_HEADS, *parameters),
-        ((number, list(_cells(view, most))) for number, view in enumerate(views)),
-    )
-
-
 def row_html(view: EventView, number: int, most: int) -> str:
     """Return an event's row as HTML; `most` is the table's number of parameter columns."""
     return rendered("overview.html", grades=_GRADES, rows=[(number, list(_cells(view, most)))])
@@ -97,29 +83,28 @@ def row_html(view: EventView, number: int, most: int) -> str:
 
 def fits_html(fitted: FittedEvents) -> str:
     """Return a table of fits without their timing lines, the worst first, as HTML."""
-    fits = sorted(fitted.fits.values(), key=lambda fit: _rank(fit.whole.quality.held_out_r2))
+    rows = []
+    for fit in sorted(fitted.fits.values(), key=lambda fit: _rank(fit.whole.quality.held_out_r2)):
+        quality, warnings = fit.whole.quality, fit_report.warn(fit)
+        label = event_label(fit.event, fit.parameters, names=fit.names)
+        cells = [
+            Cell(label, label, title="; ".join(fit_report.summarise(fit)[1:])),
+            Cell(f"{fit.samples:,}", fit.samples),
+            _r2_cell(quality.held_out_r2),
+            _error_cell(quality.held_out_error),
+            Cell(f"{len(warnings) or ''}", len(warnings), title="; ".join(warnings)),
+        ]
+        rows.append((None, cells))
     return event_table(
         "R² and mean error of the fit on held-out lines; the lines are not on this page.",
         _LEGEND,
         _HEADS,
-        ((None, _fit_cells(fit)) for fit in fits),
+        rows,
     )
 
 
 def _rank(r2: float | None) -> tuple[bool, float]:
     return r2 is None, r2 or 0.0
-
-
-def _fit_cells(fit: EventFit) -> list[Cell]:
-    quality, warnings = fit.whole.quality, fit_report.warn(fit)
-    label = event_label(fit.event, fit.parameters, names=fit.names)
-    return [
-        Cell(label, label, title="; ".join(fit_report.summarise(fit)[1:])),
-        Cell(f"{fit.samples:,}", fit.samples),
-        _r2_cell(quality.held_out_r2),
-        _error_cell(quality.held_out_error),
-        Cell(f"{len(warnings) or ''}", len(warnings), title="; ".join(warnings)),
-    ]
 
 
 def _cells(view: EventView, most: int) -> Iterator[Cell]:
@@ -217,8 +202,9 @@ def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -
 
 
 def events_sections(views: Sequence[EventView], seen: str, *, editor: str = "") -> list[Section]:
-    """Return the sections of the overview and of the chosen event.
+    """Return the sections of the overview, a row per event, and of the chosen event.
 
+    `seen` tells which lines the fit's R² is of.
     `editor` is HTML with which fits are changed, in a page that gets its data from a server.
     """
     events = [] if editor else events_json(views)
@@ -227,13 +213,17 @@ def events_sections(views: Sequence[EventView], seen: str, *, editor: str = "") 
         f"{shown:,} of {lines:,} lines are drawn, chosen at random (seed {SEED}). Fits, R² and "
         "errors are of all lines."
     )
+    most = max((view.parameters for view in views), default=0)
+    overview = event_table(
+        "A parameter's column shows the R² on held-out lines of the best function of that "
+        f"parameter alone. {seen} Choose a cell to see its event below.",
+        _LEGEND,
+        (*_HEADS, *(f"p{number}" for number in range(1, most + 1))),
+        ((number, list(_cells(view, most))) for number, view in enumerate(views)),
+    )
+    notes = [note] if shown < lines else ()
     return [
-        Section(
-            "Events and parameters",
-            [note] if shown < lines else (),
-            html=overview_html(views, seen),
-            script="overview.js",
-        ),
+        Section("Events and parameters", notes, html=overview, script="overview.js"),
         *event_sections(events, editor),
     ]
 

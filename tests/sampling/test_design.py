@@ -17,7 +17,7 @@ from rewritelog.sampling.selection import allocate
 
 def terms_over(params: Floats) -> Any:
     counts = np.ones(len(params), dtype=np.int64)
-    return DesignTerms.over(Coordinates.over(params, counts), params, counts)
+    return DesignTerms(Coordinates(params, counts), params, counts)
 
 
 def designed(rows: ArrayLike, wanted: int, known: Any = None) -> Any:
