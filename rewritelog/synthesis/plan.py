@@ -20,7 +20,7 @@ from rewritelog.formats.bgtrace.declaration import (
 )
 from rewritelog.synthesis import program
 from rewritelog.synthesis.options import CELLS_OF_A_PE, SynthOptions
-from rewritelog.synthesis.program import EVENTS, SynthEvent, event_params, events_for
+from rewritelog.synthesis.program import EVENTS, SynthEvent, events_for
 
 _MOST_SLOTS, _LEAST_SLOTS = 64, 40
 _EXTRAS = 0.5
@@ -220,8 +220,7 @@ def program_of(options: SynthOptions) -> program.SyntheticProgram:
         rows=rows,
         records=tuple(records),
         starters=np.array(starters, dtype=np.int64).reshape(-1, 3),
-        constants=np.array([event.constant for event in events]),
-        params=event_params(events),
+        events=events,
     )
 
 

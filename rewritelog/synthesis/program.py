@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, replace
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -86,11 +87,26 @@ class SyntheticProgram:
     """A SEB for each row, without the fields that differ from SEB to SEB."""
     starters: Ints
     """The starting messages: slot, index in it, number; shape (started, 3)."""
-    constants: Ints
-    """The constant part of the duration of each bracketed event, in picoseconds."""
-    params: Ints
-    """Low, span, linear and square cost of the parameters of each event, with spans of 1 for those
-    that it lacks; shape (events, most parameters, 4)."""
+    events: tuple[SynthEvent, ...]
+    """The bracketed events."""
+
+    @cached_property
+    def constants(self) -> Ints:
+        """The constant part of the duration of each event, in picoseconds."""
+        return np.array([event.constant for event in self.events])
+
+    @cached_property
+    def params(self) -> Ints:
+        """Low, span, linear and square cost of the parameters of each event.
+
+        Those that it lacks have spans of 1; shape (events, most parameters, 4).
+        """
+        most = max(len(event.params) for event in self.events)
+        params = np.zeros((len(self.events), most, 4), dtype=np.int64)
+        params[:, :, 1] = 1
+        for event, rows in zip(self.events, params, strict=True):
+            rows[: len(event.params)] = [astuple(param) for param in event.params]
+        return params
 
     @property
     def iterations(self) -> int:
@@ -255,15 +271,6 @@ def events_for(cells: int) -> tuple[SynthEvent, ...]:
         return replace(event, params=tuple(params))
 
     return tuple(map(scaled_event, EVENTS))
-
-
-def event_params(made: tuple[SynthEvent, ...]) -> Ints:
-    """Return the parameters of events in the form that `SyntheticProgram` has them."""
-    params = np.zeros((len(made), max(len(event.params) for event in made), 4), dtype=np.int64)
-    params[:, :, 1] = 1
-    for event, rows in zip(made, params, strict=True):
-        rows[: len(event.params)] = [astuple(param) for param in event.params]
-    return params
 
 
 def timing_lines(seed: int, count: int, made: tuple[SynthEvent, ...] = EVENTS) -> Iterator[str]:

@@ -29,7 +29,7 @@ from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.synthesis.options import SynthOptions
 from rewritelog.synthesis.plan import check_options, program_of
-from rewritelog.synthesis.program import SyntheticProgram, events_for, timing_lines
+from rewritelog.synthesis.program import SyntheticProgram, timing_lines
 from rewritelog.synthesis.write import BatchWriter
 from rewritelog.text import Readable, bytes_text, count_text
 
@@ -83,10 +83,10 @@ def synthesise(
     with new_folder(out, force=force, flush=flush) as draft:
         fields = {**vars(summary), "machine": _machine(summary.order)}
         (draft / "bgTrace").write_bytes(summary_struct(summary.order).build(fields))
-        timings = "".join(timing_lines(options.seed, options.timings, events_for(options.cells)))
+        timings = "".join(timing_lines(options.seed, options.timings, program.events))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
         lay = layout(options.log_version, options.byte_order)
-        batches = BatchWriter(program, lay, events_for(options.cells))
+        batches = BatchWriter(program, lay)
         write = partial(_write_file, draft, batches, summary, count(1))
         threads, context = min(options.files, cores()), copy_context()  # the listener to progress
         with ThreadPoolExecutor(threads) as pool:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Table
+from rewritelog.arrays import Bytes, Flags, Ints, Keys, Table
 from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, Layout
 from rewritelog.formats.bgtrace.records import Records
-from rewritelog.synthesis.program import RegionLengths, SyntheticProgram, SynthEvent, send_offset
+from rewritelog.synthesis.program import RegionLengths, SyntheticProgram, send_offset
 
 BATCH_SEBS = 16_384
 """About as many SEBs are made at a time."""
@@ -57,7 +57,6 @@ class BatchWriter:
 
     program: SyntheticProgram
     layout: Layout
-    events: tuple[SynthEvent, ...]
 
     def batches(self, pes: Ints) -> Iterator[Batch]:
         """Yield the timelines of PEs, in this order, in batches that end where iterations end."""
@@ -105,7 +104,7 @@ class BatchWriter:
         forward = np.minimum(rows["forward"], left)
         data, at, ends = self._copies(sebs, rows["forward"] - forward)
         buffer = np.frombuffer(data, dtype=np.uint8)
-        heads = _Place(buffer, self.layout.seb, at)
+        heads = _places(buffer, self.layout.seb, at)
         heads.put("seqno", sebs.index)
         begin, end = start / _NS_PER_S, (start + regions.total) / _NS_PER_S
         unclosed = (sebs.pe == 0) & (sebs.index == sebs.total - 1)
@@ -138,7 +137,7 @@ class BatchWriter:
         ends = np.cumsum(sizes + COUNT_BYTES * (sebs.index == 0))
         return bytearray().join(parts), ends - sizes, ends
 
-    def _put_starters(self, heads: _Place, sebs: _Sebs, rows: Table, start: Ints) -> None:
+    def _put_starters(self, heads: Records, sebs: _Sebs, rows: Table, start: Ints) -> None:
         """Put in the starting messages and receive times; a SEB that depends has its chain's."""
         first = sebs.position == 0
         root = ~first & (rows["root"] == 1)
@@ -199,7 +198,7 @@ class BatchWriter:
         number[own] = program.numbers(pe, iteration, send)
         came[own] += program.latency_ns(pe, receiver, direction)
         first = at + lay.seb.itemsize + COUNT_BYTES
-        messages = _Place(buffer, lay.message, first[seb] + which * lay.message.itemsize)
+        messages = _places(buffer, lay.message, first[seb] + which * lay.message.itemsize)
         messages.put("dst_node", receiver // program.workers, own)
         messages.put("tid", receiver % program.workers, own)
         messages.put("msg_id", number)
@@ -217,7 +216,7 @@ class BatchWriter:
         for name, offset in (("time_1", half), ("time_2", begin + middle)):
             which = np.flatnonzero(rows[name] > 0)
             times = (start + offset) / _NS_PER_S - start / _NS_PER_S
-            _Place(buffer, kind, (at + rows[name])[which]).put("time", times[which])
+            _places(buffer, kind, (at + rows[name])[which]).put("time", times[which])
 
     def _put_dependencies(
         self, buffer: Bytes, ends: Ints, index: Ints, backward: Ints, forward: Ints
@@ -225,11 +224,11 @@ class BatchWriter:
         """Put in the lists at the ends of SEBs: of those before, then of those that follow."""
         kind = np.dtype([("other", self.layout.count)])
         begin = ends - COUNT_BYTES * (forward + 1)
-        _Place(buffer, kind, begin).put("other", forward)
+        _places(buffer, kind, begin).put("other", forward)
         for counts, step in ((backward, -1), (forward, 1)):
             for k in range(1, int(counts.max(initial=0)) + 1):
                 which = np.flatnonzero(counts >= k)
-                places = _Place(buffer, kind, (begin + step * k * COUNT_BYTES)[which])
+                places = _places(buffer, kind, (begin + step * k * COUNT_BYTES)[which])
                 places.put("other", index[which] + step * k)
 
     def _param_lines(self, sebs: _Sebs, event: Ints) -> list[tuple[int, str]]:
@@ -244,7 +243,7 @@ class BatchWriter:
         ]
 
     def _line(self, index: int, kind: int, values: list[int]) -> str:
-        event = self.events[kind]
+        event = self.program.events[kind]
         params = "".join(f"{value}.000000 " for value in values[: len(event.params)])
         return (
             f"{index} TRACEBIGSIM: event:{{ {event.name} }} seqno: {{ {index} }}    "
@@ -252,14 +251,6 @@ class BatchWriter:
         )
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Records of one kind in a buffer."""
-
-    buffer: Bytes
-    dtype: np.dtype[Any]
-    at: Ints
-
-    def put(self, name: str, values: Ints | Floats, which: Ints | None = None) -> None:
-        """Put a field into all records, or into those whose indices are given."""
-        Records(self.buffer, self.dtype, self.dtype, self.at, self.at).put(name, values, which)
+def _places(buffer: Bytes, dtype: np.dtype[Any], at: Ints) -> Records:
+    """Return records of one kind in a buffer, whose fields are put in."""
+    return Records(buffer, dtype, dtype, at, at)
