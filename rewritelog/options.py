@@ -13,7 +13,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import (
@@ -206,32 +206,42 @@ class Options:
         """Check values, and `settle` those that depend on others."""
 
 
+_DECLARED: dict[type[Any], dict[str, Declaration]] = {}
+"""The declarations in each class that was asked for, which its subclasses share."""
+
+
 def declarations(cls: type[Any]) -> tuple[Declaration, ...]:
     """Return what the fields of a class of options declare."""
-    types, headings = dict[str, Any](), dict[str, str]()
+    declared: dict[str, Declaration] = {}
     for base in reversed(cls.__mro__):
-        annotations = inspect.get_annotations(base, eval_str=True)
-        types |= annotations
-        headings |= dict.fromkeys(annotations, getattr(base, "heading", ""))
-    complete = []
-    for member in fields(cls):
+        if base not in _DECLARED:
+            _DECLARED[base] = _declared_in(base)
+        declared |= _DECLARED[base]
+    return tuple(declared.values())
+
+
+def _declared_in(cls: type[Any]) -> dict[str, Declaration]:
+    """Return the complete declarations of the fields of a class itself, by name."""
+    types = inspect.get_annotations(cls, eval_str=True)
+    complete = {}
+    for member in fields(cls) if is_dataclass(cls) else ():
+        if member.name not in types:
+            continue
         declared = member.metadata.get(METADATA) or Declaration(member.metadata.get("help", ""))
         kind = _kind_of(types[member.name])
         default_names = () if declared.positional else (f"--{member.name.replace('_', '-')}",)
         listed = "|".join(map(str, choices(kind))) or METAVARS.get(kind, "FILE")
-        complete.append(
-            replace(
-                declared,
-                names=declared.names or default_names,
-                metavar=declared.metavar or listed,
-                group=declared.group or headings[member.name],
-                field=member.name,
-                kind=kind,
-                default=member.default,
-                shown=_shown(types[member.name]) or str(member.type),
-            )
+        complete[member.name] = replace(
+            declared,
+            names=declared.names or default_names,
+            metavar=declared.metavar or listed,
+            group=declared.group or getattr(cls, "heading", ""),
+            field=member.name,
+            kind=kind,
+            default=member.default,
+            shown=_shown(types[member.name]) or str(member.type),
         )
-    return tuple(complete)
+    return complete
 
 
 def _kind_of(annotation: Any) -> Any:

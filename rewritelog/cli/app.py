@@ -16,14 +16,13 @@ import typer
 
 from rewritelog import __version__, commands
 from rewritelog.cli import console
-from rewritelog.cli.console import WRONG_USAGE
 from rewritelog.cli.help import command_help, overview
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
 from rewritelog.commands.command import Command, Report
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
 from rewritelog.options import OUTPUT
 from rewritelog.paths import STANDARD_STREAM, is_stdout, to_output
-from rewritelog.running import is_shared, this_job
+from rewritelog.running import WRONG_USAGE, is_shared, this_job
 from tracebigsim._streams import OutputLost
 
 

@@ -14,8 +14,6 @@ import typer
 from rewritelog.progress import Unit, listening
 from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
-WRONG_USAGE = 2
-"""The exit code of wrong usage, which each rank of a shared run detects by itself."""
 WRITTEN_AT_ONCE = 1000
 BOLD, YELLOW, RED = "1", "33", "31"
 

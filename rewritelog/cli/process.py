@@ -13,9 +13,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from rewritelog.cli import console
-from rewritelog.cli.console import WRONG_USAGE
-from rewritelog.running import is_shared, this_job
+from rewritelog.running import WRONG_USAGE, is_shared, this_job
 from rewritelog.stopping import SIGNALS, Stopped, forget_frames
 from tracebigsim._streams import OutputLost, message_stream, occupy_closed, output_stream
 
@@ -142,6 +140,8 @@ def _leave(code: int) -> NoReturn:
     try:
         sys.stdout.flush()
     except OutputLost as lost:
+        from rewritelog.cli import console  # noqa: PLC0415 - it is loaded
+
         code = code or console.lost_output(lost)
     sys.stderr.flush()
     if "mpi4py.MPI" in sys.modules:

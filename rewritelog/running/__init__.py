@@ -12,6 +12,9 @@ EngineName: TypeAlias = Literal["threads", "mpi"]
 ENGINES: tuple[EngineName, ...] = ("threads", "mpi")
 Result = TypeVar("Result")
 
+WRONG_USAGE = 2
+"""The exit code of wrong usage, which each rank of a shared run detects by itself."""
+
 _VARIABLES = (
     ("PMI_RANK", "PMI_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
