@@ -21,6 +21,7 @@ from rewritelog.models.fitting.process import (
     MOST_LEARNT_FROM,
     MOST_POINTS,
     MOST_STEPS,
+    STEPS,
     STEPS_FROM_SIMILAR,
     Correction,
     Inputs,
@@ -53,22 +54,22 @@ class Similarity:
         parameter varies. The search begins at that of residuals of another formula, `similar`.
         """
         inputs = Inputs.of(params)
-        points, limited = inputs.columns(params), within_reach(logs)
+        points = inputs.columns(params)
+        likely = like_neighbours(inputs, points, logs)
         if similar is not None:
             start = similar.kernel
-            return cls(inputs, learn(points, limited, start.codes, start, steps=STEPS_FROM_SIMILAR))
-        kernel = learn(points, limited, np.zeros(len(inputs.kinds), dtype=np.bool_))
+            return cls(inputs, learn(points, likely, start.codes, start, steps=STEPS_FROM_SIMILAR))
+        kernel = learn(points, likely, np.zeros(len(inputs.kinds), dtype=np.bool_))
         codes = _codes(kernel, points, params[:, inputs.parameters - 1])
         if codes.any():
-            kernel = learn(points, limited, codes, kernel)
+            kernel = learn(points, likely, codes, kernel)
         return cls(inputs, kernel)
 
     def refined(self, params: Floats, logs: Floats) -> Similarity:
         """Return the similarity learnt from more of the samples, without idle inputs."""
-        points, kernel = self.inputs.columns(params), self.kernel
-        kernel = learn(
-            points, within_reach(logs), kernel.codes, kernel, MOST_LEARNT_FROM, MOST_STEPS
-        )
+        points, codes = self.inputs.columns(params), self.kernel.codes
+        likely = like_neighbours(self.inputs, points, logs)
+        kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, MOST_STEPS)
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
         used = np.flatnonzero(lengths <= max(tuning.LONGEST, float(lengths.min())))
         return Similarity(self.inputs.part(used), kernel.part(used))
@@ -177,13 +178,26 @@ def _residuals(samples: Samples, predicted_s: Floats) -> Floats:
     return np.where(np.isfinite(logs), logs, 0.0)
 
 
-def within_reach(logs: Floats) -> Floats:
-    """Return residuals, outliers among them limited."""
-    middle = median(logs)
-    reach = max(
-        tuning.LARGEST_RESIDUAL * 1.4826 * median(np.abs(logs - middle)), tuning.LEAST_LIMIT
-    )
-    return np.asarray(np.clip(logs, middle - reach, middle + reach))
+def within_reach(logs: Floats, middles: Floats | float | None = None) -> Floats:
+    """Return residuals, those limited that are far from these middles, by default the median."""
+    middle = median(logs) if middles is None else middles
+    apart = logs - middle
+    spread = 1.4826 * median(np.abs(apart))
+    reach = max(tuning.LARGEST_RESIDUAL * spread, tuning.LEAST_LIMIT)
+    return np.asarray(middle + np.clip(apart, -reach, reach))
+
+
+def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
+    """Return residuals, those limited that are unlike those of the samples nearest by size.
+
+    What most needs a correction, such as sizes that a cache does not hold, may concern few samples;
+    but if it is more than a disturbed measurement, it concerns neighbours.
+    """
+    from scipy.spatial import KDTree  # noqa: PLC0415 - heavy
+
+    sizes = points[:, [kind not in STEPS for kind in inputs.kinds]]
+    _, nearest = KDTree(sizes).query(sizes, min(tuning.NEIGHBOURS, len(sizes)))
+    return within_reach(logs, np.median(logs[nearest], axis=1))
 
 
 def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:

@@ -188,6 +188,7 @@ NEARLY_AS_GOOD = 2.0
 FEWEST_CORRECTED = 50
 """With fewer samples there is no correction."""
 
+
 GOOD_ENOUGH, TOO_POOR = 0.02, 0.5
 """A formula with a smaller held-out error is not corrected, since there is little to gain; nor is
 one with a larger error, whose samples are too noisy to learn from."""
@@ -204,11 +205,14 @@ FEW_VALUES = 8
 LONGEST = 60.0
 """An input with a greater length, in standard deviations, has no effect, and is left out."""
 
+NEIGHBOURS = 7
+"""A residual is compared with the median of those of so many nearest samples, itself among them."""
+
 LARGEST_RESIDUAL = 5.0
-"""Residuals of more than this many robust standard deviations count as this many."""
+"""Residuals further from the middle than this many robust standard deviations count as this far."""
 
 LEAST_LIMIT = 0.1
-"""Residuals up to this size count as they are, however small the others."""
+"""Residuals up to this far from it count as they are, however near the others."""
 
 
 # Beyond the range
