@@ -9,7 +9,6 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.core import core
-from rewritelog.replaying.lost_cycles import region_lengths
 from rewritelog.replaying.simulate import ReplayedRun, run_time
 from rewritelog.replaying.workload import Numbers, Workload, spans
 from rewritelog.stopping import raise_if_stopped
@@ -127,22 +126,12 @@ def _descending(seconds: Any) -> list[int]:
 
 def _by_event(outcome: ReplayedRun, path: Path) -> Floats:
     """Return the time of the path in the middle regions of each event."""
-    workload = outcome.workload
-    regions = workload.regions
-    totals = np.zeros(len(workload.events))
-    if len(regions.seb) == 0:
-        return totals
-    order = np.argsort(path.seb)
-    on_path = path.seb[order]
-    where = np.minimum(np.searchsorted(on_path, regions.seb), len(on_path) - 1)
-    hit = np.flatnonzero(on_path[where] == regions.seb)
-    ran = path.ran_s[order][where[hit]]
-    name = workload.sebs.name[regions.seb[hit]]
-    begins = regions.begin_scaled_s[hit], regions.begin_fixed_s[hit]
-    begin = outcome.case.seconds(workload, *begins, name)
-    inside = np.clip(ran - begin, 0.0, region_lengths(outcome)[hit])
-    totals += np.bincount(regions.event[hit], inside, minlength=len(totals))
-    return totals
+    workload, regions = outcome.workload, outcome.workload.regions
+    ran_s = np.zeros(len(workload.sebs))
+    ran_s[path.seb] = path.ran_s
+    begins_s, lengths_s = outcome.regions_s
+    inside_s = np.clip(ran_s[regions.seb] - begins_s, 0.0, lengths_s)
+    return np.bincount(regions.event, inside_s, len(workload.events)).astype(np.float64)
 
 
 def _messages(outcome: ReplayedRun, path: Path) -> tuple[MessageShare, ...]:
@@ -300,7 +289,7 @@ def find_never_run(outcome: ReplayedRun) -> Blocked:
     never = np.isnan(outcome.times.ready_s)
     if not never.any():
         return Blocked(0, 0, 0)
-    lacking = np.concatenate([workload.irregular.not_sent, workload.irregular.beyond[:, 0]])
+    lacking = np.concatenate([workload.not_sent[:, 0], workload.beyond[:, 0]])
     roots = np.unique(lacking)
     root = _roots(workload, never, roots.astype(np.int32))
     woken = np.bincount(root[root >= 0], minlength=count)
@@ -333,14 +322,14 @@ def _roots(workload: Workload, never: Flags, origins: Numbers) -> Numbers:
 
 
 def _example(workload: Workload, seb: int, woken: int) -> BlockedSeb:
-    irregular = workload.irregular
+    not_sent, beyond = workload.not_sent, workload.beyond
     pe, index = workload.index_of(seb)
-    at = int(np.searchsorted(irregular.not_sent, seb))
-    if at < len(irregular.not_sent) and irregular.not_sent[at] == seb:
-        source, number = irregular.not_sent_ids[at].tolist()
+    at = int(np.searchsorted(not_sent[:, 0], seb))
+    if at < len(not_sent) and not_sent[at, 0] == seb:
+        source, number = not_sent[at, 1:].tolist()
         reason = f"no SEB sends its starting message, number {number} of PE {source}"
     else:
-        other = int(irregular.beyond[np.searchsorted(irregular.beyond[:, 0], seb), 1])
+        other = int(beyond[np.searchsorted(beyond[:, 0], seb), 1])
         length = int(np.diff(workload.sebs.first_of_pe)[pe])
         reason = f"depends on SEB {other}, but the timeline has {count_text(length, 'SEB')}"
     return BlockedSeb(pe, index, workload.name_of(seb), reason, woken)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -19,12 +19,16 @@ from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error, plan_in_turn
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params, read_params
-from rewritelog.formats.bgtrace.records import BlockRecords, NameTable, offset_of, records_of
-from rewritelog.replaying.regions import BlockRegions
+from rewritelog.formats.bgtrace.records import (
+    BlockRecords,
+    NameTable,
+    brackets_of,
+    offset_of,
+    records_of,
+)
 from rewritelog.replaying.workload import (
     NO_MESSAGE,
     NOT_SENT,
-    Irregularities,
     Messages,
     Numbers,
     PairedRegions,
@@ -33,102 +37,63 @@ from rewritelog.replaying.workload import (
     grouped,
     spans,
 )
+from rewritelog.rewriting.block import patch, records_for
 from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import Predictor
+from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.stopping import in_steps
 
 
 @dataclass(frozen=True)
-class Starters:
-    """The messages of all PEs, to be found by sender and number."""
+class Paired:
+    """Brackets with the param records that they are paired with, in the order of the SEBs.
 
-    keys: Ints
-    """Sender and number of each message, ascending."""
-    order: Ints | None
-    """The message of each key; None if messages are in this order."""
-    bounds: Ints
-    """The first key of each PE, shape (PEs + 1,)."""
-    repeated: int
-    """How many messages have the number of an earlier one."""
+    A SEB without marks and with one record is a bracket from start to end.
+    """
+
+    seb: Ints
+    """The SEB of each bracket, counted over the whole block."""
+    record: Ints
+    bracket: Ints
+    """The index of each one among the brackets of the block, −1 without marks."""
 
     @classmethod
-    def of(cls, number: Numbers, bounds: Ints) -> Starters:
-        """Sort messages, given their numbers and the first message of each PE."""
-        keys = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)) << 32
-        keys += number
-        order = None
-        if (keys[1:] < keys[:-1]).any():
-            order = np.argsort(keys, kind="stable")
-            keys = keys[order]
-        return cls(keys, order, bounds, int(np.count_nonzero(keys[1:] == keys[:-1])))
+    def of(cls, block: BlockRecords, params: ParamRecords) -> Paired:
+        """Pair the brackets of each SEB with its records if there are as many of both."""
+        begins = np.cumsum(block.walked) - block.walked
+        rows = params.seb - block.loaded.pieces.firsts[params.piece]
+        known = np.flatnonzero((rows >= 0) & (rows < block.walked[params.piece]))
+        rows = rows[known] + begins[params.piece[known]]
+        records = np.bincount(rows, minlength=len(block.sebs))
+        brackets = brackets_of(block)
+        usable = (records > 0) & (block.sebs["end_time"] > block.sebs["start_time"])
+        marked = usable & (brackets.counts == records)
+        unmarked = usable & (brackets.counts == 0) & (records == 1)
+        chosen = marked[rows] | unmarked[rows]
+        seb = rows[chosen]
+        bracket = np.full(len(seb), -1)
+        bracket[marked[seb]] = np.flatnonzero(marked[brackets.seb])
+        return cls(seb, known[chosen], bracket)
 
-    def find(self, source: Numbers, number: Numbers) -> Numbers:
-        """Return the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
+    def times(self, block: BlockRecords) -> Floats:
+        """Return start and end of each bracket in seconds since its SEB's start, shape (…, 2).
 
-        Of messages with the same number the first one is found.
+        The block is the same one, or one in which these SEBs have other durations.
         """
-        starter = np.full(len(source), NO_MESSAGE, dtype=np.int32)
-        for step in in_steps(len(source)):
-            told = np.flatnonzero(number[step] >= 0)
-            starters = np.full(len(told), NOT_SENT, dtype=np.int32)
-            pes = source[step][told]
-            known = np.flatnonzero((pes >= 0) & (pes < len(self.bounds) - 1))
-            if len(self.keys):
-                starters[known] = self._find(pes[known].astype(np.int64), number[step][told[known]])
-            starter[step][told] = starters
-        return starter
-
-    def _find(self, pes: Ints, number: Numbers) -> Ints:
-        """Find messages of PEs that exist.
-
-        Numbers mostly have no gaps, so the place that follows from a PE's first one is tried first.
-        """
-        keys, last = self.keys, len(self.keys) - 1
-        sought = (pes << 32) + number
-        low = np.minimum(self.bounds[pes], last)
-        at = np.clip(low + (sought - keys[low]), 0, last)
-        missed = np.flatnonzero(
-            (keys[at] != sought) | ((at > 0) & (keys[np.maximum(at - 1, 0)] == sought))
-        )
-        at[missed] = np.minimum(np.searchsorted(keys, sought[missed]), last)
-        rows = at if self.order is None else self.order[at]
-        return np.where(keys[at] == sought, rows, NOT_SENT)
-
-    @staticmethod
-    def misaddressed(
-        starter: Numbers, pe: Numbers, node: Numbers, worker: Any, workers: int
-    ) -> Ints:
-        """Return the SEBs that are started by a message that is not for their PE."""
-        parts = []
-        for step in in_steps(len(starter)):
-            sebs = np.flatnonzero(starter[step] >= 0)
-            message = starter[step][sebs]
-            to = pe[step][sebs]
-            wrong = ~_addresses(node[message].astype(np.int64), worker[message], to, workers)
-            parts.append(sebs[wrong] + step.start)
-        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
-
-
-def _addresses(node: Ints, worker: Any, to: Numbers, workers: int) -> Any:
-    """Return whether the destinations of messages include PEs (FORMAT 4).
-
-    The list of a multicast is not in the log, so that such a message may be for any PE.
-    """
-    any_worker = (worker == -1) | (worker == to % workers)
-    excepted = (-100 - node == to // workers) & any_worker
-    that_node = (node == to // workers) & any_worker
-    return np.select([node == -2, node == -1, node >= 0], [True, any_worker, that_node], ~excepted)
-
-
-LEVELS = ("sebs", "messages", "backward", "regions")
-"""What columns belong to; the name of each one begins with its level."""
+        with np.errstate(over="ignore"):
+            whole_s = (block.sebs["end_time"] - block.sebs["start_time"])[self.seb]
+        times_s = np.column_stack([np.zeros(len(self.seb)), whole_s])
+        marked = self.bracket >= 0
+        times_s[marked] = brackets_of(block).times[self.bracket[marked]]
+        return times_s
 
 
 @dataclass(frozen=True)
 class BlockColumns:
     """The columns of a block or part."""
 
-    columns: dict[str, Any]
+    levels: dict[str, dict[str, Any]]
+    """The columns of `sebs`, `messages`, `backward` dependencies and `regions`, by name."""
     pes: Ints
     """The PE of each piece."""
     firsts: Ints
@@ -150,47 +115,95 @@ def columns_of(
     block = records_of(loaded)
     refuse_infinite(block)
     sebs, messages, backward = block.sebs, block.messages, block.backward
-    start, end = sebs["start_time"], sebs["end_time"]
-    duration_s = np.where(end >= start, np.maximum(sebs["exec_time"], 0.0), 0.0)
-    regions = BlockRegions.of(block, params, given_s, duration_s, predicts=predicts)
-    spent = regions.durations(duration_s)
-    since_s = messages["send_time"] - start[messages.seb]
-    sent = regions.split(messages.seb, since_s, duration_s)
-    names = NameTable()
+    paired, names = Paired.of(block, params), NameTable()
+    scaled, fixed = _durations(block, paired, params, given_s, predicts=predicts)
     depends = block.counts[:, 2] > 0
-    columns = {
-        "sebs.scaled_s": spent[0],
-        "sebs.fixed_s": spent[1] if predicts else np.empty(0),
-        "sebs.name": names.add(sebs).astype(np.int32),
-        "sebs.follows": (block.index > 0)
-        & (sebs["msg_id"] < 0)
-        & (~depends | (sebs["recv_time"] != -1.0)),
-        "sebs.source": sebs["src_pe"],
-        "sebs.number": sebs["msg_id"],
-        "sebs.messages": block.counts[:, 0].astype(np.int32),
-        "sebs.dependencies": block.counts[:, 2].astype(np.int32),
-        "sebs.cut": regions.cut,
-        "messages.scaled_s": sent[0],
-        "messages.fixed_s": sent[1] if predicts else np.empty(0),
-        "messages.transit_s": messages["recv_time"] - messages["send_time"],
-        "messages.size_bytes": messages["size"],
-        "messages.number": messages["msg_id"],
-        "messages.node": messages["dst_node"],
-        "messages.worker": messages["tid"],
-        "backward.other": backward["other"],
-        **regions.columns(block, params.event),
+    levels = {
+        "sebs": {
+            "scaled_s": scaled[0],
+            "fixed_s": fixed[0],
+            "name": names.add(sebs).astype(np.int32),
+            "follows": (block.index > 0)
+            & (sebs["msg_id"] < 0)
+            & (~depends | (sebs["recv_time"] != -1.0)),
+            "source": sebs["src_pe"],
+            "number": sebs["msg_id"],
+            "messages": block.counts[:, 0].astype(np.int32),
+            "dependencies": block.counts[:, 2].astype(np.int32),
+        },
+        "messages": {
+            "scaled_s": scaled[1],
+            "fixed_s": fixed[1],
+            "transit_s": messages["recv_time"] - messages["send_time"],
+            "size_bytes": messages["size"],
+            "number": messages["msg_id"],
+        },
+        "backward": {"other": backward["other"]},
+        "regions": {
+            "seb": block.index[paired.seb].astype(np.int32),
+            "event": params.event[paired.record].astype(np.int32),
+            "begin_scaled_s": scaled[2],
+            "begin_fixed_s": fixed[2],
+            "scaled_s": scaled[3],
+            "fixed_s": fixed[3],
+        },
     }
-    of_rows = (np.arange(len(sebs)), messages.seb, backward.seb, regions.paired.seb)
+    of_rows = (np.arange(len(sebs)), messages.seb, backward.seb, paired.seb)
     counts = [np.bincount(block.piece[of], minlength=len(block.walked)) for of in of_rows]
     return BlockColumns(
-        columns,
+        levels,
         loaded.pes.copy(),
         loaded.pieces.firsts.copy(),
         np.column_stack(counts),
-        float(end.max(initial=0.0)),
+        float(sebs["end_time"].max(initial=0.0)),
         names.names,
         params.events,
     )
+
+
+def _durations(
+    block: BlockRecords, paired: Paired, params: ParamRecords, given_s: Floats, *, predicts: bool
+) -> tuple[list[Floats], list[Floats]]:
+    """Return what `_spent` does: the scaled seconds, and the fixed ones, which a model predicts.
+
+    They are those of the block after a rewrite in which predicted regions take no time, and after
+    one in which nothing else takes any. Without a model nothing is fixed.
+    """
+    if not predicts:
+        return _spent(block, paired), [np.empty(0)] * 4
+    modelled = np.zeros(len(block.sebs), dtype=np.bool_)
+    modelled[paired.seb[~np.isnan(given_s[paired.record])]] = True
+
+    def rewritten(seconds: Floats, factors: Floats) -> list[Floats]:
+        loaded = replace(block.loaded, buffer=block.loaded.buffer.copy())
+        records = records_for(loaded, params, seconds, np.zeros(len(params), dtype=np.bool_))
+        sums = np.zeros((len(loaded.pes), len(DurationSum), 2))
+        patch(loaded, records, factors, sums, keep_recv=True)
+        return _spent(records_of(loaded), paired)
+
+    scaled = rewritten(0.0 * given_s, np.ones(len(modelled)))
+    fixed = rewritten(given_s, np.where(modelled, 0.0, 1.0))
+    of_rows = modelled, modelled[block.messages.seb], *[modelled[paired.seb]] * 2
+    rows = zip(of_rows, fixed, strict=True)
+    return scaled, [np.where(chosen, seconds, 0.0) for chosen, seconds in rows]
+
+
+def _spent(block: BlockRecords, paired: Paired) -> list[Floats]:
+    """Return the seconds of SEBs, of these before each message, and before and in each bracket.
+
+    Brackets that are longer than the execTime of their SEB are cut to it.
+    """
+    sebs, messages = block.sebs, block.messages
+    start, end = sebs["start_time"], sebs["end_time"]
+    duration_s = np.where(end >= start, np.maximum(sebs["exec_time"], 0.0), 0.0)
+    since_s = messages["send_time"] - start[messages.seb]
+    begins_s, ends_s = np.minimum(paired.times(block).T, duration_s[paired.seb])
+    return [
+        duration_s,
+        np.clip(since_s, 0.0, duration_s[messages.seb]),
+        begins_s,
+        ends_s - begins_s,
+    ]
 
 
 def refuse_infinite(block: BlockRecords) -> None:
@@ -219,22 +232,6 @@ _MOST = np.iinfo(np.int32).max
 Name = TypeVar("Name", str, bytes)
 
 
-def _parts_of(
-    folder: ParamFolder, predictor: Predictor, strict: bool, parts: Iterator[LoadedBlock]
-) -> list[BlockColumns]:
-    """Return the columns of each part of a block."""
-    columns_of_parts = []
-    for loaded in parts:
-        params, _ = read_params(folder, loaded, strict=strict, columns=predictor.columns)
-        given_s = predictor.predict(params, loaded.pes).given_s
-        of_part = columns_of(loaded, params, given_s, predicts=predictor.predicts)
-        for name, column in of_part.columns.items():
-            if column.base is not None:  # it would keep all of that
-                of_part.columns[name] = column.copy()
-        columns_of_parts.append(of_part)
-    return columns_of_parts
-
-
 def load_workload(logs: LogSet, predictor: Predictor, options: DurationOptions) -> Workload:
     """Load a log set for replays, with a model's durations for bracketed regions.
 
@@ -245,160 +242,152 @@ def load_workload(logs: LogSet, predictor: Predictor, options: DurationOptions) 
     work = partial(_parts_of, params, predictor, options.strict)
     with limited_to(options.jobs):
         blocks = logs.map(work, blocks=plan_in_turn(logs.files))
-        return _Assembly(logs, list(chain.from_iterable(blocks))).workload()
+        return _assembled(logs, list(chain.from_iterable(blocks)))
 
 
-class _Assembly:
-    """Assembles the parts of all blocks in the order of the PEs; they lose their columns."""
+def _parts_of(
+    folder: ParamFolder, predictor: Predictor, strict: bool, parts: Iterator[LoadedBlock]
+) -> list[BlockColumns]:
+    """Return the columns of each part of a block."""
+    columns_of_parts = []
+    for loaded in parts:
+        params, _ = read_params(folder, loaded, strict=strict, columns=predictor.columns)
+        given_s = predictor.predict(params, loaded.pes).given_s
+        of_part = columns_of(loaded, params, given_s, predicts=predictor.predicts)
+        for columns in of_part.levels.values():
+            for name, column in columns.items():
+                if column.base is not None:  # it would keep all of that
+                    columns[name] = column.copy()
+        columns_of_parts.append(of_part)
+    return columns_of_parts
 
-    def __init__(self, logs: LogSet, parts: list[BlockColumns]) -> None:
-        self._logs, self._parts = logs, parts
-        pes, firsts, counts = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("pes", "firsts", "counts")
+
+def _assembled(logs: LogSet, parts: list[BlockColumns]) -> Workload:
+    """Assemble the parts of all blocks in the order of the PEs; they lose their columns."""
+    pes, firsts, counts = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("pes", "firsts", "counts")
+    )
+    sizes = counts.sum(axis=0).tolist()
+    if max(sizes) >= _MOST:
+        raise RewriteLogError(
+            f"{logs.folder}: a replay takes at most {_MOST:,} SEBs, messages and "
+            f"dependencies; the log set has {max(sizes):,}"
         )
-        self._order = np.lexsort((firsts, pes))
-        self._counts, self._pes = counts, pes
-        sizes = counts.sum(axis=0).tolist()
-        if max(sizes) >= _MOST:
-            raise RewriteLogError(
-                f"{logs.folder}: a replay takes at most {_MOST:,} SEBs, messages and "
-                f"dependencies; the log set has {max(sizes):,}"
-            )
-        self._places: dict[str, Ints] = {}
-        """Where the rows of a level are in the parts, in the order of the PEs."""
-        total = logs.summary.total_pes
-        of_pe = np.bincount(pes, counts[:, 0], minlength=total).astype(np.int64)
-        self.first_of_pe = _first(of_pe)
-
-    def column(self, name: str) -> Any:
-        """Return a column of all parts."""
-        joined = np.concatenate([part.columns.pop(name) for part in self._parts])
-        _give_back(0)
-        level = name.partition(".")[0]
-        if (np.diff(self._order) > 0).all():
-            return joined
-        if level not in self._places:
-            counts = self._counts[:, LEVELS.index(level)]
-            begins = np.cumsum(counts) - counts
-            self._places[level] = spans(begins[self._order], counts[self._order])
-        places = self._places[level]
-        return joined[places] if len(joined) == len(places) else joined
-
-    def done_with(self, level: str) -> None:
-        """Forget where the rows of a level are, which takes memory."""
-        self._places.pop(level, None)
-
-    def recode(self, column: str, lists: list[list[Name]]) -> list[Name]:
-        """Give each name the same number in all parts; return the sorted names."""
-        every = sorted({name for names in lists for name in names})
-        numbers = {name: number for number, name in enumerate(every)}
-        for part, names in zip(self._parts, lists, strict=True):
-            codes = np.array([numbers[name] for name in names], dtype=np.int32)
-            if names:
-                part.columns[column] = codes[part.columns[column]]
-        return every
-
-    def workload(self) -> Workload:
-        """Return the assembled workload."""
-        names = self.recode("sebs.name", [part.names for part in self._parts])
-        events = self.recode("regions.event", [list(part.events) for part in self._parts])
-        regions = self._regions()
-        sebs, messages, irregular = self._linked()
-        return Workload(
-            sebs,
-            messages,
-            regions,
-            names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
-            events=tuple(events),
-            workers=self._logs.summary.num_wth,
-            recorded_s=max((part.latest_s for part in self._parts), default=0.0),
-            irregular=irregular,
-        )
-
-    def _regions(self) -> PairedRegions:
-        """Return the middle regions, with the numbers of their SEBs in the log set."""
-        columns = {
-            field.name: self.column(f"regions.{field.name}") for field in fields(PairedRegions)
-        }
-        counts = self._counts[self._order, LEVELS.index("regions")]
-        pe = np.repeat(self._pes[self._order], counts)
-        columns["seb"] = (self.first_of_pe[pe] + columns["seb"]).astype(np.int32)
-        return PairedRegions(**columns)
-
-    def _linked(self) -> tuple[Sebs, Messages, Irregularities]:
-        """Return SEBs and messages with the links between them, and their irregularities."""
-        count = int(self.first_of_pe[-1])
-        pe = np.repeat(
-            np.arange(len(self.first_of_pe) - 1, dtype=np.int32), np.diff(self.first_of_pe)
-        )
-        first_message = _first(self.column("sebs.messages"))
-        bounds = first_message[self.first_of_pe]
-        sent = Starters.of(self.column("messages.number"), bounds)
-        source, number = self.column("sebs.source"), self.column("sebs.number")
-        starter = sent.find(source, number)
-        not_sent = np.flatnonzero(starter == NOT_SENT).astype(np.int32)
-        not_sent_ids = np.column_stack([source[not_sent], number[not_sent]])
-        del source, number
-        misaddressed = sent.misaddressed(
-            starter,
-            pe,
-            self.column("messages.node"),
-            self.column("messages.worker"),
-            self._logs.summary.num_wth,
-        )
-        waiting, beyond, inputs = self._waiting(pe)
-        inputs += starter != NO_MESSAGE
-        cut = np.flatnonzero(self.column("sebs.cut"))
-        links = np.empty(count + 1, dtype=core.structs["seb_links"])
-        links["first_message"], links["first_waiting"] = first_message, waiting[0]
-        columns = {name: self.column(f"sebs.{name}") for name in ("scaled_s", "fixed_s", "name")}
-        self.done_with("sebs")
-        sebs = Sebs(
-            **columns,
+    names = _renumbered(parts, "sebs", "name", [part.names for part in parts])
+    events = _renumbered(parts, "regions", "event", [list(part.events) for part in parts])
+    order = np.lexsort((firsts, pes))
+    sebs, messages, backward, regions = (
+        _joined(parts, level, counts[:, number], order)
+        for number, level in enumerate(list(parts[0].levels))
+    )
+    of_pe = np.bincount(pes, counts[:, 0], minlength=logs.summary.total_pes)
+    first_of_pe = _first(of_pe.astype(np.int64))
+    regions["seb"] += first_of_pe[np.repeat(pes[order], counts[order, 3])]
+    pe = np.repeat(np.arange(len(of_pe), dtype=np.int32), np.diff(first_of_pe))
+    first_message = _first(sebs.pop("messages"))
+    bounds, source, number = first_message[first_of_pe], sebs.pop("source"), sebs.pop("number")
+    starter, repeated = _starters(messages.pop("number"), bounds, source, number)
+    lacking = np.flatnonzero(starter == NOT_SENT)
+    not_sent = np.column_stack([lacking, source[lacking], number[lacking]])
+    del source, number
+    depends, follows = sebs.pop("dependencies"), sebs.pop("follows")
+    waiting, beyond = _waiting(first_of_pe, pe, depends, follows, backward.pop("other"))
+    links = np.empty(len(pe) + 1, dtype=core.structs["seb_links"])
+    links["first_message"], links["first_waiting"] = first_message, waiting[0]
+    receivers = np.flatnonzero(starter >= 0).astype(np.int32)
+    receivers_of = grouped(starter[receivers], receivers, int(first_message[-1]))
+    return Workload(
+        Sebs(
+            **sebs,
             pe=pe,
             starter=starter,
-            inputs=inputs,
+            inputs=depends + follows + (starter != NO_MESSAGE),
             links=links,
             waiting=waiting[1],
-            first_of_pe=self.first_of_pe.astype(np.int32),
-        )
-        receivers = np.flatnonzero(starter >= 0).astype(np.int32)
-        receivers_of = grouped(starter[receivers], receivers, int(first_message[-1]))
-        names = ("scaled_s", "fixed_s", "transit_s", "size_bytes")
-        kept = {name: self.column(f"messages.{name}") for name in names}
-        messages = Messages(**kept, first_receiver=receivers_of[0], receivers=receivers_of[1])
-        irregular = Irregularities(
-            not_sent=not_sent,
-            not_sent_ids=not_sent_ids,
-            beyond=beyond,
-            misaddressed=len(misaddressed),
-            misaddressed_example=int(misaddressed[0]) if len(misaddressed) else -1,
-            repeated_numbers=sent.repeated,
-            negative_transit=int(np.count_nonzero(~(messages.transit_s >= 0))),
-            cut=len(cut),
-            cut_example=int(cut[0]) if len(cut) else -1,
-        )
-        return sebs, messages, irregular
+            first_of_pe=first_of_pe.astype(np.int32),
+        ),
+        Messages(**messages, first_receiver=receivers_of[0], receivers=receivers_of[1]),
+        PairedRegions(**regions),
+        names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
+        events=tuple(events),
+        workers=logs.summary.num_wth,
+        recorded_s=max(part.latest_s for part in parts),
+        not_sent=not_sent,
+        beyond=beyond,
+        repeated_numbers=repeated,
+    )
 
-    def _waiting(self, pe: Numbers) -> tuple[tuple[Numbers, Numbers], Numbers, Numbers]:
-        """Return the SEBs that wait for the end of each one, grouped by it.
 
-        Then those that depend on a SEB beyond their timeline, with its index, and the number of
-        ends that each SEB waits for.
-        """
-        depends, follows = self.column("sebs.dependencies"), self.column("sebs.follows")
-        owner = np.repeat(np.arange(len(pe), dtype=np.int32), depends)
-        other = self.column("backward.other")
-        self.done_with("backward")
-        base = self.first_of_pe[pe[owner]]
-        length = self.first_of_pe[pe[owner] + 1] - base
-        exists = (other >= 0) & (other < length)
-        beyond = np.column_stack([owner[~exists], other[~exists]])
-        following = np.flatnonzero(follows)
-        awaited = np.concatenate([(base + other)[exists], following - 1]).astype(np.int32)
-        waiting = np.concatenate([owner[exists], -1 - following]).astype(np.int32)
-        return grouped(awaited, waiting, len(pe)), beyond, depends + follows
+def _renumbered(
+    parts: list[BlockColumns], level: str, column: str, lists: list[list[Name]]
+) -> list[Name]:
+    """Give each name the same number in all parts; return the sorted names."""
+    every = sorted({name for names in lists for name in names})
+    numbers = {name: number for number, name in enumerate(every)}
+    for part, names in zip(parts, lists, strict=True):
+        codes = np.array([numbers[name] for name in names], dtype=np.int32)
+        if names:
+            part.levels[level][column] = codes[part.levels[level][column]]
+    return every
+
+
+def _joined(parts: list[BlockColumns], level: str, counts: Ints, order: Ints) -> dict[str, Any]:
+    """Return the columns of a level of all parts, whose pieces come in this order."""
+    places = None
+    if (np.diff(order) < 0).any():
+        places = spans((np.cumsum(counts) - counts)[order], counts[order])
+    columns = {}
+    for name in list(parts[0].levels[level]):
+        joined = np.concatenate([part.levels[level].pop(name) for part in parts])
+        _give_back(0)
+        columns[name] = joined if places is None or not len(joined) else joined[places]
+    return columns
+
+
+def _starters(sent: Numbers, bounds: Ints, source: Numbers, number: Numbers) -> tuple[Numbers, int]:
+    """Return the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
+
+    `sent` has the numbers of all messages, and `bounds` the first message of each PE; `source` and
+    `number` are what SEBs name. Of messages with the same number the first one is found, and the
+    others are counted in the second result.
+    """
+    keys, order = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)) << 32, None
+    keys += sent
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+    starter = np.full(len(source), NO_MESSAGE, dtype=np.int32)
+    for step in in_steps(len(source)):
+        told = np.flatnonzero(number[step] >= 0)
+        pes = source[step][told].astype(np.int64)
+        known = np.flatnonzero((pes >= 0) & (pes < len(bounds) - 1))
+        sought = (pes[known] << 32) + number[step][told[known]]
+        at = np.searchsorted(keys, sought)
+        hit = at < len(keys)
+        hit[hit] = keys[at[hit]] == sought[hit]
+        starters = np.full(len(told), NOT_SENT, dtype=np.int32)
+        starters[known[hit]] = at[hit] if order is None else order[at[hit]]
+        starter[step][told] = starters
+    return starter, int(np.count_nonzero(keys[1:] == keys[:-1]))
+
+
+def _waiting(
+    first_of_pe: Ints, pe: Numbers, depends: Numbers, follows: Numbers, other: Numbers
+) -> tuple[tuple[Numbers, Numbers], Numbers]:
+    """Return the SEBs that wait for the end of each one, grouped by it.
+
+    Then those that depend on a SEB beyond their timeline, with its index.
+    """
+    owner = np.repeat(np.arange(len(pe), dtype=np.int32), depends)
+    base = first_of_pe[pe[owner]]
+    length = first_of_pe[pe[owner] + 1] - base
+    exists = (other >= 0) & (other < length)
+    beyond = np.column_stack([owner[~exists], other[~exists]])
+    following = np.flatnonzero(follows)
+    awaited = np.concatenate([(base + other)[exists], following - 1]).astype(np.int32)
+    waiting = np.concatenate([owner[exists], -1 - following]).astype(np.int32)
+    return grouped(awaited, waiting, len(pe)), beyond
 
 
 def _first(counts: Any) -> Ints:

@@ -146,8 +146,7 @@ def _busy_s(
     by_name = np.array([categories.index(name or OTHER) for name in of_name], dtype=np.int64)
     by_event = np.array([categories.index(name) for name in of_event], dtype=np.int64)
     plain = np.array([name is None for name in of_name], dtype=np.bool_)
-    middle_s = region_lengths(outcome)
-    middle_s[~plain[sebs.name[regions.seb]]] = 0.0
+    middle_s = np.where(plain[sebs.name[regions.seb]], outcome.regions_s[1], 0.0)
     region_pe, outside = sebs.pe[regions.seb], np.full(len(of_event), other)
     sums = np.zeros((int(range_of_pe[-1]) + 1, len(categories), 2))
     for column_of, code, pe, seconds in (
@@ -159,15 +158,6 @@ def _busy_s(
             group = range_of_pe[pe[step]] * len(categories) + column_of[code[step]]
             core.add_by_group(group, seconds[step], sums)
     return np.asarray(np.maximum(sums.sum(axis=2), 0.0))
-
-
-def region_lengths(outcome: ReplayedRun) -> Floats:
-    """Return the length of each middle region in seconds; 0 in SEBs that never ran."""
-    workload, regions = outcome.workload, outcome.workload.regions
-    name = workload.sebs.name[regions.seb]
-    lengths = outcome.case.seconds(workload, regions.scaled_s, regions.fixed_s, name)
-    lengths[np.isnan(outcome.times.start_s[regions.seb])] = 0.0
-    return lengths
 
 
 def idle_by_kind(outcome: ReplayedRun) -> Floats:

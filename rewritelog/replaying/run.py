@@ -23,12 +23,7 @@ from rewritelog.replaying.analysis import (
     gain,
     questions,
 )
-from rewritelog.replaying.lost_cycles import (
-    NO_LOST_CYCLES,
-    LostCycles,
-    lost_cycles,
-    region_lengths,
-)
+from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import Prepared, prepare
@@ -110,7 +105,7 @@ def _report(
     workload, busy_s = outcome.workload, outcome.busy_s
     sebs, regions = workload.sebs, workload.regions
     name_s = np.bincount(sebs.name, busy_s, len(workload.names))
-    event_s = np.bincount(regions.event, region_lengths(outcome), len(workload.events))
+    event_s = np.bincount(regions.event, outcome.regions_s[1], len(workload.events))
     most = options.gains if outcome.run else 0
     names, events, left_out = questions(workload, name_s, event_s, most)
     asked, answers = (*names, *events), []

@@ -121,6 +121,16 @@ class ReplayedRun:
         pe = self.workload.sebs.pe[self.times.order]
         return grouped(pe, self.times.order, self.workload.pes)
 
+    @cached_property
+    def regions_s(self) -> tuple[Floats, Floats]:
+        """When each middle region begins in its SEB, and how long it is; 0 if that never ran."""
+        workload, regions = self.workload, self.workload.regions
+        name = workload.sebs.name[regions.seb]
+        begins = regions.begin_scaled_s, regions.begin_fixed_s
+        lengths_s = self.case.seconds(workload, regions.scaled_s, regions.fixed_s, name)
+        lengths_s[np.isnan(self.times.start_s[regions.seb])] = 0.0
+        return self.case.seconds(workload, *begins, name), lengths_s
+
     def pe_of(self, sebs: Numbers) -> Numbers:
         """Return the PE of each SEB."""
         pes: Numbers = self.workload.sebs.pe[sebs]

@@ -28,7 +28,7 @@ from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate
-from rewritelog.replaying.workload import Irregularities, Messages, PairedRegions, Sebs, Workload
+from rewritelog.replaying.workload import Messages, PairedRegions, Sebs, Workload
 from rewritelog.rewriting.predicting import fit_warnings, fitted_predictor
 from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.running.engines import map_blocks
@@ -313,5 +313,6 @@ def _workload(
         events=(),
         workers=1,
         recorded_s=0.0,
-        irregular=Irregularities(none, none.reshape(0, 2), none.reshape(0, 2)),
+        not_sent=none.reshape(0, 3),
+        beyond=none.reshape(0, 2),
     )

@@ -87,30 +87,6 @@ class PairedRegions:
 
 
 @dataclass(frozen=True)
-class Irregularities:
-    """Irregular links between SEBs and what they wait for, and brackets longer than their SEB."""
-
-    not_sent: Numbers
-    """The SEBs whose starting message no SEB sends."""
-    not_sent_ids: Numbers
-    """PE and number of these messages, shape (SEBs, 2)."""
-    beyond: Numbers
-    """SEBs that depend on one that their timeline does not have, and its index; shape (…, 2)."""
-    misaddressed: int = 0
-    """The number of SEBs started by a message that is not addressed to their PE."""
-    misaddressed_example: int = -1
-    """The first of them."""
-    repeated_numbers: int = 0
-    """The number of messages with a number that their PE had used before; the first one counts."""
-    negative_transit: int = 0
-    """The number of messages with a transit time that is negative or NaN, which counts as 0."""
-    cut: int = 0
-    """The number of SEBs with brackets that reach beyond their `execTime`, and are cut to it."""
-    cut_example: int = -1
-    """The first of them."""
-
-
-@dataclass(frozen=True)
 class Workload:
     """A log set that has been loaded for any number of replays."""
 
@@ -125,7 +101,12 @@ class Workload:
     """The number of worker threads per node."""
     recorded_s: float
     """The latest end of a SEB in the log."""
-    irregular: Irregularities
+    not_sent: Numbers
+    """SEBs whose starting message no SEB sends, with its PE and number; shape (…, 3)."""
+    beyond: Numbers
+    """SEBs that depend on one that their timeline does not have, and its index; shape (…, 2)."""
+    repeated_numbers: int = 0
+    """The number of messages with a number that their PE had used before; the first one counts."""
 
     @property
     def pes(self) -> int:
@@ -143,33 +124,19 @@ class Workload:
 
     def warnings(self, *, recorded: bool) -> list[str]:
         """Return the warnings, for a network with `recorded` transit times or another one."""
-        irregular = self.irregular
         warnings = []
-        if irregular.misaddressed:
+        if self.repeated_numbers:
             warnings.append(
-                f"{count_text(irregular.misaddressed, 'SEB')} started by a message that is not "
-                f"addressed to their PE ({self._first(irregular.misaddressed_example)})"
-            )
-        if irregular.repeated_numbers:
-            warnings.append(
-                f"{count_text(irregular.repeated_numbers, 'message')} with the number of an "
+                f"{count_text(self.repeated_numbers, 'message')} with the number of an "
                 "earlier one of the same PE; the first message of each number is used"
             )
-        if irregular.negative_transit and recorded:
+        negative = np.count_nonzero(~(self.messages.transit_s >= 0))
+        if negative and recorded:
             warnings.append(
-                f"{count_text(irregular.negative_transit, 'message')} with an invalid transit time "
+                f"{count_text(int(negative), 'message')} with an invalid transit time "
                 "(received before sent), delivered immediately by --network log"
             )
-        if irregular.cut:
-            warnings.append(
-                f"{count_text(irregular.cut, 'SEB')} with brackets longer than execTime, which are "
-                f"cut to it ({self._first(irregular.cut_example)})"
-            )
         return warnings
-
-    def _first(self, seb: int) -> str:
-        pe, index = self.index_of(seb)
-        return f"the first is SEB {index} of PE {pe}"
 
 
 def spans(firsts: Any, counts: Any) -> Ints:

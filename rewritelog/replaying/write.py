@@ -27,7 +27,6 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.output.files import FlushingWork
 from rewritelog.replaying.prepare import Prepared
-from rewritelog.replaying.regions import rounding_s
 from rewritelog.replaying.simulate import ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers, spans
 from rewritelog.rewriting.block import RewriteTask, logs_task, rewrite_part
@@ -185,12 +184,19 @@ def _write_sebs(placed: _Placed, block: BlockRecords, seb: Ints) -> None:
     sebs.put("end_time", np.where(closed, end_s, unclosed_s))
 
 
+def _rounding_s(start_s: Floats, end_s: Floats) -> Floats:
+    """Return the largest rounding errors of the durations of SEBs."""
+    return np.asarray(4.0 * np.finfo(np.float64).eps * np.maximum(abs(start_s), abs(end_s)))
+
+
 def _cut_events(block: BlockRecords, closed: Flags, start_s: Floats, end_s: Floats) -> None:
     """Cut log events to the new durations, which may be shorter than from start to end."""
     sebs, events = block.sebs, block.events
-    old_s = sebs["end_time"] - sebs["start_time"] + rounding_s(sebs["start_time"], sebs["end_time"])
+    old_s = (
+        sebs["end_time"] - sebs["start_time"] + _rounding_s(sebs["start_time"], sebs["end_time"])
+    )
     new_s = end_s - start_s
-    most_s = (new_s + rounding_s(start_s, end_s))[events.seb]
+    most_s = (new_s + _rounding_s(start_s, end_s))[events.seb]
     inside = closed[events.seb] & (events["r_time"] <= old_s[events.seb])
     late = np.flatnonzero(inside & (events["r_time"] > most_s))
     events.put("r_time", new_s[events.seb[late]], late)

@@ -14,8 +14,7 @@ from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import NameTable, brackets_of, records_of
 from rewritelog.formats.traces import UnitEvents
-from rewritelog.replaying.lost_cycles import region_lengths
-from rewritelog.replaying.regions import Paired
+from rewritelog.replaying.loading import Paired
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.traces import names_of
 from rewritelog.text import printable
@@ -50,11 +49,10 @@ class Spans:
         events: Sequence[str] = ()
         if params.pes:
             records, _ = read_params(params, loaded, strict=False)
-            paired, events = Paired.of(block, records, end_s - start_s), records.events
+            paired, events = Paired.of(block, records), records.events
             rest = ~np.isin(of, paired.seb)
             of = np.concatenate([paired.seb, of[rest]])
-            paired_times = np.column_stack([paired.begins_s, paired.ends_s])
-            times = np.concatenate([paired_times, times[rest]])
+            times = np.concatenate([paired.times(block), times[rest]])
             event = np.concatenate([records.event[paired.record], event[rest]])
         return cls(
             [printable(name) for name in names.names],
@@ -75,9 +73,7 @@ class Spans:
         """Return those of a replay, whose brackets are those with a param record."""
         workload, times = outcome.workload, outcome.times
         sebs, regions = workload.sebs, workload.regions
-        after_s = outcome.case.seconds(
-            workload, regions.begin_scaled_s, regions.begin_fixed_s, sebs.name[regions.seb]
-        )
+        after_s, lengths_s = outcome.regions_s
         begins_s = times.start_s[regions.seb] + after_s
         return cls(
             [printable(name) for name in workload.names],
@@ -89,7 +85,7 @@ class Spans:
             sebs.name.astype(np.int64),
             regions.seb.astype(np.int64),
             begins_s,
-            begins_s + region_lengths(outcome),
+            begins_s + lengths_s,
             regions.event.astype(np.int64),
         )
 

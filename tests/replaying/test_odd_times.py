@@ -44,9 +44,6 @@ def test_brackets_are_cut_to_the_time_that_their_seb_takes(tmp_path: Path) -> No
     assert sum(totals.values()) == report.pes * report.predicted_s
     assert report.path.by_event_s == {"kernel": 5}
     assert [(gain.name, gain.gain_s) for gain in report.event_gains] == [("kernel", 5)]
-    (said,) = report.warnings
-    assert said.startswith("1 SEB with brackets longer than execTime, which are cut to it")
-    assert said.endswith("(the first is SEB 0 of PE 0)")
 
 
 def test_rounding_does_not_cut_brackets(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from rewritelog.replaying import simulate as simulating
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, run_time, simulate
 from rewritelog.replaying.workload import (
-    Irregularities,
     Messages,
     PairedRegions,
     Sebs,
@@ -58,8 +57,8 @@ def tree(senders: list[int], transits_s: Floats) -> Workload:
     sizes = np.zeros(sent, dtype=np.int32)
     messages = Messages(np.zeros(sent), np.empty(0), transits_s[order], sizes, first, receivers)
     regions = PairedRegions(nobody, nobody, *[np.empty(0)] * 4)
-    irregular = Irregularities(nobody, nobody.reshape(0, 2), nobody.reshape(0, 2))
-    return Workload(sebs, messages, regions, ("seb",), (), 1, 0.0, irregular)
+    lacking = nobody.reshape(0, 3), nobody.reshape(0, 2)
+    return Workload(sebs, messages, regions, ("seb",), (), 1, 0.0, *lacking)
 
 
 CASE = Case(Network())
