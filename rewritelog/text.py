@@ -13,13 +13,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 FAULTS_SHOWN = 2
 """At most this many faulty lines of a text file are shown."""
 
 WIDTH = 80
 """The width of tables and wrapped lines, in characters."""
+
+MOST_EVENTS = 40
+"""Tables have at most so many events, and then the number of the others."""
 
 LABEL_WIDTH = 60
 """Longer names of events are shortened in sentences."""
@@ -194,6 +197,37 @@ def some_text(names: Sequence[str], shown: int) -> str:
     """Return names as a list in a sentence: the first `shown` and the number of the rest."""
     more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
     return f"{', '.join(names[:shown])}{more}"
+
+
+MOST_ALIKE = 5
+"""Of more remarks with the same cause, a single sentence says all."""
+
+
+class Remark(NamedTuple):
+    """What is to be said of an event, and of others for the same cause."""
+
+    cause: str
+    event: str
+    size: float
+    """By which the largest of several events is told."""
+    text: str
+
+
+def merged(remarks: Iterable[Remark], head: str = "{}") -> Iterator[str]:
+    """Yield a sentence for each remark, then one for each cause that concerns many events.
+
+    That is the sentence of the largest of them; `head` is what stands before the colon.
+    """
+    by_cause: dict[str, list[Remark]] = {}
+    for remark in (remarks := list(remarks)):
+        by_cause.setdefault(remark.cause, []).append(remark)
+    for remark in remarks:
+        if len(by_cause[remark.cause]) <= MOST_ALIKE:
+            yield f"{head.format(remark.event)}: {remark.text}"
+    for alike in by_cause.values():
+        if len(alike) > MOST_ALIKE:
+            largest = max(alike, key=lambda remark: remark.size)
+            yield f"{len(alike):,} events, the largest being {largest.event}: {largest.text}"
 
 
 def fault_text(path: Path, line: int, problem: str, text: str) -> str:

@@ -22,6 +22,7 @@ from rewritelog.evaluation.predictions import (
 from rewritelog.models.base import Timings, has_slow_first_call
 from rewritelog.models.metrics import Score, TimePairs, relative_errors
 from rewritelog.text import (
+    MOST_EVENTS,
     NO_VALUE,
     Readable,
     TextTable,
@@ -136,7 +137,13 @@ class VerifyReport(Readable):
 
     def text(self) -> str:
         """Return the report as text."""
-        rows = [(event, *verified.cells()) for event, verified in self.events]
+        shown = self.events
+        if len(shown) > MOST_EVENTS:  # those with the most lines
+            most = sorted(self.events, key=lambda pair: -pair[1].score.lines)[:MOST_EVENTS]
+            shown = tuple(pair for pair in self.events if pair in most)
+        rows = [(event, *verified.cells()) for event, verified in shown]
+        if len(shown) < len(self.events):
+            rows.append((f"and {len(self.events) - len(shown):,} more", *[""] * len(HEAD)))
         rows.append(("all", *self.overall.cells()))
         lines_of = count_text(self.overall.score.lines, "timing line")
         files = ", ".join(map(printable, self.files))

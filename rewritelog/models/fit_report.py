@@ -30,8 +30,10 @@ from rewritelog.models.fitting.function import (
     formula_of,
 )
 from rewritelog.text import (
+    MOST_EVENTS,
     NO_VALUE,
     WIDTH,
+    Remark,
     TextTable,
     count_text,
     event_label,
@@ -125,9 +127,14 @@ def summarise(fit: EventFit) -> list[str]:
 
 
 def fits_table(fits: Iterable[EventFit]) -> list[str]:
-    """Return a table with a row for each event, worst first, and what its columns are."""
+    """Return a table with a row for each event, worst first, and what its columns are.
+
+    Of more than `MOST_EVENTS` events those are shown that took the most time.
+    """
     by_error, unknown = list[tuple[float, tuple[str, ...]]](), math.inf
-    for fit in fits:
+    by_time = sorted(fits, key=lambda fit: -fit.seconds)
+    shown, others = by_time[:MOST_EVENTS], by_time[MOST_EVENTS:]
+    for fit in shown:
         quality, ratios, width = fit.whole.quality, fit.whole.ratios, NO_VALUE
         if len(ratios) >= ENOUGH:  # half the width of the range of nine of ten
             low, high = np.quantile(ratios, (0.05, 0.95))
@@ -146,16 +153,18 @@ def fits_table(fits: Iterable[EventFit]) -> list[str]:
         by_error.append((unknown if error is None else error, row))
     rows = [row for _, row in sorted(by_error, key=lambda pair: -pair[0])]
     heads = ("event", "lines", "params", "error", "sum", "± (90 %)", "verdict")
-    return [
-        *TextTable(heads, rows, frozenset({6})).lines(),
-        "  error and sum: of held-out lines; ±: nine of ten calls are within",
-    ]
+    lines = TextTable(heads, rows, frozenset({6})).lines()
+    if others:
+        share = sum(fit.seconds for fit in others) / sum(fit.seconds for fit in by_time)
+        of_time = f"{percent_text(share, 1)} of the measured time"
+        lines.append(f"  and {len(others):,} more with {of_time}")
+    return [*lines, "  error and sum: of held-out lines; ±: nine of ten calls are within"]
 
 
 def verdict(fit: EventFit) -> str:
     """Return in a word or two how far a fit can be relied on."""
     quality, poor = fit.whole.quality, _poor_r2(fit)
-    if quality.held_out_error is None or next(iter(_sample_warnings(fit)), None):
+    if quality.held_out_error is None or _few_lines(fit):
         return "few lines"
     word, _ = _cause(fit, poor)
     large_sum = abs(quality.held_out_sum_error or 0.0) > LARGE_SUM_ERROR
@@ -241,64 +250,63 @@ def _growth_texts(fit: EventFit) -> list[str]:
     return parts or ["no growth"]
 
 
-def warn(fit: EventFit) -> list[str]:
-    """Return the weak points of an event's fit, each as a sentence with advice."""
-    rename, warnings, quality = renaming(fit.names), list[str](), fit.whole.quality
+def warn(fit: EventFit) -> list[Remark]:
+    """Return the weak points of an event's fit, each as a sentence with advice, by their causes."""
+    rename, quality, whole = renaming(fit.names), fit.whole.quality, fit.whole
+    plain = [drop for drop in whole.dropped if "^" not in drop.term]
+    constant = [drop.term for drop in plain if "is constant" in drop.reason]
+    tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
+    poor, texts = _poor_r2(fit), dict[str, str]()
     if fit.unusable:
         left_out = count_text(fit.unusable, "sample")
-        warnings.append(f"{left_out} with numbers that are not finite left out")
-    warnings += map(rename, (*_sample_warnings(fit), *_dropped_warnings(fit.whole)))
-    warnings += filter(None, [_inaccuracy(fit)])
+        texts["not finite"] = f"{left_out} with numbers that are not finite left out"
+    texts["few lines"] = rename(_few_lines(fit))
+    if constant:
+        texts["constant"] = (
+            f"the samples have only one value of {rename(some_text(constant, 5))}, so its "
+            "influence is unknown; if the logs have other values, time those too"
+        )
+    if tied:
+        texts["tied"] = (
+            f"other parameters determine {rename(some_text(tied, 5))} in all samples; if that is "
+            "not so in the logs, time values that vary independently"
+        )
+    texts[_cause(fit, poor)[0]] = _inaccuracy(fit, poor)
     if quality.negative:
-        warnings.append(
+        texts["negative"] = (
             f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
             "or --model auto"
         )
     if quality.condition > ILL_CONDITIONED:
-        warnings.append(
+        texts["dependent"] = (
             f"the terms are nearly dependent (condition number {quality.condition:.1g}), so "
             "single coefficients mean little; time values that vary independently"
         )
-    return [f"{_label(fit)}: {text}" for text in warnings]
+    return [Remark(cause, _label(fit), fit.seconds, text) for cause, text in texts.items() if text]
 
 
 def _label(fit: EventFit) -> str:
     return event_label(fit.event, fit.parameters, names=fit.names)
 
 
-def _sample_warnings(fit: EventFit) -> Iterable[str]:
-    """Yield a warning if there are too few samples for the coefficients."""
+def _few_lines(fit: EventFit) -> str:
+    """Return that there are too few samples for the coefficients; empty if there are enough."""
     short = [drop.term for drop in fit.whole.dropped if drop.reason.endswith("more terms")]
+    terms, samples = len(fit.whole.function.terms), count_text(fit.samples, "sample")
     if short:
-        samples = count_text(fit.samples, "sample")
-        yield f"{samples} cannot determine {some_text(short, 5)}; add timing lines"
-    elif fit.whole.quality.dof == 0 and fit.parameters:
-        yield "as many terms as samples, so the fit's error is unknown; add timing lines"
-    elif fit.parameters and fit.samples < FEW_FOR_EACH * len(fit.whole.function.terms):
-        coefficients = count_text(len(fit.whole.function.terms), "coefficient")
-        samples = count_text(fit.samples, "sample")
-        yield f"only {samples} for {coefficients}; add timing lines"
+        return f"{samples} cannot determine {some_text(short, 5)}; add timing lines"
+    if fit.whole.quality.dof == 0 and fit.parameters:
+        return "as many terms as samples, so the fit's error is unknown; add timing lines"
+    if fit.parameters and fit.samples < FEW_FOR_EACH * terms:
+        return f"only {samples} for {count_text(terms, 'coefficient')}; add timing lines"
+    return ""
 
 
-def _dropped_warnings(fit: ClassFit) -> Iterable[str]:
-    """Yield warnings of parameters whose effect the samples cannot determine."""
-    plain = [drop for drop in fit.dropped if "^" not in drop.term]
-    constant = [drop.term for drop in plain if "is constant" in drop.reason]
-    if constant:
-        yield (
-            f"the samples have only one value of {some_text(constant, 5)}, so its influence is "
-            "unknown; if the logs have other values, time those too"
-        )
-    tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
-    if tied:
-        yield (
-            f"other parameters determine {some_text(tied, 5)} in all samples; if that is not so "
-            "in the logs, time values that vary independently"
-        )
+def _inaccuracy(fit: EventFit, poor: str) -> str:
+    """Return how far predictions are off, the probable cause and what to do; empty if they fit.
 
-
-def _inaccuracy(fit: EventFit) -> str:
-    """Return how far predictions are off, the probable cause and what to do; empty if they fit."""
+    `poor` is what `_poor_r2` returns.
+    """
     whole = fit.whole
     quality, enough, symptoms = whole.quality, fit.samples >= ENOUGH, []
     sum_error = quality.held_out_sum_error
@@ -308,11 +316,10 @@ def _inaccuracy(fit: EventFit) -> str:
         symptoms.append(f"by {share_text(sum_error, 0, '+')} in their sum")
     if enough and quality.outliers > MANY_OUTLIERS * fit.samples:
         symptoms.append(f"by more than a factor of 2 for {quality.outliers} of {fit.samples} lines")
-    poor = _poor_r2(fit)
     if not (symptoms or poor or (enough and modes_of(whole.ratios) is not None)):
         return ""
     off = f"predictions are off {', '.join(symptoms)}" if symptoms else poor
-    return f"{off}: {_cause(fit, poor)[1]}"
+    return ": ".join(filter(None, (off, _cause(fit, poor)[1])))
 
 
 def _poor_r2(fit: EventFit) -> str:

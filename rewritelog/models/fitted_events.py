@@ -29,7 +29,7 @@ from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.formulas import ParamNames
 from rewritelog.models.parallel import map_in_processes, one_blas_thread
 from rewritelog.progress import part_of, report_progress
-from rewritelog.text import shorten
+from rewritelog.text import merged, shorten
 
 FEW = 3
 """A fit of so few samples takes less time than its transfer from another process."""
@@ -117,11 +117,11 @@ class FittedEvents(ModelFit):
         return tuple(fit_report.fits_table(self.fits.values()))
 
     def warnings(self) -> tuple[str, ...]:
-        """Return the weak points of all fits, event by event."""
+        """Return the weak points of all fits, event by event; those of many events once."""
         nothing = (uncovered_text(*key) for key in self.unfitted)
-        weak_points = (text for fit in self.fits.values() for text in fit_report.warn(fit))
+        weak_points = (point for fit in self.fits.values() for point in fit_report.warn(fit))
         first = fit_report.first_calls_text(self.fits.values())
-        return (*nothing, *self.notes, *weak_points, *filter(None, [first]))
+        return (*nothing, *self.notes, *merged(weak_points), *filter(None, [first]))
 
 
 def with_names(fitted: ModelFit, names: ParamNames) -> ModelFit:

@@ -18,7 +18,7 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.formulas import ParamNames
 from rewritelog.options import PathsLike
 from rewritelog.paths import are_paths, to_inputs
-from rewritelog.text import TextTable, count_text, printable, shorten
+from rewritelog.text import Remark, TextTable, count_text, merged, printable, shorten
 from rewritelog.timings.texts import read_param_names
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
@@ -187,9 +187,9 @@ class Timings:
         )
         if self.unused_clock:
             warnings.append("the clock rate is not used: no timing line has a time in cycles")
-        return (*warnings, *self._mixed_counts())
+        return (*warnings, *merged(self._mixed_counts(), "event {}"))
 
-    def _mixed_counts(self) -> Iterable[str]:
+    def _mixed_counts(self) -> Iterable[Remark]:
         by_event: dict[str, list[EventTimings]] = {}
         for samples in self.timings:
             by_event.setdefault(samples.event, []).append(samples)
@@ -200,10 +200,9 @@ class Timings:
                     for group in groups
                 )
                 what = "counters" if self.columns == "counters" else "parameters"
-                yield (
-                    f"event {printable(event)!r} is timed with different numbers of {what} "
-                    f"({counts}); each has its own fit"
-                )
+                text = f"timed with different numbers of {what} ({counts}); each has its own fit"
+                lines = sum(len(group.seconds) for group in groups)
+                yield Remark("", repr(printable(event)), lines, text)
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with the columns `event`, `p1`, `p2`, … and `seconds`."""

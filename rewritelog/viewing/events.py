@@ -95,10 +95,7 @@ class EventView:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return the warnings about the fit, without the event's name."""
-        if self.fit is None:
-            return ()
-        head = f"{self.label}: "
-        return tuple(text.removeprefix(head) for text in fit_report.warn(self.fit))
+        return () if self.fit is None else tuple(mark.text for mark in fit_report.warn(self.fit))
 
     @property
     def outliers(self) -> Flags:

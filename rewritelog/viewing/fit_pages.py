@@ -85,14 +85,18 @@ def fits_html(fitted: FittedEvents) -> str:
     """Return a table of fits without their timing lines, the worst first, as HTML."""
     rows = []
     for fit in sorted(fitted.fits.values(), key=lambda fit: _rank(fit.whole.quality.held_out_r2)):
-        quality, warnings = fit.whole.quality, fit_report.warn(fit)
+        quality, warnings = fit.whole.quality, [mark.text for mark in fit_report.warn(fit)]
         label = event_label(fit.event, fit.parameters, names=fit.names)
         cells = [
             Cell(label, label, title="; ".join(fit_report.summarise(fit)[1:])),
             Cell(f"{fit.samples:,}", fit.samples),
             _r2_cell(quality.held_out_r2),
             _error_cell(quality.held_out_error),
-            Cell(f"{len(warnings) or ''}", len(warnings), title="; ".join(warnings)),
+            Cell(
+                f"{len(warnings) or ''}",
+                len(warnings),
+                title="; ".join(warnings),
+            ),
         ]
         rows.append((None, cells))
     return event_table(

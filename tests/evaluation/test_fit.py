@@ -9,6 +9,7 @@ import pytest
 from chosen import by_tier
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+import rewritelog
 from rewritelog.errors import ModelError, OutputError, TimingError, UsageError
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.options import FitRequest
@@ -236,6 +237,22 @@ def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> N
     assert "one call" in one
     assert "time the event again on an idle machine" in one
     assert not any(text.startswith("good") for text in warnings)
+
+
+def test_a_trace_of_hundreds_of_events_ends_in_a_screen_and_few_warnings(tmp_path: Path) -> None:
+    many = [(f"kernel{number}", 1e-6 * (number + 1), 64.0) for number in range(200)]
+    timed = write_timings(tmp_path / "many.txt", *many)
+    report = fit(FitRequest((timed,)))
+    assert len(report.text().splitlines()) < 50
+    assert "and 160 more with 64.1 % of the measured time" in report.text()  # 1 to 160 of 1 to 200
+    assert len(report.warnings) == 2
+    assert report.warnings[0].startswith("200 events, the largest being kernel199(p1): ")
+    assert "kernel199" in report.text()
+    file = tmp_path / "m.json"
+    fit(FitRequest((timed,)), file)
+    verified = rewritelog.verify(file, timed, worst=0)
+    assert "and 160 more" in verified.text()
+    assert len(verified.text().splitlines()) < 100
 
 
 def test_a_call_that_was_interrupted_does_not_decide_a_rewrite(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from rewritelog.models.fitting.diagnosis import (
 )
 from rewritelog.models.fitting.extrapolation import Growth, distance
 from rewritelog.models.fitting.function import AnyFunction
-from rewritelog.models.form import Count, EventName, Form, NotNegative, ParameterCount, Text
+from rewritelog.models.form import Count, EventName, Exact, Form, NotNegative, ParameterCount, Text
 
 
 class ClassFit(Form, frozen=True, kw_only=True):
@@ -68,6 +68,8 @@ class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_sa
     samples: Count
     unusable: Count = 0
     """Number of samples left out because a number in them is not finite."""
+    seconds: Exact = 0.0
+    """The measured time of all samples together."""
     lowest: Floats
     highest: Floats
     """The range of each parameter over the samples, shape (parameters,)."""

@@ -103,6 +103,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         parameters=usable.parameters,
         samples=len(usable.seconds),
         unusable=len(timings.seconds) - len(usable.seconds),
+        seconds=float(usable.seconds.sum()),
         lowest=lowest,
         highest=highest,
         classes=(whole.fit, *(fitted.fit for fitted in classes)),
