@@ -6,9 +6,11 @@
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5, MOST_VARINT_BYTES = 10 };
 
-/* A field of a message: the offsets of its tag, of its value, and of the content after a length. */
+/* A field of a message: the offsets of its tag, of its value, and of the content after a length;
+   a varint's value, or that length. */
 typedef struct {
     int64_t number, at, value, content;
+    uint64_t bits;
     int wire;
 } wire_field;
 
@@ -21,92 +23,61 @@ static int64_t set_wire_fault(int64_t *fault, int64_t code, int64_t at, int64_t 
     return -1;
 }
 
-/* Return the varint at `at`, which has been checked to end, and advance past it. */
-static uint64_t load_varint(const uint8_t *buf, int64_t *at)
+/* Read the varint at `at`, which has to end before `end`; return the offset after it, or -1. */
+static inline int64_t read_varint(const uint8_t *buf, int64_t at, int64_t end, uint64_t *value,
+                                  int64_t *fault)
 {
-    uint64_t value = 0;
-    for (int shift = 0;; shift += 7) {
-        uint8_t byte = buf[(*at)++];
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return value;
+    if (at < end && buf[at] < 0x80) {
+        *value = buf[at];
+        return at + 1;
     }
-}
-
-/* Return the offset after the varint at `at`, which has to end before `end`, or -1 with a fault. */
-static int64_t skip_varint(const uint8_t *buf, int64_t at, int64_t end, int64_t *fault)
-{
-    for (int64_t k = 0; k < MOST_VARINT_BYTES; k++) {
-        if (at + k >= end)
+    *value = 0;
+    for (int64_t k = at; k < at + MOST_VARINT_BYTES; k++) {
+        if (k >= end)
             return set_wire_fault(fault, VARINT_CUT, at, end - at);
-        if (buf[at + k] < 0x80)
-            return k == MOST_VARINT_BYTES - 1 && buf[at + k] > 1
+        *value |= (uint64_t)(buf[k] & 0x7f) << 7 * (k - at);
+        if (buf[k] < 0x80)
+            return k == at + MOST_VARINT_BYTES - 1 && buf[k] > 1
                        ? set_wire_fault(fault, VARINT_TOO_LONG, at, 0)
-                       : at + k + 1;
+                       : k + 1;
     }
     return set_wire_fault(fault, VARINT_TOO_LONG, at, 0);
 }
 
-/* Return `end` if the bytes from `at` on are varints, or -1 with a fault. */
-static int64_t skip_varints(const uint8_t *buf, int64_t at, int64_t end, int64_t *fault)
-{
-    while (at >= 0 && at < end) {
-        if (buf[at] < 0x80)
-            at++;
-        else
-            at = skip_varint(buf, at, end, fault);
-    }
-    return at;
-}
-
-/* Return the offset after the length at `at` and the bytes that it counts, and set `content` to
-   their offset; or return -1 with a fault. */
-static int64_t skip_bytes(const uint8_t *buf, int64_t at, int64_t end, int64_t *content,
-                          int64_t *fault)
-{
-    int64_t from = skip_varint(buf, at, end, fault);
-    if (from < 0)
-        return -1;
-    uint64_t length = load_varint(buf, &at);
-    if (length > (uint64_t)(end - from))
-        return set_wire_fault(fault, FIELD_CUT, from, (int64_t)(length >> 1));
-    *content = from;
-    return from + (int64_t)length;
-}
-
 /* Read the tag at `at` and skip the field's value; return the offset after it, or -1. */
-static int64_t skip_field(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
-                          int64_t *fault)
+static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
+                                 int64_t *fault)
 {
-    int64_t value = skip_varint(buf, at, end, fault);
-    if (value < 0)
+    uint64_t tag;
+    *field = (wire_field){.at = at};
+    field->value = field->content = read_varint(buf, at, end, &tag, fault);
+    if (field->value < 0)
         return -1;
-    field->at = at;
-    uint64_t tag = load_varint(buf, &at);
     field->number = (int64_t)(tag >> 3);
     field->wire = (int)(tag & 7);
-    field->value = field->content = value;
     if (tag >> 32 || field->number == 0)
-        return set_wire_fault(fault, FIELD_NUMBER, field->at, field->number);
-    switch (field->wire) {
-    case WIRE_VARINT:
-        return skip_varint(buf, value, end, fault);
-    case WIRE_BYTES:
-        return skip_bytes(buf, value, end, &field->content, fault);
-    case WIRE_FIXED64:
-    case WIRE_FIXED32: {
+        return set_wire_fault(fault, FIELD_NUMBER, at, field->number);
+    if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32) {
         int64_t width = field->wire == WIRE_FIXED64 ? 8 : 4;
-        return width > end - value ? set_wire_fault(fault, FIELD_CUT, value, width) : value + width;
+        if (width > end - field->value)
+            return set_wire_fault(fault, FIELD_CUT, field->value, width);
+        return field->value + width;
     }
-    default:
-        return set_wire_fault(fault, WIRE_TYPE, field->at, field->wire);
-    }
+    if (field->wire != WIRE_VARINT && field->wire != WIRE_BYTES)
+        return set_wire_fault(fault, WIRE_TYPE, at, field->wire);
+    int64_t next = read_varint(buf, field->value, end, &field->bits, fault);
+    if (next < 0 || field->wire == WIRE_VARINT)
+        return next;
+    if (field->bits > (uint64_t)(end - next))
+        return set_wire_fault(fault, FIELD_CUT, next, (int64_t)(field->bits >> 1));
+    field->content = next;
+    return next + (int64_t)field->bits;
 }
 
 /* Read the field at `at`, which the walk has checked; return the offset after it. */
-static int64_t next_field(const uint8_t *buf, int64_t at, wire_field *field)
+static inline int64_t next_field(const uint8_t *buf, int64_t at, wire_field *field)
 {
-    return skip_field(buf, at, INT64_MAX, field, NULL);
+    return read_field(buf, at, INT64_MAX, field, NULL);
 }
 
 static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, const int32_t *schema,
@@ -130,8 +101,13 @@ static int64_t check_value(const uint8_t *buf, const wire_field *field, int64_t 
         return next;
     if (!(kind & SEVERAL_VALUES) || field->wire != WIRE_BYTES)
         return set_wire_fault(fault, FIELD_TYPE, field->at, field->number);
-    if (each == VARINT_VALUE)
-        return skip_varints(buf, field->content, next, fault);
+    if (each == VARINT_VALUE) {
+        uint64_t value;
+        int64_t at = field->content;
+        while (at >= 0 && at < next)
+            at = read_varint(buf, at, next, &value, fault);
+        return at;
+    }
     if ((next - field->content) % (each == FIXED64_VALUE ? 8 : 4))
         return set_wire_fault(fault, PACKED_CUT, field->content, next - field->content);
     return next;
@@ -141,7 +117,7 @@ static int64_t check_value(const uint8_t *buf, const wire_field *field, int64_t 
 static int64_t check_field(const uint8_t *buf, int64_t at, int64_t end, const int32_t *schema,
                            int64_t message, wire_field *field, int64_t *fault)
 {
-    int64_t next = skip_field(buf, at, end, field, fault);
+    int64_t next = read_field(buf, at, end, field, fault);
     if (next < 0 || field->number >= SCHEMA_FIELDS)
         return next;
     int32_t kind = schema[SCHEMA_FIELDS * message + field->number];
@@ -163,21 +139,21 @@ static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, const 
 static void keep(const uint8_t *buf, const wire_field *field, int64_t next,
                  const node_fields *fields, trace_node *node)
 {
-    int64_t value = field->value, number = field->number;
+    int64_t number = field->number;
     if (number == fields->data_deps)
         for (int64_t k = field->content; k < next; k++)
             node->deps += buf[k] < 0x80;
     else if (number == fields->id)
-        node->id = load_varint(buf, &value);
+        node->id = field->bits;
     else if (number == fields->name) {
         node->name_at = field->content;
         node->name_bytes = next - field->content;
     } else if (number == fields->type)
-        node->type = (int64_t)load_varint(buf, &value);
+        node->type = (int64_t)field->bits;
     else if (number == fields->start_time_micros)
-        node->start_us = load_varint(buf, &value);
+        node->start_us = field->bits;
     else if (number == fields->duration_micros) {
-        node->duration_us = load_varint(buf, &value);
+        node->duration_us = field->bits;
         node->duration_at = field->at;
         node->duration_bytes = next - field->at;
     } else if (number == fields->inputs) {
@@ -201,15 +177,14 @@ int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool is_last
     int64_t count = 0;
     for (; count < nodes_len && at < buf_len; count++) {
         fault[FAULT_SEB] = count;
-        int64_t body = skip_varint(buf, at, buf_len, fault);
-        int64_t prefix = at;
-        uint64_t length = body < 0 ? 0 : load_varint(buf, &prefix);
+        uint64_t length;
+        int64_t body = read_varint(buf, at, buf_len, &length, fault);
         if (body < 0 || length > (uint64_t)(buf_len - body)) {
-            if (!is_last && length < MOST_MESSAGE_BYTES && fault[FAULT_CODE] != VARINT_TOO_LONG)
-                fault[FAULT_CODE] = WIRE_OK;
-            else if (body >= 0)
+            if (body >= 0)
                 set_wire_fault(fault, length < MOST_MESSAGE_BYTES ? MESSAGE_CUT : MESSAGE_TOO_LONG,
                                at, (int64_t)(length >> 1));
+            if (!is_last && (fault[FAULT_CODE] == MESSAGE_CUT || fault[FAULT_CODE] == VARINT_CUT))
+                fault[FAULT_CODE] = WIRE_OK;
             break;
         }
         trace_node node = {.at = at, .body = body, .end = body + (int64_t)length};
@@ -238,7 +213,7 @@ void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
             next = next_field(buf, at, &field);
             if (field.number == fields->data_deps)
                 for (int64_t value = field.content; value < next;)
-                    *deps++ = load_varint(buf, &value);
+                    value = read_varint(buf, value, next, deps++, NULL);
         }
 }
 
@@ -255,12 +230,9 @@ static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const no
             is_named = next - field.content == name_len
                        && memcmp(buf + field.content, name, (size_t)name_len) == 0;
         else if (field.number >= fields->attr_value) {
-            int64_t from = field.value;
-            value = (attribute){field.number, field.content, next - field.content, 0};
-            if (field.wire == WIRE_VARINT)
-                value.bits = load_varint(buf, &from);
-            else if (field.wire != WIRE_BYTES)
-                memcpy(&value.bits, buf + from, (size_t)(next - from));
+            value = (attribute){field.number, field.content, next - field.content, field.bits};
+            if (field.wire == WIRE_FIXED64 || field.wire == WIRE_FIXED32)
+                memcpy(&value.bits, buf + field.value, (size_t)(next - field.value));
         }
     }
     if (is_named)
