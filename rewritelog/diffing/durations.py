@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, ExactSum, Flags, Floats, Ints
+from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
 from rewritelog.core import core
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, NameTable, brackets_of
@@ -39,31 +39,32 @@ class Row:
     """The numbers of SEBs or brackets in A and in B."""
     a_s: ExactSum = NOTHING
     b_s: ExactSum = NOTHING
-    ratios: int = 0
-    """The number of durations in both that have a ratio."""
     lowest: float = math.inf
     highest: float = -math.inf
+    """The range of the ratios of durations that both sides have."""
     bins: Ints | None = None
     """The number of ratios in each bin; None without ratios."""
 
     def add(self, other: Row) -> None:
         """Add the durations of another block."""
         self.sides = self.sides[0] + other.sides[0], self.sides[1] + other.sides[1]
-        self.a_s = self.a_s.plus(other.a_s.parts)
-        self.b_s = self.b_s.plus(other.b_s.parts)
-        self.ratios += other.ratios
+        self.a_s, self.b_s = self.a_s + other.a_s, self.b_s + other.b_s
         self.lowest = min(self.lowest, other.lowest)
         self.highest = max(self.highest, other.highest)
         if other.bins is not None:
             self.bins = other.bins if self.bins is None else self.bins + other.bins
 
     @property
+    def ratios(self) -> int:
+        """The number of ratios."""
+        return 0 if self.bins is None else int(self.bins.sum())
+
+    @property
     def median(self) -> float | None:
         """The median of the ratios, within `RATIO_ERROR`; None without ratios."""
         if self.bins is None:
             return None
-        rank = math.ceil(0.5 * self.ratios)
-        at = int(np.searchsorted(np.cumsum(self.bins), rank))
+        at = int(np.searchsorted(np.cumsum(self.bins), math.ceil(0.5 * self.ratios)))
         if at == 0:
             return self.lowest
         if at == BINS - 1:
@@ -85,39 +86,34 @@ def add_rows(rows: Rows, more: Rows) -> None:
 
 @dataclass(frozen=True)
 class Timed:
-    """The durations of one side, and the row of each."""
+    """The durations of one side, NaN for none, and the number of each one's name."""
 
-    rows: Ints
+    name: Ints
     seconds: Floats
 
-    def take(self, which: Flags | Ints) -> Timed:
+    def take(self, which: Ints) -> Timed:
         """Return some of the durations."""
-        return Timed(self.rows[which], self.seconds[which])
+        return Timed(self.name[which], self.seconds[which])
 
 
-def times_of(side: BlockRecords) -> tuple[Floats, Flags]:
-    """Return the durations of SEBs in seconds, and whether they have one.
+def seconds_of(side: BlockRecords) -> Floats:
+    """Return the durations of SEBs in seconds.
 
-    A SEB has one if its end is not before its start, and both are finite.
+    NaN for one that ends before it starts, or has a start or an end that is not finite.
     """
     start, end = side.sebs["start_time"], side.sebs["end_time"]
     with np.errstate(over="ignore", invalid="ignore"):
-        return end - start, np.isfinite(start) & np.isfinite(end) & (end >= start)
+        closed = np.isfinite(start) & np.isfinite(end) & (end >= start)
+        return np.where(closed, end - start, np.nan)
 
 
 def rows_by_name(whole: Sides, common: Sides) -> Rows:
     """Return the durations of all SEBs by name; those of `common`, the SEBs of both sides, pair."""
     table = NameTable()
-    numbers = [np.minimum(table.add(side.sebs), MOST_ROWS) for side in whole]
-    timed = [
-        Timed(rows, seconds).take(closed)
-        for rows, (seconds, closed) in zip(numbers, map(times_of, whole), strict=True)
-    ]
-    (old, old_closed), (new, new_closed) = map(times_of, common)
-    rows = np.minimum(table.add(common[0].sebs), MOST_ROWS)
-    pairs = [Timed(rows, seconds).take(old_closed & new_closed) for seconds in (old, new)]
-    names = list(map(printable, table.names))
-    return rows_of(named_rows(names), numbers, timed, pairs)
+    timed = [Timed(table.add(side.sebs), seconds_of(side)) for side in whole]
+    name = table.add(common[0].sebs)
+    pairs = [Timed(name, seconds_of(side)) for side in common]
+    return rows_of(list(map(printable, table.names)), timed, pairs)
 
 
 def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int], int]:
@@ -127,8 +123,8 @@ def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int]
     the number of SEBs of each side whose marks do not pair up, the third that of SEBs with
     different numbers of brackets.
     """
-    times = [times_of(side) for side in common]
-    both = times[0][1] & times[1][1]
+    seconds = [seconds_of(side) for side in common]
+    both = ~np.isnan(seconds[0]) & ~np.isnan(seconds[1])
     brackets = [brackets_of(side) for side in common]
     counts = [side.counts for side in brackets]
     same = both & (counts[0] == counts[1])
@@ -137,65 +133,58 @@ def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int]
     inside = brackets[0].seb[kept[0]]
     alone = np.flatnonzero(same & (counts[0] == 0) & (number == 1))
     named = np.flatnonzero(number[inside] == counts[0][inside])
-    rows = np.zeros(len(inside) + len(alone), dtype=np.int64)
-    rows[named] = event[first[inside[named]] + brackets[0].number[kept[0]][named]]
-    rows[len(inside) :] = event[first[alone]]
+    names = np.zeros(len(inside) + len(alone), dtype=np.int64)
+    names[named] = event[first[inside[named]] + brackets[0].number[kept[0]][named]]
+    names[len(inside) :] = event[first[alone]]
     order = np.argsort(np.concatenate([inside, alone]), kind="stable")
     pairs = [
-        Timed(rows, np.append((side.ends - side.starts)[mine], seconds[alone])).take(order)
-        for side, mine, (seconds, _) in zip(brackets, kept, times, strict=True)
+        Timed(names, np.append((side.ends - side.starts)[mine], of_sebs[alone])).take(order)
+        for side, mine, of_sebs in zip(brackets, kept, seconds, strict=True)
     ]
-    names = [NO_RECORD, *map(printable, records.events[: MOST_ROWS - 1]), None]
     irregular = [int(np.count_nonzero(both & (counted == IRREGULAR))) for counted in counts]
-    by_event = rows_of(names, [side.rows for side in pairs], pairs, pairs)
+    by_event = rows_of([NO_RECORD, *map(printable, records.events)], pairs, pairs)
     return by_event, irregular, int(np.count_nonzero(both & ~same))
 
 
 def _records_of_sebs(block: BlockRecords, records: ParamRecords) -> tuple[Ints, Ints, Ints]:
-    """Return each SEB's first record and number of records, and the row of each record's event."""
+    """Return each SEB's first record and number of records; 1 + the event of each record."""
     index = records.seb - block.loaded.pieces.firsts[records.piece]
     known = (index >= 0) & (index < block.walked[records.piece])
     begins = np.cumsum(block.walked) - block.walked
     sebs = (begins[records.piece] + index)[known]
     number = np.bincount(sebs, minlength=len(block.sebs))
-    return np.cumsum(number) - number, number, np.minimum(records.event[known] + 1, MOST_ROWS)
+    return np.cumsum(number) - number, number, records.event[known] + 1
 
 
-def named_rows(names: Sequence[str]) -> list[str | None]:
-    """Return the names of rows, the last one for all beyond the first `MOST_ROWS`."""
-    return [*names[:MOST_ROWS], *[None] * (1 + max(0, MOST_ROWS - len(names)))]
+def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]) -> Rows:
+    """Return the used rows by name: of what is on each side, and of what both sides have.
 
-
-def rows_of(
-    names: Sequence[str | None],
-    counted: Sequence[Ints],
-    timed: Sequence[Timed],
-    pairs: Sequence[Timed],
-) -> Rows:
-    """Return the used rows by name.
-
-    `counted` are the rows of what is on each side, `timed` the durations there, `pairs` those that
-    both sides have.
+    Names beyond the first `MOST_ROWS` share a row.
     """
-    counts = [np.bincount(rows, minlength=len(names)) for rows in counted]
-    sums = np.zeros((2, len(names), 2))
-    for side, high_low in zip(timed, sums, strict=True):
-        core.add_by_group(side.rows, side.seconds, high_low)
+    labels: list[str | None] = [*names[:MOST_ROWS], None]
+    counts, sums = [], np.zeros((2, len(labels), 2))
+    for side, high_low in zip(sides, sums, strict=True):
+        own = np.minimum(side.name, len(labels) - 1)
+        counts.append(np.bincount(own, minlength=len(labels)))
+        timed = ~np.isnan(side.seconds)
+        core.add_by_group(own[timed], side.seconds[timed], high_low)
     old, new = (side.seconds for side in pairs)
     valid = np.flatnonzero((old > 0.0) & np.isfinite(old) & np.isfinite(new))
-    valid = valid[np.argsort(pairs[0].rows[valid], kind="stable")]
+    own = np.minimum(pairs[0].name[valid], len(labels) - 1)
+    order = np.argsort(own, kind="stable")
+    valid = valid[order]
     with np.errstate(over="ignore"):
         ratios = new[valid] / old[valid]
-    bounds = np.searchsorted(pairs[0].rows[valid], np.arange(len(names) + 1))
+    bounds = np.searchsorted(own[order], np.arange(len(labels) + 1))
     rows: Rows = {}
     for k in np.flatnonzero(counts[0] + counts[1]).tolist():
         mine = ratios[bounds[k] : bounds[k + 1]]
         a_s, b_s = (NOTHING.plus(side[k].tolist()) for side in sums)
         row = Row((int(counts[0][k]), int(counts[1][k])), a_s, b_s)
         if len(mine):
-            row.ratios, row.bins = len(mine), np.bincount(_bins(mine), minlength=BINS)
+            row.bins = np.bincount(_bins(mine), minlength=BINS)
             row.lowest, row.highest = float(mine.min()), float(mine.max())
-        rows.setdefault(names[k], Row()).add(row)
+        rows.setdefault(labels[k], Row()).add(row)
     return rows
 
 

@@ -6,15 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
-from rewritelog.diffing.records import (
-    ABSENT,
-    FIELDS,
-    Change,
-    Field,
-    FieldKind,
-    FirstDifference,
-    Totals,
-)
+from rewritelog.diffing.records import ABSENT, Change, FieldKind, FirstDifference, Totals
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces
 from rewritelog.text import (
@@ -83,10 +75,9 @@ class Comparison(Readable):
         return _COUNTS if self.has_messages else {"SEBs": f"{self.sides[0].terms.item}s"}
 
     @property
-    def fields(self) -> dict[Field, Change]:
-        """The fields that differ, in the order of the format."""
-        changed = self.totals.changed
-        return {field: changed[field] for field in FIELDS if field in changed}
+    def fields(self) -> dict[str, Change]:
+        """The fields that differ, by name, in the order of the format."""
+        return {name: change for name, change in self.totals.compared.items() if change.count}
 
     @property
     def structure_same(self) -> bool:
@@ -97,7 +88,7 @@ class Comparison(Readable):
     @property
     def times_alone(self) -> bool:
         """Whether at most times differ."""
-        kinds = {field.kind for field in self.fields}
+        kinds = {change.kind for change in self.fields.values()}
         return self.structure_same and not self.representation and kinds <= {FieldKind.TIME}
 
     @property
@@ -136,13 +127,13 @@ class Comparison(Readable):
             "irregular_brackets": both("irregular"),
             "fields": [
                 {
-                    "field": field.label,
-                    "kind": field.kind.value,
+                    "field": name,
+                    "kind": change.kind.value,
                     "changed": change.count,
-                    "of": totals.common[field.of],
-                    "first": change.first._asdict(),
+                    "of": totals.common[change.of],
+                    "first": change.first._asdict() if change.first else None,
                 }
-                for field, change in self.fields.items()
+                for name, change in self.fields.items()
             ],
             "durations_by_name": _rows_json(totals.by_name),
             "durations_by_event": _rows_json(totals.by_event),
@@ -168,7 +159,7 @@ class Comparison(Readable):
             *self._count_lines(),
         ]
         for kind, heading in _HEADINGS.items():
-            chosen = [field for field in self.fields if field.kind is kind]
+            chosen = {n: change for n, change in self.fields.items() if change.kind is kind}
             if chosen or kind is FieldKind.CONTENT:
                 lines.append(f"{heading}:{'' if chosen else ' the same'}")
                 lines += self._field_lines(chosen)
@@ -176,23 +167,22 @@ class Comparison(Readable):
         lines += _row_lines("event", self.totals.by_event)
         return "\n".join([*lines, *(self._message_lines() if self.has_messages else [])])
 
-    def _field_lines(self, fields: list[Field]) -> list[str]:
+    def _field_lines(self, fields: dict[str, Change]) -> list[str]:
         """Return a table of fields that differ, with the first location of each."""
-        if not fields:
-            return []
         rows, terms = [], self.sides[0].terms
-        for field in fields:
-            change = self.totals.changed[field]
+        for name, change in fields.items():
             first = change.first
-            what = "message" if field.of == "messages" else "index"
+            if first is None:
+                continue
+            what = "message" if change.of == "messages" else "index"
             item = "" if first.item is None else f", {what} {first.item}"
             where = f"{terms.lane} {first.pe}, {terms.item} {first.seb}{item}"
-            changed = f"{change.count:,} of {self.totals.common[field.of]:,}"
-            values = _distinguishable_values(field.kind, first)
+            changed = f"{change.count:,} of {self.totals.common[change.of]:,}"
+            values = _distinguishable_values(change.kind, first)
             shown = " → ".join(shorten(value, _VALUE_WIDTH) for value in values)
-            rows.append((field.label, changed, where, shown))
+            rows.append((name, changed, where, shown))
         heads = ("field", "changed", "first at", "A → B")
-        return TextTable(heads, rows, left=frozenset({2, 3})).lines()
+        return TextTable(heads, rows, left=frozenset({2, 3})).lines() if rows else []
 
     def _count_lines(self) -> list[str]:
         a, b = self.totals.sides

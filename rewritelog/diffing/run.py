@@ -7,22 +7,23 @@ Nodes of traces are paired by their ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Ints, Keys
+from rewritelog.arrays import Ints
 from rewritelog.cores import cores, limited_to
-from rewritelog.diffing.durations import MOST_ROWS, Timed, named_rows, rows_of
+from rewritelog.diffing.durations import Timed, rows_of
 from rewritelog.diffing.records import (
     ABSENT,
-    NODE_FIELDS,
     Change,
+    FieldKind,
     FirstDifference,
     Totals,
     compare_loaded,
@@ -42,7 +43,8 @@ from rewritelog.formats.bgtrace.declaration import MACHINE_HEADER_BYTES, Layout,
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.traces import Traces, Unit, UnitEvents, load_unit
+from rewritelog.formats.traces import Traces, Unit, UnitEvents, joined_texts, load_unit
+from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, printable
 
@@ -59,82 +61,66 @@ def compare_units(traces: Traces, a: UnitEvents, b: UnitEvents) -> Totals:
     _, rows, others = np.intersect1d(a.ids, b.ids, return_indices=True)
     order = np.argsort(rows)
     pairs = rows[order], others[order]
-    for counts, events in zip(totals.sides, sides, strict=True):
-        counts["SEBs"] = len(events)
-    totals.common["SEBs"] = len(rows)
-    for name, which, at in (("only in A", 0, pairs[0]), ("only in B", 1, pairs[1])):
-        alone = np.setdiff1d(np.arange(len(sides[which])), at)
-        if len(alone):
-            texts = [ABSENT, ABSENT]
-            texts[which] = f"id {sides[which].ids[alone[0]]}"
-            _note(totals, name, a.unit.rank, alone, texts)
-    values = [_values(traces, events, own) for events, own in zip(sides, pairs, strict=True)]
-    values[0]["place among the nodes"] = np.arange(len(rows))
-    values[1]["place among the nodes"] = np.argsort(np.argsort(pairs[1]))
-    for name, left in values[0].items():
-        right = values[1][name]
-        both_unknown = (left != left) & (right != right)  # noqa: PLR0124 - NaN, but not of texts
-        at = np.flatnonzero((left != right) & ~both_unknown)
-        if len(at):
-            texts = [
-                list_text(events.dep_ids[events.waiting == own[at[0]]])
-                if name == "dependencies"
-                else _text(of_side[name][at[0]])
-                for events, own, of_side in zip(sides, pairs, values, strict=True)
-            ]
-            _note(totals, name, a.unit.rank, pairs[0][at], texts)
+    totals.common.update({"SEBs": len(rows), "nodes of A": len(a), "nodes of B": len(b)})
+
+    def note(name: str, of: str, at: Ints, texts: Iterable[str]) -> None:
+        kind = FieldKind.TIME if name in ("duration", "start") else FieldKind.CONTENT
+        first = FirstDifference(a.unit.rank, int(at[0]), None, *texts) if len(at) else None
+        totals.compared[name] = Change(of, kind, len(at), first)
+
+    for which, events in enumerate(sides):
+        totals.sides[which]["SEBs"] = len(events)
+        alone = np.setdiff1d(np.arange(len(events)), pairs[which])
+        texts = [f"id {events.ids[row]}" for row in alone[:1].tolist()]
+        texts.insert(1 - which, ABSENT)
+        note(f"only in {'AB'[which]}", f"nodes of {'AB'[which]}", alone, texts)
+    columns = [_columns(traces, events, own) for events, own in zip(sides, pairs, strict=True)]
+    for name, old in columns[0].items():
+        new = columns[1][name]
+        both_unknown = (old != old) & (new != new)  # noqa: PLR0124 - NaN, but not of texts
+        at = np.flatnonzero((old != new) & ~both_unknown)
+        values = (
+            _value_text(name, events, own[at[0]], column[name][at[0]])
+            for events, own, column in zip(sides, pairs, columns, strict=True)
+        )
+        note(name, "SEBs", pairs[0][at], values)
     _add_durations(totals, sides, pairs)
     return totals
 
 
-def _note(totals: Totals, name: str, rank: int, rows: Ints, texts: list[str]) -> None:
-    """Note that nodes differ in a field; `texts` are the values of the first."""
-    first = FirstDifference(rank, int(rows[0]), None, *texts)
-    totals.changed[NODE_FIELDS[name]] = Change(len(rows), first)
-
-
-def _values(traces: Traces, events: UnitEvents, rows: Ints) -> dict[str, np.ndarray]:
-    """Return what is compared of some nodes."""
-    columns = {
-        "duration": events.duration_s,
-        "start": events.start_s,
-        "type": np.array(traces.types, dtype=object)[events.type],
-        "name": np.array([*events.names, ""], dtype=object)[events.name],
-        "dependencies": _waits(events),
-        "CPU or device": np.where(events.on_host, "CPU", "device"),
-        "thread or stream": events.lane,
-        **events.numbers,
-    }
-    return {name: column[rows] for name, column in columns.items()}
-
-
-def _text(value: object) -> str:
+def _value_text(name: str, events: UnitEvents, row: int, value: Any) -> str:
+    if name == "dependencies":
+        return list_text(events.dep_ids[events.waiting == row])
     return repr(printable(value)) if isinstance(value, str) else f"{value:.17g}"
 
 
-def _waits(events: UnitEvents) -> Keys:
-    """Return a number for each event that depends on the ids it waits for, in any order."""
+def _columns(traces: Traces, events: UnitEvents, rows: Ints) -> dict[str, np.ndarray]:
+    """Return what is compared of some nodes, in the order of reports."""
     ends = np.concatenate([[0], np.cumsum(events.dep_counts)])
-    mixed = events.dep_ids * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    all_of_each: Keys = sums[ends[1:]] - sums[ends[:-1]] + events.dep_counts.astype(np.uint64)
-    return all_of_each
+    mixed = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(events.dep_ids))])
+    waits = mixed[ends[1:]] - mixed[ends[:-1]] + events.dep_counts.astype(np.uint64)
+    columns = {
+        "place among the nodes": np.argsort(np.argsort(rows)),
+        "duration": events.duration_s[rows],
+        "start": events.start_s[rows],
+        "type": np.array(traces.types, dtype=object)[events.type[rows]],
+        "name": np.array([*events.names, ""], dtype=object)[events.name[rows]],
+        "dependencies": waits[rows],  # the same sum for the same ids in any order
+        "CPU or device": np.where(events.on_host[rows], "CPU", "device"),
+        "thread or stream": events.lane[rows],
+    }
+    return columns | {name: column[rows] for name, column in events.numbers.items()}
 
 
 def _add_durations(
     totals: Totals, sides: tuple[UnitEvents, UnitEvents], pairs: tuple[Ints, Ints]
 ) -> None:
     """Add the durations by name: of all nodes of each side, and of those that both have."""
-    known: dict[str, int] = {}
-    timed = []
-    for events in sides:
-        numbers = [known.setdefault(name, len(known)) for name in events.names]
-        number = np.array([*numbers, 0])[events.name]
-        timed.append(Timed(np.minimum(number, MOST_ROWS), events.duration_s))
+    names, name = joined_texts([(events.names, events.name) for events in sides])
+    numbers = np.split(name, [len(sides[0])])
+    timed = [Timed(of_side, e.duration_s) for of_side, e in zip(numbers, sides, strict=True)]
     both = [each.take(own) for each, own in zip(timed, pairs, strict=True)]
-    names = named_rows(list(map(printable, known)))
-    totals.by_name = rows_of(names, [each.rows for each in timed], timed, both)
+    totals.by_name = rows_of(list(map(printable, names)), timed, both)
 
 
 @dataclass(frozen=True)

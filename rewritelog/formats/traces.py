@@ -273,8 +273,8 @@ def load_unit(traces: Traces, unit: Unit) -> UnitEvents:
 def events_of(unit: Unit, read: Iterable[Part]) -> UnitEvents:
     """Return the events of a unit whose parts are being read."""
     parts = list(map(_columns, read))
-    names, name = _joined([part["names"] for part in parts])
-    groups, group = _joined([part["groups"] for part in parts])
+    names, name = joined_texts([part["names"] for part in parts])
+    groups, group = joined_texts([part["groups"] for part in parts])
 
     def column(key: str, kind: type = np.float64) -> np.ndarray:
         return np.concatenate([np.zeros(0, kind), *(part[key] for part in parts)])
@@ -312,8 +312,8 @@ def _columns(part: Part) -> dict[str, Any]:
     }
 
 
-def _joined(parts: list[tuple[tuple[str, ...], Ints]]) -> tuple[tuple[str, ...], Ints]:
-    """Return the distinct texts of all parts, and the number of each event's."""
+def joined_texts(parts: Iterable[tuple[tuple[str, ...], Ints]]) -> tuple[tuple[str, ...], Ints]:
+    """Return the distinct texts of several parts, and the number of each event's."""
     known: dict[str, int] = {}
     numbers = [np.zeros(0, dtype=np.int64)]
     for texts, number in parts:

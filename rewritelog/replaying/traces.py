@@ -23,7 +23,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
-from rewritelog.formats.traces import MISSING, Traces, UnitEvents, followers
+from rewritelog.formats.traces import MISSING, Traces, UnitEvents, followers, joined_texts
 from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
@@ -109,7 +109,7 @@ class LoadedTraces:
         lanes_used, lane_of = np.unique(lane[order], return_inverse=True)
         seb = np.full(len(together), -1, dtype=np.int64)
         seb[order] = np.arange(len(order))
-        names, name = names_of(self.units)
+        names, name = joined_texts((events.names, events.name) for events in self.units)
         apart = before != after
         links = seb[before[apart]], seb[after[apart]]
         workload = _workload(nodes.duration_s[order], name[order], names, lane_of, *links)
@@ -274,16 +274,6 @@ def lanes_of(traces: Traces, units: Sequence[UnitEvents]) -> tuple[Lanes, Ints]:
         rows.append(np.stack([np.full(len(events), events.unit.rank), where, number], axis=1))
     different, lane = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
     return Lanes(*different.T), lane.reshape(-1)
-
-
-def names_of(units: Sequence[UnitEvents]) -> tuple[tuple[str, ...], Ints]:
-    """Return the distinct names, and the number of each node's."""
-    known: dict[str, int] = {}
-    numbers = []
-    for events in units:
-        renumbered = [known.setdefault(name, len(known)) for name in events.names]
-        numbers.append(np.array(renumbered, dtype=np.int64)[events.name])
-    return tuple(known), np.concatenate(numbers)
 
 
 def _workload(

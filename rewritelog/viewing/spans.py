@@ -13,10 +13,9 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import NameTable, brackets_of, records_of
-from rewritelog.formats.traces import UnitEvents
+from rewritelog.formats.traces import UnitEvents, joined_texts
 from rewritelog.replaying.loading import Paired
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.replaying.traces import names_of
 from rewritelog.text import printable
 
 
@@ -92,7 +91,7 @@ class Spans:
     @classmethod
     def of_units(cls, units: Sequence[UnitEvents], lane: Ints) -> Spans:
         """Return the nodes of traces, of which `lane` has the thread or stream."""
-        names, name = names_of(units)
+        names, name = joined_texts((events.names, events.name) for events in units)
         none, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
         start_s = np.concatenate([empty, *(events.start_s for events in units)])
         return cls(

@@ -217,6 +217,9 @@ def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
     assert differing["name"] == 1
     assert differing["only in A"] == 12
     assert differing["only in B"] == 1
+    text = rewritelog.diff(traces, other).text()
+    assert "12 of 14" in text, "nodes of A"
+    assert "1 of 3" in text, "nodes of B"
     with pytest.raises(NotComparableError):
         rewritelog.diff(traces, write_traces(tmp_path / "one", [[node(1)]]))
     with pytest.raises(NotComparableError):

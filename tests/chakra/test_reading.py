@@ -176,6 +176,20 @@ def test_files_are_found_by_folder_file_or_beginning(tmp_path: Path) -> None:
         open_chakra(folder / "run")
 
 
+def test_a_rank_is_a_number_that_others_can_hold(tmp_path: Path) -> None:
+    folder = write_traces(tmp_path / "t", [[node(1)]])
+    path = folder / f"run.{'9' * 30}.et"
+    (folder / "run.0.et").rename(path)
+    for given in (folder, path):
+        with pytest.raises(RewriteLogError, match=r"a rank above 2,147,483,647"):
+            open_chakra(given)
+
+
+def test_names_of_files_may_have_any_characters(tmp_path: Path) -> None:
+    folder = write_traces(tmp_path / "t", [[node(1)]], name="a\nb\x1b[2J")
+    assert [unit.rank for unit in opened(folder).units] == [0]
+
+
 def test_fields_of_values_are_those_of_the_published_schema() -> None:
     assert {
         kind: number for number, (kind, several) in VALUE_FIELDS.items() if not several

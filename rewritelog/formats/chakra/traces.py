@@ -31,7 +31,8 @@ PART_BYTES = 8 << 20
 """The bytes of a part, unless one node has more."""
 
 _PART_NODES = 1 << 15
-_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?")
+_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
+_MOST_RANK = (1 << 31) - 1
 _MOST_MICROS = 2.0**63
 _PACKED_LEVEL = 6
 
@@ -182,27 +183,28 @@ def open_chakra(path: Path) -> ChakraTraces | None:
     Return None if there are none. Raise `RewriteLogError` for a folder with traces of several
     names, or one rank twice.
     """
-    folder = path if path.is_dir() else path.parent
     if path.exists() and not path.is_dir():
         match = _FILE.fullmatch(path.name)
         is_named = path.name.endswith((".et", ".et.gz"))
         rank = int(match["rank"]) if match else 0
         return ChakraTraces(path, (_unit(path, rank),)) if is_named else None
-    if not folder.is_dir():
-        return None
-    matches = [match for each in paths_in(folder) if (match := _FILE.fullmatch(each.name))]
+    folder = path if path.is_dir() else path.parent
+    files = paths_in(folder) if folder.is_dir() else []
+    matches = [match for file in files if (match := _FILE.fullmatch(file.name))]
     if not path.is_dir():
         matches = [match for match in matches if match["name"] == path.name]
-    if not matches:
-        return None
     names = sorted({match["name"] for match in matches})
+    if not names:
+        return None
     if len(names) > 1:
         listed = ", ".join(names[:3])
         raise RewriteLogError(
             f"{path}: traces of several names, {listed}: give one as {path / names[0]}"
         )
-    files = [(int(match["rank"]), folder / match.string) for match in matches]
-    units = sorted((_unit(file, rank) for rank, file in files), key=lambda unit: unit.rank)
+    units = sorted(
+        (_unit(folder / match.string, int(match["rank"])) for match in matches),
+        key=lambda unit: unit.rank,
+    )
     for before, after in pairwise(units):
         if before.rank == after.rank:
             other = before.path
@@ -214,6 +216,8 @@ def open_chakra(path: Path) -> ChakraTraces | None:
 
 
 def _unit(path: Path, rank: int) -> Unit:
+    if rank > _MOST_RANK:
+        raise RewriteLogError(f"{path}: a rank above {_MOST_RANK:,}")
     with InputFile(path) as file:
         head = file.read(0, min(len(_GZIP_MAGIC), file.size_bytes)).tobytes()
         return Unit(path, rank, file.size_bytes, head == _GZIP_MAGIC)
