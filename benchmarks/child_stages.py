@@ -23,9 +23,9 @@ from rewritelog.output.files import OutputFile
 from rewritelog.rewriting import block, predicting
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.rewriting.predicting import Predictor
+from rewritelog.rewriting.predicting import Predicted, Predictor
 from rewritelog.rewriting.run import rewrite
-from rewritelog.rewriting.statistics import RunningSums
+from rewritelog.rewriting.statistics import BlockStatistics
 
 STAGES: list[tuple[Any, str, str]] = [
     (RewriteTask, "rewrite", "block: what the stages below leave"),
@@ -36,8 +36,8 @@ STAGES: list[tuple[Any, str, str]] = [
     (predicting, "checked_prediction", "predict"),
     (block, "patch", "walk, map and patch"),
     (OutputFile, "write", "write"),
-    (RunningSums, "add", "sums by event"),
-    (RunningSums, "finish", "sums of durations"),
+    (Predicted, "by_event", "counts and sums by event"),
+    (BlockStatistics, "take_durations", "sums of durations"),
 ]
 """Owner, name and label of the functions that a stage is; each has its time less that of others."""
 

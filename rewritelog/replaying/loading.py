@@ -40,7 +40,6 @@ from rewritelog.replaying.workload import (
 from rewritelog.rewriting.block import patch, records_for
 from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import Predictor
-from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.stopping import in_steps
 
 
@@ -137,6 +136,8 @@ def columns_of(
             "transit_s": messages["recv_time"] - messages["send_time"],
             "size_bytes": messages["size"],
             "number": messages["msg_id"],
+            "node": messages["dst_node"],
+            "worker": messages["tid"],
         },
         "backward": {"other": backward["other"]},
         "regions": {
@@ -177,8 +178,7 @@ def _durations(
     def rewritten(seconds: Floats, factors: Floats) -> list[Floats]:
         loaded = replace(block.loaded, buffer=block.loaded.buffer.copy())
         records = records_for(loaded, params, seconds, np.zeros(len(params), dtype=np.bool_))
-        sums = np.zeros((len(loaded.pes), len(DurationSum), 2))
-        patch(loaded, records, factors, sums, keep_recv=True)
+        patch(loaded, records, factors, None, keep_recv=True)
         return _spent(records_of(loaded), paired)
 
     scaled = rewritten(0.0 * given_s, np.ones(len(modelled)))
@@ -291,6 +291,9 @@ def _assembled(logs: LogSet, parts: list[BlockColumns]) -> Workload:
     lacking = np.flatnonzero(starter == NOT_SENT)
     not_sent = np.column_stack([lacking, source[lacking], number[lacking]])
     del source, number
+    workers = logs.summary.num_wth
+    to = messages.pop("node"), messages.pop("worker")
+    misaddressed = _misaddressed(starter, pe, *to, workers)
     depends, follows = sebs.pop("dependencies"), sebs.pop("follows")
     waiting, beyond = _waiting(first_of_pe, pe, depends, follows, backward.pop("other"))
     links = np.empty(len(pe) + 1, dtype=core.structs["seb_links"])
@@ -311,11 +314,12 @@ def _assembled(logs: LogSet, parts: list[BlockColumns]) -> Workload:
         PairedRegions(**regions),
         names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
         events=tuple(events),
-        workers=logs.summary.num_wth,
+        workers=workers,
         recorded_s=max(part.latest_s for part in parts),
         not_sent=not_sent,
         beyond=beyond,
         repeated_numbers=repeated,
+        misaddressed=misaddressed,
     )
 
 
@@ -370,6 +374,28 @@ def _starters(sent: Numbers, bounds: Ints, source: Numbers, number: Numbers) -> 
         starters[known[hit]] = at[hit] if order is None else order[at[hit]]
         starter[step][told] = starters
     return starter, int(np.count_nonzero(keys[1:] == keys[:-1]))
+
+
+def _misaddressed(
+    starter: Numbers, pe: Numbers, node: Numbers, worker: Numbers, workers: int
+) -> tuple[int, int]:
+    """Return how many SEBs are started by a message that is not for their PE, and the first one.
+
+    The list of a multicast is not in the log, so that it may be for any PE (FORMAT 4).
+    """
+    count, first = 0, -1
+    for step in in_steps(len(starter)):
+        sebs = np.flatnonzero(starter[step] >= 0)
+        message, to = starter[step][sebs], pe[step][sebs]
+        to_node, to_worker = node[message].astype(np.int64), worker[message]
+        for_worker = (to_worker == -1) | (to_worker == to % workers)
+        for_node = (to_node == -1) | (to_node == to // workers)
+        excepted = (to_node < -2) & ~((-100 - to_node == to // workers) & for_worker)
+        wrong = sebs[~((to_node == -2) | (for_node & for_worker) | excepted)]
+        if len(wrong) and not count:
+            first = step.start + int(wrong[0])
+        count += len(wrong)
+    return count, first
 
 
 def _waiting(

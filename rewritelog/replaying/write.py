@@ -32,7 +32,6 @@ from rewritelog.replaying.workload import Numbers, spans
 from rewritelog.rewriting.block import RewriteTask, logs_task, rewrite_part
 from rewritelog.rewriting.options import NO_DILATION, OutputOptions
 from rewritelog.rewriting.run import new_output
-from rewritelog.rewriting.statistics import RunningSums
 from rewritelog.running.engines import map_blocks
 
 _UNCLOSED_S = -1.0
@@ -75,10 +74,10 @@ def _write(
     files: FlushingWork[_Placed, None],
 ) -> None:
     """Write a block; the task first rewrites durations, None if these do not change."""
-    file, running = logs.files[placed.block.file], RunningSums()
+    file = logs.files[placed.block.file]
     for loaded in read_block(file, placed.block, logs.layout):
         if task is not None:
-            rewrite_part(task, loaded, running)
+            rewrite_part(task, loaded)
         _write_times(placed, loaded)
         files.write(file.path.name, loaded.buffer, loaded.block.offset)
 

@@ -29,9 +29,9 @@ from rewritelog.rewriting.statistics import (
     IRREGULAR,
     BlockCount,
     BlockStatistics,
+    DurationSum,
     Examples,
     RecordFlag,
-    RunningSums,
 )
 
 _OUTCOMES = {
@@ -62,13 +62,15 @@ class Patched:
 
 
 def patch(
-    loaded: LoadedBlock, records: Table, factors: Floats, sums: Floats, *, keep_recv: bool
+    loaded: LoadedBlock, records: Table, factors: Floats, sums: Floats | None, *, keep_recv: bool
 ) -> Patched:
-    """Rewrite the SEBs of a block that have a duration, and add their durations to `sums`.
+    """Rewrite the SEBs of a block that have a duration, and add their durations to any `sums`.
 
     `factors` has the dilation of each SEB; `sums` has the shape (pieces, DurationSum, 2). Raise
     `DamagedLogError` for a damaged block, and for times that are no numbers or become too large.
     """
+    if sums is None:
+        sums = no_sums(len(loaded.pes))
     pieces, lay = loaded.pieces, loaded.layout
     smallest_event = lay.event.itemsize + lay.count.itemsize
     sebs = np.empty(int(pieces.counts.sum()), dtype=np.int64)
@@ -92,6 +94,11 @@ def patch(
     raise_fault(fault, loaded)
     patched = Records(loaded.buffer, lay.seb, lay.seb, np.arange(len(sebs)), sebs)
     return Patched(patched, outcomes, records, _block_counts(patched, outcomes, counts))
+
+
+def no_sums(timelines: int) -> Floats:
+    """Return sums of durations to add to."""
+    return np.zeros((timelines, len(DurationSum), 2))
 
 
 def records_for(loaded: LoadedBlock, params: ParamRecords, given_s: Floats, exact: Flags) -> Table:
@@ -155,12 +162,12 @@ class RewriteTask:
 
         Raise what `rewrite_part` raises, or `OSError` if the output cannot be written.
         """
-        statistics, running = BlockStatistics(), RunningSums()
+        statistics, sums = BlockStatistics(), no_sums(block.timelines)
         file = self.logs.files[block.file]
         for loaded in read_block(file, block, self.logs.layout, self.block_bytes):
-            statistics.add(rewrite_part(self, loaded, running))
+            statistics.add(rewrite_part(self, loaded, sums))
             files.write(file.path.name, loaded.buffer, loaded.block.offset)
-        running.finish(statistics)
+        statistics.take_durations(loaded.pes.copy(), sums)
         return statistics
 
 
@@ -174,8 +181,10 @@ def logs_task(logs: LogSet, predictor: Predictor, options: OutputOptions) -> Rew
     return task
 
 
-def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -> BlockStatistics:
-    """Rewrite a loaded block or part in place; return its statistics without sums.
+def rewrite_part(
+    task: RewriteTask, loaded: LoadedBlock, sums: Floats | None = None
+) -> BlockStatistics:
+    """Rewrite a loaded block or part in place; return its statistics, and add to any `sums`.
 
     Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
     or `ModelError`.
@@ -185,32 +194,29 @@ def rewrite_part(task: RewriteTask, loaded: LoadedBlock, running: RunningSums) -
         columns = task.predictor.columns
         params, notes = read_params(task.params, loaded, strict=task.strict, columns=columns)
     predicted = task.predictor.predict(params, loaded.pes)
-    statistics = BlockStatistics(
-        faulty_lines=notes.faulty,
-        faulty_line_examples=Examples.of(loaded.begin, notes.faults),
-        seqno_differs=notes.seqno_differs,
-        seqno_examples=Examples.of(loaded.begin, notes.seqno_examples),
-        size_bytes=loaded.block.size_bytes,
-    )
-    factors, statistics.matched_patterns = dilations_of(task.dilations, loaded)
+    factors, patterns = dilations_of(task.dilations, loaded)
     rows = records_for(loaded, params, predicted.given_s, predicted.flags[RecordFlag.EXACT])
-    sums = running.begin(loaded.pes)
     patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)
-    statistics.counts = patched.counts
-    _add_examples(statistics, loaded, patched)
-    predicted.add_to(statistics, loaded, patched.records)
-    values = predicted.values(patched.records)
-    running.add(predicted.kinds, predicted.kind, params.piece, values)
-    return statistics
+    return BlockStatistics(
+        counts=patched.counts,
+        events=predicted.by_event(patched.records),
+        examples={which: _examples(loaded, patched, flag) for which, flag in IRREGULAR.items()},
+        record_examples=predicted.examples(loaded, patched.records),
+        faulty_lines=notes.faulty,
+        faulty_line_examples=tuple((loaded.begin, fault) for fault in notes.faults),
+        seqno_differs=notes.seqno_differs,
+        seqno_examples=tuple((loaded.begin, text) for text in notes.seqno_examples[:EXAMPLES]),
+        size_bytes=loaded.block.size_bytes,
+        matched_patterns=patterns,
+    )
 
 
-def _add_examples(statistics: BlockStatistics, loaded: LoadedBlock, patched: Patched) -> None:
-    """Add the first irregular SEBs to the block's statistics."""
+def _examples(loaded: LoadedBlock, patched: Patched, flag: int) -> Examples:
+    """Return PE and index of the first SEBs whose outcome has a flag."""
     pieces = loaded.pieces
     begins = np.cumsum(pieces.counts) - pieces.counts
-    for which, flag in IRREGULAR.items():
-        rows = np.flatnonzero(patched.outcomes & flag)[:EXAMPLES]
-        piece = np.searchsorted(begins, rows, side="right") - 1
-        sebs = (rows - begins[piece] + pieces.firsts[piece]).tolist()
-        places = zip(loaded.pes[piece].tolist(), sebs, strict=True)
-        statistics.examples[which] = Examples.of(loaded.begin, places)
+    rows = np.flatnonzero(patched.outcomes & flag)[:EXAMPLES]
+    piece = np.searchsorted(begins, rows, side="right") - 1
+    sebs = rows - begins[piece] + pieces.firsts[piece]
+    places = zip(loaded.pes[piece].tolist(), sebs.tolist(), strict=True)
+    return tuple((loaded.begin, place) for place in places)

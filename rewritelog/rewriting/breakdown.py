@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
+from rewritelog.arrays import NOTHING, Floats, Ints
 from rewritelog.models.base import ModelFit
 from rewritelog.models.checks import checked_spread
 from rewritelog.rewriting.statistics import (
@@ -143,13 +143,6 @@ class BusyTime:
         return {**vars(self), **numbers, "imbalance": self.imbalance}
 
 
-_COMPLETE = (
-    (DurationSum.OLD, DurationSum.BRACKETED_OLD, DurationSum.AROUND_OLD, DurationSum.WITHOUT_OLD),
-    (DurationSum.NEW, DurationSum.BRACKETED_NEW, DurationSum.AROUND_NEW, DurationSum.WITHOUT_NEW),
-)
-"""The sums of all time, and of the parts that a rewrite may change."""
-
-
 Pair: TypeAlias = tuple[float, float]
 """Seconds before and after a rewrite."""
 
@@ -164,6 +157,12 @@ class Share:
     """Its share of all time before the rewrite, in [0, 1]; None without any time."""
     new: float | None
     """Its share of all time after the rewrite."""
+
+    @classmethod
+    def of(cls, part_s: Pair, all_s: Pair) -> Share:
+        """Return a part of all time; shares without any time, or that are not finite, are None."""
+        whole = [seconds if 0 < seconds < math.inf else math.nan for seconds in all_s]
+        return cls(*part_s, *(json_number(s / of) for s, of in zip(part_s, whole, strict=True)))
 
     def to_json(self) -> dict[str, float | None]:
         """Return shares and seconds as a JSON object, with null for numbers that are not finite."""
@@ -203,45 +202,40 @@ class Overheads:
 
 def overheads_of(statistics: BlockStatistics) -> Overheads:
     """Return the breakdown of the time of all SEBs."""
-    sums = statistics.sums
+    events = dict(sorted(statistics.events.items()))
+    before, after = (_seconds_by_part(statistics, events, side) for side in ("old", "new"))
+    shares = {
+        name: Share.of((before[name], after[name]), (before[""], after[""])) for name in before
+    }
+    parts = {name: shares.pop(name) for name in _PARTS}
+    return Overheads({name: shares[f"event {name}"] for name in events}, **parts)
 
-    def seconds(old: DurationSum, new: DurationSum) -> Pair:
-        return float(sums[old]), float(sums[new])
 
-    def left(whole: DurationSum, parts: Iterable[ExactSum]) -> float:
-        return difference_s(sums[whole], sum(parts, NOTHING))
+_PARTS = tuple(field.name for field in dataclasses.fields(Overheads) if field.name != "events")
 
-    all_s = seconds(DurationSum.OLD, DurationSum.NEW)
 
-    def share(pair: Pair) -> Share:
-        return Share(*pair, *map(_part, pair, all_s))
-
-    events = {name: event.total for name, event in sorted(statistics.events.items())}
-    others_s = 0.0, 0.0
+def _seconds_by_part(
+    statistics: BlockStatistics, events: dict[str, EventStatistics], side: str
+) -> dict[str, float]:
+    """Return the seconds of the parts before or after the rewrite, and of all under ""."""
+    all_s, bracketed, around, without = (
+        statistics.sums[DurationSum[f"{part}{side.upper()}"]]
+        for part in ("", "BRACKETED_", "AROUND_", "WITHOUT_")
+    )
+    totals = {name: event.total for name, event in events.items()}
+    of_event = {name: getattr(total, f"{side}_s") for name, total in totals.items()}
+    dilated = sum((getattr(total, f"dilated_{side}_s") for total in totals.values()), NOTHING)
+    others_s = 0.0
     if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
-        others_s = (
-            left(DurationSum.BRACKETED_OLD, (event.old_s for event in events.values())),
-            left(DurationSum.BRACKETED_NEW, (event.new_s for event in events.values())),
-        )
-    around_s = seconds(DurationSum.AROUND_OLD, DurationSum.AROUND_NEW)
-    without_s = seconds(DurationSum.WITHOUT_OLD, DurationSum.WITHOUT_NEW)
-    dilated_s = (
-        float(sum((event.dilated_old_s for event in events.values()), NOTHING)),
-        float(sum((event.dilated_new_s for event in events.values()), NOTHING)),
-    )
-    before_s, after_s = (left(whole, (sums[part] for part in parts)) for whole, *parts in _COMPLETE)
-    by_dilation = zip(others_s, around_s, without_s, dilated_s, strict=True)
-    old_s, new_s = map(sum, by_dilation)
-    return Overheads(
-        {name: share((float(event.old_s), float(event.new_s))) for name, event in events.items()},
-        *map(share, (others_s, around_s, without_s, (before_s, after_s), (old_s, new_s))),
-    )
-
-
-def _part(seconds: float, all_s: float) -> float | None:
-    """Return a share; None without any time, or if it is not finite."""
-    share = seconds / all_s if 0 < all_s < math.inf else math.nan
-    return json_number(share)
+        others_s = difference_s(bracketed, sum(of_event.values(), NOTHING))
+    rest_s = others_s, float(around), float(without)
+    return {
+        "": float(all_s),
+        **dict(zip(_PARTS, rest_s, strict=False)),
+        "untouched": difference_s(all_s, bracketed + around + without),
+        "by_dilation": sum((*rest_s, float(dilated))),
+        **{f"event {name}": float(seconds) for name, seconds in of_event.items()},
+    }
 
 
 @dataclass(frozen=True)
@@ -290,22 +284,18 @@ class EventLine:
 
 def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLine:
     """Return the row of an event, given its statistics and the expected sum."""
-    used = event.states[RecordState.PREDICTED]
-    dilated = event.states[RecordState.NOT_COVERED]
-    records = event.states.total()
-    total = event.total
+    used, records = event.states[RecordState.PREDICTED], event.states.total()
+    dilated, total = event.states[RecordState.NOT_COVERED], event.total
+    flags = {flag.name.lower(): event.flags[flag] for flag in RecordFlag}
+    by_exact = flags.pop("exact")
     return EventLine(
         event=name,
         records=records,
-        by_model=used - event.flags[RecordFlag.EXACT],
-        by_exact=event.flags[RecordFlag.EXACT],
+        by_model=used - by_exact,
+        by_exact=by_exact,
         dilated=dilated,
         not_used=records - used - dilated,
-        uncounted=event.flags[RecordFlag.UNCOUNTED],
-        negative=event.flags[RecordFlag.NEGATIVE],
-        outside=event.flags[RecordFlag.OUTSIDE],
-        remote=event.flags[RecordFlag.REMOTE],
-        not_spread=event.flags[RecordFlag.NOT_SPREAD],
+        **flags,
         old_s=float(total.old_s),
         new_s=float(total.new_s),
         expected=expected,

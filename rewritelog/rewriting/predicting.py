@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
+from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
 from rewritelog.formats import Columns, ParamRecords
@@ -30,12 +31,12 @@ from rewritelog.options import is_given
 from rewritelog.rewriting.options import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.rewriting.statistics import (
     EXAMPLES,
-    BlockStatistics,
     EventStatistics,
-    EventValues,
+    EventSums,
     Examples,
     RecordFlag,
     RecordState,
+    exact_sum,
 )
 from rewritelog.text import matching, printable
 from rewritelog.timings.read import samples_of
@@ -140,7 +141,29 @@ class Predicted:
     flags: Flags
     """Shape (flags, records)."""
 
-    def values(self, records: Table) -> EventValues:
+    def by_event(self, records: Table) -> dict[str, EventStatistics]:
+        """Return the counts and sums of the records of each event."""
+        count = len(self.kinds)
+        states = np.zeros((len(RecordState), count), dtype=np.int64)
+        for which in RecordState:
+            states[which] = np.bincount(self.kind[records["state"] == which], minlength=count)
+        flagged = [self._flagged(which, records) for which in RecordFlag]
+        flags = np.array([np.bincount(self.kind[rows], minlength=count) for rows in flagged])
+        values = self._values(records)
+        sums = np.zeros((len(values), count, 2))
+        for column, of_records in zip(sums, values, strict=True):
+            core.add_by_group(self.kind, np.ascontiguousarray(of_records), column)
+        events: dict[str, EventStatistics] = {}
+        for number, (event, parameters) in enumerate(self.kinds):
+            of_kind = EventStatistics(
+                Counter({which: int(states[which, number]) for which in RecordState}),
+                Counter({which: int(flags[which, number]) for which in RecordFlag}),
+                {parameters: EventSums(*map(exact_sum, sums[:, number]))},
+            )
+            events[event] = events[event] + of_kind if event in events else of_kind
+        return events
+
+    def _values(self, records: Table) -> tuple[Floats, ...]:
         """Return the contribution of each record to the fields of `EventSums`."""
         predicted = np.where(records["state"] == RecordState.PREDICTED, self.seconds, 0.0)
         dilated = records["state"] == RecordState.NOT_COVERED
@@ -152,34 +175,16 @@ class Predicted:
         of_exact = np.where(exact, old, 0.0), np.where(exact, new, 0.0)
         return old, new, dilated_old, dilated_new, predicted, squares, *of_exact
 
-    def by_event(self, records: Table) -> dict[str, EventStatistics]:
-        """Return the states and flags of the records of each event."""
-        event, names = self.params.event, self.params.events
-
-        def by_event(chosen: Flags) -> list[int]:
-            counts: list[int] = np.bincount(event[chosen], minlength=len(names)).tolist()
-            return counts
-
-        by_state = [by_event(records["state"] == which) for which in RecordState]
-        by_flag = [by_event(self._flagged(which, records)) for which in RecordFlag]
-        return {
-            name: EventStatistics(
-                Counter({which: by_state[which][number] for which in RecordState}),
-                Counter({which: by_flag[which][number] for which in RecordFlag}),
-            )
-            for number, name in enumerate(names)
-        }
-
-    def add_to(self, statistics: BlockStatistics, loaded: LoadedBlock, records: Table) -> None:
-        """Add the states and flags of the records, by event, to the statistics."""
-        state = records["state"]
-        statistics.events |= self.by_event(records)
+    def examples(self, loaded: LoadedBlock, records: Table) -> dict[RecordState, Examples]:
+        """Return PE and SEB of the first records in each state but the usual one."""
+        examples: dict[RecordState, Examples] = {}
         for which in RecordState:
             if which is not RecordState.PREDICTED:
-                first = np.flatnonzero(state == which)[:EXAMPLES]
+                first = np.flatnonzero(records["state"] == which)[:EXAMPLES]
                 pes = loaded.pes[self.params.piece[first]].tolist()
                 sebs = zip(pes, self.params.seb[first].tolist(), strict=True)
-                statistics.record_examples[which] = Examples.of(loaded.begin, sebs)
+                examples[which] = tuple((loaded.begin, place) for place in sebs)
+        return examples
 
     def _flagged(self, flag: RecordFlag, records: Table) -> Flags:
         """Return which records count under a flag."""

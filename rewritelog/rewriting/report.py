@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import rewritelog
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -234,7 +234,7 @@ class RewriteReport(Readable):
 
     def details(self) -> str:
         """Return the rest as text: logs, fits, counts, busy times and shares."""
-        parts = (_logs, _model, _sebs, _busy_times, _records, _shares)
+        parts = (_logs, _model, _sebs, _busy_times, _shares)
         return "\n".join(wrapped(line) for part in parts for line in part(self))
 
 
@@ -355,32 +355,35 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
     """Yield the table of the time before and after, by part of all time."""
     events = sorted(report.events, key=lambda line: -line.new_s)
     shown = events if len(events) <= _MOST_EVENTS + 1 else events[:_MOST_EVENTS]
-    rows = []
-    for line in shown:
-        shares = (line.extrapolated, line.dilated / line.records)
-        outside, dilated = (percent_text(share, 1) if share else "" for share in shares)
-        records, error = f"{line.records:,}", _error_text(line.expected)
-        rows.append(_Part(line.event, line.old_s, line.new_s, records, error, outside, dilated))
+    names, seconds = [printable(line.event) for line in shown], [(e.old_s, e.new_s) for e in shown]
     if others := events[len(shown) :]:
-        old_s, new_s = (math.fsum(getattr(e, time) for e in others) for time in ("old_s", "new_s"))
-        rows.append(_Part(f"{len(others):,} more events", old_s, new_s))
-    if events:
-        rows += [_Part(name, share.old_s, share.new_s) for name, share in _others(report)]
+        names.append(f"{len(others):,} more events")
+        seconds.append((math.fsum(e.old_s for e in others), math.fsum(e.new_s for e in others)))
+    for name, share in _others(report) if events else ():
+        names.append(name)
+        seconds.append((share.old_s, share.new_s))
     old_s, new_s = map(report.statistics.seconds, (DurationSum.OLD, DurationSum.NEW))
-    rows.append(
-        _Part(f"all {report.terms.item}s", old_s, new_s, f"{report.count(BlockCount.SEBS):,}")
-    )
+    before, after = zip(*seconds, (old_s, new_s), strict=True)
+    blank = [""] * (len(seconds) - len(shown))
+    dilated = [line.dilated / line.records for line in shown]
     columns = {
-        "calls": [row.calls for row in rows],
-        "before": time_column([row.old_s for row in rows]),
-        "after": time_column([row.new_s for row in rows]),
-        "speedup": [ratio_text(speedup(row.old_s, row.new_s)) for row in rows],
-        "± (90 %)": [row.error for row in rows],
-        "outside": [row.outside for row in rows],
-        "dilated": [row.dilated for row in rows],
+        "part": [*names, f"all {report.terms.item}s"],
+        "calls": [f"{e.records:,}" for e in shown] + [*blank, f"{report.count(BlockCount.SEBS):,}"],
+        "before": time_column(before),
+        "after": time_column(after),
+        "speedup": [ratio_text(speedup(*pair)) for pair in zip(before, after, strict=True)],
+        "± (90 %)": [_error_text(line.expected) for line in shown],
+        "outside": [percent_text(e.extrapolated, 1) if e.extrapolated else "" for e in shown],
+        "dilated": [percent_text(share, 1) if share else "" for share in dilated],
     }
+    yield from _table(columns)
+
+
+def _table(columns: dict[str, list[str]]) -> list[str]:
+    """Return the lines of a table of the columns with any text; short ones end with blanks."""
+    rows = len(next(iter(columns.values())))
     kept = {head: column for head, column in columns.items() if any(column)}
-    yield from TextTable.of({"part": [printable(row.name) for row in rows], **kept}).lines()
+    return TextTable.of({h: c + [""] * (rows - len(c)) for h, c in kept.items()}).lines()
 
 
 def _others(report: RewriteReport) -> Iterator[tuple[str, Share]]:
@@ -394,20 +397,6 @@ def _others(report: RewriteReport) -> Iterator[tuple[str, Share]]:
         yield f"other {report.terms.item}s", parts.sebs_without_brackets
     if parts.untouched.old_s:
         yield f"{report.terms.item}s of other types", parts.untouched
-
-
-class _Part(NamedTuple):
-    """A row of the table."""
-
-    name: str
-    old_s: float
-    new_s: float
-    calls: str = ""
-    error: str = ""
-    outside: str = ""
-    """The share of predictions outside of the timed range."""
-    dilated: str = ""
-    """The share of brackets that the model does not cover."""
 
 
 def _sebs(report: RewriteReport) -> Iterator[str]:
@@ -434,43 +423,30 @@ def _busy_times(report: RewriteReport) -> Iterator[str]:
     yield from TextTable(("", "largest", f"of {lane}", "mean", "imbalance"), rows).lines()
 
 
-def _records(report: RewriteReport) -> Iterator[str]:
-    if not report.events:
-        return
-    yield f"{report.terms.record}s by event"
-    columns = {
-        "records": [line.records for line in report.events],
-        "by model": [line.by_model for line in report.events],
-        "exact": [line.by_exact for line in report.events],
-        "dilated": [line.dilated for line in report.events],
-        "not used": [line.not_used for line in report.events],
-    }
-    shown = {
-        head: [f"{count:,}" for count in column]
-        for head, column in columns.items()
-        if head == "records" or any(column)
-    }
-    yield from TextTable.of({"event": [line.event for line in report.events], **shown}).lines()
-
-
 def _shares(report: RewriteReport) -> Iterator[str]:
-    """Yield the table of shares of time, extrapolated shares, and coverage of intervals."""
+    """Yield the table of shares of time; of events also how their records were used."""
     if not report.events:
         return
-    parts = report.overheads
-    shares = [(line.event, parts.events[line.event]) for line in report.events]
+    lines, parts = report.events, report.overheads
+    shares = [(line.event, parts.events[line.event]) for line in lines]
     shares += [*_others(report), ("of all: by dilation alone", parts.by_dilation)]
-    fits = [(line.extrapolated, line.expected.coverage) for line in report.events]
-    told = [tuple(percent_text(share, 1) for share in fit) for fit in fits]
-    told += [("", "")] * (len(shares) - len(told))
-    rows = [
-        (name, percent_text(share.old, 1), percent_text(share.new, 1), *of_fit)
-        for (name, share), of_fit in zip(shares, told, strict=True)
-    ]
+    counts = {
+        "by model": [line.by_model for line in lines],
+        "exact": [line.by_exact for line in lines],
+        "dilated": [line.dilated for line in lines],
+        "not used": [line.not_used for line in lines],
+    }
+    columns = {
+        "part": [printable(name) for name, _ in shares],
+        "before": [percent_text(share.old, 1) for _, share in shares],
+        "after": [percent_text(share.new, 1) for _, share in shares],
+        "extrapolated": [percent_text(line.extrapolated, 1) for line in lines],
+        "coverage": [percent_text(line.expected.coverage, 1) for line in lines],
+        **{head: [f"{n:,}" for n in column] for head, column in counts.items() if any(column)},
+    }
     intervals = "coverage: of the 90 % interval, on held-out timing lines"
     yield f"shares of all {report.terms.item} time ({intervals})"
-    heads = ("before", "after", "extrapolated", "coverage")
-    yield from TextTable(("part", *heads), rows).lines()
+    yield from _table(columns)
 
 
 def _closing(report: RewriteReport) -> Iterator[str]:

@@ -18,7 +18,6 @@ from rewritelog.rewriting.statistics import (
     DurationSum,
     EventStatistics,
     Examples,
-    PeAndSeb,
     RecordFlag,
     RecordState,
 )
@@ -90,8 +89,8 @@ def _about_sebs(statistics: BlockStatistics, *, with_params: bool) -> Iterator[s
         yield f"{messages} sent outside their SEB: each keeps its distance to the SEB's nearer end"
 
 
-def _listed(examples: Examples[PeAndSeb]) -> str:
-    return ", ".join(f"PE {pe} SEB {seb}" for pe, seb in examples)
+def _listed(examples: Examples) -> str:
+    return ", ".join(f"PE {pe} SEB {seb}" for _, (pe, seb) in examples)
 
 
 def _about_params(logs: LogSet, params: ParamFolder, statistics: BlockStatistics) -> Iterator[str]:
@@ -105,10 +104,10 @@ def _about_params(logs: LogSet, params: ParamFolder, statistics: BlockStatistics
             f"({names})"
         )
     if statistics.faulty_lines:
-        shown = "; ".join(statistics.faulty_line_examples)
+        shown = "; ".join(text for _, text in statistics.faulty_line_examples)
         yield f"{count_text(statistics.faulty_lines, 'malformed param line')} not used: {shown}"
     if statistics.seqno_differs:
-        shown = "; ".join(statistics.seqno_examples)
+        shown = "; ".join(text for _, text in statistics.seqno_examples)
         lines = count_text(statistics.seqno_differs, "param line")
         yield f"in {lines} the SEB number and the seqno differ, and the former is used: {shown}"
     missing = statistics.records(RecordState.NO_SEB)

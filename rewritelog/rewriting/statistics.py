@@ -1,19 +1,18 @@
 """What a rewrite counts and adds up, of a block and of all, however the work is divided.
 
-The durations of each timeline are added in the order of its SEBs, and so are the records of each
-event and number of parameters in it; the sums of timelines are then added exactly, in any order.
+The durations of each timeline are added in the order of its SEBs, and the records of each event and
+number of parameters in their order in a block, with twice the digits of a double; these sums are
+then added exactly.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import islice, pairwise
 from operator import itemgetter
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
 from rewritelog.core import core
 from rewritelog.formats.traces import NOT_ROUNDED, Rounding
-from rewritelog.models.base import EventKey
 
 
 class BlockCount(IntEnum):
@@ -81,10 +79,6 @@ IRREGULAR: dict[BlockCount, int] = {
 EXAMPLES = 5
 """The number of examples of each count in a block."""
 
-
-BlockStart = tuple[int, int]
-"""The index of a file, and the offset of a block in it."""
-Item = TypeVar("Item")
 
 _ROUNDING = 1e-15
 """The relative rounding error of sums of timelines is smaller."""
@@ -148,28 +142,8 @@ class EventStatistics:
         )
 
 
-@dataclass(frozen=True)
-class Examples(Generic[Item]):
-    """The first few items in the order of the log, independent of the order of the blocks."""
-
-    found: tuple[tuple[BlockStart, Item], ...] = ()
-
-    @classmethod
-    def of(cls, start: BlockStart, items: Iterable[Item]) -> Examples[Item]:
-        """Return the first few items of the block that starts at `start`."""
-        return cls(tuple((start, item) for item in islice(items, EXAMPLES)))
-
-    def __add__(self, other: Examples[Item]) -> Examples[Item]:
-        """Return the first few items of the two."""
-        both = sorted((*self.found, *other.found), key=itemgetter(0))
-        return Examples(tuple(both[:EXAMPLES]))
-
-    def __iter__(self) -> Iterator[Item]:
-        return (item for _, item in self.found)
-
-
-PeAndSeb = tuple[int, int]
-_NO_TIME = dict.fromkeys(DurationSum, NOTHING)
+Examples: TypeAlias = tuple[tuple[tuple[int, int], Any], ...]
+"""The first few of something, each after the place of its block: file and offset."""
 
 
 @dataclass
@@ -179,14 +153,17 @@ class BlockStatistics:
     counts: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(len(BlockCount), dtype=np.int64)
     )
-    sums: dict[DurationSum, ExactSum] = field(default_factory=lambda: dict(_NO_TIME))
+    sums: dict[DurationSum, ExactSum] = field(
+        default_factory=lambda: dict.fromkeys(DurationSum, NOTHING)
+    )
     events: dict[str, EventStatistics] = field(default_factory=dict)
-    examples: dict[BlockCount, Examples[PeAndSeb]] = field(default_factory=dict)
-    record_examples: dict[RecordState, Examples[PeAndSeb]] = field(default_factory=dict)
+    examples: dict[BlockCount, Examples] = field(default_factory=dict)
+    """PEs and SEBs."""
+    record_examples: dict[RecordState, Examples] = field(default_factory=dict)
     faulty_lines: int = 0
-    faulty_line_examples: Examples[str] = Examples()
+    faulty_line_examples: Examples = ()
     seqno_differs: int = 0
-    seqno_examples: Examples[str] = Examples()
+    seqno_examples: Examples = ()
     size_bytes: int = 0
     busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
     """Arrays of PEs, and their busy seconds before and after the rewrite."""
@@ -216,19 +193,31 @@ class BlockStatistics:
         )
         return pes, old_s, new_s
 
+    def take_durations(self, pes: Ints, sums: Floats) -> None:
+        """Take the sums of the timelines of some PEs, shape (PEs, DurationSum, 2)."""
+        for which in DurationSum:
+            self.sums[which] = exact_sum(sums[:, which])
+        old_s, new_s = (sums[:, w].sum(axis=1) for w in (DurationSum.OLD, DurationSum.NEW))
+        self.busy = [(pes, old_s, new_s)]
+
     def add(self, other: BlockStatistics) -> None:
-        """Add the statistics of another block."""
+        """Add the statistics of the next block."""
         for name, more in vars(other).items():
             setattr(self, name, _together(getattr(self, name), more))
 
 
 def _together(one: Any, other: Any) -> Any:
-    """Return two counts, sums or collections as one; those of the same key are added."""
+    """Return two counts, sums or collections as one; those of the same key are added.
+
+    Of examples the first few in the order of the logs are kept.
+    """
     if isinstance(one, dict) and not isinstance(one, Counter):
         common = {key: _together(one[key], other[key]) for key in one.keys() & other.keys()}
         return one | other | common
     if isinstance(one, frozenset):
         return one | other
+    if type(one) is tuple:
+        return tuple(sorted(one + other, key=itemgetter(0))[:EXAMPLES])
     one += other
     return one
 
@@ -242,55 +231,6 @@ def difference_s(whole: ExactSum, part: ExactSum) -> float:
     return left_s if left_s > _ROUNDING * all_s else 0.0
 
 
-EventValues: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
-"""The contribution of each record to the fields of `EventSums`."""
-
-
-class RunningSums:
-    """The sums of one block, carried from part to part of a long timeline."""
-
-    def __init__(self) -> None:
-        self._pes = np.zeros(0, dtype=np.int64)
-        self._durations = np.zeros((1, len(DurationSum), 2))
-        self._events: dict[EventKey, Floats] = {}
-        """High and low part of the fields of `EventSums`, shape (pieces, fields, 2)."""
-
-    def begin(self, pes: Ints) -> Floats:
-        """Return the sums of a part's pieces, to be added to; shape (pieces, DurationSum, 2)."""
-        carried = self._durations[0]
-        self._pes, self._durations = pes.copy(), np.zeros((len(pes), len(DurationSum), 2))
-        self._durations[0] = carried
-        return self._durations
-
-    def add(
-        self, kinds: tuple[EventKey, ...], kind: Ints, piece: Ints, values: EventValues
-    ) -> None:
-        """Add records; `kind` (index into `kinds`) and `piece` have one entry for each record."""
-        pairs, groups = np.unique(piece * max(len(kinds), 1) + kind, return_inverse=True)
-        group_kind = pairs % max(len(kinds), 1)
-        sums = np.zeros((len(values), len(pairs), 2))
-        for group, number in enumerate(group_kind if self._events else ()):
-            if kinds[number] in self._events:
-                sums[:, group] = self._events[kinds[number]][0]
-        for column, value in zip(sums, values, strict=True):
-            core.add_by_group(groups, np.ascontiguousarray(value), column)
-        order = np.argsort(group_kind, kind="stable")
-        bounds = np.searchsorted(group_kind[order], np.arange(len(kinds) + 1)).tolist()
-        for number, (begin, end) in enumerate(pairwise(bounds)):
-            if end > begin:
-                self._events[kinds[number]] = sums[:, order[begin:end]].swapaxes(0, 1)
-
-    def finish(self, statistics: BlockStatistics) -> None:
-        """Set the sums of a block whose timelines are all at their ends."""
-        statistics.sums = dict(zip(DurationSum, _exact(self._durations), strict=True))
-        sides = (DurationSum.OLD, DurationSum.NEW)
-        old_s, new_s = (self._durations[:, which].sum(axis=1) for which in sides)
-        statistics.busy = [(self._pes, old_s, new_s)]
-        for (event, count), rows in self._events.items():
-            sums = EventSums(*_exact(rows))
-            statistics.events.setdefault(event, EventStatistics()).sums[count] = sums
-
-
-def _exact(sums: Floats) -> Iterator[ExactSum]:
-    """Yield the total of each column of sums, shape (rows, columns, 2)."""
-    return (ExactSum().plus(sums[:, k].ravel().tolist()) for k in range(sums.shape[1]))
+def exact_sum(pairs: Floats) -> ExactSum:
+    """Return the sum of the high and low parts of sums."""
+    return ExactSum().plus(pairs.ravel().tolist())

@@ -13,6 +13,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.traces import Part, Traces, Unit, UnitEvents, events_of
 from rewritelog.output.files import FlushingWork, copy_file
+from rewritelog.rewriting.block import no_sums
 from rewritelog.rewriting.options import DilationRules, OutputOptions
 from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
 from rewritelog.rewriting.statistics import (
@@ -21,7 +22,6 @@ from rewritelog.rewriting.statistics import (
     DurationSum,
     RecordFlag,
     RecordState,
-    RunningSums,
 )
 from rewritelog.timings.traces import EventParams, read_event_params
 
@@ -49,8 +49,8 @@ class TraceTask:
 
     def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
         """Rewrite a unit, and write it to a file of its own; return its statistics."""
-        statistics = BlockStatistics(size_bytes=unit.size_bytes)
-        running, written = RunningSums(), 0
+        statistics, sums = BlockStatistics(size_bytes=unit.size_bytes), no_sums(1)
+        written = 0
 
         def sink(data: Bytes) -> None:
             nonlocal written
@@ -62,11 +62,11 @@ class TraceTask:
         for part in self.logs.read(unit):
             old_s, new = part.duration_s, self.durations(part)
             new_s = writer.write(part, new.seconds, new.seconds != old_s)
-            statistics.add(_statistics(self.logs, part, new, new_s, running))
+            statistics.add(_statistics(self.logs, part, new, new_s, sums[0]))
             changed |= not np.array_equal(old_s, new_s)
         writer.close()
         statistics.rounding = writer.rounding
-        running.finish(statistics)
+        statistics.take_durations(np.array([unit.rank]), sums)
         if files.folder is not None and unit.is_packed and not changed:
             (files.folder / unit.path.name).unlink()  # packed again, equal bytes may differ
             copy_file(unit.path, files.folder / unit.path.name)
@@ -125,7 +125,7 @@ def trace_task(traces: Traces, predictor: Predictor, options: OutputOptions) -> 
 
 
 def _statistics(
-    traces: Traces, part: Part, new: NewDurations, new_s: Floats, running: RunningSums
+    traces: Traces, part: Part, new: NewDurations, new_s: Floats, sums: Floats
 ) -> BlockStatistics:
     """Return the counts of a part whose nodes have got new durations, and add these to sums."""
     old_s, predicted = part.duration_s, new.predicted
@@ -137,7 +137,6 @@ def _statistics(
     has_record[params.seb] = True
     without: Flags = np.zeros(len(part), dtype=np.bool_)
     without[new.rows] = ~has_record[new.rows]
-    sums = running.begin(np.array([part.unit.rank]))[0]
     for rows, old, after in (
         (np.ones_like(has_record), DurationSum.OLD, DurationSum.NEW),
         (has_record, DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW),
@@ -146,7 +145,6 @@ def _statistics(
         group = np.zeros(int(np.count_nonzero(rows)), dtype=np.int64)
         core.add_by_group(group, old_s[rows], sums[old : old + 1])
         core.add_by_group(group, new_s[rows], sums[after : after + 1])
-    running.add(predicted.kinds, predicted.kind, params.piece, predicted.values(records))
     on_device = (part.type == traces.types.index(traces.computing)) & ~part.on_host
     return BlockStatistics(
         counts=_counts(predicted, known, old_s, new_s),

@@ -22,7 +22,7 @@ from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import speedup
 from rewritelog.rewriting.options import NO_DILATION
 from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
-from rewritelog.rewriting.statistics import DurationSum, RunningSums
+from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten, time_text
@@ -333,9 +333,9 @@ def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
 
 def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block) -> Totals:
     file = task.logs.files[block.file]
-    totals, running = Totals(), RunningSums()
+    totals = Totals()
     for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
         old = replace(loaded, buffer=loaded.buffer.copy())
-        rewrite_part(task, loaded, running)
+        rewrite_part(task, loaded)
         totals.add(compare_loaded((old, loaded), params))
     return totals
