@@ -3,18 +3,20 @@
 A job's options are a frozen dataclass, by inheriting `Options`, whose fields are made by `option`;
 a command is one that inherits them, with its arguments (`argument`). The command line, signatures,
 completion, `--help`, the reference pages, and the options in reports and provenance files are
-derived from these fields. The modules with declarations are imported before anything else is, and
-import nothing heavy.
+derived from these fields. Values are checked, and made what jobs take, when options are made. The
+modules with declarations are imported before anything else is, and import nothing heavy.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -31,7 +33,7 @@ from typing import (
 )
 
 from rewritelog import units
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, UsageTypeError
 
 Value = TypeVar("Value")
 Taken = TypeVar("Taken", contravariant=True)  # noqa: PLC0105 - as in the text of `As`
@@ -46,10 +48,7 @@ RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"
 
 
 class As(Generic[Taken, Held]):
-    """The type of a field to which Python gives `Taken`, and in which jobs find `Held`.
-
-    `Command.opened` converts the one to the other when a job begins.
-    """
+    """The type of a field that is given as `Taken`, and read as `Held`: a `Kind` opens it."""
 
     if TYPE_CHECKING:
 
@@ -60,39 +59,42 @@ class As(Generic[Taken, Held]):
 
 @dataclass(frozen=True)
 class Kind:
-    """What annotates the type of values that Python gives in several forms."""
+    """What annotates the type of values that are given in several forms."""
 
-    read: Callable[[str], Any] = Path
-    """What the command line makes of a text."""
     opener: str = ""
     """What makes jobs' values of all forms, as `module:function`; it gets the name for errors."""
+    read: Callable[[str], Any] = Path
+    """What the command line makes of a text."""
     several: bool = False
     """Whether the command line takes several."""
+    nothing: Any = None
+    """What None stands for where it is the default."""
     shown: str = ""
     """What a signature says, if not the type."""
 
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
-Quantity: TypeAlias = Annotated["float | str", Kind(str)]
+Quantity: TypeAlias = Annotated["float | str", Kind("replaying.network:with_unit", str)]
 """A number in seconds or bytes, or a text with a unit."""
-Moment: TypeAlias = Annotated[As["float | str | None", "float | None"], Kind(str)]
+Moment: TypeAlias = Annotated[As["float | str | None", "float | None"], Kind("units:moment", str)]
 """A time in the run: in seconds, or a text with a unit."""
 InputPaths: TypeAlias = Annotated[
-    As["PathsLike", "tuple[Path, ...]"], Kind(opener="paths:to_inputs", several=True)
+    As["PathsLike", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True)
 ]
-OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind(opener="paths:to_output")]
-OptionalInput: TypeAlias = Annotated[
-    As["PathLike | None", "Path | None"], Kind(opener="paths:to_input")
-]
+OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output")]
+OptionalInput: TypeAlias = Annotated[As["PathLike | None", "Path | None"], Kind("paths:to_input")]
 OptionalInputs: TypeAlias = Annotated[
-    As["PathsLike | None", "tuple[Path, ...]"], Kind(opener="paths:to_inputs", several=True)
+    As["PathsLike | None", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True, nothing=())
 ]
-OptionalOutput: TypeAlias = Annotated[
-    As["PathLike | None", "Path | None"], Kind(opener="paths:to_output")
+OptionalOutput: TypeAlias = Annotated[As["PathLike | None", "Path | None"], Kind("paths:to_output")]
+Pes: TypeAlias = Annotated[
+    As["str | Sequence[int] | None", "str | tuple[int, ...] | None"], Kind("units:pes", str)
 ]
-Pes: TypeAlias = Annotated["str | Sequence[int] | None", Kind(str)]
-Types: TypeAlias = Annotated["str | Sequence[str] | None", Kind(str)]
+Types: TypeAlias = Annotated[
+    As["str | Sequence[str] | None", "tuple[str, ...] | None"],
+    Kind("options:listed", str, several=True),
+]
 
 
 @dataclass(frozen=True)
@@ -110,14 +112,12 @@ class Declaration:
     """The heading that it is listed under."""
     rare: bool = False
     """Whether it is in `--help-all` only."""
-    read: Callable[[list[str], str], Any] | None = None
-    """Converts the texts of a command line; the second argument is the name for errors."""
     complete: str = ""
     """What completes its values, by the names in `commands.completers`."""
     least: int | None = None
     """The least value of a number."""
-    needed: bool = False
-    """Whether the command line needs it, although Python has a default."""
+    needed: bool | str = False
+    """Whether the command line needs it, although Python has a default; or unless which flag."""
     shell: bool = True
     """Whether the command line takes it."""
     reported: bool = True
@@ -148,30 +148,44 @@ class Declaration:
     @property
     def several(self) -> bool:
         """Whether it can be given several times."""
-        return self.read is not None or (isinstance(self.kind, Kind) and self.kind.several)
+        return isinstance(self.kind, Kind) and self.kind.several
 
     @property
     def required(self) -> bool:
         """Whether the command line needs it."""
-        return self.default is MISSING or self.needed
+        return self.default is MISSING or self.needed is True
+
+    @property
+    def expected(self) -> str:
+        """What its values have to be, in a few words."""
+        if self.least is not None:
+            return f"{self.least} or more"
+        return " or ".join(map(repr, choices(self.kind))) or _EXPECTED[self.kind]
+
+    def converted(self, value: object) -> Any:
+        """Return a flag, number, text or choice; raise `ValueError` if it is not as declared."""
+        made: Any = convert(value, self.kind)
+        if self.least is not None and made < self.least:
+            raise ValueError(f"{made} is less than {self.least}")
+        return made
 
     def opened(self, value: Any) -> Any:
-        """Return a value as jobs take it; None stays so, or is no file of several.
-
-        Raise `UsageError` for a value that is none of the type's choices.
-        """
-        allowed = choices(self.kind)
-        if allowed and value not in (None, *allowed):
-            raise UsageError(
-                f"{self.field} must be {' or '.join(map(repr, allowed))}, not {value!r}"
-            )
-        opener = self.kind.opener if isinstance(self.kind, Kind) else ""
-        if not opener:
-            return value
+        """Return a value as jobs take it; raise `UsageError` for one that is not as declared."""
+        kind = self.kind
         if self.default is None and not is_given(value):
-            return () if value is None and self.kind.several else value
-        module, _, function = opener.partition(":")
-        return getattr(import_module(f"rewritelog.{module}"), function)(value, self.field)
+            return kind.nothing if isinstance(kind, Kind) else None
+        if isinstance(kind, Kind):
+            module, _, function = kind.opener.partition(":")
+            if not function:
+                return value
+            opener = getattr(import_module(f"rewritelog.{module}"), function)
+            return opener(value, self.name if self.names else self.field)
+        if kind not in _EXPECTED and not choices(kind):
+            return value
+        try:
+            return self.converted(value)
+        except ValueError as error:
+            raise UsageError(f"{self.field} must be {self.expected}, not {value!r}") from error
 
 
 def option(help: str, *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:  # noqa: A002
@@ -203,7 +217,12 @@ class Options:
         dataclass(frozen=True, kw_only=True, repr=False, eq=False, match_args=False)(cls)
 
     def __post_init__(self) -> None:
-        """Check values, and `settle` those that depend on others."""
+        """Check values and open them; subclasses `settle` those that depend on others."""
+        opened = {
+            declared.field: declared.opened(getattr(self, declared.field))
+            for declared in declarations(type(self))
+        }
+        settle(self, **opened)
 
 
 _DECLARED: dict[type[Any], dict[str, Declaration]] = {}
@@ -295,43 +314,79 @@ def json_value(value: object) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def pairs(texts: Iterable[str], name: str) -> dict[str, str]:
-    """Return `NAME=VALUE` texts by name, the last of a name last; raise `UsageError` for others."""
-    values: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.rpartition("=")
-        if not (equals and key):
-            raise UsageError(f"{name} takes NAME=VALUE, not {text!r}")
-        values.pop(key, None)
-        values[key] = value
-    return values
+TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
+TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
+_EXPECTED = {bool: "True or False", int: "an integer", float: "a finite number", str: "a text"}
 
 
-def listed(texts: Iterable[str], _: str) -> tuple[str, ...]:
-    """Return the names in texts with commas."""
+def convert(value: object, kind: Any) -> object:
+    """Return the value converted to a declared type; raise `ValueError` if it is invalid.
+
+    NaN is invalid, and an integral float is an int.
+    """
+    if allowed := choices(kind):
+        if value in allowed:
+            return value
+        raise ValueError(f"{value!r} is not one of {', '.join(map(str, allowed))}")
+    if isinstance(value, bool | str) and kind is type(value):
+        return value
+    if kind is bool and isinstance(value, str) and value.strip().lower() in TRUTHS:
+        return TRUTHS[value.strip().lower()]
+    if kind in (int, float) and not isinstance(value, bool) and isinstance(value, Real | str):
+        with suppress(ValueError, OverflowError):
+            number = kind(value)
+            if number == (number if isinstance(value, str) else value):  # false for NaN
+                return number
+    raise ValueError(f"{value!r} is not of type {kind.__name__}")
+
+
+def pairs(values: Any, name: str) -> tuple[tuple[str, Any], ...]:
+    """Return the items of a mapping, pairs, or `NAME=VALUE` texts; raise `UsageError` otherwise."""
+    items = values.items() if isinstance(values, Mapping) else values
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise UsageTypeError(f"{name} takes names with values, not {values!r}")
+    made = []
+    for item in items:
+        key, value = item if isinstance(item, tuple) and len(item) == 2 else (None, None)
+        if isinstance(item, str):
+            key, _, value = item.rpartition("=")
+        if not (key and isinstance(key, str)):
+            raise UsageError(f"{name} takes NAME=VALUE, not {item!r}")
+        made.append((key, value))
+    return tuple(made)
+
+
+def settings(values: Any, name: str) -> dict[str, Any]:
+    """Return values by name, given as for `pairs`; raise `UsageError` if a name comes twice."""
+    items = pairs(values, name)
+    names = [key for key, _ in items]
+    if twice := [key for key in names if names.count(key) > 1]:
+        raise UsageError(f"{name} {twice[0]} is given more than once")
+    return dict(items)
+
+
+def factors(values: Any, name: str) -> tuple[tuple[str, float], ...]:
+    """Return factors by name, given as for `pairs`; raise `UsageError` unless they are above 0."""
+    read = []
+    for key, value in pairs(values, name):
+        factor = units.number(value, f"{name} {key}={value}")
+        check_factor(f"{name} {key}", factor)
+        read.append((key, factor))
+    return tuple(read)
+
+
+def listed(names: Any, what: str) -> tuple[str, ...]:
+    """Return names, given as texts with commas; raise `UsageTypeError` for anything else."""
+    texts = [names] if isinstance(names, str) else names
+    if not isinstance(texts, Iterable) or not all(isinstance(text, str) for text in texts):
+        raise UsageTypeError(f"{what} takes names, not {names!r}")
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
-def factors(texts: Iterable[str], name: str) -> dict[str, float]:
-    """Return `NAME=NUMBER` texts by name; raise `UsageError` for others."""
-    return {
-        key: units.number(text, f"{name} {key}={text}") for key, text in pairs(texts, name).items()
-    }
-
-
-def unique_pairs(texts: list[str], name: str) -> dict[str, str]:
-    """Return `NAME=VALUE` texts by name; raise `UsageError` if a name comes twice."""
-    values = pairs(texts, name)
-    if len(values) < len(texts):
-        names = [text.rpartition("=")[0] for text in texts]
-        twice = next(member for member in names if names.count(member) > 1)
-        raise UsageError(f"{name} {twice} is given more than once")
-    return values
-
-
-def as_pairs(values: Mapping[str, Value] | Iterable[tuple[str, Value]] | None) -> tuple[Any, ...]:
-    """Return pairs given as a mapping, as pairs, or as None."""
-    return tuple(values.items() if isinstance(values, Mapping) else values or ())
+def check_factor(what: str, value: float | None) -> None:
+    """Raise `UsageError` if a factor is given that is not positive and finite."""
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise UsageError(f"{what} must be a finite number above 0, not {value}")
 
 
 class ParamsFolder(Options, group=MODEL):
@@ -388,18 +443,12 @@ class NodeChoice(Options, group=MODEL):
 
     types: Types = option(
         "Chakra traces: the types of nodes that it is about, as in COMP,MEM_LOAD [default: COMP].",
-        default=None, metavar="TYPES", rare=True, read=listed, decides=True, for_traces=True,
+        default=None, metavar="TYPES", rare=True, decides=True, for_traces=True,
     )  # fmt: skip
     event_params: OptionalInput = option(
         "Chakra traces: a TOML file of the events and parameters of nodes.",
         default=None, rare=True, for_traces=True,
     )  # fmt: skip
-
-    @property
-    def chosen_types(self) -> tuple[str, ...]:
-        """The types, none for the default."""
-        types = self.types
-        return listed([types], "") if isinstance(types, str) else tuple(types or ())
 
 
 class Selection(Options, group=SELECTION):
@@ -413,16 +462,3 @@ class Selection(Options, group=SELECTION):
         default=None, names=("--from",), metavar="TIME",
     )  # fmt: skip
     until_s: Moment = option("End at this time.", default=None, names=("--until",), metavar="TIME")
-
-    def __post_init__(self) -> None:
-        from_s, until_s = self.from_s, self.until_s
-        settle(self, from_s=_moment(from_s, "--from"), until_s=_moment(until_s, "--until"))
-
-
-def _moment(value: object, name: str) -> object:
-    """Return a time in seconds that may be a text with a unit."""
-    if not isinstance(value, str):
-        return value
-    with suppress(ValueError):
-        return float(value)
-    return units.seconds(value, name)

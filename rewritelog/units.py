@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any
 
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, UsageTypeError
 
 _NUMBER = re.compile(r"([+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?|[+-]?inf)\s*(.*)", re.ASCII)
 
@@ -57,12 +59,20 @@ def bytes_per_s(text: str, what: str) -> float:
     return _quantity(text, what, "a bandwidth")
 
 
-def number(text: str, what: str) -> float:
-    """Return a plain number; raise `UsageError` naming `what` for anything else."""
+def number(value: object, what: str) -> float:
+    """Return a number, or a text of one; raise `UsageError` naming `what` for anything else."""
     try:
-        return float(text)
-    except ValueError as error:
-        raise UsageError(f"{what}: {text!r} is not a number") from error
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{what}: {value!r} is not a number") from error
+
+
+def moment(value: object, what: str) -> float:
+    """Return a time in seconds, given as a number or as a text with or without a unit."""
+    try:
+        return number(value, what)
+    except UsageError:
+        return seconds(str(value), what)
 
 
 def _quantity(text: str, what: str, kind: str) -> float:
@@ -83,11 +93,27 @@ _LONGEST_RANGE = 24
 """Maximum characters of a range, enough for the PE numbers of any log."""
 
 
+def pes(value: object, what: str) -> str | tuple[int, ...]:
+    """Return PEs as a text for `parse_pes`, or as numbers; raise `UsageTypeError` otherwise."""
+    if isinstance(value, str):
+        return value
+    numbers: list[Any] = list(value) if isinstance(value, Iterable) else [None]
+    if not all(isinstance(number, Integral) for number in numbers):
+        raise UsageTypeError(f"{what} must be a text such as 0-31,40 or integers, not {value!r}")
+    return tuple(map(int, numbers))
+
+
 def chosen_pes(pes: str | Sequence[int] | None, total: int) -> tuple[int, ...] | None:
-    """Return PEs given as a list, or as a text for `parse_pes`; None for all."""
-    if isinstance(pes, str):
-        return parse_pes(pes, total)
-    return None if pes is None else tuple(pes)
+    """Return PEs, given as `pes` returns them; None for all.
+
+    Raise `UsageError` for an invalid text, and for PEs that are not among the first `total`.
+    """
+    if pes is None or isinstance(pes, str):
+        return None if pes is None else parse_pes(pes, total)
+    for pe in pes:
+        if not 0 <= pe < total:
+            raise UsageError(f"PE {pe} is not in the log: it has PEs 0 to {total - 1}")
+    return tuple(sorted(set(pes)))
 
 
 def parse_pes(text: str, total: int) -> tuple[int, ...]:

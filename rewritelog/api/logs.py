@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog import formats
+from rewritelog import formats, units
 from rewritelog.arrays import Floats, Ints, Table, columns_of, new_frame
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns, is_log_set, open_event_traces
@@ -195,7 +195,7 @@ class Params:
 
 def read_params(
     folder: PathLike,
-    pes: Iterable[int] | None = None,
+    pes: str | Iterable[int] | None = None,
     *,
     strict: bool = False,
     columns: Columns = "params",
@@ -211,7 +211,10 @@ def read_params(
         raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
     path = to_input(folder, "the folder of params")
     source = list_params(path if path.is_dir() else path.parent)
-    chosen = sorted(source.pes) if pes is None else sorted({int(pe) for pe in pes})
+    numbers = source.pes if pes is None else units.pes(pes, "pes")
+    if isinstance(numbers, str):
+        numbers = units.parse_pes(numbers, max(source.pes, default=-1) + 1)
+    chosen = sorted(set(numbers))
     missing = [pe for pe in chosen if pe not in source.pes]
     if missing:
         raise UsageError(f"{source.folder}: there is no param.{missing[0]}")

@@ -42,16 +42,16 @@ page_of.register(TraceInfo, traces_page)
 
 
 def page(
-    of: RewriteReport | CompareReport | SampleReport | Sweep | FittedModel,
+    of: RewriteReport | CompareReport | SampleReport | Sweep | LogInfo | TraceInfo | FittedModel,
     timings: TimingsLike | None = None,
     *,
     output: PathLike | None = None,
 ) -> str:
     """Return the HTML page of a command's option `--html`, and write it to `output`.
 
-    `of` is the result of `rewrite`, `compare`, `sample` or `sweep`, or a fitted model, which is
-    compared with `timings`. `replay` writes its page itself. The extra `rewritelog[view]` has to
-    be installed.
+    `of` is the result of `rewrite`, `compare`, `sample`, `sweep` or `info`, or a fitted model,
+    which is compared with `timings`. `replay` writes its page itself. The extra `rewritelog[view]`
+    has to be installed.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP

@@ -104,10 +104,10 @@ def _run_command(texts: list[str]) -> int:
     for word in (*own, *flags):
         if word.names and not (word.is_flag or word.several) and len(parsed[word.field] or ()) > 1:
             console.note(f"{word.name} is given more than once: the last value is used")
-    command = cls(**values_of(parsed, [*own, *flags]))
-    console.run.quiet = command.quiet
-    code = _do(command)
-    return code or int(command.fail_on_warning and console.run.warnings > 0)
+    values = values_of(parsed, [*own, *flags])
+    console.run.quiet = "quiet" in values
+    code = _do(cls, values)
+    return code or int("fail_on_warning" in values and console.run.warnings > 0)
 
 
 def _answered(command: str, flags: dict[str, Any]) -> bool:
@@ -122,29 +122,26 @@ def _answered(command: str, flags: dict[str, Any]) -> bool:
     return True
 
 
-def _do(command: Command[Any]) -> int:
+def _do(cls: type[Command[Any]], values: dict[str, Any]) -> int:
     """Do a command, and print or write what it makes; return its exit code."""
-    command.check_words()
-    report_file = to_output(command.report_file, "the report")
-    page_file = to_output(command.html_file, "the page")
-    _check_files(command, report_file, page_file)
-    output = getattr(command, "output", None)
-    prints = command.prints_lines and (output is None or is_stdout(output))
+    _check_files(cls, values)
+    prints = cls.prints_lines and is_stdout(values.get("output", STANDARD_STREAM))
     with nullcontext() if prints and sys.stdout.isatty() else console.progress():
-        result = _on_engine(command)
-        if result is None:
+        done = _on_engine(cls, values)
+        if done is None:
             return 0
-        if command.prints_lines:
+        command, result = done
+        if cls.prints_lines:
             for piece in result.pieces(as_json=command.as_json):
                 sys.stdout.write(piece)
-        page = "" if page_file is None else command.page(result)
-    report = result if command.prints_lines else command.report(result)
+        page = "" if command.html_file is None else command.page(result)
+    report = result if cls.prints_lines else command.report(result)
     console.note_all(getattr(report, "warnings", ()))
     if isinstance(report, str):
         sys.stdout.write(report and report + "\n")
-    elif not command.prints_lines:
-        json = _show(report, command, err=is_stdout(output) or is_stdout(page_file))
-        for path, text in ((report_file, json), (page_file, page)):
+    elif not cls.prints_lines:
+        json = _show(report, command)
+        for path, text in ((command.report_file, json), (command.html_file, page)):
             if path is not None:
                 from rewritelog.output.files import write_text_file  # noqa: PLC0415
 
@@ -152,22 +149,28 @@ def _do(command: Command[Any]) -> int:
     return command.exit_code(result)
 
 
-def _on_engine(command: Command[Any]) -> Any:
-    """Return the result of a command on an engine; None in ranks that do not lead."""
-    if "engine" not in command.shell:
-        return command.done()
+def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command[Any], Any] | None:
+    """Return a command and its result, done on an engine; None in ranks that do not lead."""
+
+    def do() -> tuple[Command[Any], Any] | None:
+        command = cls(**values)  # which opens logs
+        result = command.run()
+        return None if result is None else (command, result)
+
+    if "engine" not in cls.shell:
+        return do()
     from rewritelog.running import lead  # noqa: PLC0415
 
-    job = this_job()
-    if command.engine != "mpi" and job.ranks > 1 and job.rank == 0:
+    job, engine = this_job(), values.get("engine", "threads")
+    if engine != "mpi" and job.ranks > 1 and job.rank == 0:
         console.note(
             f"each of {job.ranks} ranks does this {console.run.command} on its own; --engine mpi "
             "makes them share it"
         )
-    return lead(command.engine, getattr(command, "jobs", 0), command.done)
+    return lead(engine, values.get("jobs", 0), do)
 
 
-def _show(report: Report, command: Command[Any], *, err: bool) -> str:
+def _show(report: Report, command: Command[Any]) -> str:
     """Print a report as the options request; return it as JSON if they request that."""
     json = ""
     if command.as_json or command.report_file is not None:
@@ -178,37 +181,39 @@ def _show(report: Report, command: Command[Any], *, err: bool) -> str:
         sys.stdout.write(json)
     elif not command.quiet:
         more = f"\n{report.details()}" if command.verbose else f"-v: {report.more}"
-        console.show(f"{report.text()}\n{more}" if report.more else report.text(), err=err)
+        text = f"{report.text()}\n{more}" if report.more else report.text()
+        printed = (getattr(command, "output", None), command.html_file)
+        console.show(text, err=any(map(is_stdout, printed)))
     console.hint_all(getattr(report, "hints", ()))
     return json
 
 
-def _check_files(command: Command[Any], report: Path | None, page: Path | None) -> None:
+def _check_files(cls: type[Command[Any]], values: dict[str, Any]) -> None:
     """Raise an error before any work if the report or the page cannot be made.
 
     Neither may replace a file that the command reads or writes.
     """
+    report, page = (to_output(values.get(name), name) for name in ("report_file", "html_file"))
     if report is None and page is None:
         return
     from rewritelog.output.files import check_outputs  # noqa: PLC0415
 
     outputs, files, folders = list[Path | None](), list[Path](), list[Path]()
-    for option in command.own():
-        value = getattr(command, option.field)
-        for path in value if isinstance(value, list | tuple) else [value]:
+    for option in cls.own():
+        value = values.get(option.field)
+        for path in value if isinstance(value, list) else [value]:
             if isinstance(path, Path) and path.is_dir():
                 folders.append(path)
             elif isinstance(path, Path) and option.group == OUTPUT:
                 outputs.append(to_output(path, option.field))
             elif isinstance(path, Path):
                 files.append(path)
-    replaced = [getattr(command, "out", None)]
-    check_outputs([report, page], files, folders, replaced, others=outputs)
+    check_outputs([report, page], files, folders, [values.get("out")], others=outputs)
     if page is not None:
         from rewritelog.viewing.extra import require  # noqa: PLC0415
 
         require("bokeh", "--html")
-        if STANDARD_STREAM in getattr(command, command.read_twice, ()):
+        if STANDARD_STREAM in values.get(cls.read_twice, ()):
             raise UsageError("--html reads the timing lines twice: name files, not standard input")
 
 

@@ -88,13 +88,13 @@ def parse(
 def gathered(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]:
     """Return a command line with the files after `--timings FILE` turned into values of it too.
 
-    These are the files in excess of the command's positional arguments. With `--dry-run` there
-    is no positional argument OUT.
+    These are the files in excess of the command's positional arguments.
     """
     if not any(GATHERED in word.names and word.several for word in words):
         return list(texts)
     places = list(_positionals(texts, words))
-    needed = 1 + sum(word.positional for word in words) - ("--dry-run" in texts)
+    left_out = {word.field for word in words if word.is_flag and word.name in texts}
+    needed = 1 + sum(word.positional and word.needed not in left_out for word in words)
     following = sorted(place for place, follows in places if follows)
     moved = set(following[: max(0, len(places) - needed)])
     return [f"{GATHERED}={text}" if place in moved else text for place, text in enumerate(texts)]
@@ -164,40 +164,31 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[s
     for word in words:
         texts = parsed.get(word.field)
         if texts:
-            texts_given = [texts] if isinstance(texts, str) else texts
-            values[word.field] = True if word.is_flag else _value(word, texts_given)
-        elif word.required:
+            values[word.field] = True if word.is_flag else _value(word, texts)
+        elif word.required or (isinstance(word.needed, str) and not parsed[word.needed]):
             what = "option" if word.names else "argument"
             listed = ", ".join(choices(word.kind))
             allowed = f"; choose from {listed}" if listed else ""
             raise typer.TyperException(f"missing {what} '{word.name}'{allowed}")
     for field in [name for name in values if name.startswith(MODEL_OPTION)]:
         option = field.removeprefix(MODEL_OPTION)
-        if option in values.setdefault("model_options", {}):
+        others = values.setdefault("model_options", [])
+        if any(text.rpartition("=")[0] == option for text in others if isinstance(text, str)):
             raise UsageError(f"the model option {option!r} is given more than once")
-        values["model_options"][option] = values.pop(field)
+        others.append((option, values.pop(field)))
     return values
 
 
-def _value(word: Declaration, texts: Sequence[str]) -> Any:
+def _value(word: Declaration, texts: str | Sequence[str]) -> Any:
     """Return the value that texts stand for; raise `typer.TyperException` if they do not."""
-    if word.read is not None:
-        return word.read(list(texts), word.name)
-    read = word.kind.read if isinstance(word.kind, Kind) else word.kind
-    if word.several:
-        return [read(text) for text in texts]
-    text, allowed, problem = texts[-1], choices(word.kind), ""
-    if allowed:
-        if text in allowed:
-            return text
-        problem = f"{text!r} is not one of {', '.join(map(repr, allowed))}"
-    else:
-        try:
-            value = read(text)
-        except ValueError:
-            problem = f"{text!r} is not {'an integer' if word.kind is int else 'a number'}"
-        else:
-            if word.least is None or value >= word.least:
-                return value
-            problem = f"{text} is less than {word.least}"
-    raise typer.TyperException(f"invalid value for '{word.name}': {problem}")
+    several = [texts] if isinstance(texts, str) else texts
+    if isinstance(word.kind, Kind):
+        read = [word.kind.read(text) for text in several]
+        return read if word.several else read[-1]
+    text, allowed = several[-1], ", ".join(map(repr, choices(word.kind)))
+    try:
+        return word.converted(text)
+    except ValueError as error:
+        expected = f"one of {allowed}" if allowed else word.expected
+        problem = f"invalid value for '{word.name}': {text!r} is not {expected}"
+        raise typer.TyperException(problem) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable
 from functools import wraps
@@ -15,7 +14,6 @@ from typing import (
     Generic,
     ParamSpec,
     Protocol,
-    Self,
     TypeAlias,
     TypeVar,
 )
@@ -46,24 +44,24 @@ if TYPE_CHECKING:
     from rewritelog.formats.traces import LogsLike, Traces, TracesLike
     from rewritelog.options import PathLike
 
-LogsArgument: TypeAlias = Annotated[As["LogsLike", "LogSet"], Kind(opener="api.logs:to_logs")]
+LogsArgument: TypeAlias = Annotated[As["LogsLike", "LogSet"], Kind("api.logs:to_logs")]
 TracesArgument: TypeAlias = Annotated[
-    As["TracesLike", "LogSet | Traces"], Kind(opener="api.logs:to_traces")
+    As["TracesLike", "LogSet | Traces"], Kind("api.logs:to_traces")
 ]
 """Logs or traces in any format."""
 OptionalTraces: TypeAlias = Annotated[
-    As["TracesLike | None", "LogSet | Traces | None"], Kind(opener="api.logs:to_traces")
+    As["TracesLike | None", "LogSet | Traces | None"], Kind("api.logs:to_traces")
 ]
 ManyTraces: TypeAlias = Annotated[
     As["TracesLike | Iterable[TracesLike]", "tuple[LogSet | Traces, ...]"],
-    Kind(opener="api.logs:to_many_traces", several=True),
+    Kind("api.logs:to_many_traces", several=True),
 ]
 UncheckedArgument: TypeAlias = Annotated[
-    As["TracesLike", "Path | Traces"], Kind(opener="api.logs:to_unchecked")
+    As["TracesLike", "Path | Traces"], Kind("api.logs:to_unchecked")
 ]
 """Logs or traces that may be too damaged to open."""
 FittedArgument: TypeAlias = Annotated[
-    As["FittedModel | PathLike", "LinePredictor"], Kind(opener="api.fitted:to_predictor")
+    As["FittedModel | PathLike", "LinePredictor"], Kind("api.fitted:to_predictor")
 ]
 
 OUT_HELP = "The folder to write: a new or empty one, or any with --force."
@@ -175,24 +173,8 @@ class Command(Options, Generic[Result], group=OUTPUT):
         return declarations(cls)[len(SHELL_OPTIONS) :]  # fields of the last base come first
 
     def run(self) -> Any:
-        """Do the job of a command that is `opened`."""
+        """Do the job."""
         raise NotImplementedError
-
-    @property
-    def opened(self) -> Self:
-        """The same with values as jobs take them: logs opened, paths checked.
-
-        Raise a `RewriteLogError` for a value of a wrong type or an input that does not exist.
-        """
-        given = {option.field: option.opened(getattr(self, option.field)) for option in self.own()}
-        return dataclasses.replace(self, **given)
-
-    def done(self) -> Any:
-        """Open what is given, and do the job."""
-        return self.opened.run()
-
-    def check_words(self) -> None:
-        """Raise `UsageError` for what only Python may leave out."""
 
     def returned(self, result: Any) -> Result:
         """Return what the Python function returns."""
@@ -238,7 +220,7 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         except TypeError as error:
             raise UsageTypeError(f"{name}: {error}") from error
         made = command(*args, **options)
-        return made.returned(made.done())
+        return made.returned(made.run())
 
     del call.__wrapped__
     returned = cls.returned.__annotations__["return"]

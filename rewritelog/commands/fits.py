@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rewritelog.sampling.sample import SampleReport
     from rewritelog.timings.traces import WrittenTimings
 
-FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True)]
+FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True, read=str)]
 
 
 class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
@@ -67,7 +67,7 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
 
         if not isinstance(self.traces, Traces):
             raise UsageError(f"{self.traces.folder}: has bgTrace logs, which hold no timing lines")
-        types = chosen_types(self.traces, self.chosen_types)
+        types = chosen_types(self.traces, self.types or ())
         return write_timings(self.traces, self.output, types, self.event_params, jobs=self.jobs)
 
 
@@ -175,9 +175,8 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, Fitted, Command["Verif
         from rewritelog.timings.read import samples_of
         from rewritelog.viewing.fit_pages import verify_page
 
-        opened = self.opened
-        model = opened.model.named(opened.param_names)
-        read = samples_of(opened.timings, self.clock_hz, columns=model.columns)
+        model = self.model.named(self.param_names)
+        read = samples_of(self.timings, self.clock_hz, columns=model.columns)
         return verify_page(result, model.fitted, read)
 
     def exit_code(self, result: VerifyReport) -> int:

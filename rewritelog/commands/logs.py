@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from rewritelog.commands.command import (
@@ -71,7 +71,9 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
     shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
     rare = frozenset({"latency", "bandwidth"})
 
-    out: OptionalOutput = argument(OUT_HELP, metavar="OUT", default=None, kw_only=False)
+    out: OptionalOutput = argument(
+        OUT_HELP, metavar="OUT", default=None, kw_only=False, needed="dry_run"
+    )
     dry_run: bool = option(
         "Print the report without writing OUT; takes no OUT.", default=False, group=OUTPUT
     )
@@ -79,10 +81,8 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
         "Called with the stage, and how much of it is done.", default=None, shell=False
     )
 
-    def check_words(self) -> None:
-        """Raise `UsageError` unless there is either OUT or `--dry-run`."""
-        if self.out is None and not self.dry_run:
-            raise UsageError("missing argument 'OUT' (--dry-run needs none)")
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.out is not None and self.dry_run:
             raise UsageError("--dry-run takes no OUT")
 
@@ -162,6 +162,14 @@ class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
         return survey
 
 
+@contextmanager
+def _not_comparable() -> Iterator[None]:
+    try:
+        yield
+    except RewriteLogError as error:
+        raise NotComparableError(f"cannot be compared: {error}") from error
+
+
 class DiffCommand(Jobs, Command["Comparison"]):
     """Compare two sets of logs or traces: fields, durations, messages.
 
@@ -184,18 +192,16 @@ class DiffCommand(Jobs, Command["Comparison"]):
         default=None, metavar="DIR", kw_only=False,
     )  # fmt: skip
 
-    def done(self) -> Comparison:
-        """Open both, and compare them; raise `NotComparableError` if they cannot be compared."""
-        try:
-            return self.opened.run()
-        except RewriteLogError as error:
-            raise NotComparableError(f"cannot be compared: {error}") from error
+    def __post_init__(self) -> None:
+        with _not_comparable():
+            super().__post_init__()
 
     def run(self) -> Comparison:
         """Return the differences."""
         from rewritelog.diffing.run import compare_opened
 
-        return compare_opened(self.a, self.b, self.params, jobs=self.jobs)
+        with _not_comparable():
+            return compare_opened(self.a, self.b, self.params, jobs=self.jobs)
 
     def exit_code(self, result: Comparison) -> int:
         """Return 1 if the sets differ."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from rewritelog.commands.command import (
     DETAILS,
@@ -23,11 +23,11 @@ from rewritelog.commands.command import (
 from rewritelog.errors import UsageError
 from rewritelog.options import (
     OUTPUT,
+    As,
+    Kind,
     OptionalOutput,
     argument,
-    listed,
     option,
-    unique_pairs,
 )
 from rewritelog.replaying.options import LostTimeOptions, NetworkOptions, ReplayOptions
 from rewritelog.rewriting.options import DurationOptions
@@ -35,8 +35,21 @@ from rewritelog.rewriting.options import DurationOptions
 if TYPE_CHECKING:
     from rewritelog.evaluation.totals import RunPrediction
     from rewritelog.replaying.report import ReplayReport
-    from rewritelog.replaying.study import StudyRun
-    from rewritelog.replaying.sweep import Sweep
+    from rewritelog.replaying.study import StudyRun, Variables
+    from rewritelog.replaying.sweep import Axes, Sweep
+
+Vary: TypeAlias = Annotated[
+    As["Mapping[str, Iterable[float | str]]", "Axes"],
+    Kind("replaying.sweep:axes_of", str, several=True),
+]
+VariablesOfRun: TypeAlias = Annotated[
+    As["Mapping[str, float] | None", "Variables"],
+    Kind("replaying.study:variables_of", str, several=True, nothing=()),
+]
+RunPoint: TypeAlias = Annotated[
+    As["Mapping[str, float]", "Mapping[str, float]"],
+    Kind("evaluation.totals:to_point", str, several=True),
+]
 
 
 class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
@@ -99,10 +112,9 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
     def returned(self, result: tuple[Any, Any]) -> ReplayReport:
         """Return the run time and what it is spent on; with `against`, a comparison of both."""
         from rewritelog.output.files import write_text_file
-        from rewritelog.paths import to_output
 
-        if (path := to_output(self.html, "html")) is not None:
-            write_text_file(path, self.page(result))
+        if self.html is not None:
+            write_text_file(self.html, self.page(result))
         report: ReplayReport = result[0]
         return report
 
@@ -119,13 +131,6 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         return runs_page(report) if replayed is None else replay_page(replayed)
 
 
-def _axes(texts: list[str], _: str) -> dict[str, tuple[str, ...]]:
-    from rewritelog.replaying.sweep import axes_of
-
-    parts = [(*text.partition("="), text) for text in texts]
-    return dict(axes_of((name, listed((values,), ""), text) for name, _, values, text in parts))
-
-
 class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     """Predict the run time at every point of a grid; the logs are read once.
 
@@ -138,10 +143,10 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     shell = REPORT | WARNINGS | PAGE | ENGINE
     rare = frozenset({"speedup", "dilation_for"})
 
-    vary: Mapping[str, Iterable[float | str]] = option(
+    vary: Vary = option(
         "The values of dilation, latency, bandwidth, cost-per-packet, packet-size or node-latency; "
         "repeatable.",
-        metavar="NAME=VALUE,VALUE,...", kw_only=False, read=_axes,
+        metavar="NAME=VALUE,VALUE,...", kw_only=False,
     )  # fmt: skip
     output: OptionalOutput = option(
         "Write the grid to this file as CSV [default: none]; - is standard output.",
@@ -155,16 +160,15 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         """Return the run times."""
         from rewritelog.output.files import check_outputs, write_text_file
         from rewritelog.replaying.network import PACKET_QUANTITIES
-        from rewritelog.replaying.sweep import axes_of, sweep
+        from rewritelog.replaying.sweep import sweep
         from rewritelog.viewing.replay_page import check_plot, write_plot
 
-        axes = axes_of((name, values, name) for name, values in self.vary.items())
-        packets = {name: axes[name][0] for name in PACKET_QUANTITIES if name in axes}
+        packets = {name: self.vary[name][0] for name in PACKET_QUANTITIES if name in self.vary}
         network = self.read_network(packets)  # packets need both, of which one may be swept
         if self.plot is not None:
             check_plot(self.plot)
         check_outputs([self.output, self.plot], self.files, [self.logs.folder, self.params])
-        swept = sweep(self.logs, axes, network, self)
+        swept = sweep(self.logs, self.vary, network, self)
         if self.output is not None:
             write_text_file(self.output, swept.csv())
         if self.plot is not None:
@@ -186,9 +190,9 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
     shell = REPORT | WARNINGS | ENGINE
     rare = frozenset({"speedup", "dilation_for"})
 
-    variables: Mapping[str, float] | None = option(
+    variables: VariablesOfRun = option(
         "A variable of the run, as in D=128, for --timings-out; repeatable.",
-        default=None, names=("--var",), metavar="NAME=VALUE", read=unique_pairs,
+        default=None, names=("--var",), metavar="NAME=VALUE",
     )  # fmt: skip
     timings_out: OptionalOutput = option(
         "Append a timing line for each category to this file.", default=None, group=OUTPUT
@@ -196,17 +200,9 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
 
     def run(self) -> StudyRun:
         """Return the categories; the parameters of their lines are P, and variables by name."""
-        from rewritelog.replaying.study import study_run, variables_of
+        from rewritelog.replaying.study import study_run
 
-        variables = [(name, str(value)) for name, value in (self.variables or {}).items()]
-        known = variables_of(variables)
-        return study_run(self.logs, self.read_network(), self, known, self.timings_out)
-
-
-def _point(texts: list[str], _: str) -> dict[str, float]:
-    from rewritelog.evaluation.totals import parse_point
-
-    return parse_point(",".join(texts))
+        return study_run(self.logs, self.read_network(), self, self.variables, self.timings_out)
 
 
 class PredictRunCommand(Fitted, Command["RunPrediction"]):
@@ -220,9 +216,9 @@ class PredictRunCommand(Fitted, Command["RunPrediction"]):
 
     shell = REPORT | WARNINGS
 
-    at: Mapping[str, float] = option(
+    at: RunPoint = option(
         "The number of PEs, P, and the variables of the study.",
-        metavar="P=N,NAME=VALUE,...", kw_only=False, read=_point,
+        metavar="P=N,NAME=VALUE,...", kw_only=False,
     )  # fmt: skip
 
     def run(self) -> RunPrediction:

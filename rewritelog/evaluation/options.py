@@ -12,17 +12,17 @@ from rewritelog.options import (
     Jobs,
     Kind,
     Seed,
-    listed,
     option,
-    settle,
 )
 from rewritelog.timings.options import MODEL_HELP, ModelInputs, ParamNamesFile, TimingLines
 
 if TYPE_CHECKING:
     from rewritelog.models.base import Model
 
-ModelArgument: TypeAlias = Annotated["str | Model[Any]", Kind(str)]
-ModelNames: TypeAlias = Annotated[As["str | Sequence[str] | None", "tuple[str, ...]"], Kind(str)]
+ModelArgument: TypeAlias = Annotated["str | Model[Any]", Kind(read=str)]
+ModelNames: TypeAlias = Annotated[
+    As["str | Sequence[str]", "tuple[str, ...]"], Kind("options:listed", str, several=True)
+]
 DEFAULT_MODELS = ("auto", "least-squares")
 
 
@@ -50,7 +50,7 @@ class CompareRequest(Jobs, Seed, ModelInputs, TimingLines):
 
     models: ModelNames = option(
         "The models to compare [default: auto, least-squares].",
-        default=None, metavar="NAME,NAME,...", group=MODEL, read=listed, complete="models",
+        default=DEFAULT_MODELS, metavar="NAME,NAME,...", group=MODEL, complete="models",
         kw_only=False,
     )  # fmt: skip
     folds: int = option("Divide the lines into N parts, and hold out each in turn.", default=10)
@@ -62,9 +62,6 @@ class CompareRequest(Jobs, Seed, ModelInputs, TimingLines):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        models = vars(self)["models"]  # in any form
-        names = DEFAULT_MODELS if models is None else models
-        settle(self, models=(names,) if isinstance(names, str) else tuple(names))
         if not self.models or len(set(self.models)) < len(self.models):
             raise UsageError("give at least one model, each only once")
         if self.folds < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rewritelog.errors import MissingFileError, UsageError
+from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
 from rewritelog.evaluation.predictions import (
     DeterminedBy,
     LinePredictor,
@@ -120,7 +120,9 @@ def predictions(
 
     Raise `MissingFileError` for what is neither, and as `predict_call` and `to_inputs` do.
     """
-    words = [words] if isinstance(words, str | PathLike) else list(words)
+    words = [words] if isinstance(words, str | PathLike) else words
+    if not (isinstance(words, Iterable) and (words := list(words))):
+        raise UsageTypeError("give files, or an event and its parameters")
     event, *values = map(str, words)
     if event == "-" or Path(event).exists() or not predictor.events:
         return Predictions(predictor, to_inputs(words, "files"), output, clock_hz, strict)

@@ -14,6 +14,7 @@ from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.models.base import LOST, PES
 from rewritelog.models.checks import checked_prediction
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.options import listed, settings
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -24,6 +25,7 @@ from rewritelog.text import (
     time_range_text,
     time_text,
 )
+from rewritelog.units import number
 
 
 @dataclass(frozen=True)
@@ -129,18 +131,16 @@ class RunPrediction(Readable):
         return total.seconds / self.total_s if self.total_s > 0 else 0.0
 
 
-def parse_point(text: str) -> dict[str, float]:
-    """Return the variables of a text such as `P=4096,D=512`; raise `UsageError` for any other."""
-    values: dict[str, float] = {}
-    for part in text.split(","):
-        name, equals, number = (piece.strip() for piece in part.partition("="))
-        try:
-            value = float(number)
-        except ValueError:
-            value = math.nan
-        if not equals or not math.isfinite(value) or name in values:
-            raise UsageError(f"--at {text}: expected NAME=NUMBER,NAME=NUMBER,…, including P")
-        values[name] = value
+def to_point(given: Any, what: str) -> dict[str, float]:
+    """Return variables, given by name or as texts such as `P=4096,D=512`.
+
+    Raise `UsageError` for anything else.
+    """
+    named = settings(given if isinstance(given, Mapping) else listed(given, what), what)
+    values = {name.strip(): number(value, f"{what} {name}") for name, value in named.items()}
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise UsageError(f"{what} {name} must be finite, not {value}")
     return values
 
 

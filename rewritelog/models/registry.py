@@ -8,22 +8,18 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import MISSING, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeGuard, get_args
+from typing import Any, TypeGuard
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model, ModelText
 from rewritelog.models.checks import errors_as_model_errors
-from rewritelog.options import Declaration, choices, declarations
+from rewritelog.options import Declaration, choices, convert, declarations
 from rewritelog.text import WIDTH, printable
 
 GROUP = "rewritelog.models"
 """The entry-point group in which distributions declare models."""
-
-TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
-TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
 
 FOOT = (
     "`rewritelog models NAME` says when to choose a model, and lists its options. MODULE:CLASS is "
@@ -156,31 +152,6 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
         return cls.Options(**converted)
     except (TypeError, ValueError) as error:
         raise UsageError(f"model {name!r}: {error}") from error
-
-
-def convert(value: object, kind: Any) -> object:
-    """Return the value converted to the option's type; raise `ValueError` if it is invalid.
-
-    NaN is invalid, and an integral float is an int.
-    """
-    if choices := get_args(kind):
-        if value in choices:
-            return value
-        raise ValueError(f"{value!r} is not one of {', '.join(map(str, choices))}")
-    if isinstance(value, bool | str) and kind is type(value):
-        return value
-    if kind is bool and isinstance(value, str) and value.strip().lower() in TRUTHS:
-        return TRUTHS[value.strip().lower()]
-    if (
-        kind in (int, float)
-        and not isinstance(value, bool)
-        and isinstance(value, int | float | str)
-    ):
-        with suppress(ValueError, OverflowError):
-            number = kind(value)
-            if number == (number if isinstance(value, str) else value):  # false for NaN
-                return number
-    raise ValueError(f"{value!r} is not of type {kind.__name__}")
 
 
 def models_text() -> str:

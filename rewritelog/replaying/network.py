@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from rewritelog import units
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
+from rewritelog.options import settle
+from rewritelog.paths import to_path
 from rewritelog.text import bytes_text, time_text
 
 
@@ -65,6 +67,10 @@ class Network:
             value = getattr(self, quantity.field)
             if value is None:
                 continue
+            if isinstance(value, str):
+                value = quantity.read(value, option)
+                settle(self, **{quantity.field: value})
+            value = units.number(value, option)
             lowest_fits = value > 0 if option == "bandwidth" else value >= 0
             if not lowest_fits or (math.isinf(value) and option != "bandwidth"):
                 least = "above 0" if option == "bandwidth" else "not negative, and finite"
@@ -110,11 +116,15 @@ class Network:
         return replace(self, **_quantities(texts, "--"))
 
 
-def with_unit(name: str, value: object) -> str:
-    """Return the value of a quantity as text; a number is in seconds, bytes or bytes per second."""
-    if isinstance(value, str) or name not in QUANTITIES:
+def with_unit(value: object, name: str) -> str:
+    """Return the value of a quantity as text; a number is in seconds, bytes or bytes per second.
+
+    `name` is that of an option. Raise `UsageError` for what is neither.
+    """
+    quantity = QUANTITIES.get(name.removeprefix("--"))
+    if isinstance(value, str) or quantity is None:
         return str(value)
-    return f"{float(value)!r}{QUANTITIES[name].base}"  # type: ignore[arg-type]
+    return f"{units.number(value, name)!r}{quantity.base}"
 
 
 def _time_text(seconds: float) -> str:
@@ -146,6 +156,11 @@ def _machine_path(machine: str | os.PathLike[str]) -> Path:
     raise MissingFileError(f"{path}: does not exist, and is no known machine; known: {known}")
 
 
+def to_machine(machine: object, what: str) -> Network:
+    """Return the network of a machine; raise as `read_machine` does."""
+    return machine if isinstance(machine, Network) else read_machine(to_path(machine, what))
+
+
 def read_machine(machine: str | os.PathLike[str]) -> Network:
     """Read a machine file: TOML with `latency`, `bandwidth` and so on, and a `name`.
 
@@ -170,7 +185,7 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
             raise RewriteLogError(
                 f"{path}: unknown key or wrong type of value: {key!r}; known: {known}"
             )
-        texts[key] = with_unit(key, value)
+        texts[key] = with_unit(value, key)
     try:
         return replace(Network(**_quantities(texts, "")), name=entries.get("name", ""))
     except UsageError as error:

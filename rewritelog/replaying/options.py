@@ -15,18 +15,17 @@ from rewritelog.options import (
     Options,
     PathLike,
     Quantity,
-    as_pairs,
     option,
-    pairs,
-    settle,
 )
 from rewritelog.rewriting.options import DurationOptions, OutputOptions
 
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
 
-NetworkLike: TypeAlias = Annotated["Network | str", Kind(str)]
-MachineLike: TypeAlias = Annotated["PathLike", Kind(str)]
+NetworkLike: TypeAlias = Annotated["Network | str", Kind(read=str)]
+Machine: TypeAlias = Annotated[
+    As["PathLike | None", "Network | None"], Kind("replaying.network:to_machine", str)
+]
 """A machine file, or the name of one that rewritelog has."""
 NETWORK = "Network"
 """The heading of these options in the help."""
@@ -37,7 +36,7 @@ QUANTITIES = ("latency", "bandwidth", "cost_per_packet", "packet_size", "node_la
 
 CategoriesByName: TypeAlias = Annotated[
     As["Mapping[str, str] | Iterable[tuple[str, str]] | None", "tuple[tuple[str, str], ...]"],
-    Kind(str, shown="Mapping[str, str] | None"),
+    Kind("options:pairs", str, several=True, nothing=(), shown="Mapping[str, str] | None"),
 ]
 
 
@@ -47,14 +46,14 @@ class LostTimeOptions(DurationOptions):
     lost_as: CategoriesByName = option(
         "Count SEBs of that name, or middle regions of that event, in a category; repeatable, the "
         "last match wins.",
-        default=None, metavar="PATTERN=CATEGORY", read=pairs, complete="event",
+        default=None, metavar="PATTERN=CATEGORY", complete="event",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, lost_as=as_pairs(self.lost_as))
         for pattern, category in self.lost_as:
-            if not category.strip() or any(c in _FORBIDDEN for c in category):
+            named = isinstance(category, str) and category.strip()
+            if not named or any(c in _FORBIDDEN for c in category):
                 raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
 
 
@@ -80,7 +79,7 @@ class NetworkOptions(Options, group=NETWORK):
         "--bandwidth and --machine].",
         default=None, metavar="log", rare=True,
     )  # fmt: skip
-    machine: MachineLike | None = option(
+    machine: Machine = option(
         "A machine by name, as in alps, or its TOML file; other options override it.",
         default=None, metavar="FILE",
     )  # fmt: skip
@@ -107,16 +106,10 @@ class NetworkOptions(Options, group=NETWORK):
         `swept` has quantities that a sweep replaces at each point, by the names of the options;
         an option that is given has precedence.
         """
-        from rewritelog.replaying.network import (  # noqa: PLC0415 - options import nothing heavy
-            Network,
-            read_machine,
-            with_unit,
-        )
+        from rewritelog.replaying.network import Network  # noqa: PLC0415 - imports msgspec
 
         named = {name.replace("_", "-"): getattr(self, name) for name in QUANTITIES}
-        quantities = {
-            name: with_unit(name, value) for name, value in named.items() if value is not None
-        }
+        quantities = {name: value for name, value in named.items() if value is not None}
         if isinstance(self.network, Network):
             if quantities or self.machine is not None:
                 raise UsageError("give a Network, or its quantities, not both")
@@ -128,7 +121,7 @@ class NetworkOptions(Options, group=NETWORK):
         for name in ("machine", "latency", "bandwidth"):
             if self.network == "log" and getattr(self, name) is not None:
                 raise UsageError(f"--network log takes no --{name}")
-        base = Network() if self.machine is None else read_machine(self.machine)
+        base = self.machine or Network()
         return base.with_quantities({**(swept or {}), **quantities})
 
     @property

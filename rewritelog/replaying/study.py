@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.models.base import LOST, PES
+from rewritelog.options import settings
 from rewritelog.progress import report_progress
 from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
@@ -27,21 +27,19 @@ Variables: TypeAlias = tuple[tuple[str, float], ...]
 _HEAD = "# lost cycles; parameters: "
 
 
-def variables_of(pairs: Sequence[tuple[str, str]]) -> Variables:
+def variables_of(given: object, what: str) -> Variables:
     """Return the variables sorted by name; raise `UsageError` for an invalid name or value."""
     values: dict[str, float] = {}
-    for name, text in pairs:
-        value = number(text, f"--var {name}")
+    for name, text in settings(given, what).items():
+        values[name] = number(text, f"{what} {name}")
         if name == PES:
-            raise UsageError("--var P is not needed: P is the number of PEs")
+            raise UsageError(f"{what} P is not needed: P is the number of PEs")
         if not name.isidentifier():
-            raise UsageError(f"--var {name}: invalid name: letters, digits and _ only")
-        if name in values or not math.isfinite(value):
-            problem = "is duplicated" if name in values else "must be finite"
-            raise UsageError(f"--var {name} {problem}")
-        values[name] = value
+            raise UsageError(f"{what} {name}: invalid name: letters, digits and _ only")
+        if not math.isfinite(values[name]):
+            raise UsageError(f"{what} {name} must be finite")
     if len(values) > _MOST_VARIABLES:
-        raise UsageError(f"--var: at most {_MOST_VARIABLES} variables")
+        raise UsageError(f"{what}: at most {_MOST_VARIABLES} variables")
     return tuple(sorted(values.items()))
 
 

@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 from rewritelog import units
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.options import check_factor, listed, pairs
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, with_unit
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_times
-from rewritelog.rewriting.options import DurationOptions, check_factor
+from rewritelog.rewriting.options import DurationOptions
 from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
 
 DILATION = "dilation"
@@ -32,18 +33,20 @@ MOST_POINTS = 100_000
 """The most points of a grid."""
 
 
-def axes_of(vary: Iterable[tuple[str, Iterable[object], str]]) -> Axes:
-    """Return the quantities of a sweep, given names, values, and texts that errors quote.
+def axes_of(vary: object, what: str) -> Axes:
+    """Return the quantities of a sweep, given as a mapping or as `NAME=VALUE,VALUE` texts.
 
     Raise `UsageError` for names that are unknown or repeated, for none, and for too many points.
     """
     axes: dict[str, tuple[str, ...]] = {}
-    for given, values, text in vary:
+    for given, values in pairs(vary, what):
         name = given.strip().replace("_", "-")
-        texts = tuple(with_unit(name, value).strip() for value in values)
+        several = listed(values, what) if isinstance(values, str) else values
+        several = several if isinstance(several, Iterable) else (several,)
+        texts = tuple(with_unit(value, name).strip() for value in several)
         if name not in SWEPT or not texts:
             names = ", ".join(SWEPT)
-            raise UsageError(f"--vary {text}: expected NAME=VALUE,VALUE,…; the names are {names}")
+            raise UsageError(f"{what} {given}: expected NAME=VALUE,VALUE,…; the names are {names}")
         if name in axes:
             raise UsageError("a sweep can vary each quantity only once")
         axes[name] = texts

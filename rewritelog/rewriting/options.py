@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.options import (
     ADVANCED,
     MODEL,
@@ -23,14 +21,14 @@ from rewritelog.options import (
     NodeChoice,
     Options,
     ParamsFolder,
-    as_pairs,
+    check_factor,
     choices,
     declarations,
-    factors,
     is_given,
     option,
     settle,
 )
+from rewritelog.paths import to_path
 from rewritelog.text import last_match
 from rewritelog.timings.options import MODEL_HELP, ModelInputs, OptionalTimings, ParamNamesFile
 
@@ -49,15 +47,15 @@ ModelLike: TypeAlias = "str | Model[Any] | AlreadyFitted"
 FittedLike: TypeAlias = "AlreadyFitted | PathLike"
 OptionalModel: TypeAlias = Annotated[
     As["ModelLike | None", "str | Model[Any] | None"],
-    Kind(str, shown="str | Model[Any] | FittedModel | None"),
+    Kind("rewriting.options:to_model", str, shown="str | Model[Any] | FittedModel | None"),
 ]
 DilationsByName: TypeAlias = Annotated[
     As["Mapping[str, float] | Iterable[tuple[str, float]] | None", "tuple[tuple[str, float], ...]"],
-    Kind(str, shown="Mapping[str, float] | None"),
+    Kind("options:factors", str, several=True, nothing=(), shown="Mapping[str, float] | None"),
 ]
 OptionalFitted: TypeAlias = Annotated[
     As["FittedLike | Model[Any] | None", "Path | Model[Any] | None"],
-    Kind(shown="FittedModel | PathLike | None"),
+    Kind("rewriting.options:to_fitted", shown="FittedModel | PathLike | None"),
 ]
 
 
@@ -85,6 +83,26 @@ class AlreadyFitted(Protocol):
         """Return it as a model that needs no timings."""
 
 
+def to_model(model: object, what: str) -> object:
+    """Return a model or its name, or a fitted model; raise `UsageTypeError` for anything else."""
+    if not isinstance(model, str | AlreadyFitted):
+        from rewritelog.models.base import Model  # noqa: PLC0415 - imports numpy
+
+        if not isinstance(model, Model):
+            kind = type(model).__name__
+            raise UsageTypeError(f"{what} must be a name or a Model, not {kind}")
+    return model
+
+
+def to_fitted(fitted: object, what: str) -> Path | Model[Any]:
+    """Return the path of a model file, or a model that needs no timings."""
+    if isinstance(fitted, AlreadyFitted):
+        return fitted.as_model()
+    from rewritelog.models.base import Model  # noqa: PLC0415 - imports numpy
+
+    return fitted if isinstance(fitted, Model) else to_path(fitted, what)
+
+
 class ModelAndDilation(Options, group=MODEL):
     """A model, and the factor for what it does not cover."""
 
@@ -106,7 +124,7 @@ class ModelAndDilation(Options, group=MODEL):
     )  # fmt: skip
     dilation_for: DilationsByName = option(
         "The dilation of SEBs of that name (* matches anything); repeatable, the last match wins.",
-        default=None, metavar="NAME=FACTOR", read=factors, decides=True,
+        default=None, metavar="NAME=FACTOR", decides=True,
     )  # fmt: skip
 
 
@@ -136,37 +154,17 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._settle_fitted()
-        self._settle_dilation()
-        settle(self, dilation_for=as_pairs(self.dilation_for))
-        for name, factor in self.dilation_for:
-            check_factor(f"the dilation for {name!r}", factor)
-        if self.clock_hz is not None:
-            check_factor("the clock", self.clock_hz)
-        if self.jobs < 0:
-            raise UsageError(f"the number of jobs must be 0 or more, not {self.jobs}")
-
-    def _settle_dilation(self) -> None:
-        """Make the speedup a dilation, and check it."""
         if self.speedup is not None:
             if self.dilation is not None:
                 raise UsageError("give --dilation or --speedup, not both")
             check_factor("the speedup", self.speedup)
             settle(self, dilation=1 / self.speedup, speedup=None)
-        check_factor("the dilation", self.dilations.factor)
-
-    def _settle_fitted(self) -> None:
-        """Make a fitted model a model; raise `UsageError` for options that contradict it."""
-        model, fitted = vars(self)["model"], vars(self)["fitted"]  # in any form
+        check_factor("the dilation", self.dilation)
+        model: object = self.model
         if isinstance(model, AlreadyFitted):
-            if fitted is not None:
+            if self.fitted is not None:
                 raise UsageError("give one fitted model, as model or as fitted")
-            model, fitted = None, model
-        if isinstance(fitted, AlreadyFitted):
-            fitted = fitted.as_model()
-        elif isinstance(fitted, str | os.PathLike):
-            fitted = Path(fitted)
-        settle(self, model=model, fitted=fitted)
+            settle(self, model=None, fitted=model.as_model())
         excluded = {
             "--model": self.model,
             "--timings": self.timings,
@@ -240,9 +238,3 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
     def spread_seed(self) -> int:
         """The seed that, with PE, SEB and bracket, determines the variation of each duration."""
         return 1 if self.seed is None else self.seed
-
-
-def check_factor(what: str, value: float) -> None:
-    """Raise `UsageError` if a factor is not positive and finite."""
-    if not (math.isfinite(value) and value > 0):
-        raise UsageError(f"{what} must be a finite number above 0, not {value}")

@@ -13,7 +13,6 @@ from rewritelog.options import (
     ParamsFolder,
     Seed,
     option,
-    settle,
 )
 from rewritelog.timings.options import Reading
 
@@ -51,7 +50,7 @@ class SampleOptions(Reading, Jobs, Seed, ParamsFolder):
     )
 
     def __post_init__(self) -> None:
-        settle(self, timings=self.timings or ())
+        super().__post_init__()
         if self.replicates < 1:
             raise UsageError(f"the replicates must be at least 1, not {self.replicates}")
         self.plan()

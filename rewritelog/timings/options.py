@@ -13,9 +13,9 @@ from rewritelog.options import (
     OptionalInput,
     Options,
     argument,
+    check_factor,
     option,
     settle,
-    unique_pairs,
 )
 
 if TYPE_CHECKING:
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from rewritelog.timings.samples import Timings, TimingsLike
 
-_SAMPLES = Kind(opener="timings.samples:to_files_or_samples", several=True)
+_SAMPLES = Kind("timings.samples:to_files_or_samples", several=True, nothing=())
 TimingsArgument: TypeAlias = Annotated[As["TimingsLike", "Timings | tuple[Path, ...]"], _SAMPLES]
 OptionalTimings: TypeAlias = Annotated[
     As["TimingsLike | None", "Timings | tuple[Path, ...]"], _SAMPLES
 ]
 ModelOptions: TypeAlias = Annotated[
-    As["Mapping[str, object] | None", "Mapping[str, object]"], Kind(str)
+    As["Mapping[str, object] | None", "Mapping[str, object]"],
+    Kind("options:settings", str, several=True, nothing=()),
 ]
 
 MODEL_HELP = "`rewritelog models` lists the models and their options"
@@ -54,6 +55,10 @@ class Reading(Options):
     strict: bool = option(
         "Stop at a malformed timing or param line.", default=False, group=RUNNING, rare=True
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_factor("the clock", self.clock_hz)
 
 
 class FormulasFile(Options, group=MODEL):
@@ -80,8 +85,8 @@ class ModelInputs(Reading, FormulasFile, group=MODEL):
         "An option of the model, as `rewritelog models NAME` lists them; those of built-in models "
         "are flags too.",
         default=None, names=("--model-option",), metavar="NAME=VALUE", rare=True,
-        read=unique_pairs,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         settle(self, model_options=self.model_options or {})

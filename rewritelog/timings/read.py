@@ -14,7 +14,7 @@ from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.errors import TimingError, UsageError
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventKey, EventTimings
-from rewritelog.options import PathsLike
+from rewritelog.options import PathsLike, check_factor
 from rewritelog.paths import to_inputs
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, fault_text, printable, shorten
@@ -51,6 +51,7 @@ def read_timings(
     """
     if columns not in ("params", "counters"):
         raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
+    check_factor("the clock", clock_hz)
     files = to_inputs(paths, "the timings")
     return read_timings_as((columns,), files, clock_hz, strict=strict)[columns]
 

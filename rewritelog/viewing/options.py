@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rewritelog.formats.traces import LogsLike
 
 OptionalLogs: TypeAlias = Annotated[
-    As["LogsLike | None", "LogSet | None"], Kind(opener="api.logs:to_logs")
+    As["LogsLike | None", "LogSet | None"], Kind("api.logs:to_logs")
 ]
 
 

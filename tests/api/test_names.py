@@ -25,6 +25,7 @@ public: Any = rewritelog
 
 ROOT = Path(__file__).parents[2]
 CELLS = SAMPLE_LOGS / "cells"
+MODEL = rewritelog.fit({"k": ([[1], [2], [4]], [1, 2, 4])}, "least-squares")
 MODULES = [
     f"{path.parent.name}.{path.stem}"
     for folder in ("api", "commands")
@@ -114,6 +115,35 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.lost_cycles(CELLS, variables={"P": 3}), ValueError, "P is the number"),
         (lambda: public.export(CELLS, "x", "gaol"), ValueError, "gaol"),
         (lambda: public.to_pandas([1]), TypeError, "not list"),
+        (
+            lambda: public.check(CELLS, jobs="many"),
+            ValueError,
+            "jobs must be 0 or more, not 'many'",
+        ),
+        (lambda: public.convert(CELLS, "x", force="maybe"), ValueError, "True or False"),
+        (lambda: public.rewrite(CELLS, dilation=[1]), ValueError, "a finite number, not"),
+        (lambda: public.rewrite(CELLS, dilation_for=3), TypeError, "names with values, not 3"),
+        (lambda: public.rewrite(CELLS, fitted=3), TypeError, "must be a path, not int"),
+        (lambda: public.rewrite(CELLS, model=3), TypeError, "must be a name or a Model, not int"),
+        (lambda: rewritelog.rewrite(CELLS, "x", dry_run=True), ValueError, "takes no OUT"),
+        (lambda: public.fit(CELLS / "timings.txt", event=3), ValueError, "event must be a text"),
+        (lambda: rewritelog.fit(CELLS / "timings.txt", clock_hz=0), ValueError, "above 0"),
+        (lambda: rewritelog.read_timings(CELLS / "timings.txt", clock_hz=-1), ValueError, "clock"),
+        (lambda: public.compare(CELLS / "timings.txt", 3), TypeError, "takes names, not 3"),
+        (lambda: rewritelog.export(CELLS, "x", "csv", pes=[99]), ValueError, "PE 99 is not in"),
+        (lambda: public.export(CELLS, "x", "csv", pes=3), TypeError, "integers, not 3"),
+        (lambda: public.export(CELLS, "x", "csv", from_s=[1]), ValueError, "is not a time"),
+        (lambda: rewritelog.replay(CELLS, gains=-1), ValueError, "gains must be 0 or more, not -1"),
+        (lambda: public.replay(CELLS, latency=[1]), ValueError, "is not a number"),
+        (lambda: public.replay(CELLS, machine=3), TypeError, "must be a path, not int"),
+        (lambda: public.Network(latency_s=[1]), ValueError, "is not a number"),
+        (lambda: public.lost_cycles(CELLS, lost_as={"x": 3}), ValueError, "invalid category"),
+        (lambda: public.lost_cycles(CELLS, variables=3), TypeError, "names with values, not 3"),
+        (lambda: public.sweep(CELLS, 3), TypeError, "names with values, not 3"),
+        (lambda: public.predict_run(MODEL, {"P": "x"}), ValueError, "'x' is not a number"),
+        (lambda: public.predict(MODEL, 3), TypeError, "give files, or an event"),
+        (lambda: rewritelog.predict(MODEL, []), ValueError, "give files, or an event"),
+        (lambda: public.read_params(CELLS, ["x"]), TypeError, "a text such as 0-31,40"),
     ],
 )
 def test_wrong_use_is_an_error_of_both_kinds(
@@ -122,6 +152,16 @@ def test_wrong_use_is_an_error_of_both_kinds(
     with pytest.raises(kind, match=said) as caught:
         call()
     assert isinstance(caught.value, RewriteLogError)
+
+
+def test_values_are_read_as_on_the_command_line() -> None:
+    texts: dict[str, Any] = {"dilation": "0.5", "jobs": "1", "dilation_for": ["Cell::*=2"]}
+    numbers: dict[str, Any] = {"dilation": 0.5, "jobs": 1, "dilation_for": {"Cell::*": 2}}
+    read, given = (rewritelog.rewrite(CELLS, **options) for options in (texts, numbers))
+    assert read.to_json()["options"] == given.to_json()["options"]
+    assert len(rewritelog.read_params(CELLS, "0-3")) == len(rewritelog.read_params(CELLS, range(4)))
+    assert public.sweep(CELLS, {"dilation": 0.5}).points[0].values == ("0.5",)
+    assert public.Network(latency_s="1us") == rewritelog.Network(latency_s=1e-6)
 
 
 def test_errors_are_of_the_matching_built_in_kind() -> None:

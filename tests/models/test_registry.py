@@ -21,7 +21,6 @@ from rewritelog.models.base import Model
 from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.least_squares import LeastSquares, LeastSquaresOptions
 from rewritelog.models.registry import (
-    convert,
     describe_options,
     known_models,
     load_model,
@@ -29,6 +28,7 @@ from rewritelog.models.registry import (
     model_class,
 )
 from rewritelog.models.sampled import SampledOptions
+from rewritelog.options import convert
 
 PLUGIN = Path(__file__).parent / "outside_plugin"
 DOCS = Path(__file__).parents[2] / "docs" / "writing-a-model.md"

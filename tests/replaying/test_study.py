@@ -97,7 +97,7 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
     [
         (["--at", "P=4"], 1, "P and 1 more variables"),
         (["--at", "D=4"], 2, "P, the number of PEs"),
-        (["--at", "P=4,D=x"], 2, "expected NAME=NUMBER"),
+        (["--at", "P=4,D=x"], 2, "--at D: 'x' is not a number"),
         ([], 2, "missing option"),
     ],
 )

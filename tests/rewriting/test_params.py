@@ -45,7 +45,7 @@ def test_no_params_at_all_is_said(logs: Path) -> None:
 
 
 def test_a_params_folder_that_is_not_there(logs: Path, tmp_path: Path) -> None:
-    with pytest.raises(RewriteLogError, match="nowhere: cannot be read"):
+    with pytest.raises(RewriteLogError, match="nowhere: does not exist"):
         run(logs, params=tmp_path / "nowhere")
 
 

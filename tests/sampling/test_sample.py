@@ -214,7 +214,7 @@ def test_a_run_without_records_is_an_error(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RewriteLogError, match="none of its SEBs has a param record"):
         run(logs, params=tmp_path / "empty")
-    with pytest.raises(RewriteLogError, match="cannot be read"):
+    with pytest.raises(RewriteLogError, match="nowhere: does not exist"):
         run(logs, params=tmp_path / "nowhere")
     assert not (tmp_path / "list.txt").exists()
 
