@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -17,9 +16,9 @@ from rewritelog.viewing.plots import (
     MOST_POINTS_A_PAGE,
     Option,
     add_marks,
+    add_same,
     drawn_text,
     is_wide,
-    legend_below,
     new_plot,
     new_source,
     some_rows,
@@ -27,9 +26,6 @@ from rewritelog.viewing.plots import (
 )
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
-MOST_EVENTS = 60
-"""The plot has at most this many events, those with the largest least error; the table has all."""
-
 GOOD_ERROR, FAIR_ERROR = 0.1, 0.3
 
 _HEADS = (
@@ -42,7 +38,7 @@ Errors = dict[str, dict[str, float | None]]
 
 
 def compare_page(report: CompareReport) -> str:
-    """Return the HTML page of a comparison of models."""
+    """Return the HTML page of a comparison of models, those events first that all find hard."""
     errors: Errors = {
         trial.model: {event: score.mean_relative_error for event, score in trial.events}
         for trial in report.tried
@@ -54,6 +50,12 @@ def compare_page(report: CompareReport) -> str:
 
     every = dict.fromkeys(event for of_event in errors.values() for event in of_event)
     events = sorted(every, key=least, reverse=True)
+    plot = new_plot("predicted time", "measured time", height=480, seconds="xy", name="event")
+    for number, model in enumerate(errors):
+        style = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
+        add_marks(plot, new_source(f"model-{number}", "x", "y"), "x", "y", *style, model)
+    add_same(plot, "same")
+    plot.legend.click_policy = "hide"
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
     rows = [(trial.model, *trial.cells()) for trial in report.tried]
     sections = [
@@ -62,36 +64,29 @@ def compare_page(report: CompareReport) -> str:
         swap_section(
             "One event: measured against predicted time of held-out lines",
             "event",
-            _event_plot(list(errors)),
+            plot,
             [_option(report, event, most) for event in events],
             of_overview=True,
         ),
-        _events_section(errors, events),
     ]
-    return page_text("Comparison of models", _summary(report), sections, report.warnings)
+    return page_text("Comparison of models", [*_summary(report)], sections, report.warnings)
 
 
-def _summary(report: CompareReport) -> list[str]:
+def _summary(report: CompareReport) -> Iterator[str]:
     lines = count_text(report.lines, "timing line")
-    sentences = [f"{lines}; {report.request.method_text()}; all errors are on held-out lines."]
+    yield f"{lines}; {report.request.method_text()}; all errors are on held-out lines."
     known = {trial.model: trial.overall.mean_relative_error for trial in report.tried}
     ranked = sorted((error, model) for model, error in known.items() if error is not None)
     if ranked:
         (least, best), *others = ranked
-        sentences.append(
-            f"{best} is best: its mean relative error is {percent_text(least)}"
-            + "".join(f", {model}'s {percent_text(error)}" for error, model in others)
-            + "."
-        )
-    sentences += [
-        f"{trial.model}: {trial.failed_fits} of {trial.fits} fits failed."
-        for trial in report.tried
-        if trial.failed_fits
-    ]
-    return sentences
+        more = "".join(f", {model}'s {percent_text(error)}" for error, model in others)
+        yield f"{best} is best: its mean relative error is {percent_text(least)}{more}."
+    for trial in report.tried:
+        if trial.failed_fits:
+            yield f"{trial.model}: {trial.failed_fits} of {trial.fits} fits failed."
 
 
-def _overview(errors: Errors, events: Sequence[str]) -> str:
+def _overview(errors: Errors, events: list[str]) -> str:
     """Return the sortable and filterable table of events by models, as HTML."""
 
     def cell(error: float | None) -> Cell:
@@ -133,52 +128,4 @@ def _option(report: CompareReport, event: str, most: int) -> Option:
         names=names,
         logarithmic="xy" if len(ends) and is_wide(*ends) else "",
         text=drawn_text(sentences),
-    )
-
-
-def _event_plot(models: Sequence[str]) -> Any:
-    plot = new_plot("predicted time", "measured time", height=480, seconds="xy", name="event")
-    for number, model in enumerate(models):
-        source = new_source(f"model-{number}", "x", "y")
-        add_marks(plot, source, "x", "y", *_style(number), model)
-    same, label = new_source("same", "x", "y"), "measured = predicted"
-    plot.line("x", "y", source=same, color="#000000", line_dash="dashed", legend_label=label)
-    plot.legend.click_policy = "hide"
-    legend_below(plot)
-    return plot
-
-
-def _style(number: int) -> tuple[str, str]:
-    """Return shape and colour of the marks of a model."""
-    return MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
-
-
-def _events_section(errors: Errors, events: Sequence[str]) -> Section:
-    """Return the section of the errors of all models, event by event."""
-    shown = events[:MOST_EVENTS]
-    names = [shorten(event, 40) for event in shown]
-    labels = list(dict.fromkeys(names))
-    plot = new_plot(
-        "mean relative error on held-out lines, %",
-        "event",
-        height=min(1600, 140 + 24 * len(labels)),
-        y_range=labels[::-1],
-    )
-    for number, (model, by) in enumerate(errors.items()):
-        known = [(error, name) for event, name in zip(shown, names, strict=True)
-                 if (error := by.get(event)) is not None]  # fmt: skip
-        data = {"x": [100 * error for error, _ in known], "y": [name for _, name in known]}
-        add_marks(plot, data, "x", "y", *_style(number), model, size=10)
-    plot.x_range.start = 0
-    legend_below(plot)
-    rows = [
-        (shorten(event, 60), *(percent_text(by.get(event)) for by in errors.values()))
-        for event in shown
-    ]
-    text = f"The {MOST_EVENTS} of {len(events)} events whose smallest error is largest."
-    return Section(
-        "Errors event by event",
-        [text] if len(events) > MOST_EVENTS else (),
-        plot,
-        PageTable("Mean relative error", ("event", *errors), rows),
     )

@@ -32,6 +32,9 @@ from rewritelog.text import count_text, event_label, parameter_names, percent_te
 from rewritelog.timings.samples import Timings
 from rewritelog.viewing.plots import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, is_wide, some_rows
 
+Quality = tuple[float | None, float | None]
+"""R² and mean relative error."""
+
 MOST_EVENTS = 1_000
 """A page has at most this many events, those whose lines took the most time."""
 
@@ -68,8 +71,8 @@ class EventView:
         return self.predict(self.timings.params)
 
     @cached_property
-    def quality(self) -> tuple[float | None, float | None]:
-        """Return R² and mean relative error, of held-out lines if the fit was made from these."""
+    def quality(self) -> Quality:
+        """Return those of held-out lines if the fit was made from these."""
         if self.fit is not None and not self.unseen:
             quality = self.fit.whole.quality
             return quality.held_out_r2, quality.held_out_error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from rewritelog.text import (
     some_text,
 )
 from rewritelog.timings.samples import Timings, files_of
-from rewritelog.viewing.events import EventView, events_json, views_of
+from rewritelog.viewing.events import EventView, Quality, events_json, short, views_of
 from rewritelog.viewing.page import Section, asset, page_text, rendered
 from rewritelog.viewing.plots import (
     COLOURS,
@@ -30,7 +30,7 @@ from rewritelog.viewing.plots import (
     SEED,
     TOOLS,
     add_marks,
-    legend_below,
+    add_same,
     new_plot,
     new_source,
 )
@@ -58,7 +58,7 @@ class Cell:
     """The parameter that choosing the cell chooses, 0 for none."""
 
 
-Rows = Iterable[tuple[int | None, Sequence[Cell]]]
+Rows = Iterable[tuple[int | None, Iterable[Cell]]]
 """Rows of cells, each with the number of the event that choosing it chooses."""
 
 
@@ -72,33 +72,25 @@ def event_table(note: str, legend: Sequence[str], heads: Sequence[str], rows: Ro
 
     `legend` says what good, fair and poor cells are.
     """
-    values = {"note": note, "legend": legend, "heads": heads, "rows": rows}
-    return rendered("overview.html", grades=_GRADES, **values)
+    return rendered(
+        "overview.html", grades=_GRADES, note=note, legend=legend, heads=heads, rows=rows
+    )
 
 
 def row_html(view: EventView, number: int, most: int) -> str:
     """Return an event's row as HTML; `most` is the table's number of parameter columns."""
-    return rendered("overview.html", grades=_GRADES, rows=[(number, list(_cells(view, most)))])
+    return rendered("overview.html", grades=_GRADES, rows=[(number, _cells(view, most))])
 
 
 def fits_html(fitted: FittedEvents) -> str:
     """Return a table of fits without their timing lines, the worst first, as HTML."""
     rows = []
     for fit in sorted(fitted.fits.values(), key=lambda fit: _rank(fit.whole.quality.held_out_r2)):
-        quality, warnings = fit.whole.quality, [mark.text for mark in fit_report.warn(fit)]
+        quality, about = fit.whole.quality, "; ".join(fit_report.summarise(fit)[1:])
         label = event_label(fit.event, fit.parameters, names=fit.names)
-        cells = [
-            Cell(label, label, title="; ".join(fit_report.summarise(fit)[1:])),
-            Cell(f"{fit.samples:,}", fit.samples),
-            _r2_cell(quality.held_out_r2),
-            _error_cell(quality.held_out_error),
-            Cell(
-                f"{len(warnings) or ''}",
-                len(warnings),
-                title="; ".join(warnings),
-            ),
-        ]
-        rows.append((None, cells))
+        errors, warnings = (quality.held_out_r2, quality.held_out_error), fit_report.warn(fit)
+        texts = [warning.text for warning in warnings]
+        rows.append((None, _fit_cells(label, fit.samples, errors, texts, about)))
     return event_table(
         "R² and mean error of the fit on held-out lines; the lines are not on this page.",
         _LEGEND,
@@ -111,19 +103,26 @@ def _rank(r2: float | None) -> tuple[bool, float]:
     return r2 is None, r2 or 0.0
 
 
-def _cells(view: EventView, most: int) -> Iterator[Cell]:
-    lines, warnings = len(view.timings.seconds), len(view.warnings)
-    yield Cell(view.label, view.label)
+def _fit_cells(
+    label: str, lines: int, quality: Quality, warnings: Sequence[str], about: str = ""
+) -> Iterator[Cell]:
+    """Yield the cells under `_HEADS`."""
+    r2, error = quality
+    yield Cell(label, label, title=about)
     yield Cell(f"{lines:,}", lines)
-    yield _r2_cell(view.quality[0], "the fit in all parameters")
-    yield _error_cell(view.quality[1])
-    yield Cell(f"{warnings or ''}", warnings)
-    reasons = view.single_terms.ignored
+    yield _r2_cell(r2, "the fit in all parameters")
+    yield Cell() if error is None else Cell(percent_text(error, 1), short(error))
+    yield Cell(f"{len(warnings) or ''}", len(warnings), title="; ".join(warnings))
+
+
+def _cells(view: EventView, most: int) -> Iterator[Cell]:
+    """Yield the cells of an event, and of each of `most` parameters."""
+    yield from _fit_cells(view.label, len(view.timings.seconds), view.quality, view.warnings)
     names = parameter_names(view.parameters, view.names)
     for parameter in range(1, most + 1):
         best = next(iter(view.single_terms.of(parameter)), None)
         if best is None:
-            reason = reasons.get(parameter, "")
+            reason = view.single_terms.ignored.get(parameter, "")
             word = "constant" if "constant" in reason else "copy" if "follows" in reason else ""
             yield Cell(word, title=reason)
         else:
@@ -135,11 +134,7 @@ def _r2_cell(r2: float | None, title: str = "", parameter: int = 0) -> Cell:
     if r2 is None:
         return Cell(title=title, parameter=parameter)
     text = f"{r2:.3f}" if r2 >= 0 else "< 0"
-    return Cell(text, float(f"{r2:.5g}"), (r2 < GOOD) + (r2 < FAIR), title, parameter)
-
-
-def _error_cell(error: float | None) -> Cell:
-    return Cell() if error is None else Cell(percent_text(error, 1), float(f"{error:.5g}"))
+    return Cell(text, short(r2), (r2 < GOOD) + (r2 < FAIR), title, parameter)
 
 
 OWN_LINES = "The column of the fit shows its R² on held-out lines."
@@ -208,8 +203,9 @@ def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -
 def events_sections(views: Sequence[EventView], seen: str, *, editor: str = "") -> list[Section]:
     """Return the sections of the overview, a row per event, and of the chosen event.
 
-    `seen` tells which lines the fit's R² is of.
-    `editor` is HTML with which fits are changed, in a page that gets its data from a server.
+    `seen` tells which lines the fit's R² is of. `editor` is HTML beside the first graph, with which
+    fits are changed, in a page that gets its data from a server: lines can then be selected one by
+    one or by a box.
     """
     events = [] if editor else events_json(views)
     shown, lines = sum(event["shown"] for event in events), sum(event["lines"] for event in events)
@@ -223,17 +219,50 @@ def events_sections(views: Sequence[EventView], seen: str, *, editor: str = "") 
         f"parameter alone. {seen} Choose a cell to see its event below.",
         _LEGEND,
         (*_HEADS, *(f"p{number}" for number in range(1, most + 1))),
-        ((number, list(_cells(view, most))) for number, view in enumerate(views)),
+        ((number, _cells(view, most)) for number, view in enumerate(views)),
     )
-    notes = [note] if shown < lines else ()
+    graphs = _graphs(editable=bool(editor))
     return [
-        Section("Events and parameters", notes, html=overview, script="overview.js"),
-        *event_sections(events, editor),
+        Section(
+            "Events and parameters",
+            [note] if shown < lines else (),
+            html=overview,
+            script="overview.js",
+        ),
+        Section(
+            "One event",
+            plot=graphs["fit"],
+            html=asset("event_choice.html"),
+            beside=f'<pre id="event-summary"></pre>{editor}<div id="event-warnings"></div>',
+            name="event",
+            table_name="fit-table",
+            script="events.js",
+            data={"events-data": {"events": events, "styles": CURVE_STYLES}},
+        ),
+        *(
+            Section(heading, plot=graphs[name], in_grid=True, table_name=f"{name}-table", name=name)
+            for name, heading in _IN_GRID.items()
+        ),
+        Section("Terms and outliers", html=asset("event_details.html")),
     ]
 
 
-BLUE, ORANGE, GREEN, PURPLE = COLOURS[0], COLOURS[5], COLOURS[2], COLOURS[10]
-HEIGHT, TALL = 400, 470
+_IN_GRID = {
+    "predicted": "Measured against predicted time",
+    "residual": "Relative residuals against the parameter",
+    "order": "Relative residuals in the order of the calls",
+    "replicates": "Replicates: lines with the same parameters",
+}
+"""The headings of the graphs below the first one."""
+
+_RESIDUAL = "(measured − predicted) / predicted, %"
+_AXES = {
+    "fit": ("x", "measured", "parameter", "time", "y"),
+    "predicted": ("predicted", "measured", "predicted time", "measured time", "xy"),
+    "residual": ("x", "residual", "parameter", _RESIDUAL, ""),
+    "order": ("order", "residual", "number of the event's line in the files", _RESIDUAL, ""),
+}
+"""Of each graph of lines the columns on its axes, their labels, and which are in seconds."""
 
 CURVE_STYLES = [
     [COLOURS[k], dash] for k, dash in ((1, "dashed"), (2, "dotted"), (3, "dotdash"), (7, "dashdot"))
@@ -243,133 +272,61 @@ CURVE_STYLES = [
 _COLUMNS = ("measured", "predicted", "low", "high", "x", "residual", "order", "number")
 
 
-def event_sections(events: Sequence[Mapping[str, Any]], editor: str = "") -> list[Section]:
-    """Return the sections of the chosen one of some events, which a script fills.
+def _graphs(*, editable: bool) -> dict[str, Any]:
+    """Return the graphs of the chosen event by name, which a script fills.
 
-    `editor` is HTML beside the first graph, with which fits are changed: lines can then be selected
-    one by one or by a box.
+    Timing lines are circles, outliers crosses, those left out of the fit stars. The first two alone
+    decide what the axes show: a wide interval or a curve would flatten them.
     """
-    names = ("points-data", "outliers-data", "left-data")
-    graphs = _Graphs(bool(editor), *(new_source(name, *_COLUMNS) for name in names))
-    replicates = new_plot(
-        "point, by ascending mean time", "time / mean time of its point", height=HEIGHT
+    from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
+    from bokeh.models.annotations import Span  # noqa: PLC0415
+
+    tools = f"{TOOLS},tap,box_select,lasso_select" if editable else TOOLS
+    plain, outliers, left_out = (
+        new_source(name, *_COLUMNS) for name in ("points-data", "outliers-data", "left-data")
     )
-    source = new_source("replicates-data", "x", "ratio")
-    add_marks(replicates, source, "x", "ratio", "diamond", GREEN, "")
-    in_grid = {
-        "predicted": ("Measured against predicted time", graphs.predicted()),
-        "residual": (
-            "Relative residuals against the parameter",
-            graphs.residuals("residual", "x", "parameter"),
-        ),
-        "order": (
-            "Relative residuals in the order of the calls",
-            graphs.residuals("order", "order", "number of the event's line in the files"),
-        ),
-        "replicates": ("Replicates: lines with the same parameters", replicates),
-    }
-    return [
-        Section(
-            "One event",
-            plot=graphs.fit(),
-            html=asset("event_choice.html"),
-            beside=f'<pre id="event-summary"></pre>{editor}<div id="event-warnings"></div>',
-            name="event",
-            table_name="fit-table",
-            script="events.js",
-            data={"events-data": {"events": events, "styles": CURVE_STYLES}},
-        ),
-        *(
-            Section(heading, plot=plot, in_grid=True, table_name=f"{name}-table", name=name)
-            for name, (heading, plot) in in_grid.items()
-        ),
-        Section("Terms and outliers", html=asset("event_details.html")),
-    ]
-
-
-@dataclass(frozen=True)
-class _Graphs:
-    """The graphs of an event's lines, with the Bokeh data sources that they share."""
-
-    editable: bool
-    plain: Any
-    outliers: Any
-    left_out: Any
-
-    def _new(self, x_label: str, y_label: str, name: str, height: int, seconds: str = "") -> Any:
-        tools = f"{TOOLS},tap,box_select,lasso_select" if self.editable else TOOLS
-        return new_plot(x_label, y_label, height=height, seconds=seconds, tools=tools, name=name)
-
-    def _add_lines(self, plot: Any, x: str, y: str) -> None:
-        """Draw timing lines as circles, outliers as crosses, and those left out as stars.
-
-        The former alone decide what the axes show: a wide interval or a curve would flatten them.
-        """
-        more = {"fill_alpha": 0.35, "line_alpha": 0.7}
-        label = "off by more than a factor of 2"
+    replicates = new_source("replicates-data", "x", "ratio")
+    labels = "point, by ascending mean time", "time / mean time of its point"
+    graphs = {"replicates": new_plot(*labels, height=400)}
+    add_marks(graphs["replicates"], replicates, "x", "ratio", "diamond", COLOURS[2], "")
+    for name, (x, y, x_label, y_label, seconds) in _AXES.items():
+        height = 470 if name == "fit" else 400
+        plot = new_plot(x_label, y_label, height=height, seconds=seconds, tools=tools, name=name)
+        graphs[name] = plot
+        if name == "predicted":
+            _add_before_and_intervals(plot, plain, outliers, editable=editable)
+        elif y == "residual":
+            zero = Span(location=0, dimension="width", line_color="#000000", line_dash="dashed")
+            plot.add_layout(zero)
+        faint, label = {"fill_alpha": 0.35, "line_alpha": 0.7}, "off by more than a factor of 2"
         plot.x_range.renderers = plot.y_range.renderers = [
-            add_marks(plot, self.plain, x, y, "circle", BLUE, "timing line", 6, **more),
-            add_marks(plot, self.outliers, x, y, "x", ORANGE, label, 10, line_width=2),
+            add_marks(plot, plain, x, y, "circle", COLOURS[0], "timing line", 6, **faint),
+            add_marks(plot, outliers, x, y, "x", COLOURS[5], label, 10, line_width=2),
         ]
-        if self.editable:
+        if editable:
             label = "left out of the fit"
-            add_marks(plot, self.left_out, x, y, "asterisk", PURPLE, label, 10, line_width=1.5)
+            add_marks(plot, left_out, x, y, "asterisk", COLOURS[10], label, 10, line_width=1.5)
+    add_same(graphs["predicted"], "diagonal-data")
+    # Bokeh computes ranges before an event's data is there.
+    curve = {"xs": [[1.0]], "ys": [[1.0]], "colour": ["black"], "dash": ["solid"], "width": [1]}
+    graphs["fit"].multi_line(
+        "xs",
+        "ys",
+        source=ColumnDataSource({**curve, "label": [""]}, name="curves-data"),
+        line_color="colour",
+        line_dash="dash",
+        line_width="width",
+        legend_field="label",
+    )
+    return graphs
 
-    def predicted(self) -> Any:
-        """Return the graph of measured against predicted times, with intervals."""
-        plot = self._new("predicted time", "measured time", "predicted", HEIGHT, "xy")
-        if self.editable:
-            before, label = (
-                new_source("before-data", "predicted", "measured"),
-                "by the previous fit",
-            )
-            columns = ("predicted", "measured")
-            add_marks(plot, before, *columns, "square", OTHER, label, 6, fill_color=None)
-        for source in (self.plain, self.outliers):
-            plot.segment(
-                "predicted",
-                "low",
-                "predicted",
-                "high",
-                source=source,
-                line_color=OTHER,
-                line_alpha=0.35,
-                line_width=3,
-                legend_label="90 % interval",
-            )
-        self._add_lines(plot, "predicted", "measured")
-        same, label = new_source("diagonal-data", "x", "y"), "measured = predicted"
-        plot.line("x", "y", source=same, color="#000000", line_dash="dashed", legend_label=label)
-        legend_below(plot, 2)
-        return plot
 
-    def fit(self) -> Any:
-        """Return the graph of times against a parameter, with the fit and others as curves."""
-        from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
-
-        plot = self._new("parameter", "time", "fit", TALL, "y")
-        self._add_lines(plot, "x", "measured")
-        # Bokeh computes ranges before an event's data is there.
-        line = {"xs": [[1.0]], "ys": [[1.0]], "colour": ["black"], "dash": ["solid"], "width": [1]}
-        plot.multi_line(
-            "xs",
-            "ys",
-            source=ColumnDataSource({**line, "label": [""]}, name="curves-data"),
-            line_color="colour",
-            line_dash="dash",
-            line_width="width",
-            legend_field="label",
-        )
-        legend_below(plot, 2)
-        return plot
-
-    def residuals(self, name: str, x: str, x_label: str) -> Any:
-        """Return the graph of relative residuals against a column."""
-        from bokeh.models.annotations import Span  # noqa: PLC0415 - an extra
-
-        plot = self._new(x_label, "(measured − predicted) / predicted, %", name, HEIGHT)
-        zero = Span(location=0, dimension="width", line_color="#000000", line_dash="dashed")
-        plot.add_layout(zero)
-        self._add_lines(plot, x, "residual")
-        legend_below(plot, 3)
-        return plot
+def _add_before_and_intervals(plot: Any, *sources: Any, editable: bool) -> None:
+    """Draw what lies under the lines: predictions by the previous fit, and 90 % intervals."""
+    x, y = "predicted", "measured"
+    if editable:
+        label, before = "by the previous fit", new_source("before-data", x, y)
+        add_marks(plot, before, x, y, "square", OTHER, label, 6, fill_color=None)
+    for source in sources:
+        line = {"line_color": OTHER, "line_alpha": 0.35, "line_width": 3}
+        plot.segment(x, "low", x, "high", source=source, legend_label="90 % interval", **line)

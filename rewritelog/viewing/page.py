@@ -27,6 +27,9 @@ WARNINGS_SHOWN = 6
 MOST_WARNINGS = 1_000
 """A page has at most this many warnings; the report has all."""
 
+_LEGEND_CHARACTERS = 84
+"""The characters of a legend's row that fit on paper."""
+
 
 @dataclass(frozen=True)
 class PageTable:
@@ -84,6 +87,9 @@ def page_text(
     from bokeh.resources import Resources  # noqa: PLC0415
 
     plots = {str(k): section.plot for k, section in enumerate(sections) if section.plot}
+    for section in sections:
+        if section.plot and section.plot.legend:
+            _put_legend_below(section.plot, 2 if section.in_grid or section.beside else 4)
     script, divs = components(plots) if plots else ("", {})
     resources = Resources(mode="inline", components=["bokeh"], log_level="error").render()
     folded = warnings[WARNINGS_SHOWN:MOST_WARNINGS]
@@ -107,6 +113,19 @@ def page_text(
         scripts=dict.fromkeys(["pages.js", *(one.script for one in sections if one.script)]),
         data={name: json_of(value) for name, value in data},
     )
+
+
+def _put_legend_below(plot: Any, columns: int) -> None:
+    """Move a plot's legend below it; long labels get fewer columns."""
+    legend = plot.legend[0]
+    longest = max(len(getattr(item.label, "value", "")) for item in legend.items)
+    plot.add_layout(legend, "below")
+    legend.orientation = "horizontal"
+    legend.location = "left"
+    legend.ncols = max(1, min(columns, _LEGEND_CHARACTERS // max(longest, 1)))
+    legend.margin = legend.padding = 2
+    legend.border_line_alpha = 0.0
+    legend.label_text_font_size = "9pt"
 
 
 def rendered(template: str, **values: Any) -> str:

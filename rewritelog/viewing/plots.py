@@ -14,19 +14,9 @@ from rewritelog.hashing import draw_numbers
 from rewritelog.viewing.page import Section
 
 COLOURS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#F0E442",
-    "#882255",
-    "#332288",
-    "#999933",
-    "#AA4499",
-    "#117733",
-)
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00",
+    "#F0E442", "#882255", "#332288", "#999933", "#AA4499", "#117733",
+)  # fmt: skip
 
 OTHER = "#9A9A9A"
 """The colour of everything that has no colour of its own."""
@@ -38,20 +28,13 @@ BRACKET = "#000000"
 MESSAGE = "#444444"
 IDLE = "#FFFFFF"
 
-
-def rgb(colour: str) -> tuple[float, float, float]:
-    """Return red, green and blue, each in [0, 1], of a colour such as `#0072B2`."""
-    red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
-    return red, green, blue
-
-
 TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
 
 SECONDS = "seconds"
 """The tag of axes with times in seconds, which a script labels with SI units."""
 
-_LEGEND_CHARACTERS = 84
-"""The characters of a legend's row that fit on paper."""
+MOST_LABELS = 64
+"""Of more rows, some are labelled."""
 
 _TOOLBAR_STYLE = (
     ":host { position: absolute; right: 0; width: 280px !important; justify-content: flex-end; } "
@@ -66,29 +49,42 @@ def is_wide(low: float, high: float) -> bool:
 
 
 def new_plot(
-    x_label: str, y_label: str, *, height: int, seconds: str = "", tools: str = TOOLS, **more: Any
+    x_label: str,
+    y_label: str,
+    *,
+    height: int = 0,
+    seconds: str = "",
+    rows: Sequence[str] = (),
+    tools: str = TOOLS,
+    **more: Any,
 ) -> Any:
     """Return an empty figure as wide as its section, whose heading is its title.
 
-    `seconds` names the axes with times in seconds: `x`, `y` or `xy`; `more` is passed on to Bokeh.
+    `seconds` names the axes with times in seconds: `x`, `y` or `xy`. `rows` are labels of rows of
+    height 1 from the top, which decide the figure's height if none is given: the middle of the
+    first is at 0.5. `more` is passed on to Bokeh.
     """
-    from bokeh.models import BasicTickFormatter, PrintfTickFormatter  # noqa: PLC0415 - an extra
-    from bokeh.plotting import figure  # noqa: PLC0415
+    from bokeh.models import BasicTickFormatter, FixedTicker, PrintfTickFormatter  # noqa: PLC0415
+    from bokeh.plotting import figure  # noqa: PLC0415 - an extra
 
     plot = figure(
         x_axis_label=x_label,
         y_axis_label=y_label,
-        height=height,
+        height=height or min(1600, 130 + 24 * len(rows)),
         tools=tools,
         toolbar_location="above",
         sizing_mode="stretch_width",
-        **more,
+        **more | ({"y_range": (len(rows), 0)} if rows else {}),
     )
     for axis in plot.axis:
         if isinstance(axis.formatter, BasicTickFormatter):  # it writes 1.000e-3 for 0.001
             axis.formatter = PrintfTickFormatter(format="%.6g")
     for name in seconds:
         getattr(plot, f"{name}axis").tags = [SECONDS]
+    if rows:
+        labelled = range(0, len(rows), -(-len(rows) // MOST_LABELS))
+        plot.yaxis.ticker = FixedTicker(ticks=[row + 0.5 for row in labelled])
+        plot.yaxis.major_label_overrides = {row + 0.5: rows[row] for row in labelled}
     plot.toolbar.logo = None
     plot.toolbar.stylesheets = [_TOOLBAR_STYLE]
     return plot
@@ -117,18 +113,12 @@ def add_marks(
     return plot.scatter(x, y, source=source, marker=marker, size=size, **style, **legend)
 
 
-def legend_below(plot: Any, columns: int = 4) -> None:
-    """Move the plot's legend, if it has one, below the plot; long labels get fewer columns."""
-    if plot.legend:
-        longest = max(len(getattr(item.label, "value", "")) for item in plot.legend[0].items)
-        columns = max(1, min(columns, _LEGEND_CHARACTERS // max(longest, 1)))
-        plot.add_layout(plot.legend[0], "below")
-        plot.legend.orientation = "horizontal"
-        plot.legend.location = "left"
-        plot.legend.ncols = columns
-        plot.legend.margin = plot.legend.padding = 2
-        plot.legend.border_line_alpha = 0.0
-        plot.legend.label_text_font_size = "9pt"
+def add_same(plot: Any, source_name: str) -> None:
+    """Draw the line on which measured and predicted times, columns y and x, are the same."""
+    plot.line(
+        "x", "y", source=new_source(source_name, "x", "y"), color="#000000", line_dash="dashed",
+        legend_label="measured = predicted",
+    )  # fmt: skip
 
 
 MOST_POINTS = 5_000
@@ -145,6 +135,11 @@ def some_rows(label: str, count: int, most: int) -> Ints:
     if count <= most:
         return np.arange(count)
     return np.sort(np.argsort(draw_numbers(label, count, SEED), kind="stable")[:most])
+
+
+def drawn_text(parts: Sequence[str]) -> str:
+    """Return the text above a plot in which only a part is drawn, as in `3 of 9 lines`."""
+    return f"Drawn, chosen at random (seed {SEED}): {', '.join(parts)}." if parts else ""
 
 
 @dataclass(frozen=True)
@@ -187,8 +182,3 @@ def swap_section(
         script="swap.js",
         data={"swap-data": swap},
     )
-
-
-def drawn_text(parts: Sequence[str]) -> str:
-    """Return the text above a plot in which only a part is drawn, as in `3 of 9 lines`."""
-    return f"Drawn, chosen at random (seed {SEED}): {', '.join(parts)}." if parts else ""

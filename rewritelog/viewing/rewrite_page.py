@@ -25,7 +25,7 @@ from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
 from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import NO_VALUE, percent_text, ratio_text, shorten, time_text
+from rewritelog.text import percent_text, ratio_text, shorten, time_text
 from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import (
     OWN_LINES,
@@ -41,7 +41,6 @@ from rewritelog.viewing.plots import (
     Option,
     add_marks,
     is_wide,
-    legend_below,
     new_plot,
     new_source,
     swap_section,
@@ -66,10 +65,16 @@ _SIDES = {"old": ("circle", COLOURS[5]), "new": ("square", COLOURS[0])}
 def rewrite_page(report: RewriteReport) -> str:
     """Return the HTML page of a rewrite, rewriting the logs once more in memory."""
     totals, item = compare_dry_run(report.task, report.options.jobs), report.terms.item
-    sections = [_shares_section(report), _names_section(f"{item} names", totals.by_name)]
-    if totals.by_event:
-        sections.append(_names_section("events", totals.by_event))
-    sections += [_histograms(totals, item), _busy_section(report)]
+    names, events = _longest_first(totals.by_name), _longest_first(totals.by_event)
+    sections = [_shares_section(report), _names_section(f"{item} names", names)]
+    if events:
+        sections.append(_names_section("events", events))
+    histograms = [
+        (f"all {item}s", _sum(totals.by_name.values())),
+        *((f"{item}s named {name}", row) for name, row in names[:MOST_HISTOGRAMS]),
+        *((f"brackets of {event}", row) for event, row in events[:MOST_HISTOGRAMS]),
+    ]
+    sections += [_histograms(histograms), _busy_section(report)]
     verdict = [*summary_sentences(report)]
     if report.out is None:
         verdict.append("Nothing was written (dry run).")
@@ -87,29 +92,14 @@ def _shares_section(report: RewriteReport) -> Section:
     """Return the section of shares of time by what determined it, before and after."""
     old_s, new_s = _determined(report)
     items = f"{report.terms.item}s"
-
-    def percent(seconds: float, all_s: float) -> str:
-        return percent_text(seconds / all_s, 1) if all_s > 0 else NO_VALUE
-
-    rows = [
-        (name, f"{old:.6g}", f"{new:.6g}", percent(old, old_s.sum()), percent(new, new_s.sum()))
-        for name, old, new in zip(DETERMINED, old_s, new_s, strict=True)
-    ]
-    heads = ("determined by", "old, s", "new, s", "share of old", "share of new")
     plot = new_plot(
-        f"time of all {items}",
-        "logs",
-        height=220,
-        seconds="x",
-        tools="save",
-        y_range=["new", "old"],
+        f"time of all {items}", "logs", height=220, seconds="x", tools="save", rows=[*_SIDES]
     )
     plot.hbar_stack(
         list(DETERMINED),
         y="y",
         height=0.6,
-        source=dict(zip(DETERMINED, zip(old_s, new_s, strict=True), strict=True))
-        | {"y": [*_SIDES]},
+        source={"y": [0.5, 1.5]} | dict(zip(DETERMINED, np.transpose([old_s, new_s]), strict=True)),
         line_color="#000000",
         fill_color=[COLOURS[0], COLOURS[4], COLOURS[1], OTHER],
         legend_label=list(DETERMINED),
@@ -118,7 +108,15 @@ def _shares_section(report: RewriteReport) -> Section:
         hatch_color="#000000",
     )
     plot.x_range.start = 0
-    legend_below(plot)
+
+    def percent(seconds: float, all_s: float) -> str:
+        return percent_text(seconds / all_s if all_s > 0 else None, 1)
+
+    rows = [
+        (name, *map(time_text, (old, new)), percent(old, old_s.sum()), percent(new, new_s.sum()))
+        for name, old, new in zip(DETERMINED, old_s, new_s, strict=True)
+    ]
+    heads = ("determined by", "old", "new", "share of old", "share of new")
     table = PageTable(f"Time of all {items} by what determined it", heads, rows)
     return Section("What determined the time", plot=plot, table=table)
 
@@ -141,26 +139,11 @@ def _determined(report: RewriteReport) -> tuple[Floats, Floats]:
     return parts(DurationSum.OLD, "old"), parts(DurationSum.NEW, "new")
 
 
-def _names_section(what: str, rows: Rows) -> Section:
-    """Return the section of old and new time by name, the longest new time first."""
-    ranked = _longest_first(rows)
-    named, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
-    if rest:
-        named.append((f"{len(rest):,} others", _sum(row for _, row in rest)))
-    heads = (what, "number", "old", "new", "speedup", "new / old: lowest", "median", "highest")
-    return Section(
-        f"Old and new time by {what}",
-        plot=_dumbbells(what, dict(named)),
-        table=PageTable(
-            f"Old and new time by {what}, and ratios of single ones",
-            heads,
-            [(name, *_cells(row)) for name, row in named],
-        ),
-    )
+Named = list[tuple[str, Row]]
+"""Durations with the labels of names or events, those with the most new time first."""
 
 
-def _longest_first(rows: Rows) -> list[tuple[str, Row]]:
-    """Return rows with their labels, those with the most new time first."""
+def _longest_first(rows: Rows) -> Named:
     ranked = sorted(rows.items(), key=lambda item: -float(item[1].b_s))
     return [
         ("(others)" if name is None else shorten(name, 60) or "(no name)", row)
@@ -175,48 +158,39 @@ def _sum(rows: Iterable[Row]) -> Row:
     return total
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    old, new = float(row.a_s), float(row.b_s)
-    ratios = (row.lowest, row.median, row.highest) if row.ratios else (None, None, None)
-    cells = map(ratio_text, (speedup(old, new), *ratios))
-    return f"{row.sides[1]:,}", time_text(old), time_text(new), *cells
-
-
-def _dumbbells(what: str, rows: dict[str, Row]) -> Any:
-    """Return a dumbbell plot of old and new time of each name, as marks of different shape."""
-    labels = list(rows)
+def _names_section(what: str, ranked: Named) -> Section:
+    """Return the section of old and new time by name, with a dumbbell plot."""
+    named, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
+    if rest:
+        named.append((f"{len(rest):,} others", _sum(row for _, row in rest)))
     times = {
-        "old": [float(row.a_s) for row in rows.values()],
-        "new": [float(row.b_s) for row in rows.values()],
+        "old": [float(row.a_s) for _, row in named],
+        "new": [float(row.b_s) for _, row in named],
     }
     every = [*times["old"], *times["new"]]
     wide = is_wide(min(every, default=0.0), max(every, default=0.0))
-    plot = new_plot(
-        "total time",
-        what,
-        height=130 + 24 * len(labels),
-        seconds="x",
-        y_range=labels[::-1],
-        x_axis_type="log" if wide else "linear",
-    )
+    scale = "log" if wide else "linear"
+    labels, y = [name for name, _ in named], np.arange(len(named)) + 0.5
+    plot = new_plot("total time", what, seconds="x", rows=labels, x_axis_type=scale)
     if not wide:
         plot.x_range.start = 0
-    plot.segment(times["old"], labels, times["new"], labels, line_color=OTHER, line_width=2)
+    plot.segment(times["old"], y, times["new"], y, line_color=OTHER, line_width=2)
     for side, style in _SIDES.items():
-        data = {"x": times[side], "y": labels}
+        data = {"x": times[side], "y": y}
         add_marks(plot, data, "x", "y", *style, side, size=10, fill_alpha=0.7)
-    legend_below(plot)
-    return plot
+    rows = []
+    for (name, row), old, new in zip(named, times["old"], times["new"], strict=True):
+        ratios = (row.lowest, row.median, row.highest) if row.ratios else (None, None, None)
+        cells = map(ratio_text, (speedup(old, new), *ratios))
+        rows.append((name, f"{row.sides[1]:,}", time_text(old), time_text(new), *cells))
+    heads = (what, "number", "old", "new", "speedup", "new / old: lowest", "median", "highest")
+    heading = f"Old and new time by {what}"
+    table = PageTable(f"{heading}, and ratios of single ones", heads, rows)
+    return Section(heading, plot=plot, table=table)
 
 
-def _histograms(totals: Totals, item: str) -> Section:
+def _histograms(rows: Named) -> Section:
     """Return the section of histograms of new over old duration."""
-    names, events = _longest_first(totals.by_name), _longest_first(totals.by_event)
-    choices = [
-        (f"all {item}s", _sum(totals.by_name.values())),
-        *((f"{item}s named {name}", row) for name, row in names[:MOST_HISTOGRAMS]),
-        *((f"brackets of {event}", row) for event, row in events[:MOST_HISTOGRAMS]),
-    ]
     plot = new_plot(
         "new duration / old duration", "number", height=340, name="ratios", x_axis_type="log"
     )
@@ -231,7 +205,7 @@ def _histograms(totals: Totals, item: str) -> Section:
         line_color="#FFFFFF",
     )
     options = []
-    for label, row in choices:
+    for label, row in rows:
         edges, counts = coarse_bins(np.zeros(BINS, np.int64) if row.bins is None else row.bins)
         data = {"left": edges[:-1], "right": edges[1:], "count": counts.astype(np.float64)}
         heads, of_source = ("from", "to", "number"), {"ratios-data": label}
@@ -257,11 +231,17 @@ def _busy_section(report: RewriteReport) -> Section:
     """Return the section of the PEs' busy time before and after."""
     first, old_s, new_s, width = busy_groups(report)
     lane = report.terms.lane
+    plot = new_plot(lane, "busy time", height=340, seconds="y")
+    for (side, style), values, dash in zip(
+        _SIDES.items(), (old_s, new_s), ("dashed", "dotdash"), strict=True
+    ):
+        add_marks(plot, {"x": first, "y": values}, "x", "y", *style, side)
+        if len(values):
+            ends, mean = first[[0, -1]], [values.mean()] * 2
+            line = {"line_color": style[1], "line_dash": dash, "line_width": 2}
+            plot.line(ends, mean, legend_label=f"mean, {side}", **line)
+    plot.y_range.start = 0
     old, new = report.busy_times
-    rows = [("old", *old.cells()), ("new", *new.cells())]
-    for pe, before_s, after_s in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]:
-        label = f"{lane} {pe}" if width == 1 else f"{lane}s {pe} to {pe + width - 1}, mean"
-        rows.append((label, f"{before_s:.6g} → {after_s:.6g}", "", "", ""))
     sentences = [
         (
             f"Imbalance, the largest over the mean: {ratio_text(old.imbalance)} before, "
@@ -270,42 +250,26 @@ def _busy_section(report: RewriteReport) -> Section:
     ]
     if width > 1:
         sentences.append(f"Each mark is the mean of {width} neighbouring {lane}s.")
-    heads = ("", "largest, s", f"of {lane}", "mean, s", "imbalance")
+    rows = [
+        ("largest", *map(time_text, (old.largest_s, new.largest_s))),
+        ("mean", *map(time_text, (old.mean_s, new.mean_s))),
+    ]
+    for pe, *times in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]:
+        last = min(pe + width, len(report.logs.pes)) - 1
+        label = f"{lane} {pe}" if width == 1 else f"{lane}s {pe} to {last}, mean"
+        rows.append((label, *map(time_text, times)))
     heading = f"Busy time of the {lane}s"
-    plot = _busy_plot(lane, first, {"old": old_s, "new": new_s})
-    return Section(heading, sentences, plot, PageTable(heading, heads, rows))
+    return Section(heading, sentences, plot, PageTable(heading, ("", *_SIDES), rows))
 
 
 def busy_groups(report: RewriteReport) -> tuple[Ints, Floats, Floats, int]:
     """Return each group's first PE, mean busy seconds before and after, and the size of a group."""
     pes, old_s, new_s = report.statistics.busy_of_pes()
-    if not len(pes):
-        return pes, old_s, new_s, 1
-    order = np.argsort(pes, kind="stable")
-    width = -(-len(pes) // MOST_PES)
+    order, width = np.argsort(pes, kind="stable"), max(1, -(-len(pes) // MOST_PES))
     starts = np.arange(0, len(pes), width)
     sizes = np.diff(np.append(starts, len(pes)))
-    means = [np.add.reduceat(column[order], starts) / sizes for column in (old_s, new_s)]
-    return pes[order][starts], means[0], means[1], width
-
-
-def _busy_plot(lane: str, first: Ints, times: dict[str, Floats]) -> Any:
-    plot = new_plot(lane, "busy time", height=340, seconds="y")
-    for (side, values), dash in zip(times.items(), ("dashed", "dotdash"), strict=True):
-        marker, colour = _SIDES[side]
-        add_marks(plot, {"x": first, "y": values}, "x", "y", marker, colour, side)
-        if len(values):
-            plot.line(
-                first[[0, -1]],
-                [values.mean()] * 2,
-                line_color=colour,
-                line_dash=dash,
-                line_width=2,
-                legend_label=f"mean, {side}",
-            )
-    plot.y_range.start = 0
-    legend_below(plot)
-    return plot
+    old_s, new_s = (np.add.reduceat(column[order], starts) / sizes for column in (old_s, new_s))
+    return pes[order][starts], old_s, new_s, width
 
 
 def compare_dry_run(task: Task, jobs: int = 0) -> Totals:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rewritelog.arrays import Floats
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.sampling.sample import ChosenStratum, SampleReport
 from rewritelog.text import NO_VALUE, count_text, percent_text
@@ -19,7 +18,6 @@ from rewritelog.viewing.plots import (
     Option,
     add_marks,
     drawn_text,
-    legend_below,
     new_plot,
     new_source,
     some_rows,
@@ -41,33 +39,27 @@ def sample_page(report: SampleReport) -> str:
         (stratum, pair) for stratum in report.strata for pair in _pairs(stratum.of_run.parameters)
     ]
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
-    options = [_option(report, stratum, pair, most) for stratum, pair in views]
     sections = [Section("Events of the run", table=_table(report))]
-    if options:
+    if views:
         plot = new_plot("p1", "p2", height=560, name="sample")
         for name, style in _MARKS.items():
             add_marks(plot, new_source(name, "x", "y"), "x", "y", *style, line_width=1.5)
         plot.legend.click_policy = "hide"
-        legend_below(plot)
         heading = "Points of the run, timed, chosen and extrapolated"
+        options = [_option(report, stratum, pair, most) for stratum, pair in views]
         sections.append(swap_section(heading, "event and parameters", plot, options))
-    title = f"Sample of {report.logs.folder}"
-    return page_text(title, _summary(report), sections, report.warnings)
-
-
-def _summary(report: SampleReport) -> list[str]:
     share, outside = (part / report.records for part in (report.chosen, report.extrapolated))
-    chosen = count_text(report.chosen, "SEB")
-    return [
+    summary = (
         (
-            f"{chosen} chosen of {report.records:,} with a param record ({percent_text(share)}), "
-            f"by {report.options.method}, seed {report.options.seed}."
+            f"{count_text(report.chosen, 'SEB')} chosen of {report.records:,} with a param record "
+            f"({percent_text(share)}), by {report.options.method}, seed {report.options.seed}."
         ),
         (
             f"{percent_text(outside)} of the records would be extrapolated from what is timed and "
             "chosen."
         ),
-    ]
+    )
+    return page_text(f"Sample of {report.logs.folder}", summary, sections, report.warnings)
 
 
 def _table(report: SampleReport) -> PageTable:
@@ -102,21 +94,17 @@ def _option(
 ) -> Option:
     """Return the option of a stratum: its distinct points, at most `most` / 4 of each kind."""
     run = report.run.table(stratum.of_run.records, stratum.of_run.parameters)
-    tables = {
-        "run-data": run,
-        "extrapolated-data": run[stratum.choice.extrapolated_rows],
-        "timed-data": stratum.of_run.timed,
-        "chosen-data": run[stratum.choice.rows],
-    }
-    sources: dict[str, dict[str, Floats]] = {}
-    sentences = []
-    for name, table in tables.items():
+    tables = (
+        run, run[stratum.choice.extrapolated_rows], stratum.of_run.timed, run[stratum.choice.rows]
+    )  # fmt: skip
+    sources, sentences = {}, []
+    for (name, (_, _, kind, _)), table in zip(_MARKS.items(), tables, strict=True):
         points = DistinctPoints.of_rows(table)
         rows = some_rows(f"{name} {stratum.name}", len(points), max(1, most // len(tables)))
         columns = np.column_stack([points.counts, points.params])[rows]
         sources[name] = dict(zip("xy", columns.T[list(pair)], strict=True))
         if len(rows) < len(points):
-            sentences.append(f"{len(rows):,} of {len(points):,} points {_MARKS[name][2]}")
+            sentences.append(f"{len(rows):,} of {len(points):,} points {kind}")
     labels = ["records at the point" if number == 0 else f"p{number}" for number in pair]
     return Option(
         label=f"{stratum.name}: {' and '.join(labels)}",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -21,110 +22,118 @@ from rewritelog.text import printable
 
 @dataclass(frozen=True)
 class Spans:
-    """SEBs and brackets with absolute times: those of a part of a block, or of a replay."""
+    """SEBs and brackets with absolute times: those of a part of a block, or of a replay.
 
-    names: Sequence[str]
-    events: Sequence[str]
+    The columns have rows for all SEBs, and then for all brackets.
+    """
+
+    labels: Sequence[str]
+    """Names of SEBs, and then events, all made printable."""
+    names: int
+    """How many of the labels are names."""
+    sebs: int
+    """How many of the rows are SEBs."""
     pe: Ints
     seb: Ints
-    """The index of each SEB in its timeline."""
+    """The index of the SEB in its timeline."""
     start_s: Floats
     end_s: Floats
-    name: Ints
+    label: Ints
+    """−1 for a bracket of which no param record says the event."""
     of: Ints
-    """The row of the SEB of each bracket."""
-    begins_s: Floats
-    ends_s: Floats
-    event: Ints
-    """The event of each bracket; −1 if no param record says it."""
+    """The row of the SEB."""
 
     @classmethod
-    def of_block(cls, loaded: LoadedBlock, params: ParamFolder) -> Spans:
-        """Return those of a part of a block."""
+    def _of(
+        cls,
+        names: Iterable[str | bytes],
+        sebs: tuple[Ints, Ints, Floats, Floats, Ints],
+        events: Iterable[str] = (),
+        brackets: tuple[Ints, Floats, Floats, Ints] | None = None,
+    ) -> Spans:
+        """Join the columns pe, seb, start_s, end_s and name with of, start_s, end_s and event."""
+        pe, seb, start_s, end_s, name = sebs
+        labels = [printable(text) for text in names]
+        count, of = len(labels), np.arange(len(pe))
+        if brackets is not None:
+            of = np.append(of, brackets[0])
+            start_s, end_s = np.append(start_s, brackets[1]), np.append(end_s, brackets[2])
+            name = np.append(name, np.where(brackets[3] < 0, -1, brackets[3] + count))
+            labels += [printable(text) for text in events]
+        return cls(labels, count, len(pe), pe[of], seb[of], start_s, end_s, name, of)
+
+    @classmethod
+    def of_block(cls, loaded: LoadedBlock, params: ParamFolder | None) -> Spans:
+        """Return those of a part of a block; without params, no event is known."""
         block, names = records_of(loaded), NameTable()
         start_s, end_s = block.sebs["start_time"], block.sebs["end_time"]
-        name, brackets = names.add(block.sebs), brackets_of(block)
+        sebs = block.pe, block.index, start_s, end_s, names.add(block.sebs)
+        brackets, events = brackets_of(block), tuple[str, ...]()
         of, times, event = brackets.seb, brackets.times, np.full(len(brackets), -1)
-        events: Sequence[str] = ()
-        if params.pes:
+        if params is not None and params.pes:
             records, _ = read_params(params, loaded, strict=False)
             paired, events = Paired.of(block, records), records.events
             rest = ~np.isin(of, paired.seb)
-            of = np.concatenate([paired.seb, of[rest]])
+            of = np.append(paired.seb, of[rest])
             times = np.concatenate([paired.times(block), times[rest]])
-            event = np.concatenate([records.event[paired.record], event[rest]])
-        return cls(
-            [printable(name) for name in names.names],
-            [printable(name) for name in events],
-            block.pe,
-            block.index,
-            start_s,
-            end_s,
-            name,
-            of,
-            start_s[of] + times[:, 0],
-            start_s[of] + times[:, 1],
-            event,
-        )
+            event = np.append(records.event[paired.record], event[rest])
+        begins_s, ends_s = start_s[of] + times.T
+        return cls._of(names.names, sebs, events, (of, begins_s, ends_s, event))
 
     @classmethod
     def of_replay(cls, outcome: ReplayedRun) -> Spans:
         """Return those of a replay, whose brackets are those with a param record."""
         workload, times = outcome.workload, outcome.times
         sebs, regions = workload.sebs, workload.regions
+        index, names = np.arange(len(sebs)) - sebs.first_of_pe[sebs.pe], sebs.name.astype(np.int64)
         after_s, lengths_s = outcome.regions_s
         begins_s = times.start_s[regions.seb] + after_s
-        return cls(
-            [printable(name) for name in workload.names],
-            [printable(event) for event in workload.events],
-            sebs.pe.astype(np.int64),
-            np.arange(len(sebs)) - sebs.first_of_pe[sebs.pe],
-            times.start_s,
-            times.end_s,
-            sebs.name.astype(np.int64),
-            regions.seb.astype(np.int64),
-            begins_s,
-            begins_s + lengths_s,
-            regions.event.astype(np.int64),
+        return cls._of(
+            workload.names,
+            (sebs.pe.astype(np.int64), index, times.start_s, times.end_s, names),
+            workload.events,
+            (
+                regions.seb.astype(np.int64),
+                begins_s,
+                begins_s + lengths_s,
+                regions.event.astype(np.int64),
+            ),
         )
 
     @classmethod
     def of_units(cls, units: Sequence[UnitEvents], lane: Ints) -> Spans:
         """Return the nodes of traces, of which `lane` has the thread or stream."""
         names, name = joined_texts((events.names, events.name) for events in units)
-        none, empty = np.zeros(0, dtype=np.int64), np.zeros(0)
-        start_s = np.concatenate([empty, *(events.start_s for events in units)])
-        return cls(
-            [printable(name) for name in names],
-            (),
-            lane,
-            np.concatenate([none, *(np.arange(len(events)) for events in units)]),
-            start_s,
-            start_s + np.concatenate([empty, *(events.duration_s for events in units)]),
-            name,
-            none,
-            empty,
-            empty,
-            none,
-        )
+        start_s = np.concatenate([events.start_s for events in units])
+        end_s = start_s + np.concatenate([events.duration_s for events in units])
+        index = np.concatenate([np.arange(len(events)) for events in units])
+        return cls._of(names, (lane, index, start_s, end_s, name))
 
-    @property
+    @cached_property
     def finite(self) -> Flags:
-        """Which SEBs have finite times."""
-        return np.isfinite(self.start_s) & np.isfinite(self.end_s)
+        """Which rows are those of SEBs with finite times, or of brackets in these."""
+        return (np.isfinite(self.start_s) & np.isfinite(self.end_s))[self.of]
+
+    @cached_property
+    def closed(self) -> Flags:
+        """Which rows are those of SEBs that also have an end, or of brackets in these."""
+        return self.finite & (self.end_s >= self.start_s)[self.of]
 
     def extent(self) -> Extent:
         """Return when they are, and how long names and events take."""
-        closed = self.finite & (self.end_s >= self.start_s)
-        inside = closed[self.of] & (self.event >= 0)
+        start_s, end_s = self.start_s[: self.sebs], self.end_s[: self.sebs]
+        named = self.closed & (self.label >= 0)
         with np.errstate(over="ignore"):
-            seconds = np.where(closed, self.end_s - self.start_s, 0.0)
-            inside_s = np.where(inside, self.ends_s - self.begins_s, 0.0)
+            seconds = (self.end_s - self.start_s)[named]
+        sums = np.bincount(self.label[named], seconds, len(self.labels)).tolist()
+        name_s, event_s = Counter[str](), Counter[str]()
+        for number, (label, total) in enumerate(zip(self.labels, sums, strict=True)):
+            (name_s if number < self.names else event_s)[label] += total
         return Extent(
-            float(self.start_s[self.finite].min(initial=math.inf)),
-            float(self.end_s[closed].max(initial=-math.inf)),
-            _sums(self.names, self.name, seconds),
-            _sums(self.events, self.event[inside], inside_s[inside]),
+            float(start_s[self.finite[: self.sebs]].min(initial=math.inf)),
+            float(end_s[self.closed[: self.sebs]].max(initial=-math.inf)),
+            name_s,
+            event_s,
         )
 
 
@@ -132,10 +141,10 @@ class Spans:
 class Extent:
     """First start, last end, and the seconds of each SEB name and of each event."""
 
-    earliest_s: float
-    latest_s: float
-    name_s: Counter[str]
-    event_s: Counter[str]
+    earliest_s: float = math.inf
+    latest_s: float = -math.inf
+    name_s: Counter[str] = field(default_factory=Counter)
+    event_s: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: Extent) -> Extent:
         return Extent(
@@ -144,14 +153,3 @@ class Extent:
             self.name_s + other.name_s,
             self.event_s + other.event_s,
         )
-
-
-NOTHING = Extent(math.inf, -math.inf, Counter(), Counter())
-
-
-def _sums(names: Sequence[str], codes: Ints, seconds: Floats) -> Counter[str]:
-    """Return the seconds of each name."""
-    sums = Counter[str]()
-    for name, total in zip(names, np.bincount(codes, seconds, len(names)).tolist(), strict=True):
-        sums[name] += total
-    return sums

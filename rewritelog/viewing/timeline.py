@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -27,7 +27,7 @@ from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.traces import Lanes
 from rewritelog.text import printable, time_range_text
 from rewritelog.viewing.plots import BRACKET, COLOURS, OTHER, OUTSIDE
-from rewritelog.viewing.spans import NOTHING, Extent, Spans
+from rewritelog.viewing.spans import Extent, Spans
 
 MOST_ROWS = 128
 """If there are more PEs, each row is a group of PEs."""
@@ -98,7 +98,7 @@ class Run:
         """The numbers of PEs, or of threads and streams."""
         return self.logs.pes if self.lanes is None else range(len(self.lanes.rank))
 
-    @property
+    @cached_property
     def spans(self) -> Spans | None:
         """What is drawn, if it is in memory."""
         return self.recorded if self.outcome is None else Spans.of_replay(self.outcome)
@@ -108,18 +108,22 @@ class Run:
 
         Param files are not read if `colour_by` is `name`.
         """
-        if (spans := self.spans) is not None:
-            yield work(spans)
+        if self.spans is not None:
+            yield work(self.spans)
         elif isinstance(self.logs, LogSet):
-            params = ParamFolder(self.logs.folder, frozenset())
-            if colour_by != "name":
-                params = list_params(self.params or self.logs.folder)
+            folder = self.params or self.logs.folder
+            params = None if colour_by == "name" else list_params(folder)
             for results in self.logs.map(partial(_of_parts, work, params)):
                 yield from results
 
+    @cached_property
+    def lane_names(self) -> tuple[str, ...]:
+        """The names of threads and streams; none of PEs."""
+        return () if self.lanes is None else self.lanes.names
+
     def lane_label(self, pe: int) -> int | str:
         """Return the number of a PE, or the name of a thread or stream."""
-        return pe if self.lanes is None else self.lanes.names[pe]
+        return pe if self.lanes is None else self.lane_names[pe]
 
     @property
     def label(self) -> str:
@@ -129,14 +133,9 @@ class Run:
             return folder
         return f"{folder}, replayed: {self.outcome.case.network.text()}"
 
-    @property
-    def left_out(self) -> str:
-        """What is wrong with SEBs that cannot be drawn."""
-        return "without an end" if self.outcome is None else "that never ran"
-
 
 def _of_parts(
-    work: Callable[[Spans], Result], params: ParamFolder, parts: Iterator[LoadedBlock], /
+    work: Callable[[Spans], Result], params: ParamFolder | None, parts: Iterator[LoadedBlock], /
 ) -> list[Result]:
     return [work(Spans.of_block(part, params)) for part in parts]
 
@@ -154,11 +153,8 @@ class Panel:
     to_s: float
     """The part of the window from the run's first start to its last end."""
     sebs: int
-    brackets: int
-    unclosed: int
-    """Number of SEBs that were never closed, which are not drawn."""
-    not_finite: int
-    """Number of SEBs with times that are not finite, or that never ran, which are not drawn."""
+    left_out: int
+    """Number of SEBs that are not drawn: never closed, never run, or without finite times."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +166,6 @@ class Frame:
     """
 
     pes: tuple[int, ...]
-    group: int
-    """Number of PEs that share a row."""
     from_s: float
     to_s: float
     colour_by: ColourBy
@@ -180,6 +174,11 @@ class Frame:
     other_names: int
     """Number of names that share a colour."""
     columns: int
+
+    @property
+    def group(self) -> int:
+        """The number of PEs that share a row."""
+        return -(-len(self.pes) // MOST_ROWS)
 
     @property
     def rows(self) -> int:
@@ -205,10 +204,16 @@ class Frame:
         rows[list(self.pes)] = np.arange(len(self.pes)) // self.group
         return rows
 
-    def layers_of(self, names: Sequence[str]) -> Ints:
-        """Return the layer of each name, or event."""
+    def layers_of(self, spans: Spans) -> Ints:
+        """Return the layer of each SEB and each bracket."""
+        last = len(self.names) + 1
         place = {name: layer for layer, name in enumerate(self.names)}
-        return np.array([place.get(name, len(self.names)) for name in names], dtype=np.int64)
+        layers = [place.get(label, len(self.names)) for label in (*spans.labels, "")]
+        if self.colour_by == "name":
+            layers[spans.names :] = [last] * (len(layers) - spans.names)
+        else:
+            layers[: spans.names] = [last] * spans.names
+        return np.array(layers)[spans.label]
 
 
 @dataclass(frozen=True)
@@ -217,12 +222,15 @@ class TimelineView(Frame):
 
     panels: tuple[Panel, ...]
 
-    def row_label(self, row: int) -> str:
-        """Return the label of a row's PEs, such as `PE 3` or `PE 0–7`."""
-        members, run = self.pes[row * self.group : (row + 1) * self.group], self.panels[0].run
-        if run.lanes is not None:
-            return f"{run.lane_label(members[0])}{', …' if len(members) > 1 else ''}"
-        return f"PE {members[0]}" if len(members) == 1 else f"PE {members[0]}–{members[-1]}"
+    @property
+    def row_labels(self) -> list[str]:
+        """The labels of the rows' PEs, such as `PE 3` or `PE 0–7`."""
+        groups = [
+            self.pes[first : first + self.group] for first in range(0, len(self.pes), self.group)
+        ]
+        if names := self.panels[0].run.lane_names:
+            return [f"{names[pes[0]]}{', …' if len(pes) > 1 else ''}" for pes in groups]
+        return [f"PE {pes[0]}" if len(pes) == 1 else f"PE {pes[0]}–{pes[-1]}" for pes in groups]
 
     @property
     def shown_layers(self) -> list[int]:
@@ -278,15 +286,14 @@ def timeline_view(
     options = options or TimelineOptions()
     pes = _chosen_pes(runs, options.pes)
     extents = [_extent(run, options.colour_by) for run in runs]
-    has_events = any(extent.event_s for extent in extents)
+    has_events = any(+extent.event_s for extent in extents)
     colour_by = options.colour_by or ("event" if has_events else "name")
     seconds = Counter[str]()
     for extent in extents:
         seconds.update(extent.event_s if colour_by == "event" else extent.name_s)
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
     names, others = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
-    group, window = -(-len(pes) // MOST_ROWS), _window(extents, options)
-    frame = Frame(pes, group, *window, colour_by, names, others, columns)
+    frame = Frame(pes, *_window(extents, options), colour_by, names, others, columns)
     panels = [_panel(run, extent, frame) for run, extent in zip(runs, extents, strict=True)]
     return TimelineView(**vars(frame), panels=tuple(panels))
 
@@ -313,9 +320,8 @@ def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int,
 
 
 def _extent(run: Run, colour_by: ColourBy | None) -> Extent:
-    if (spans := run.spans) is None:
-        return sum(run.map(Spans.extent, colour_by), NOTHING)
-    return spans.extent() if run.outcome is None else replace(spans.extent(), earliest_s=0.0)
+    extent = sum(run.map(Spans.extent, colour_by), Extent())
+    return extent if run.outcome is None else replace(extent, earliest_s=0.0)
 
 
 def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float, float]:
@@ -332,89 +338,57 @@ def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float,
 
 
 def _panel(run: Run, extent: Extent, frame: Frame) -> Panel:
-    rows = frame.rows_of_pes(len(run.pes))
-    canvas = _Canvas(frame)
-    for bars, counts in run.map(partial(_bars, frame, rows), frame.colour_by):
-        canvas.add(bars, counts)
-    members = np.bincount(rows[rows >= 0]).astype(np.float64)
-    cells = canvas.cells() / members[:, None, None]
+    rows, sebs, left_out = frame.rows_of_pes(len(run.pes)), 0, 0
+    kept, known = list[Bars](), 0
+    parts, steps = np.zeros((2, frame.rows, frame.columns + 1, len(frame.layers)))
+    for bars, closed, not_closed in run.map(partial(_bars, frame, rows), frame.colour_by):
+        _add_times(parts, steps, bars, frame)
+        sebs, left_out, known = sebs + closed, left_out + not_closed, known + len(bars.row)
+        kept.append(bars)
+        if known > MOST_BARS:
+            kept.clear()
+    members = np.bincount(rows[rows >= 0])
+    cells = (parts + steps.cumsum(axis=1))[:, :-1] / members[:, None, None]
     if frame.colour_by == "event":  # brackets lie within their SEBs
         cells[:, :, -1] = np.maximum(cells[:, :, -1] - cells[:, :, :-1].sum(axis=2), 0.0)
+    single = None
+    if known <= MOST_BARS:
+        single = Bars._make(map(np.concatenate, zip(*kept, strict=True)))
     from_s, to_s = max(frame.from_s, extent.earliest_s), min(frame.to_s, extent.latest_s)
-    return Panel(run, cells, canvas.bars(), from_s, to_s, *canvas.counts.tolist())
+    return Panel(run, cells, single, from_s, to_s, sebs, left_out)
 
 
-def _bars(frame: Frame, rows: Ints, spans: Spans, /) -> tuple[Bars, Ints]:
-    """Return the bars of the time window and PEs that are drawn, and the counts of a `Panel`.
+def _bars(frame: Frame, rows: Ints, spans: Spans, /) -> tuple[Bars, int, int]:
+    """Return the bars in the time window, and how many SEBs are drawn, and cannot be drawn.
 
     `rows` are the rows of the PEs, −1 for those that are not drawn.
     """
-    row, finite = rows[spans.pe], spans.finite
-    closed = (row >= 0) & finite & (spans.end_s >= spans.start_s)
-    sebs, inside = np.flatnonzero(closed), np.flatnonzero(closed[spans.of])
-    of, last = spans.of[inside], len(frame.names) + 1
-    if frame.colour_by == "name":
-        layers, within = frame.layers_of(spans.names)[spans.name[sebs]], np.full(len(of), last)
-    else:
-        layers = np.full(len(sebs), last)
-        within = frame.layers_of([*spans.events, ""])[spans.event[inside]]
-    bars = Bars(
-        row=np.concatenate([row[sebs], row[of]]),
-        layer=np.concatenate([layers, within]),
-        pe=np.concatenate([spans.pe[sebs], spans.pe[of]]),
-        seb=np.concatenate([spans.seb[sebs], spans.seb[of]]),
-        start_s=np.concatenate([spans.start_s[sebs], spans.begins_s[inside]]),
-        end_s=np.concatenate([spans.end_s[sebs], spans.ends_s[inside]]),
-    )
-    unclosed = finite & (spans.end_s < spans.start_s)
-    counts = [len(sebs), len(of), *((row >= 0) & (unclosed, ~finite)).sum(axis=1)]
-    order = np.argsort(np.concatenate([sebs, of]), kind="stable")
-    seen = (bars.end_s >= frame.from_s) & (bars.start_s <= frame.to_s)
-    return bars.take(order[seen[order]]), np.array(counts, dtype=np.int64)
+    row = rows[spans.pe]
+    chosen = (row >= 0) & spans.closed
+    seen = chosen & (spans.end_s >= frame.from_s) & (spans.start_s <= frame.to_s)
+    which = np.flatnonzero(seen)
+    which = which[np.argsort(spans.of[which], kind="stable")]
+    columns = row, frame.layers_of(spans), spans.pe, spans.seb, spans.start_s, spans.end_s
+    sebs = int(np.count_nonzero(chosen[: spans.sebs]))
+    left_out = int(np.count_nonzero(row[: spans.sebs] >= 0)) - sebs
+    return Bars._make(columns).take(which), sebs, left_out
 
 
-class _Canvas:
-    """The cells and bars of a panel, to which the bars of blocks are added in order.
+def _add_times(parts: Floats, steps: Floats, bars: Bars, frame: Frame) -> None:
+    """Add the PE time of bars to cells, shape (rows, columns + 1, layers).
 
-    A cell holds the PE time of a layer in units of a column's length: a PE that is busy throughout
-    adds 1, and a SEB shorter than a column adds its fraction of it. A longer one is a step: +1 in
-    its second column, −1 in its last one.
+    It is in units of a column's length: a PE that is busy throughout adds 1, and a SEB shorter than
+    a column adds its fraction of it. A longer one is a step: +1 in its second column, −1 in its
+    last one; their sums over time have to be added to the parts.
     """
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
-        self.counts = np.zeros(4, dtype=np.int64)
-        """The numbers of SEBs and brackets drawn, and of SEBs unclosed and not finite."""
-        self._known, self._kept = 0, list[Bars]()
-        """The number of bars, which are kept while there are few enough."""
-        shape = (2, frame.rows, frame.columns + 1, len(frame.layers))
-        self._parts, self._steps = np.zeros(shape)
-
-    def add(self, bars: Bars, counts: Ints) -> None:
-        """Add bars, and the counts of a panel."""
-        self.counts += counts
-        self._known += len(bars.row)
-        self._kept = [*self._kept, bars] if self._known <= MOST_BARS else []
-        columns, from_s = self._frame.columns, self._frame.from_s
-        scale = columns / (self._frame.to_s - from_s)
-        with np.errstate(over="ignore"):
-            left = np.maximum((bars.start_s - from_s) * scale, 0.0)
-            right = np.minimum((bars.end_s - from_s) * scale, columns)
-        first, last = left.astype(np.int64), right.astype(np.int64)
-        long = first < last
-        in_first = np.where(long, first + 1 - left, right - left)
-        np.add.at(self._parts, (bars.row, first, bars.layer), in_first)
-        row, layer, second, last = bars.row[long], bars.layer[long], first[long] + 1, last[long]
-        np.add.at(self._parts, (row, last, layer), right[long] - last)
-        np.add.at(self._steps, (row, second, layer), 1.0)
-        np.add.at(self._steps, (row, last, layer), -1.0)
-
-    def cells(self) -> Floats:
-        """Return the cells, shape (rows, columns, layers); the last layer is for brackets."""
-        return np.asarray((self._parts + self._steps.cumsum(axis=1))[:, :-1])
-
-    def bars(self) -> Bars | None:
-        """Return the bars in the order of the log; None if there are too many."""
-        if self._known > MOST_BARS:
-            return None
-        return Bars._make(map(np.concatenate, zip(*self._kept, strict=True)))
+    scale = frame.columns / (frame.to_s - frame.from_s)
+    with np.errstate(over="ignore"):
+        left = np.maximum((bars.start_s - frame.from_s) * scale, 0.0)
+        right = np.minimum((bars.end_s - frame.from_s) * scale, frame.columns)
+    first, last = left.astype(np.int64), right.astype(np.int64)
+    long = first < last
+    np.add.at(parts, (bars.row, first, bars.layer), np.where(long, first + 1 - left, right - left))
+    row, layer, second, last = bars.row[long], bars.layer[long], first[long] + 1, last[long]
+    np.add.at(parts, (row, last, layer), right[long] - last)
+    np.add.at(steps, (row, second, layer), 1.0)
+    np.add.at(steps, (row, last, layer), -1.0)

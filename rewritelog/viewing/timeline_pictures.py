@@ -6,7 +6,7 @@ the zoom: a script adds up the shares of the columns in view. The figure is a PN
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,12 @@ from rewritelog.text import count_text, time_text
 from rewritelog.viewing.extra import drawing
 from rewritelog.viewing.messages import MessageLines
 from rewritelog.viewing.page import Section, page_text
-from rewritelog.viewing.plots import BRACKET, IDLE, MESSAGE, legend_below, new_plot, rgb
+from rewritelog.viewing.plots import BRACKET, IDLE, MESSAGE, new_plot
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
 
 WIDTH_INCHES = 12.0
 MOST_LABELS = 32
-"""At most this many rows are labelled."""
+"""At most this many rows of a figure are labelled."""
 
 TOP, BOTTOM, BRACKET_TOP = 0.06, 0.94, 0.78
 """Edges of a bar in its row of height 1, and where the strip of brackets begins."""
@@ -39,9 +39,9 @@ def panel_title(view: TimelineView, panel: Panel) -> str:
         text += f", {view.group} {lanes[1]} per row"
     if panel.bars is None:
         text += f"; {item}s shorter than a pixel as shares of time"
-    left_out = panel.unclosed + panel.not_finite
-    if left_out:
-        text += f"; {left_out:,} {panel.run.left_out} not drawn"
+    if panel.left_out:
+        why = "without an end" if panel.run.outcome is None else "that never ran"
+        text += f"; {panel.left_out:,} {why} not drawn"
     return text
 
 
@@ -65,24 +65,30 @@ def cell_colours(cells: Floats, view: TimelineView) -> Floats:
     tops = np.cumsum(shares, axis=2) * _SUBROWS
     bottoms = tops - shares * _SUBROWS
     pixels = np.empty((rows, _SUBROWS, columns, 3))
-    colours = np.array([rgb(colour) for _, colour in view.layers[:strip_layer]])
-    idle = np.array(rgb(IDLE))
+    *colours, idle, bracket = (
+        np.array([*bytes.fromhex(colour[1:])]) / 255
+        for colour in (*(colour for _, colour in view.layers[:strip_layer]), IDLE, BRACKET)
+    )
     for line in range(_SUBROWS):
         covered = np.clip(np.minimum(tops, line + 1) - np.maximum(bottoms, line), 0.0, 1.0)
         rest = np.clip(1.0 - covered.sum(axis=2, keepdims=True), 0.0, 1.0)
-        pixels[:, line] = covered @ colours + rest * idle
+        pixels[:, line] = covered @ np.array(colours) + rest * idle
     if strip_layer < layers:
         strip = int(BRACKET_TOP * _SUBROWS)
         inside = np.clip(cells[:, :, -1], 0.0, 1.0)[:, None, :, None]
-        pixels[:, strip:] = pixels[:, strip:] * (1 - inside) + np.array(rgb(BRACKET)) * inside
+        pixels[:, strip:] = pixels[:, strip:] * (1 - inside) + bracket * inside
     return pixels.reshape(rows * _SUBROWS, columns, 3)
 
 
-def bar_heights(bars: Bars, view: TimelineView) -> tuple[Floats, Floats]:
-    """Return the upper and lower edge of each bar on the axis of rows, which points down."""
-    strip = (bars.layer == len(view.layers) - 1) & (view.colour_by == "name")
-    rows = bars.row.astype(np.float64)
-    return rows + np.where(strip, BRACKET_TOP, TOP), rows + BOTTOM
+def bars_by_layer(view: TimelineView, bars: Bars) -> Iterator[tuple[int, Bars, list[Any]]]:
+    """Yield the layers in the order of drawing, their bars, and these bars' sides.
+
+    Those are left, right, top and bottom in seconds and rows, on an axis that points down.
+    """
+    for layer in view.shown_layers:
+        mine = bars.take(np.flatnonzero(bars.layer == layer))
+        top = BRACKET_TOP if view.over_names(layer) else TOP
+        yield layer, mine, [mine.start_s, mine.end_s, mine.row + top, mine.row + BOTTOM]
 
 
 _OF_TIME: dict[str, Any] = {
@@ -114,7 +120,6 @@ def timeline_sections(view: TimelineView, messages: Sequence[MessageLines] = ())
             style = {"line_color": MESSAGE, "line_alpha": 0.5, "line_width": 0.7}
             plot.segment(*ends, legend_label="messages", **style)
         plot.legend.click_policy = "hide"
-        legend_below(plot)
         heading, data = panel_title(view, panel), {"timelines": followed}
         sections += [
             Section(heading, plot=plot, script="timeline.js", data=data),
@@ -157,23 +162,20 @@ def _summary(view: TimelineView, messages: Sequence[MessageLines]) -> list[str]:
 
 def _timelines(view: TimelineView, panel: Panel, x_range: Any, name: str) -> Any:
     """Return the plot of a panel, on the range of the first one; PE 0 is on top."""
-    from bokeh.models import FixedTicker, Range1d  # noqa: PLC0415 - an extra
+    from bokeh.models import Range1d  # noqa: PLC0415 - an extra
 
     bounds = (view.from_s, view.to_s)
     plot = new_plot(
         "time",
         panel.run.lane_words[0],
+        rows=view.row_labels,
         height=int(np.clip(24 * view.rows + 140, 260, 900)),
         x_range=x_range or Range1d(start=bounds[0], end=bounds[1], bounds=bounds),
-        y_range=(view.rows, 0),
         active_scroll="xwheel_zoom",
         active_drag="xbox_zoom",
         name=name,
         **_OF_TIME,
     )
-    labelled = range(0, view.rows, -(-view.rows // 64))
-    plot.yaxis.ticker = FixedTicker(ticks=[row + 0.5 for row in labelled])
-    plot.yaxis.major_label_overrides = {row + 0.5: view.row_label(row) for row in labelled}
     plot.ygrid.visible = False
     if panel.bars is None:
         pixels = np.round(255 * cell_colours(panel.cells, view)).astype(np.uint8)
@@ -188,20 +190,16 @@ def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
     """Draw bars; without any only the legend is made, for cells."""
     from bokeh.models import HoverTool  # noqa: PLC0415 - an extra
 
-    for layer in view.shown_layers:
+    nothing = Bars(*np.empty((6, 0)))
+    for layer, bars, sides in bars_by_layer(view, panel.bars or nothing):
         label, colour = view.layers[layer]
-        data: dict[str, Any] = {side: [np.nan] for side in _SIDES}
-        if panel.bars is not None:
-            bars = panel.bars.take(np.flatnonzero(panel.bars.layer == layer))
-            tops, bottoms = bar_heights(bars, view)
-            data = {"left": bars.start_s, "right": bars.end_s, "top": tops, "bottom": bottoms}
-            data |= {"pe": bars.pe, "seb": bars.seb}
-            data["start"] = [time_text(time_s, 7) for time_s in bars.start_s.tolist()]
-            data["length"] = list(map(time_text, (bars.end_s - bars.start_s).tolist()))
-            data["name"] = [label] * len(bars.pe)
+        data: dict[str, Any] = dict(zip(_SIDES, sides, strict=True))
+        data |= {"pe": bars.pe, "seb": bars.seb, "name": [label] * len(bars.pe)}
+        data["start"] = [time_text(time_s, 7) for time_s in bars.start_s.tolist()]
+        data["length"] = list(map(time_text, (bars.end_s - bars.start_s).tolist()))
         style = {"fill_color": colour, "line_color": colour, "line_width": 0.5}
-        sides = {side: side for side in _SIDES}
-        plot.quad(**sides, source=data, legend_label=legend_text(view, layer), **style)
+        named = {side: side for side in _SIDES}
+        plot.quad(**named, source=data, legend_label=legend_text(view, layer), **style)
     if panel.bars is not None:
         place = f"{panel.run.lane_words[0]}, {panel.run.logs.terms.item}"
         places = [(place, "@pe, @seb"), ("start", "@start"), ("length", "@length")]
@@ -229,19 +227,17 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
     """Return a figure in the format `png`, `svg` or `pdf`; its bytes are reproducible."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
     from matplotlib.patches import Patch  # noqa: PLC0415
+    from matplotlib.ticker import EngFormatter  # noqa: PLC0415
 
     height = float(np.clip(0.22 * view.rows, 1.2, 9.0)) * len(view.panels) + 1.6
     settings = {"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}
     with drawing((WIDTH_INCHES, height), settings) as (figure, saved):
         axes = figure.subplots(len(view.panels), 1, sharex=True, squeeze=False)[:, 0]
         for number, (panel, ax) in enumerate(zip(view.panels, axes, strict=True)):
-            _draw_panel(ax, view, panel)
-            if messages:
-                _draw_messages(ax, view, messages[number])
-            ax.set_title(panel_title(view, panel), loc="left", fontsize=9)
-        scale, unit = time_unit(view)
-        axes[-1].set_xlim(view.from_s * scale, view.to_s * scale)
-        axes[-1].set_xlabel(f"time, {unit}")
+            _draw_panel(ax, view, panel, messages[number] if messages else None)
+        axes[-1].set_xlim(view.from_s, view.to_s)
+        axes[-1].set_xlabel("time")
+        axes[-1].xaxis.set_major_formatter(EngFormatter("s"))
         keys: list[Any] = [
             Patch(facecolor=view.layers[layer][1], label=legend_text(view, layer))
             for layer in view.shown_layers
@@ -253,51 +249,29 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
         return saved(kind, metadata=metadata[kind])
 
 
-def time_unit(view: TimelineView) -> tuple[float, str]:
-    """Return factor (from seconds) and name of the time unit that suits the view's length."""
-    length_s = view.to_s - view.from_s
-    for scale, unit in ((1.0, "s"), (1e3, "ms")):
-        if length_s * scale >= 1:
-            return scale, unit
-    return 1e6, "µs"
+def _draw_panel(ax: Any, view: TimelineView, panel: Panel, lines: MessageLines | None) -> None:
+    from matplotlib.collections import LineCollection, PolyCollection  # noqa: PLC0415 - an extra
 
-
-def _draw_panel(ax: Any, view: TimelineView, panel: Panel) -> None:
-    scale, _ = time_unit(view)
     if panel.bars is None:
-        extent = (view.from_s * scale, view.to_s * scale, view.rows, 0)
+        extent = (view.from_s, view.to_s, view.rows, 0)
         pixels = cell_colours(panel.cells, view)
         ax.imshow(pixels, extent=extent, aspect="auto", interpolation="antialiased")
     else:
-        _draw_bars(ax, view, panel.bars)
+        for layer, _, sides in bars_by_layer(view, panel.bars):
+            colour = view.layers[layer][1]
+            left, right = np.clip(sides[:2], view.from_s, view.to_s)
+            top, bottom = sides[2:]
+            corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
+            bars = list(np.transpose(corners, (2, 0, 1)))
+            # A thin edge of the same colour keeps the shortest bars visible.
+            ax.add_collection(PolyCollection(bars, facecolor=colour, edgecolor=colour, lw=0.25))
+    if lines is not None:
+        ends = [[lines.sent_s, lines.from_row + 0.5], [lines.arrived_s, lines.to_row + 0.5]]
+        segments = list(np.transpose(ends, (2, 0, 1)))
+        ax.add_collection(LineCollection(segments, colors=MESSAGE, linewidths=0.35, alpha=0.6))
+    ax.set_title(panel_title(view, panel), loc="left", fontsize=9)
     ax.set_ylim(view.rows, 0)
-    step = -(-view.rows // MOST_LABELS)
-    ax.set_yticks([row + 0.5 for row in range(0, view.rows, step)])
-    ax.set_yticklabels([view.row_label(row) for row in range(0, view.rows, step)])
+    labelled = range(0, view.rows, -(-view.rows // MOST_LABELS))
+    ax.set_yticks([row + 0.5 for row in labelled])
+    ax.set_yticklabels([view.row_labels[row] for row in labelled])
     ax.tick_params(axis="y", length=0)
-
-
-def _draw_bars(ax: Any, view: TimelineView, bars: Bars) -> None:
-    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - an extra
-
-    scale, _ = time_unit(view)
-    tops, bottoms = bar_heights(bars, view)
-    left = np.clip(bars.start_s, view.from_s, view.to_s) * scale
-    right = np.clip(bars.end_s, view.from_s, view.to_s) * scale
-    x = np.column_stack([left, right, right, left])
-    corners = np.stack([x, np.column_stack([tops, tops, bottoms, bottoms])], axis=2)
-    for layer in view.shown_layers:
-        colour = view.layers[layer][1]
-        mine = corners[bars.layer == layer]
-        # A thin edge of the same colour keeps the shortest bars visible.
-        ax.add_collection(PolyCollection(list(mine), facecolor=colour, edgecolor=colour, lw=0.25))
-
-
-def _draw_messages(ax: Any, view: TimelineView, lines: MessageLines) -> None:
-    from matplotlib.collections import LineCollection  # noqa: PLC0415 - an extra
-
-    scale, _ = time_unit(view)
-    times = np.column_stack([lines.sent_s, lines.arrived_s]) * scale
-    rows = np.column_stack([lines.from_row, lines.to_row]) + 0.5
-    segments = list(np.stack([times, rows], axis=2))
-    ax.add_collection(LineCollection(segments, colors=MESSAGE, linewidths=0.35, alpha=0.6))

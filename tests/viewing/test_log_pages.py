@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from chakrabuilder import node, write_traces
 from commands import rewritelog as run
-from logbuilder import bracket, seb, write_logs, write_params, write_timings
+from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
 from pages import data_of
 
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES
@@ -146,3 +148,25 @@ def test_a_sample_page_has_each_kind_of_points(logs: Path, timings: Path, tmp_pa
     assert sorted(chosen + numbers(sources["extrapolated-data"]["x"])) == [1, 2]
     done = run("sample", logs, "--timings", timings, "--html", page)
     assert numbers(option(page, "k(p1): p1 and records at the point")["sources"]["timed-data"]["x"])
+
+
+def test_the_colours_of_a_matrix_begin_at_its_smallest_number(tmp_path: Path) -> None:
+    """So that 4,000 and 6,000 bytes can be told apart: they did begin at 1."""
+    sent = [message(0.5, dst_node=1, size=4000), message(0.6, dst_node=0, size=6000)]
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1, messages=sent)], [seb(0, 1)]])
+    page = tmp_path / "page.html"
+    assert run("info", logs, "--html", page).returncode == 0
+    mapper = r'"name":"LogColorMapper",.{0,6000}?"low":(\d+),"high":(\d+)'
+    assert set(re.findall(mapper, page.read_text())) == {("1", "2"), ("4000", "6000")}
+
+
+def test_names_that_are_cut_to_the_same_text_have_a_bar_each(tmp_path: Path) -> None:
+    names = ["a" * 60 + middle + "b" * 60 for middle in "xy"]
+    nodes = [node(number, name, 10 * number) for number, name in enumerate(names, 1)]
+    traces = write_traces(tmp_path / "traces", [nodes])
+    page = tmp_path / "page.html"
+    assert run("info", traces, "--html", page).returncode == 0
+    assert len(re.findall(r"<td>a+…b+</td>", page.read_text())) == 2
+    labels = re.search(r'"major_label_overrides":\{"type":"map",(.*?)\]\]', page.read_text())
+    assert labels is not None
+    assert labels[1].count("b (COMP)") == 2

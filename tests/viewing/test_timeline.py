@@ -44,7 +44,7 @@ def test_cells_hold_the_share_of_time_of_each_name(two_pes: Path) -> None:
     assert work == pytest.approx(np.array([[1, 1 / 3, 0, 0], [0, 0, 2 / 3, 0]]))
     inside = panel.cells[:, :, -1]
     assert inside == pytest.approx(np.array([[0, 0, 1, 1 / 3], [0, 0, 0, 0]]))
-    assert (panel.sebs, panel.brackets, panel.unclosed) == (3, 1, 1)
+    assert (panel.sebs, panel.left_out) == (3, 1)
 
 
 def test_bars_are_the_sebs_and_brackets_one_by_one(two_pes: Path) -> None:
@@ -130,7 +130,8 @@ def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
     many = [one for k in range(50) for one in bracket(k / 64, (k + 0.5) / 64)]
     line = [seb(0, 1, events=many), seb(1, float("inf")), seb(2, -1), seb(3, 4)]
     panel = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", [line])))]).panels[0]
-    assert (panel.sebs, panel.brackets, panel.unclosed, panel.not_finite) == (2, 50, 1, 1)
+    assert panel.bars is not None
+    assert (panel.sebs, panel.left_out, len(panel.bars.row)) == (2, 2, 52)
 
 
 def test_damage_is_named(two_pes: Path) -> None:
