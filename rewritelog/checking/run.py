@@ -26,6 +26,7 @@ from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.formats.traces import MISSING, Traces, Unit, UnitEvents, load_unit, never_run
 from rewritelog.running.engines import Gathered, map_blocks, map_over
+from rewritelog.text import LABEL_WIDTH, shorten
 
 _OF_TRACES = (
     Rule(
@@ -98,7 +99,8 @@ def _check_rank(traces: Traces, unit: Unit) -> Findings:
         first = [
             Finding(
                 Location(unit.path, node=row),
-                f"{message} (id {events.ids[row]}, {events.names[events.name[row]]})",
+                f"{message} (id {events.ids[row]}, "
+                f"{shorten(events.names[events.name[row]], LABEL_WIDTH)})",
             )
             for row in rows[:SHOWN].tolist()
         ]
