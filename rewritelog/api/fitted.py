@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats, new_frame, to_table
@@ -88,8 +87,7 @@ class FittedModel:
         where the fit is undefined. Raise `UsageError` for an event without a fit for that many
         parameters.
         """
-        predicted = checked_prediction(self.raw, self.name, event, self._table(event, X))
-        return np.where(predicted.seconds < 0, 0.0, predicted.seconds)
+        return checked_prediction(self.raw, self.name, event, self._table(event, X)).seconds
 
     def interval(self, event: str, X: ArrayLike) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds in seconds of the 90 % interval of each row.

@@ -8,7 +8,7 @@ from rewritelog.api.fitted import FittedModel, to_predictor
 from rewritelog.errors import UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.evaluation.fit import FitReport
-from rewritelog.evaluation.verify import verify_samples
+from rewritelog.evaluation.verify import VerifyReport, verify
 from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.options import PathLike
 from rewritelog.output.files import check_outputs, write_text_file
@@ -39,19 +39,27 @@ page_of.register(RewriteReport, rewrite_page)
 page_of.register(SampleReport, sample_page)
 page_of.register(Sweep, sweep_page)
 page_of.register(TraceInfo, traces_page)
+page_of.register(VerifyReport, verify_page)
 
 
 def page(
-    of: RewriteReport | CompareReport | SampleReport | Sweep | LogInfo | TraceInfo | FittedModel,
+    of: RewriteReport
+    | CompareReport
+    | VerifyReport
+    | SampleReport
+    | Sweep
+    | LogInfo
+    | TraceInfo
+    | FittedModel,
     timings: TimingsLike | None = None,
     *,
     output: PathLike | None = None,
 ) -> str:
     """Return the HTML page of a command's option `--html`, and write it to `output`.
 
-    `of` is the result of `rewrite`, `compare`, `sample`, `sweep` or `info`, or a fitted model,
-    which is compared with `timings`. `replay` writes its page itself. The extra `rewritelog[view]`
-    has to be installed.
+    `of` is the result of `rewrite`, `compare`, `verify`, `sample`, `sweep` or `info`, or a fitted
+    model, which is compared with `timings`. `replay` writes its page itself. The extra
+    `rewritelog[view]` has to be installed.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
@@ -62,8 +70,7 @@ def page(
     if isinstance(of, FittedModel) != (timings is not None):
         raise UsageTypeError("only the page of a fitted model takes timings")
     if isinstance(of, FittedModel) and timings is not None:
-        lines = to_timings(timings, of.columns)
-        text = verify_page(verify_samples(to_predictor(of), tuple(lines)), of.raw, lines)
+        text = verify_page(verify(to_predictor(of), to_timings(timings, of.columns)))
     else:
         text = page_of(of)
     if path is not None:

@@ -73,8 +73,7 @@ class AutoRegressor:
         if not hasattr(self, "model_"):
             raise not_fitted("this AutoRegressor is not fitted: call fit first")
         params = to_table(X, self.n_features_in_)
-        seconds = checked_prediction(self.model_, "auto", EVENT, params).seconds
-        return np.where(seconds < 0, 0.0, seconds)
+        return checked_prediction(self.model_, "auto", EVENT, params).seconds
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return R² of the predictions; NaN if y does not vary."""

@@ -213,8 +213,6 @@ def _check_files(cls: type[Command[Any]], values: dict[str, Any]) -> None:
         from rewritelog.viewing.extra import require  # noqa: PLC0415
 
         require("bokeh", "--html")
-        if STANDARD_STREAM in values.get(cls.read_twice, ()):
-            raise UsageError("--html reads the timing lines twice: name files, not standard input")
 
 
 @contextmanager

@@ -133,8 +133,6 @@ class Command(Options, Generic[Result], group=OUTPUT):
     """Those of these options that it takes, besides `ALWAYS`."""
     rare: ClassVar[frozenset[str]] = frozenset()
     """The fields that only `--help-all` shows, besides those that all commands show there."""
-    read_twice: ClassVar[str] = ""
-    """The field with files that a page reads again, which standard input cannot be."""
     failure: ClassVar[int] = 1
     """The exit code if there is no result."""
     prints_lines: ClassVar[bool] = False

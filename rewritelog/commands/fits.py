@@ -155,29 +155,22 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, Fitted, Command["Verif
     """
 
     shell = REPORT | WARNINGS | PAGE
-    read_twice = "timings"
 
     worst: int = option("How many of the worst lines to show.", default=10)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.worst < 0:
+            raise UsageError(f"the number of worst lines must be 0 or more, not {self.worst}")
+
     def run(self) -> VerifyReport:
         """Return the errors, by event and overall."""
-        from rewritelog.evaluation.verify import verify_lines, verify_samples
+        from rewritelog.evaluation.verify import verify
         from rewritelog.timings.read import samples_of
-
-        model, timings = self.model.named(self.param_names), self.timings
-        if isinstance(timings, tuple):
-            return verify_lines(model, timings, self.clock_hz, strict=self.strict, worst=self.worst)
-        samples = samples_of(timings, columns=model.columns).timings
-        return verify_samples(model, samples, worst=self.worst)
-
-    def page(self, result: VerifyReport) -> str:
-        """Return the page of the comparison."""
-        from rewritelog.timings.read import samples_of
-        from rewritelog.viewing.fit_pages import verify_page
 
         model = self.model.named(self.param_names)
-        read = samples_of(self.timings, self.clock_hz, columns=model.columns)
-        return verify_page(result, model.fitted, read)
+        read = samples_of(self.timings, self.clock_hz, strict=self.strict, columns=model.columns)
+        return verify(model, read, worst=self.worst)
 
     def exit_code(self, result: VerifyReport) -> int:
         """Return 1 if no line was predicted."""

@@ -14,15 +14,11 @@ from rewritelog.arrays import Flags, Ints
 from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.options import CompareRequest
+from rewritelog.evaluation.predictions import LinePredictor, PredictedRows
 from rewritelog.formats import Columns
 from rewritelog.hashing import random_ranks
-from rewritelog.models.base import (
-    EventTimings,
-    Model,
-    ModelFit,
-    has_slow_first_call,
-)
-from rewritelog.models.checks import checked_fit, checked_prediction, total_seconds
+from rewritelog.models.base import EventTimings, Model
+from rewritelog.models.checks import checked_fit
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
@@ -305,14 +301,14 @@ def _cross_validate_model(
             splits = [fraction(timings, request.fraction, seed)]
         held_out = list[HeldOut]()
         for number, split in enumerate(splits):
-            fitted, fits = None, fits + 1
+            predictor, fits = None, fits + 1
             try:
                 with part_of(name, number, len(splits), "part"):
                     kept = split.fitted_to(timings) if model.needs_timings else ()
-                    fitted = checked_fit(model, name, kept)
+                    predictor = LinePredictor(name, checked_fit(model, name, kept), read.columns)
             except ModelError as error:
                 failures.append(str(error))
-            held_out += _predicted(fitted, name, timings, split)
+            held_out += _predicted(predictor, timings, split)
         repeats.append(held_out)
     seconds = time.perf_counter() - started
     by_event = [_by_event(timings, repeat) for repeat in repeats]
@@ -330,22 +326,18 @@ def _cross_validate_model(
 
 
 def _predicted(
-    fitted: ModelFit | None, name: str, timings: Sequence[EventTimings], split: Split
+    predictor: LinePredictor | None, timings: Sequence[EventTimings], split: Split
 ) -> Iterator[HeldOut]:
     """Yield the lines that a split leaves out, with their times; NaN without a fit."""
     events = set[str]()
-    for entry, (samples, rows) in enumerate(zip(timings, split.left_out, strict=True)):
-        first, negative = np.zeros((2, len(rows)), dtype=np.bool_)
-        first[:1] = samples.event not in events and has_slow_first_call(samples.event)
+    for entry, (samples, left_out) in enumerate(zip(timings, split.left_out, strict=True)):
+        is_first = samples.event not in events and bool(left_out[:1].any())
         events.add(samples.event)
-        seconds = total = np.full(len(rows), np.nan)
-        if fitted is not None:
-            predicted = checked_prediction(fitted, name, samples.event, samples.params)
-            seconds = np.where(predicted.seconds < 0, 0.0, predicted.seconds)
-            negative = negative if predicted.negative is None else predicted.negative
-            total = total_seconds(fitted, name, samples.event, samples.params, predicted)
-        pairs = TimePairs(samples.seconds, seconds, total, first, negative)
-        yield entry, rows, pairs.part(rows)
+        part = samples.part(left_out)
+        rows = PredictedRows.unknown(len(part.seconds))
+        if predictor is not None:
+            rows = predictor.predict_rows(part.event, part.params)
+        yield entry, left_out, rows.pairs_with(part, is_first=is_first)
 
 
 def _by_event(timings: Sequence[EventTimings], held_out: Sequence[HeldOut]) -> dict[str, TimePairs]:

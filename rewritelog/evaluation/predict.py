@@ -14,16 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
-from rewritelog.evaluation.predictions import (
-    DeterminedBy,
-    LinePredictor,
-    MalformedLines,
-    PredictedLines,
-)
+from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor, PredictedRows
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.options import PathsLike
 from rewritelog.output.files import check_outputs, write_file
 from rewritelog.paths import is_stdout, to_inputs
+from rewritelog.progress import report_progress
 from rewritelog.text import (
     Readable,
     event_label,
@@ -35,7 +31,8 @@ from rewritelog.text import (
     time_range_text,
     time_text,
 )
-from rewritelog.timings.read import seconds_of
+from rewritelog.timings.read import MalformedLines, line_groups, seconds_of
+from tracebigsim.lines import LineTable
 
 HEAD = (
     "file",
@@ -52,7 +49,7 @@ HEAD = (
 _SECONDS = ("measured_s", "predicted_s", "low_s", "high_s")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Predictions:
     """The predictions for the records of files, printed or written while they are made."""
 
@@ -62,6 +59,8 @@ class Predictions:
     clock_hz: float | None = None
     strict: bool = False
     malformed: MalformedLines = field(default_factory=MalformedLines)
+    predicted: int = 0
+    """The number of records so far that the model has a prediction for."""
 
     def __post_init__(self) -> None:
         if not is_stdout(self.output):
@@ -80,9 +79,7 @@ class Predictions:
 
     def _texts(self, *, as_json: bool) -> Iterator[str]:
         """Yield whole lines of text, one line for each record, in the order of the files."""
-        text_of = _json_lines if as_json else _csv_lines
-        predicted = self.predictor.predict_detailed(self.files, self.malformed, strict=self.strict)
-        texts = (text_of(rows_of(lines, self.clock_hz)) for lines in predicted)
+        texts = map(_json_lines if as_json else _csv_lines, self._tables())
         first = next(texts, "")  # raises errors before anything is printed
         if not as_json:
             yield ",".join(HEAD) + "\n"
@@ -91,21 +88,56 @@ class Predictions:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return a dict for each record, with None for what is unknown."""
-        predicted = self.predictor.predict_detailed(self.files, self.malformed, strict=self.strict)
-        return (row for lines in predicted for row in rows_of(lines, self.clock_hz))
-
-    @property
-    def predicted(self) -> int:
-        """The number of records that the model has a prediction for, once all have been read."""
-        return self.malformed.predicted
+        return (row for rows in self._tables() for row in rows)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was odd about the records, once all have been read."""
-        if self.predicted:
-            return self.malformed.warnings()
         missing = f"{self.predictor.name}: the model has no prediction for any record"
-        return (*self.malformed.warnings(), missing)
+        return (*self.malformed.warnings("line"), *(() if self.predicted else (missing,)))
+
+    def _tables(self) -> Iterator[Iterator[dict[str, Any]]]:
+        """Yield the records of some lines at a time."""
+        for path in self.files:
+            done, stage = 0, f"predicting {printable(str(path))}"
+            for table in self.malformed.scanned(path, strict=self.strict):
+                report_progress(f"{stage}, {done:,} lines done" if done else stage)
+                done += len(table)
+                yield self._records(path, table)
+
+    def _records(self, path: Path, table: LineTable) -> Iterator[dict[str, Any]]:
+        """Yield each record with its measured time, if any, and its prediction, as a JSON object.
+
+        `low_s` and `high_s` bound the 90 % interval of the time; None where it is unknown.
+        """
+        rows = PredictedRows.unknown(len(table))
+        everything = np.ones(len(table), dtype=np.bool_)
+        for event, where, params in line_groups(table, self.predictor.columns, everything):
+            predicted = self.predictor.predict_rows(event, params)
+            for name, column in vars(rows).items():
+                column[where] = getattr(predicted, name)
+        self.predicted += int(np.count_nonzero(~np.isnan(rows.predicted_s)))
+        columns = (
+            *(table.line, np.where(table.seb >= 0, table.seb, table.seqno), table.event),
+            seconds_of(path, table, self.clock_hz),
+            *(rows.predicted_s, rows.determined_by, rows.low_s, rows.high_s),
+        )
+        listed = zip(*(column.tolist() for column in columns), strict=True)
+        ends = table.param_start.tolist()
+        origins = [str(origin) for origin in DeterminedBy]
+        for row, (line, seb, event, measured, seconds, origin, low, high) in enumerate(listed):
+            yield {
+                "file": str(path),
+                "line": line,
+                "seb": None if seb < 0 else seb,
+                "event": table.events[event],
+                "params": table.params[ends[row] : ends[row + 1]].tolist(),
+                "measured_s": json_number(measured),
+                "predicted_s": json_number(seconds),
+                "determined_by": origins[origin],
+                "low_s": json_number(low),
+                "high_s": json_number(high),
+            }
 
 
 def predictions(
@@ -152,35 +184,6 @@ def _csv_lines(rows: Iterator[dict[str, Any]]) -> str:
             record[name] = None if row[name] is None else _number_text(row[name])
         writer.writerow(record)
     return text.getvalue()
-
-
-def rows_of(lines: PredictedLines, clock_hz: float | None = None) -> Iterator[dict[str, Any]]:
-    """Yield each record with its measured time, if any, and its prediction, as a JSON object.
-
-    `low_s` and `high_s` bound the 90 % interval of the time; None where it is unknown.
-
-    Raise `TimingError` for a time in cycles without a clock.
-    """
-    table, path = lines.table, str(lines.path)
-    of_table = (table.line, table.seb, table.seqno, table.event)
-    predicted = (lines.predicted_s, lines.determined_by, lines.low_s, lines.high_s)
-    columns = (*of_table, seconds_of(lines.path, table, clock_hz), *predicted)
-    listed = zip(*(column.tolist() for column in columns), strict=True)
-    names = [str(origin) for origin in DeterminedBy]
-    for row, (line, seb, seqno, event, measured, seconds, source, low, high) in enumerate(listed):
-        index = seb if seb >= 0 else seqno
-        yield {
-            "file": path,
-            "line": line,
-            "seb": None if index < 0 else index,
-            "event": table.events[event],
-            "params": lines.params(row),
-            "measured_s": json_number(measured),
-            "predicted_s": None if source == DeterminedBy.NO_MODEL else seconds,
-            "determined_by": names[source],
-            "low_s": json_number(low),
-            "high_s": json_number(high),
-        }
 
 
 def _number_text(value: float) -> str:

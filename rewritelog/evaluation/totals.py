@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predictions import LinePredictor
+from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor
 from rewritelog.models.base import LOST, PES
-from rewritelog.models.checks import checked_prediction
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.options import listed, settings
 from rewritelog.text import (
@@ -170,11 +169,11 @@ def predict_run(predictor: LinePredictor, values: Mapping[str, float]) -> RunPre
     for event, _ in fits:
         if not event.startswith(LOST):
             continue
-        predicted = checked_prediction(fitted, model, event, params)
-        seconds = max(float(predicted.seconds[0]), 0.0)
-        low, high = (float(bound[0]) for bound in fitted.interval(event, params))
+        row = predictor.predict_rows(event, params)
+        seconds, low, high = (float(v[0]) for v in (row.predicted_s, row.low_s, row.high_s))
         if math.isnan(low + high) and seconds == 0:
             low = high = 0.0  # a category that no run ever had
         name, low, high = event.removeprefix(LOST), min(max(low, 0.0), seconds), max(high, seconds)
-        categories.append(CategoryTotal(name, seconds, low, high, bool(predicted.outside[0])))
+        is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
+        categories.append(CategoryTotal(name, seconds, low, high, is_outside))
     return RunPrediction(model, ordered, tuple(categories))

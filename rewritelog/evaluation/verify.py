@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, rows_by_key
-from rewritelog.errors import TimingError, UsageError
-from rewritelog.evaluation.predictions import (
-    DeterminedBy,
-    LinePredictor,
-    MalformedLines,
-    PredictedLines,
-    PredictedRows,
-)
-from rewritelog.models.base import Timings, has_slow_first_call
-from rewritelog.models.metrics import Score, TimePairs, relative_errors
+from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor, PredictedRows
+from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.text import (
     MOST_EVENTS,
     NO_VALUE,
@@ -32,7 +22,7 @@ from rewritelog.text import (
     printable,
     time_text,
 )
-from rewritelog.timings.read import refuse_too_many, seconds_of
+from rewritelog.timings.samples import Timings
 
 HEAD: tuple[str, ...] = (
     "lines",
@@ -116,13 +106,23 @@ class Verified:
 class VerifyReport(Readable):
     """The report of a comparison of a fitted model with timing lines."""
 
-    model: str
-    """The file of the model, or its name."""
-    files: tuple[str, ...]
+    predictor: LinePredictor
+    read: Timings
+    """The lines or samples that it is compared with."""
     overall: Verified
     events: tuple[tuple[str, Verified], ...]
     worst: tuple[WorstLine, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def model(self) -> str:
+        """The file of the model, or its name."""
+        return self.predictor.name
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of the lines."""
+        return tuple(map(str, self.read.files)) or ("samples",)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -161,128 +161,54 @@ class VerifyReport(Readable):
         return "\n".join(lines)
 
 
-def verify_lines(
-    predictor: LinePredictor,
-    timings: Sequence[Path],
-    clock_hz: float | None = None,
-    *,
-    strict: bool = False,
-    worst: int = 10,
-) -> VerifyReport:
-    """Compare a fitted model with the timing lines of files.
-
-    Raise a `RewriteLogError` for files that cannot be read or have no timing line.
-    """
-    malformed, compared = MalformedLines(), _Compared(worst, predictor)
-    for lines in predictor.predict_detailed(timings, malformed, strict=strict):
-        compared.add_lines(lines, seconds_of(lines.path, lines.table, clock_hz))
-    if not compared.parts:
-        names = ", ".join(map(str, timings))
-        raise TimingError("; ".join((f"{names}: no timing line found", *malformed.warnings())))
-    return compared.report(tuple(map(str, timings)), malformed.warnings())
-
-
-def verify_samples(predictor: LinePredictor, timings: Timings, *, worst: int = 10) -> VerifyReport:
-    """Compare a fitted model with samples."""
-    compared = _Compared(worst, predictor)
-    for samples in timings:
-        event, params = samples.event, samples.params
-        predicted = predictor.predict_rows(event, params)
-        compared.add_event(event, samples.seconds, predicted)
-        for row in compared.worst_rows(predicted, samples.seconds):
-            location = f"sample {row} of {event}"
-            compared.note(location, event, params[row].tolist(), predicted, samples.seconds, row)
-    return compared.report(("samples",), ())
-
-
-Part: TypeAlias = tuple[TimePairs, Floats, Floats]
-"""Lines of an event, and the bounds of their 90 % intervals in seconds."""
-
-
-def _verified(parts: Sequence[Part]) -> Verified:
-    """Return the score of all parts."""
-    pairs = TimePairs.joined([part[0] for part in parts])
-    low, high = (np.concatenate([part[side] for part in parts]) for side in (1, 2))
-    known = ~np.isnan(low) & ~np.isnan(high)
-    inside = (pairs.measured_s >= low) & (pairs.measured_s <= high)
-    return Verified(pairs.score(), float(inside[known].mean()) if known.any() else None)
-
-
-class _Compared:
-    """Collects predictions and measured times of all lines."""
-
-    def __init__(self, worst: int, predictor: LinePredictor) -> None:
-        if worst < 0:
-            raise UsageError(f"the number of worst lines must be 0 or more, not {worst}")
-        self.parts: dict[str, list[Part]] = {}
-        """By event."""
-        self._worst_lines: list[WorstLine] = []
-        self._worst, self._predictor = worst, predictor
-        self._untimed = 0
-
-    def add_lines(self, lines: PredictedLines, measured: Floats) -> None:
-        """Add lines of a file with their measured times in seconds, NaN for none."""
-        timed, table = ~np.isnan(measured), lines.table
-        self._untimed += int(np.count_nonzero(~timed))
-        for rows in rows_by_key(table.event, timed):
-            name = table.events[int(table.event[rows[0]])]
-            self.add_event(name, measured[rows], lines.part(rows))
-            refuse_too_many(lines.path, len(self.parts), name)
-        for row in self.worst_rows(lines, measured):
-            where, event = f"{lines.path}:{table.line[row]}", table.events[int(table.event[row])]
-            self.note(where, event, lines.params(row), lines, measured, row)
-
-    def add_event(self, name: str, measured: Floats, rows: PredictedRows) -> None:
-        """Add some rows of an event."""
-        first: Flags = np.zeros(len(measured), dtype=np.bool_)
-        first[:1] = name not in self.parts and has_slow_first_call(name)
-        pairs = TimePairs(measured, rows.predicted_s, rows.total_s, first, rows.negative)
-        self.parts.setdefault(name, []).append((pairs, rows.low_s, rows.high_s))
-
-    def worst_rows(self, rows: PredictedRows, measured: Floats) -> list[int]:
-        """Return the rows with the largest relative errors, as many as a report shows."""
-        errors = relative_errors(rows.predicted_s, measured)
-        order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[: self._worst]
-        return [row for row in order.tolist() if not np.isnan(errors[row])]
-
-    def note(
-        self,
-        where: str,
-        event: str,
-        params: Sequence[float],
-        rows: PredictedRows,
-        measured: Floats,
-        row: int,
-    ) -> None:
-        """Keep a line, that of a row with a prediction, if it is one of the worst."""
-        measured_s, predicted_s = float(measured[row]), float(rows.predicted_s[row])
-        error = abs(predicted_s - measured_s) / measured_s
-        source = str(DeterminedBy(rows.determined_by[row]))
-        names = self._predictor.names_of(event, len(params))
-        line = WorstLine(where, event, tuple(params), measured_s, predicted_s, error, source, names)
-        both = sorted([*self._worst_lines, line], key=lambda worst: -worst.relative_error)
-        self._worst_lines = both[: self._worst]
-
-    def report(self, files: tuple[str, ...], warnings: tuple[str, ...]) -> VerifyReport:
-        """Return the report."""
-        verified = tuple((name, _verified(parts)) for name, parts in self.parts.items())
-        untimed = (f"{count_text(self._untimed, 'line')} without a time left out",)
-        uncovered = (
-            f"event {printable(name)!r}: the model has no fit for "
-            f"{score.lines - score.predicted} of {count_text(score.lines, 'line')}"
-            for name, score in ((name, result.score) for name, result in verified)
-            if score.predicted < score.lines
+def verify(predictor: LinePredictor, read: Timings, *, worst: int = 10) -> VerifyReport:
+    """Compare a fitted model with timing lines or samples; show `worst` of the worst ones."""
+    parts: dict[str, list[tuple[TimePairs, PredictedRows]]] = {}
+    bad: list[WorstLine] = []
+    for entry, samples in enumerate(read):
+        rows = predictor.predict_rows(samples.event, samples.params)
+        pairs = rows.pairs_with(samples, is_first=samples.event not in parts)
+        parts.setdefault(samples.event, []).append((pairs, rows))
+        errors = pairs.relative_errors()
+        order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[:worst]
+        bad += (
+            WorstLine(
+                where=read.where(entry, row),
+                event=samples.event,
+                params=tuple(samples.params[row].tolist()),
+                measured_s=float(samples.seconds[row]),
+                predicted_s=float(rows.predicted_s[row]),
+                relative_error=float(errors[row]),
+                determined_by=str(DeterminedBy(rows.determined_by[row])),
+                names=predictor.names_of(*samples.key),
+            )
+            for row in order.tolist()
+            if not np.isnan(errors[row])
         )
-        return VerifyReport(
-            model=self._predictor.name,
-            files=files,
-            overall=_verified(list(chain(*self.parts.values()))),
-            events=verified,
-            worst=tuple(self._worst_lines),
-            warnings=(
-                *warnings,
-                *self._predictor.notes,
-                *(untimed if self._untimed else ()),
-                *uncovered,
-            ),
-        )
+    verified = tuple((event, _verified(of_event)) for event, of_event in parts.items())
+    uncovered = (
+        f"event {printable(event)!r}: the model has no fit for "
+        f"{score.lines - score.predicted} of {count_text(score.lines, 'line')}"
+        for event, score in ((event, result.score) for event, result in verified)
+        if score.predicted < score.lines
+    )
+    return VerifyReport(
+        predictor=predictor,
+        read=read,
+        overall=_verified(list(chain(*parts.values()))),
+        events=verified,
+        worst=tuple(sorted(bad, key=lambda line: -line.relative_error)[:worst]),
+        warnings=(*read.warnings, *predictor.notes, *uncovered),
+    )
+
+
+def _verified(parts: Sequence[tuple[TimePairs, PredictedRows]]) -> Verified:
+    """Return the score of all parts, and the coverage of their intervals."""
+    within = [
+        (pairs.measured_s >= rows.low_s) & (pairs.measured_s <= rows.high_s)
+        for pairs, rows in parts
+    ]
+    known = [~np.isnan(rows.low_s + rows.high_s) for _, rows in parts]
+    inside = np.concatenate(within)[np.concatenate(known)]
+    score = TimePairs.joined([pairs for pairs, _ in parts]).score()
+    return Verified(score, float(inside.mean()) if len(inside) else None)

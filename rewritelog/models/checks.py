@@ -27,7 +27,7 @@ def checked_fit(model: Model[Any], model_name: str, timings: Timings) -> ModelFi
 
 
 def checked_prediction(fitted: ModelFit, model_name: str, event: str, params: Floats) -> Prediction:
-    """Return the model's predictions for the rows, with float64 seconds and all masks.
+    """Return the model's predictions for the rows with all masks; negative seconds become 0.
 
     Raise `ModelError` naming model and event if the model raises, or if its result does not have
     the shape (rows,), is not numeric, or is infinite. NaN means "not covered".
@@ -39,18 +39,19 @@ def checked_prediction(fitted: ModelFit, model_name: str, event: str, params: Fl
         kind = type(answer).__name__
         raise ModelError(f"{where}: predict_detailed() returned {kind}, not a Prediction")
     seconds = checked_seconds(answer.seconds, rows, where)
+    below = seconds < 0
     masks = {
         "exact": answer.exact,
         "outside": answer.outside,
         "remote": np.zeros(rows, dtype=np.bool_) if answer.remote is None else answer.remote,
-        "negative": seconds < 0 if answer.negative is None else answer.negative,
+        "negative": below if answer.negative is None else answer.negative,
     }
-    for name, mask in masks.items():
-        masks[name] = np.asarray(mask)
-        if masks[name].dtype != np.bool_:
-            raise ModelError(f"{where}: {name} is of type {masks[name].dtype}, not bool")
-        _require_shape(masks[name], rows, f"{where}: {name}")
-    return Prediction(seconds, **masks)
+    for name, given in masks.items():
+        masks[name] = mask = np.asarray(given)
+        if mask.dtype != np.bool_:
+            raise ModelError(f"{where}: {name} is of type {mask.dtype}, not bool")
+        _require_shape(mask, rows, f"{where}: {name}")
+    return Prediction(np.where(below, 0.0, seconds), **masks)
 
 
 def checked_interval(
@@ -79,13 +80,13 @@ def checked_factors(
     where = f"model {model_name!r}, event {event!r}: drawn_factors()"
     with errors_as_model_errors(where):
         answer = fitted.drawn_factors(event, params, numbers)
-    return None if answer is None else _factors(answer, len(params), where)
+    return _factors(answer, len(params), where)
 
 
 def total_seconds(
     fitted: ModelFit, model_name: str, event: str, params: Floats, prediction: Prediction
 ) -> Floats:
-    """Return predicted durations in seconds, at least 0, whose sums agree with measured ones.
+    """Return checked predictions in seconds as factors make their sums agree with measured ones.
 
     Exact matches are left as they are: means of measured times already have the right sum. Raise
     `ModelError` as `checked_factors` does.
@@ -93,12 +94,15 @@ def total_seconds(
     where = f"model {model_name!r}, event {event!r}: retransformation()"
     with errors_as_model_errors(where):
         answer = fitted.retransformation(event, params)
-    factors = 1.0 if answer is None else _factors(answer, len(params), where)
-    seconds = np.where(prediction.seconds < 0, 0.0, prediction.seconds)
-    return seconds * np.where(prediction.exact, 1.0, factors)
+    factors = _factors(answer, len(params), where)
+    if factors is None:
+        return prediction.seconds
+    return prediction.seconds * np.where(prediction.exact, 1.0, factors)
 
 
-def _factors(answer: object, rows: int, where: str) -> Floats:
+def _factors(answer: object, rows: int, where: str) -> Floats | None:
+    if answer is None:
+        return None
     factors = checked_seconds(answer, rows, where)
     if not (factors >= 0).all():
         raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")

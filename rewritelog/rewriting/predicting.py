@@ -99,7 +99,7 @@ class Predictor:
             event, count = kinds[kind[rows[0]]]
             table = params.table(rows, count)
             prediction = checked_prediction(self.fitted, self.name, event, table)
-            seconds[rows] = np.where(prediction.seconds < 0, 0.0, prediction.seconds)
+            seconds[rows] = prediction.seconds
             if self.measured_totals:
                 seconds[rows] = total_seconds(self.fitted, self.name, event, table, prediction)
             flags[RecordFlag.EXACT, rows] = prediction.exact

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.options import PathsLike, check_factor
 from rewritelog.paths import to_inputs
 from rewritelog.progress import report_progress
-from rewritelog.text import FAULTS_SHOWN, fault_text, printable, shorten
+from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten
 from rewritelog.timings.samples import (
     SampleLocations,
     Timings,
@@ -86,29 +87,54 @@ def read_timings_as(
     strict: bool = False,
 ) -> dict[Columns, Timings]:
     """Read files as `read_timings` does, once for several kinds of columns, as pipes require."""
+    named, malformed = tuple(paths), MalformedLines()
     gathered = {columns: _Gathered(columns) for columns in kinds}
-    named = tuple(paths)
-    for path in named:
+    for number, path in enumerate(named):
         report_progress(f"reading {printable(str(path))}")
-        try:
-            for table in scan_file(path):
-                _refuse_faults(path, table, strict=strict)
-                for rows in gathered.values():
-                    rows.add(path, table, clock_hz)
-        except TraceFileError as error:
-            raise TimingError(str(error)) from error
-    finished = {columns: rows.finished(clock_hz, named) for columns, rows in gathered.items()}
-    for columns, read in finished.items():
-        if not read.timings:
+        for table in malformed.scanned(path, strict=strict):
+            for rows in gathered.values():
+                rows.add(number, path, table, clock_hz)
+    read = {}
+    for columns, rows in gathered.items():
+        read[columns] = timings = rows.finished(clock_hz, named, malformed)
+        if not timings.timings:
             names = ", ".join(map(str, named))
             what = "timing line with counters" if columns == "counters" else "timing line"
-            raise TimingError(
-                f"{names}: no {what} found" + "".join(f"; {warning}" for warning in read.warnings)
-            )
-    return finished
+            raise TimingError("; ".join((f"{names}: no {what} found", *timings.warnings)))
+    return read
 
 
-def refuse_too_many(path: Path, events: int, last: str) -> None:
+@dataclass
+class MalformedLines:
+    """The malformed lines of files, which are left out: their number, and the first few."""
+
+    count: int = 0
+    shown: list[str] = field(default_factory=list)
+
+    def scanned(self, path: Path, *, strict: bool = False) -> Iterator[LineTable]:
+        """Yield the tables of a file, and note its malformed lines.
+
+        Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
+        """
+        try:
+            for table in scan_file(path):
+                texts = [fault_text(path, f.line, f.problem, f.text) for f in table.faults]
+                if strict and texts:
+                    raise TimingError(texts[0])
+                self.count += table.fault_count
+                self.shown += texts[: FAULTS_SHOWN - len(self.shown)]
+                yield table
+        except TraceFileError as error:
+            raise TimingError(str(error)) from error
+
+    def warnings(self, what: str) -> Iterator[str]:
+        """Yield a warning if there are any; `what` is the kind of line."""
+        if self.count:
+            lines = count_text(self.count, f"malformed {what}")
+            yield f"{lines} left out: {'; '.join(self.shown)}"
+
+
+def _refuse_too_many(path: Path, events: int, last: str) -> None:
     """Raise `TimingError` if there are more events than `MOST_EVENTS`, of which one is `last`."""
     if events > MOST_EVENTS:
         raise TimingError(
@@ -116,12 +142,6 @@ def refuse_too_many(path: Path, events: int, last: str) -> None:
             f"{printable(shorten(last, 40))!r}: what differs from call to call belongs in "
             "params:{ … }, not in the name of the event"
         )
-
-
-def _refuse_faults(path: Path, table: LineTable, *, strict: bool) -> None:
-    if strict and table.faults:
-        fault = table.faults[0]
-        raise TimingError(fault_text(path, fault.line, fault.problem, fault.text))
 
 
 class _Growing:
@@ -149,22 +169,16 @@ class _Growing:
 
 
 class _Gathered:
+    """The samples of all lines so far, with columns of one kind."""
+
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._samples: dict[EventKey, tuple[_Growing, ...]] = {}
         """By event and number of columns: parameters, seconds, files and lines."""
-        self._files: list[Path] = []
         self._untimed = self._uncounted = 0
-        self._faulty = 0
-        self._faults: list[str] = []
         self._in_cycles = False
 
-    def add(self, path: Path, table: LineTable, clock_hz: float | None) -> None:
-        if self._files[-1:] != [path]:
-            self._files.append(path)
-        self._faulty += table.fault_count
-        for fault in table.faults[: FAULTS_SHOWN - len(self._faults)]:
-            self._faults.append(fault_text(path, fault.line, fault.problem, fault.text))
+    def add(self, file: int, path: Path, table: LineTable, clock_hz: float | None) -> None:
         timed = table.time_unit != TimeUnit.NONE
         self._untimed += int(np.count_nonzero(~timed))
         self._in_cycles |= bool((table.time_unit == TimeUnit.CYCLES).any())
@@ -174,44 +188,47 @@ class _Gathered:
             self._uncounted += int(np.count_nonzero(timed & ~counted))
             timed &= counted
         for event, rows, params in line_groups(table, self._columns, timed):
-            file = np.full(len(rows), len(self._files) - 1, dtype=np.int64)
-            more = params, seconds[rows], file, table.line[rows].astype(np.int64)
+            files = np.full(len(rows), file, dtype=np.int64)
+            more = params, seconds[rows], files, table.line[rows].astype(np.int64)
             known = self._samples.get((event, params.shape[1]))
             if known is None:
                 self._samples[event, params.shape[1]] = tuple(map(_Growing, more))
-                refuse_too_many(path, len(self._samples), event)
+                _refuse_too_many(path, len(self._samples), event)
                 continue
             for column, part in zip(known, more, strict=True):
                 column.append(part)
 
-    def finished(self, clock_hz: float | None, named: Iterable[Path]) -> Timings:
+    def finished(
+        self, clock_hz: float | None, files: tuple[Path, ...], malformed: MalformedLines
+    ) -> Timings:
         timings, locations = [], []
         for (event, _), columns in self._samples.items():
             params, seconds, file, line = (column.finished() for column in columns)
             timings.append(EventTimings(event, params, seconds))
             locations.append(SampleLocations(file, line))
+        notes = [*malformed.warnings("timing line")]
+        if self._untimed:
+            notes.append(f"{count_text(self._untimed, 'line')} without a time left out")
+        if self._uncounted:
+            notes.append(
+                f"{count_text(self._uncounted, 'timing line')} without counters (PAPI) left out: "
+                "count them in the timed run too, or choose a model of parameters"
+            )
+        seen: set[str] = set()
+        for path in files:
+            if (real := os.path.realpath(path)) in seen:
+                notes.append(f"{path}: given more than once, so its lines count more than once")
+            seen.add(real)
+        if clock_hz is not None and not self._in_cycles:
+            notes.append("the clock rate is not used: no timing line has a time in cycles")
         return Timings(
             tuple(timings),
-            untimed=self._untimed,
-            faulty=self._faulty,
-            faults=tuple(self._faults),
             columns=self._columns,
             uncounted=self._uncounted,
-            unused_clock=clock_hz is not None and not self._in_cycles,
-            files=tuple(self._files),
-            repeated=tuple(_repeated(named)),
+            notes=tuple(notes),
+            files=files,
             locations=tuple(locations),
         )
-
-
-def _repeated(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the paths that name the same file as an earlier one."""
-    seen = set()
-    for path in paths:
-        real = os.path.realpath(path)
-        if real in seen:
-            yield path
-        seen.add(real)
 
 
 def line_groups(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -52,21 +52,13 @@ class Timings:
     """The samples, an entry for each event and number of parameters."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of the parameters of events, as far as they are known."""
-    untimed: int = 0
-    """The number of lines without a time."""
-    faulty: int = 0
-    """The number of torn or malformed lines."""
-    faults: tuple[str, ...] = ()
-    """The first few of them, as `file:line: problem: text`."""
     columns: Columns = "params"
     """Whether the columns of the samples are parameters or counters."""
     uncounted: int = 0
     """The number of lines with a time but without counters, if these are the columns."""
-    unused_clock: bool = False
-    """Whether a clock was given although no time is in cycles."""
+    notes: tuple[str, ...] = ()
+    """What is odd about the files, a sentence each."""
     files: tuple[Path, ...] = ()
-    repeated: tuple[Path, ...] = ()
-    """The files that were given more than once."""
     locations: tuple[SampleLocations, ...] = ()
     """The locations of the samples of each entry of `timings`; empty if they are not from files."""
 
@@ -168,41 +160,21 @@ class Timings:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return the warnings, one sentence each."""
-        warnings = []
-        if self.faulty:
-            shown = "; ".join(self.faults)
-            warnings.append(f"{count_text(self.faulty, 'malformed timing line')} left out: {shown}")
-        if self.untimed:
-            warnings.append(
-                f"{count_text(self.untimed, 'line')} without a time left out of the fit"
-            )
-        if self.uncounted:
-            warnings.append(
-                f"{count_text(self.uncounted, 'timing line')} without counters (PAPI) left out of "
-                "the fit: count them in the timed run too, or choose a model of parameters"
-            )
-        warnings += (
-            f"{path}: given more than once, so its lines count more than once"
-            for path in self.repeated
-        )
-        if self.unused_clock:
-            warnings.append("the clock rate is not used: no timing line has a time in cycles")
-        return (*warnings, *merged(self._mixed_counts(), "event {}"))
-
-    def _mixed_counts(self) -> Iterable[Remark]:
         by_event: dict[str, list[EventTimings]] = {}
         for samples in self.timings:
             by_event.setdefault(samples.event, []).append(samples)
+        what = "counters" if self.columns == "counters" else "parameters"
+        mixed = []
         for event, groups in by_event.items():
             if len(groups) > 1:
-                counts = ", ".join(
-                    f"{group.parameters} in {count_text(len(group.seconds), 'line')}"
-                    for group in groups
+                counts = [len(group.seconds) for group in groups]
+                lines = ", ".join(
+                    f"{group.parameters} in {count_text(count, 'line')}"
+                    for group, count in zip(groups, counts, strict=True)
                 )
-                what = "counters" if self.columns == "counters" else "parameters"
-                text = f"timed with different numbers of {what} ({counts}); each has its own fit"
-                lines = sum(len(group.seconds) for group in groups)
-                yield Remark("", repr(printable(event)), lines, text)
+                text = f"timed with different numbers of {what} ({lines}); each has its own fit"
+                mixed.append(Remark("", repr(printable(event)), sum(counts), text))
+        return (*self.notes, *merged(mixed, "event {}"))
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with the columns `event`, `p1`, `p2`, … and `seconds`."""

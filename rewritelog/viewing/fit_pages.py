@@ -11,7 +11,7 @@ import numpy as np
 from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.models import fit_report
-from rewritelog.models.base import EventTimings, ModelFit
+from rewritelog.models.base import EventTimings
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.text import (
     NO_VALUE,
@@ -21,7 +21,7 @@ from rewritelog.text import (
     percent_text,
     some_text,
 )
-from rewritelog.timings.samples import Timings, files_of
+from rewritelog.timings.samples import files_of
 from rewritelog.viewing.events import EventView, Quality, events_json, short, views_of
 from rewritelog.viewing.page import Section, asset, page_text, rendered
 from rewritelog.viewing.plots import (
@@ -153,9 +153,9 @@ def fit_page(report: FitReport) -> str:
     return page_text(title, verdict, events_sections(views, OWN_LINES), report.warnings)
 
 
-def verify_page(report: VerifyReport, fitted: ModelFit, read: Timings) -> str:
+def verify_page(report: VerifyReport) -> str:
     """Return the HTML page of a model verified on timing lines that it was not fitted to."""
-    views = worst_first(views_of(read, fitted, unseen=True))
+    views = worst_first(views_of(report.read, report.predictor.fitted, unseen=True))
     score = report.overall.score
     error = percent_text(score.mean_relative_error)
     verdict = [
@@ -164,7 +164,7 @@ def verify_page(report: VerifyReport, fitted: ModelFit, read: Timings) -> str:
             f"with a mean relative error of {error}; the sum is off by "
             f"{percent_text(score.sum_error, sign='+')}."
         ),
-        *quality_lines(views, read.timings),
+        *quality_lines(views, report.read.timings),
     ]
     if report.overall.coverage is not None:
         share = percent_text(report.overall.coverage, 1)

@@ -16,9 +16,10 @@ from rewritelog.errors import ModelError, TimingError
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.options import FitRequest
 from rewritelog.evaluation.predict import Predictions
-from rewritelog.evaluation.predictions import LinePredictor, MalformedLines
+from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.sample import sample
+from rewritelog.timings.read import MalformedLines
 from rewritelog.timings.texts import read_model_file
 
 
@@ -175,8 +176,9 @@ def test_malformed_lines_are_noted(model: Path, tmp_path: Path) -> None:
     path.write_text(path.read_text() + "TRACEBIGSIM: event:{ k } time:{ x }\n")
     faults = MalformedLines()
     assert len(rows(model, path, faults=faults)) == 1
-    assert "1 malformed line left out" in faults.warnings()[0]
-    assert "t.txt:2" in faults.warnings()[0]
+    (warning,) = faults.warnings("line")
+    assert "1 malformed line left out" in warning
+    assert "t.txt:2" in warning
     with pytest.raises(TimingError, match=r"t\.txt:2"):
         rows(model, path, strict=True)
 

@@ -9,11 +9,12 @@ from logbuilder import write_timings
 
 import rewritelog
 from rewritelog.errors import TimingError, UsageError
+from rewritelog.evaluation import verify as job
 from rewritelog.evaluation.compare import compare
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.options import CompareRequest, FitRequest
 from rewritelog.evaluation.predictions import LinePredictor
-from rewritelog.evaluation.verify import VerifyReport, verify_lines
+from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.text import json_text
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file
@@ -23,7 +24,8 @@ from tracebigsim.writing import format_line
 def verify(
     model: Path, timings: list[Path], clock_hz: float | None = None, *, worst: int = 10
 ) -> VerifyReport:
-    return verify_lines(LinePredictor.of(model), timings, clock_hz, worst=worst)
+    read = read_timings(timings, clock_hz=clock_hz)
+    return job.verify(LinePredictor.of(model), read, worst=worst)
 
 
 @pytest.fixture
@@ -148,4 +150,4 @@ def test_what_cannot_be_verified(model: Path, tmp_path: Path) -> None:
     with pytest.raises(TimingError, match="no timing line found"):
         verify(model, [empty])
     with pytest.raises(UsageError, match="0 or more, not -1"):
-        verify(model, [empty], worst=-1)
+        rewritelog.verify(model, empty, worst=-1)
