@@ -199,6 +199,7 @@ def test_option_values_are_converted_by_type(value: Any, kind: Any, expected: An
         (None, str),
         ("cubic", Literal["quadratic", "linear"]),
         (["linear"], Literal["quadratic", "linear"]),
+        ("none", int),
     ],
 )
 def test_wrong_option_values_are_refused(value: Any, kind: Any) -> None:
@@ -226,6 +227,25 @@ def test_options_are_described_for_flags() -> None:
 
 
 @dataclass(frozen=True)
+class Bounded:
+    most: int | None = 9
+
+
+class BoundedModel(LeastSquares):
+    Options = Bounded  # type: ignore[assignment]
+
+
+def test_an_option_that_may_be_none_is_given_as_a_value_or_as_none() -> None:
+    for written, expected in (({}, 9), ({"most": "5"}, 5), ({"most": "none"}, None)):
+        assert make_options("bounded", BoundedModel, written) == Bounded(expected)
+    assert make_options("bounded", BoundedModel, {"most": None}) == Bounded(None)
+    with pytest.raises(UsageError, match="'few' is not of type int"):
+        make_options("bounded", BoundedModel, {"most": "few"})
+    (described,) = describe_options("bounded", BoundedModel)
+    assert described.metavar == "N"
+
+
+@dataclass(frozen=True)
 class NoDefault:
     size: int
 
@@ -235,9 +255,25 @@ class OddType:
     sizes: list[int] | None = None
 
 
+@dataclass(frozen=True)
+class SeveralTypes:
+    size: int | str | None = None
+
+
+@dataclass(frozen=True)
+class UnknownType:
+    size: "NoSuchType" = 3  # type: ignore[name-defined]  # noqa: F821, UP037
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
-    [(NoDefault, "no default"), (OddType, "unusable type"), (3, "dataclass")],
+    [
+        (NoDefault, "no default"),
+        (OddType, "unusable type"),
+        (SeveralTypes, "unusable type"),
+        (UnknownType, "model 'odd': its options: NameError"),
+        (3, "dataclass"),
+    ],
 )
 def test_options_that_break_the_contract_are_refused(options: Any, problem: str) -> None:
     class Odd(HalfModel):
