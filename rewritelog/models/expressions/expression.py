@@ -7,7 +7,6 @@ elementwise IEEE 754 in float64: log(0) is −∞ and 0/0 is NaN.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -23,29 +22,9 @@ Value: TypeAlias = Any
 BLOCK_ROWS = 1 << 13
 """Rows evaluated at a time, so that all temporaries stay in the cache."""
 
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number, not negative."""
-
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter, counted from 1."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """An operation on the values that the steps before it have left on the stack."""
-
-    name: str
-
-
-Step: TypeAlias = Number | Parameter | Apply
+Step: TypeAlias = float | str
+"""A number, not negative; a parameter, as in `p1`; or an operation on the values that the steps
+before it have left on the stack, by its name in `OPERATIONS`."""
 
 
 class Operation(NamedTuple):
@@ -89,16 +68,6 @@ COMPARISONS = {
 }
 """The comparisons; they return 1 where they are true and 0 elsewhere."""
 
-COMPARISON, SUM, PRODUCT, SIGN, POWER, CLOSED = range(1, 7)
-"""Precedences: a higher one binds tighter, and what is closed never needs parentheses.
-
-−a^b is −(a^b), and −a·b is (−a)·b."""
-
-PRECEDENCE = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "^": POWER} | dict.fromkeys(
-    COMPARISONS, COMPARISON
-)
-"""The precedence of each binary operator."""
-
 NEGATE = "negate"
 """The name of the unary minus, which differs from that of the binary one."""
 
@@ -136,87 +105,82 @@ OPERATIONS = {
 }
 """All operations by their names in steps."""
 
-_APPLY = {name: Apply(name) for name in OPERATIONS}
-
-
 Language: TypeAlias = Literal["text", "python", "latex"]
 """The syntax of formulas files, that of Python with numpy as `np`, and that of LaTeX."""
 
+COMPARISON, SUM, PRODUCT, SIGN, POWER, CLOSED = range(1, 7)
+"""Precedences: a higher one binds tighter, and what is closed never needs parentheses.
 
-class Spelling(NamedTuple):
-    """How a language spells an operation."""
+−a^b is −(a^b), and −a·b is (−a)·b."""
 
-    template: str
-    """With braces for each operand, as for `str.format`."""
-    precedence: int
-    loosest: tuple[int, ...]
-    """The loosest precedence with which each operand needs no parentheses."""
+_CALLS = {name: f"({', '.join(['{}'] * function.arity)})" for name, function in FUNCTIONS.items()}
 
-
-def _spellings(
-    times: str, over: str, comparison: Spelling, function: str, names: Mapping[str, str]
-) -> dict[str, Spelling]:
-    """Return how a language spells all operations: comparisons and functions by one template.
-
-    `~` in it stands for the sign or name, which `names` has where it is another one in the
-    language, and `…` for the operands.
-    """
-    spellings = {
-        NEGATE: Spelling("-{}", SIGN, (SIGN,)),
-        "+": Spelling("{} + {}", SUM, (SUM, SUM + 1)),
-        "-": Spelling("{} - {}", SUM, (SUM, SUM + 1)),
-        "*": Spelling(f"{{}}{times}{{}}", PRODUCT, (PRODUCT, PRODUCT + 1)),
-        "/": Spelling(f"{{}}{over}{{}}", PRODUCT, (PRODUCT, PRODUCT + 1)),
-    }
-    for name in COMPARISONS:
-        template = comparison.template.replace("~", names.get(name, name))
-        spellings[name] = comparison._replace(template=template)
-    for name, (arity, _) in FUNCTIONS.items():
-        call = function.replace("~", names.get(name, name))
-        template = call.replace("…", ", ".join(["{}"] * arity))
-        spellings[name] = Spelling(template, CLOSED, (0,) * arity)
-    return spellings
-
-
-_COMPARED = (COMPARISON + 1, COMPARISON + 1)
-
-SPELLINGS: dict[Language, dict[str, Spelling]] = {
-    "text": {
-        **_spellings("*", "/", Spelling("{} ~ {}", COMPARISON, _COMPARED), "~(…)", {}),
-        "^": Spelling("{}^{}", POWER, (CLOSED, SIGN)),
-    },
-    "python": {
-        **_spellings(
-            " * ",
-            " / ",
-            Spelling("np.where({} ~ {}, 1.0, 0.0)", CLOSED, _COMPARED),
-            "np.~(…)",
-            {"min": "minimum", "max": "maximum", "abs": "absolute"},
-        ),
-        "^": Spelling("{}**{}", POWER, (CLOSED, SIGN)),
-    },
-    "latex": {
-        **_spellings(
-            r" \cdot ",
-            "",
-            Spelling("[{} ~ {}]", CLOSED, _COMPARED),  # Iverson's bracket
-            r"~\left(…\right)",
-            {name: "\\" + name for name in ("exp", "max", "min")}
-            | {"log": r"\ln", "log2": r"\log_2"}
-            | {"torus_distance": r"\operatorname{{torus\_distance}}"}
-            | {"<=": r"\le", ">=": r"\ge", "==": "=", "!=": r"\ne"},
-        ),
-        "/": Spelling(r"\frac{{{}}}{{{}}}", PRODUCT, (0, 0)),
-        "^": Spelling("{}^{{{}}}", POWER, (CLOSED, 0)),
-        "abs": Spelling(r"\left|{}\right|", CLOSED, (0,)),
-        "ceil": Spelling(r"\left\lceil {}\right\rceil", CLOSED, (0,)),
-        "floor": Spelling(r"\left\lfloor {}\right\rfloor", CLOSED, (0,)),
-        "log1p": Spelling(r"\ln\left(1 + {}\right)", CLOSED, (0,)),
-        "sqrt": Spelling(r"\sqrt{{{}}}", CLOSED, (0,)),
-    },
+_TEXT = {
+    NEGATE: ("-{:4}", SIGN),
+    "+": ("{:2} + {:3}", SUM),
+    "-": ("{:2} - {:3}", SUM),
+    "*": ("{:3}*{:4}", PRODUCT),
+    "/": ("{:3}/{:4}", PRODUCT),
+    "^": ("{:6}^{:4}", POWER),
+    **{sign: (f"{{:2}} {sign} {{:2}}", COMPARISON) for sign in COMPARISONS},
+    **{name: (name + operands, CLOSED) for name, operands in _CALLS.items()},
 }
-"""How each language spells the operations that it has."""
-del SPELLINGS["python"]["torus_distance"]
+
+_PYTHON = _TEXT | {
+    "*": ("{:3} * {:4}", PRODUCT),
+    "/": ("{:3} / {:4}", PRODUCT),
+    "^": ("{:6}**{:4}", POWER),
+    **{sign: (f"np.where({{:2}} {sign} {{:2}}, 1.0, 0.0)", CLOSED) for sign in COMPARISONS},
+    **{name: (f"np.{ufunc.__name__}{_CALLS[name]}", CLOSED) for name, ufunc in _UFUNCS.items()},
+}
+del _PYTHON["torus_distance"]
+
+_LATEX = (
+    _TEXT
+    | {
+        "*": (r"{:3} \cdot {:4}", PRODUCT),
+        "/": (r"\frac{{{}}}{{{}}}", PRODUCT),
+        "^": ("{:6}^{{{}}}", POWER),
+        **{  # Iverson's bracket
+            sign: (f"[{{:2}} {latex} {{:2}}]", CLOSED)
+            for sign, latex in zip(
+                COMPARISONS, ("<", r"\le", ">", r"\ge", "=", r"\ne"), strict=True
+            )
+        },
+        "abs": (r"\left|{}\right|", CLOSED),
+        "ceil": (r"\left\lceil {}\right\rceil", CLOSED),
+        "exp": (r"\exp\left({}\right)", CLOSED),
+        "floor": (r"\left\lfloor {}\right\rfloor", CLOSED),
+        "log": (r"\ln\left({}\right)", CLOSED),
+        "log1p": (r"\ln\left(1 + {}\right)", CLOSED),
+        "log2": (r"\log_2\left({}\right)", CLOSED),
+        "max": (r"\max\left({}, {}\right)", CLOSED),
+        "min": (r"\min\left({}, {}\right)", CLOSED),
+        "sqrt": (r"\sqrt{{{}}}", CLOSED),
+        "torus_distance": (
+            rf"\operatorname{{{{torus\_distance}}}}\left{_CALLS['torus_distance'][:-1]}\right)",
+            CLOSED,
+        ),
+    }
+)
+
+TEMPLATES: Mapping[Language, Mapping[str, tuple[str, int]]]
+TEMPLATES = {"text": _TEXT, "python": _PYTHON, "latex": _LATEX}
+"""How each language spells the operations that it has, with their precedences.
+
+An operand `{:3}` is in parentheses unless its precedence is 3 or higher."""
+
+
+class _Spelled(NamedTuple):
+    """The text of a part of an expression."""
+
+    text: str
+    precedence: int
+    parentheses: tuple[str, str]
+
+    def __format__(self, loosest: str) -> str:
+        opening, closing = self.parentheses if self.precedence < int(loosest or 0) else ("", "")
+        return f"{opening}{self.text}{closing}"
 
 
 class Expression:
@@ -243,7 +207,7 @@ class Expression:
     @cached_property
     def parameters(self) -> frozenset[int]:
         """The numbers of the parameters that it needs, counted from 1."""
-        return frozenset(step.number for step in self.steps if isinstance(step, Parameter))
+        return frozenset(filter(None, map(_parameter_of, self.steps)))
 
     def evaluate(self, params: Floats) -> Floats:
         """Return the value for each row of `params`, shape (rows, parameters), as float64 (rows,).
@@ -277,12 +241,12 @@ class Expression:
         """
         stack: list[Value] = []
         for step in self.steps:
-            if isinstance(step, Number):
-                stack.append(np.float64(step.value))
-            elif isinstance(step, Parameter):
-                stack.append(params[:, step.number - 1].astype(np.float64))
+            if isinstance(step, float):
+                stack.append(np.float64(step))
+            elif step not in OPERATIONS:
+                stack.append(params[:, int(step[1:]) - 1].astype(np.float64))
             else:
-                arity, compute = OPERATIONS[step.name]
+                arity, compute = OPERATIONS[step]
                 operands = stack[-arity:]
                 # the first operand that is an array holds the result
                 target = next((one for one in operands if isinstance(one, np.ndarray)), None)
@@ -296,17 +260,18 @@ class Expression:
 
     def applied(self, operation: str, other: Expression) -> Expression:
         """Return an operation of two operands applied to the two."""
-        return Expression((*self.steps, *other.steps, _APPLY[operation]))
+        return Expression((*self.steps, *other.steps, operation))
 
     def mapped(self, function: str) -> Expression:
         """Return a function of one operand applied to it."""
-        return Expression((*self.steps, _APPLY[function]))
+        return Expression((*self.steps, function))
 
     def with_parameters(self, values: Mapping[int, Expression]) -> Expression:
         """Return it with an expression substituted for each parameter; none may be missing."""
         steps: list[Step] = []
         for step in self.steps:
-            steps.extend(values[step.number].steps if isinstance(step, Parameter) else (step,))
+            number = _parameter_of(step)
+            steps.extend(values[number].steps if number else (step,))
         return Expression(tuple(steps))
 
     def __str__(self) -> str:
@@ -317,43 +282,47 @@ class Expression:
 
         Raise `ModelError` for a function that the language does not have.
         """
-        return self._with_precedence(names, language)[0]
+        return self._spelled(names, language).text
 
     def as_factor(self, names: Mapping[int, str], language: Language = "text") -> str:
         """Return the same, in parentheses if it needs them as a factor of a product."""
-        return _enclosed(self._with_precedence(names, language), PRODUCT, language)
+        return f"{self._spelled(names, language):{PRODUCT}}"
 
-    def _with_precedence(self, names: Mapping[int, str], language: Language) -> tuple[str, int]:
-        """Return the text and its precedence."""
-        stack: list[tuple[str, int]] = []
+    def _spelled(self, names: Mapping[int, str], language: Language) -> _Spelled:
+        templates, stack = TEMPLATES[language], list[_Spelled]()
+        parentheses = (r"\left(", r"\right)") if language == "latex" else ("(", ")")
         for step in self.steps:
-            if isinstance(step, Number):
-                text = repr(step.value).removesuffix(".0")
+            precedence = CLOSED
+            if isinstance(step, float):
+                text = repr(step).removesuffix(".0")
                 if language == "latex":
-                    text = number_in_language(step.value, language)
-                stack.append((text, CLOSED))
-            elif isinstance(step, Parameter):
-                name = names.get(step.number, f"p{step.number}")
-                stack.append((_latex_name(name) if language == "latex" else name, CLOSED))
-            elif spelling := SPELLINGS[language].get(step.name):
-                operands = stack[-OPERATIONS[step.name].arity :]
-                texts = [
-                    _enclosed(operand, loosest, language)
-                    for operand, loosest in zip(operands, spelling.loosest, strict=True)
-                ]
-                if language == "text" and step.name in VARIADIC:
-                    texts[0] = _arguments(operands[0], step.name)
-                text = spelling.template.format(*texts)
-                stack[-len(texts) :] = [(text, spelling.precedence)]
+                    text = number_in_language(step, language)
+            elif step in templates:
+                operands = stack[-OPERATIONS[step].arity :]
+                del stack[-len(operands) :]
+                template, precedence = templates[step]
+                text = template.format(*operands)
+                if language == "text" and step in VARIADIC:  # min(min(a, b), c) is min(a, b, c)
+                    first, call = operands[0].text, f"{step}("
+                    if operands[0].precedence == CLOSED and first.startswith(call):
+                        text = f"{first[:-1]}, {operands[1]})"
+            elif step in OPERATIONS:
+                raise ModelError(f"{step} is not a function of numpy: use predict")
             else:
-                raise ModelError(f"{step.name} is not a function of numpy: use predict")
+                text = names.get(int(step[1:]), step)
+                text = _latex_name(text) if language == "latex" else text
+            stack.append(_Spelled(text, precedence, parentheses))
         return stack[0]
+
+
+def _parameter_of(step: Step) -> int:
+    """Return the number of a parameter, 0 for any other step."""
+    return int(step[1:]) if isinstance(step, str) and step not in OPERATIONS else 0
 
 
 def constant(value: float) -> Expression:
     """Return the expression of a number."""
-    sign = (Apply(NEGATE),) if value < 0 else ()
-    return Expression((Number(abs(value)), *sign))
+    return Expression((abs(float(value)), *([NEGATE] if value < 0 else [])))
 
 
 def number_in_language(value: float, language: Language) -> str:
@@ -365,24 +334,6 @@ def number_in_language(value: float, language: Language) -> str:
         return digits
     mantissa, _, exponent = digits.partition("e")
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
-
-
-def _enclosed(operand: tuple[str, int], loosest: int, language: Language) -> str:
-    """Return an operand, in parentheses if it binds looser than `loosest`."""
-    text, precedence = operand
-    if precedence >= loosest:
-        return text
-    return rf"\left({text}\right)" if language == "latex" else f"({text})"
-
-
-def _arguments(operand: tuple[str, int], name: str) -> str:
-    """Return the arguments of a call of the function, or another operand as it is.
-
-    min(min(a, b), c) is min(a, b, c).
-    """
-    text, precedence = operand
-    is_call = precedence == CLOSED and text.startswith(f"{name}(")
-    return text[len(name) + 1 : -1] if is_call else text
 
 
 def _latex_name(name: str) -> str:

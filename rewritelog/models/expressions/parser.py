@@ -21,16 +21,14 @@ from typing import NamedTuple
 
 from rewritelog.errors import ModelError
 from rewritelog.models.expressions.expression import (
+    CLOSED,
     COMPARISON,
     FUNCTIONS,
     NEGATE,
-    PRECEDENCE,
     SIGN,
+    TEMPLATES,
     VARIADIC,
-    Apply,
     Expression,
-    Number,
-    Parameter,
     Step,
 )
 from rewritelog.text import count_text, printable
@@ -123,6 +121,13 @@ _TOKEN = re.compile(
     r"|(?P<blank>[ \t\r\n]+)"
 )
 
+PRECEDENCE = {
+    operator: precedence
+    for operator, (_, precedence) in TEMPLATES["text"].items()
+    if precedence not in (SIGN, CLOSED)
+}
+"""The precedence of each binary operator."""
+
 _MISSPELLED = {"**": "^", "=": "=="}
 """Operators of other languages, and the ones to use in their place."""
 
@@ -192,7 +197,7 @@ class _Parser:
             operator = self._take()
             precedence = PRECEDENCE[operator.text]
             self._expression(precedence if operator.text == "^" else precedence + 1, depth + 1)
-            self._emit(Apply(operator.text), operator)
+            self._emit(operator.text, operator)
             if precedence == COMPARISON == PRECEDENCE.get(self._next.text):
                 raise self._unexpected("comparisons do not chain: write (a < b)*(b < c); found")
 
@@ -208,18 +213,18 @@ class _Parser:
             value = float(token.text)
             if not math.isfinite(value):
                 raise self._error(f"{token.text} is larger than any float64", token)
-            self._emit(Number(value), token)
+            self._emit(value, token)
         elif token.text in FUNCTIONS:
             self._call(token, depth)
         elif token.kind == "name":
-            self._emit(Parameter(self._number_of(token)), token)
+            self._emit(f"p{self._number_of(token)}", token)
         elif token.text == "(":
             self._expression(0, depth + 1)
             self._close("')' is missing before")
         else:
             self._expression(SIGN, depth + 1)
             if token.text == "-":
-                self._emit(Apply(NEGATE), token)
+                self._emit(NEGATE, token)
 
     def _number_of(self, name: _Token) -> int:
         """Return the number of the parameter that a name stands for."""
@@ -248,14 +253,14 @@ class _Parser:
             self._expression(0, depth + 1)
             arguments += 1
             if variadic and arguments > 1:
-                self._emit(Apply(name.text), name)
+                self._emit(name.text, name)
         self._close("',' or ')' is missing before")
         if arguments < needed or (arguments > needed and not variadic):
             least = "at least " if variadic else ""
             takes = f"{name.text} takes {least}{count_text(needed, 'argument')}"
             raise self._error(f"{takes}, not {arguments}", name)
         if not variadic:
-            self._emit(Apply(name.text), name)
+            self._emit(name.text, name)
 
     def _close(self, problem: str) -> None:
         if self._next.text != ")":
