@@ -211,8 +211,8 @@ class _Gathered:
             notes.append(f"{count_text(self._untimed, 'line')} without a time left out")
         if self._uncounted:
             notes.append(
-                f"{count_text(self._uncounted, 'timing line')} without counters (PAPI) left out: "
-                "count them in the timed run too, or choose a model of parameters"
+                f"{count_text(self._uncounted, 'timing line')} without counters (PAPI) left out of "
+                "the fit: count them in the timed run too, or choose a model of parameters"
             )
         seen: set[str] = set()
         for path in files:

@@ -42,7 +42,7 @@ from rewritelog.models.expressions import (
 from rewritelog.models.located_toml import read_toml
 from rewritelog.output.files import check_outputs, write_file
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import Readable, TextTable, count_text, matches, printable, wrapped
+from rewritelog.text import Readable, TextTable, count_text, last_match, printable, wrapped
 from rewritelog.timings.texts import read_model_text
 from tracebigsim import LineFormatError, format_line
 
@@ -83,56 +83,41 @@ class EventParams:
 
     rules: tuple[EventRule, ...] = ()
 
-    def rule_of(self, name: str) -> int:
-        """Return the index of the last rule that matches a name, −1 for none."""
-        matching = (
-            k for k in reversed(range(len(self.rules))) if matches(self.rules[k].pattern, name)
-        )
-        return next(matching, -1)
-
     def records(self, part: Part, rows: Ints) -> ParamRecords:
         """Return a record for each of some rows of a part, `seb` being the row, in their order.
 
         Rows without a value that a rule's expressions need are left out.
         """
+        numbered = [(rule.pattern, number) for number, rule in enumerate(self.rules)]
         names, number = part.names
         used, number = np.unique(number[rows], return_inverse=True)
         called = [names[name] for name in used.tolist()]
-        rule_of_name = np.array([self.rule_of(name) for name in called], dtype=np.int64)
-        events, event_of_name = self._events(called, rule_of_name.tolist())
-        rule = rule_of_name[number]
+        rule_of = [last_match(numbered, name, -1) for name in called]
+        groups = [self.rules[rule].group if rule >= 0 else None for rule in rule_of]
+        labels = [group or event_name(name) for group, name in zip(groups, called, strict=True)]
+        events = {event: place for place, event in enumerate(dict.fromkeys(labels))}
+        rule = np.array(rule_of, dtype=np.int64)[number]
         starts, counts = np.zeros(len(rows), np.int64), np.full(len(rows), -1)
         flat, base = list[Floats](), 0
         for which in np.unique(rule).tolist():
-            params = self.rules[which].params if which >= 0 else None
             own = np.flatnonzero(rule == which)
-            if params is None:
+            if which < 0 or self.rules[which].params is None:
                 start, count, values = _default_params(part, rows[own])
             else:
-                start, count, values = _evaluated(part, rows[own], self.rules[which], params)
+                start, count, values = _evaluated(part, rows[own], self.rules[which])
             starts[own], counts[own] = start + base, count
             flat.append(values)
             base += len(values)
         known = np.flatnonzero(counts >= 0)
         return ParamRecords(
-            events=events,
-            event=event_of_name[number[known]],
+            events=tuple(events),
+            event=np.array([events[label] for label in labels], dtype=np.int64)[number[known]],
             piece=np.zeros(len(known), dtype=np.int64),
             seb=rows[known],
             param_start=starts[known],
             param_count=counts[known],
             params=np.concatenate([np.zeros(0), *flat]),
         )
-
-    def _events(self, names: Sequence[str], rules: Sequence[int]) -> tuple[tuple[str, ...], Ints]:
-        """Return the events, and that of each name."""
-        known: dict[str, int] = {}
-        groups = (self.rules[rule].group if rule >= 0 else None for rule in rules)
-        called = [group or event_name(name) for group, name in zip(groups, names, strict=True)]
-        numbers = np.array(
-            [known.setdefault(event, len(known)) for event in called], dtype=np.int64
-        )
-        return tuple(known), numbers
 
 
 def event_name(name: str) -> str:
@@ -185,17 +170,16 @@ def _tensors(read: object) -> Iterator[list[float]]:
             yield from _tensors(each)
 
 
-def _evaluated(
-    part: Part, rows: Ints, rule: EventRule, params: tuple[Expression, ...]
-) -> tuple[Ints, Ints, Floats]:
-    columns = [_variable(part, rows, name) for name in rule.variables]
-    table = np.stack([np.zeros(len(rows)), *columns], axis=1)[:, 1:]
-    values = np.stack([np.zeros(len(rows)), *(each.evaluate(table) for each in params)], axis=1)[
-        :, 1:
-    ]
-    known = np.isfinite(values).all(axis=1)
-    width = len(params)
-    return width * np.arange(len(rows)), np.where(known, width, -1), values.ravel()
+def _evaluated(part: Part, rows: Ints, rule: EventRule) -> tuple[Ints, Ints, Floats]:
+    params = rule.params or ()
+    table = np.empty((len(rows), len(rule.variables)))
+    for number, name in enumerate(rule.variables):
+        table[:, number] = _variable(part, rows, name)
+    values = np.empty((len(rows), len(params)))
+    for number, expression in enumerate(params):
+        values[:, number] = expression.evaluate(table)
+    counts = np.where(np.isfinite(values).all(axis=1), len(params), -1)
+    return len(params) * np.arange(len(rows)), counts, values.ravel()
 
 
 def _variable(part: Part, rows: Ints, name: str) -> Floats:
@@ -204,12 +188,12 @@ def _variable(part: Part, rows: Ints, name: str) -> Floats:
         return part.number(name)[rows]
     tensor, place = string.ascii_lowercase.index(match[1]), int(match[2]) - 1
     texts, number = part.shapes
-    shapes = [[[d for sizes in tensors for d in sizes] for tensors in _inputs(t)] for t in texts]
-    values = [
-        shape[tensor][place] if tensor < len(shape) and place < len(shape[tensor]) else np.nan
-        for shape in shapes
-    ]
-    return np.array(values, dtype=np.float64)[number[rows]]
+
+    def value(text: str) -> float:
+        flat = [d for sizes in next(iter(_inputs(text)[tensor:]), ()) for d in sizes]
+        return flat[place] if place < len(flat) else math.nan
+
+    return np.array([value(text) for text in texts], dtype=np.float64)[number[rows]]
 
 
 def read_event_params(path: Path | None) -> EventParams:
@@ -224,24 +208,16 @@ def read_event_params(path: Path | None) -> EventParams:
     written = toml.declared(toml.document.get(_TABLE, {}), dict[str, _Written], (_TABLE,))
     rules = []
     for pattern, entry in written.items():
-        texts = entry.params or []
-        words = dict.fromkeys(
-            w for text in texts for w in _NAME.findall(text) if w not in FUNCTIONS
-        )
+        texts, place = entry.params or [], (_TABLE, pattern, "params")
+        words = dict.fromkeys(w for t in texts for w in _NAME.findall(t) if w not in FUNCTIONS)
+        for word in words:
+            if parameter_number(word) is not None:
+                problem = f"{word}: a parameter is made of dimensions, as a1, or attributes"
+                raise toml.of_value(place).error(problem)
         numbers = {word: number for number, word in enumerate(words, 1)}
-        if wrong := [word for word in words if parameter_number(word) is not None]:
-            place = toml.of_value((_TABLE, pattern, "params"))
-            raise place.error(
-                f"{wrong[0]}: a parameter is made of dimensions, as a1, or attributes"
-            )
         params = tuple(
-            parse(
-                text,
-                names=numbers,
-                parameters=MAX_PARAMETERS,
-                where=toml.of_value((_TABLE, pattern, "params", k)),
-            )
-            for k, text in enumerate(texts)
+            parse(text, names=numbers, where=toml.of_value((*place, at)))
+            for at, text in enumerate(texts)
         )
         chosen = None if entry.params is None else params
         rules.append(EventRule(pattern, entry.group, chosen, tuple(words)))
