@@ -54,8 +54,7 @@ enum fault_code {
     SEND_OVERFLOW,
     RECV_OVERFLOW,
     EVENT_OVERFLOW,
-    SEQNO_WRONG,
-    LOG_CHANGED
+    SEQNO_WRONG
 };
 
 /* A fault is FAULT_SIZE integers: its code, offset, value, piece and SEB in the piece. */

@@ -465,14 +465,14 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("changed", "problem"),
+    "changed",
     [
-        ([seb(0, 1), seb(1, 2, messages=[message(1.5, 2.0)])], "0 messages now, not as many"),
-        ([seb(0, 1, messages=[message(0.5, 1.0)])], "1 SEBs now, and 2 when it was read first"),
+        [seb(0, 1), seb(1, 2, messages=[message(1.5, 2.0)])],
+        [seb(0, 1, messages=[message(0.5, 1.0)])],
     ],
 )
 def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_written(
-    changed: list[dict[str, Any]], problem: str, tmp_path: Path
+    changed: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     """The files keep their size, and each is a valid log by itself."""
     line = [seb(0, 1, messages=[message(0.5, 1.0)]), seb(1, 2)]
@@ -487,7 +487,7 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
         changed[0]["events"] = [mark(b" " * missing, 0.5)]
     write_logs(logs, [changed])
     assert (logs / "bgTrace0").stat().st_size == size
-    with pytest.raises(RewriteLogError, match=problem):
+    with pytest.raises(RewriteLogError, match="PE 0: the file changed"):
         write_replayed(prepared, outcome, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
 

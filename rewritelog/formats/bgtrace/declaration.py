@@ -359,9 +359,6 @@ FAULTS: dict[int, FaultKind] = {
     core.SEQNO_WRONG: FaultKind(
         "seqno", "{} is not the SEB's index: SEBs are missing, or this is another log version"
     ),
-    core.LOG_CHANGED: FaultKind(
-        _MESSAGES, "{} messages now, not as many as when it was read first"
-    ),
 }
 """The kind of each fault code of the compiled core."""
 
