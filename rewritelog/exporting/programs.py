@@ -88,11 +88,11 @@ class StepMaker:
         durations = durations_of(sebs)
         sender = np.where(own, causes["seb"], -1)
         required_by, required, invalid = self._required(contents, sent, sender)
-        begins, ends = self.matching.receivers_of(contents.messages)
+        message, receiver = self.matching.receivers_of(contents.messages)
         counts = {
             "steps": len(sebs),
             "not sent": int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent)),
-            "not received": int(np.count_nonzero(ends == begins)),
+            "not received": len(contents.messages) - len(np.unique(message)),
             "invalid": invalid,
         }
         return Steps(
@@ -100,11 +100,11 @@ class StepMaker:
             sebs["seb"],
             durations,
             np.where(sent & ~own, sebs["src_pe"], -1).astype(np.int64),
-            causes["msg_id"].astype(np.int64),
+            np.where(sent, sebs["msg_id"], 0).astype(np.int64),
             _sizes(causes),
             required_by,
             required,
-            *self._sends(contents, durations, begins, ends),
+            *_sends(contents, durations, message, receiver),
             counts=Counter(counts),
         )
 
@@ -129,27 +129,21 @@ class StepMaker:
         unique = np.unique(np.concatenate(pairs))
         return unique >> 32, unique & 0xFFFFFFFF, invalid
 
-    def _sends(
-        self, contents: Contents, durations: Floats, begins: Ints, ends: Ints
-    ) -> tuple[Ints, Floats, Ints, Ints, Ints]:
-        """Return the transfers to other PEs, in the order of sending.
 
-        `begins` and `ends` are the ranges of the rows of the messages' receivers.
-        """
-        messages, sebs = contents.messages, contents.sebs
-        row = contents.row_of(messages)
-        offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])
-        offsets = np.clip(offsets, 0.0, durations[row])
-        counts = ends - begins
-        message = np.repeat(np.arange(len(messages)), counts)
-        place = np.arange(len(message)) - np.repeat(np.cumsum(counts) - counts, counts)
-        receiver = self.matching.receivers.rows["pe"][begins[message] + place].astype(np.int64)
-        other = receiver != messages["pe"][message]
-        message, receiver = message[other], receiver[other]
-        order = np.lexsort((offsets[message], row[message]))
-        message, receiver = message[order], receiver[order]
-        numbers = messages["msg_id"][message].astype(np.int64)
-        return row[message], offsets[message], numbers, _sizes(messages[message]), receiver
+def _sends(
+    contents: Contents, durations: Floats, message: Ints, receiver: Ints
+) -> tuple[Ints, Floats, Ints, Ints, Ints]:
+    """Return the transfers of messages to other PEs, in the order of sending."""
+    messages, sebs = contents.messages, contents.sebs
+    row = contents.row_of(messages)
+    offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])
+    offsets = np.clip(offsets, 0.0, durations[row])
+    other = receiver != messages["pe"][message]
+    message, receiver = message[other], receiver[other]
+    order = np.lexsort((offsets[message], row[message]))
+    message, receiver = message[order], receiver[order]
+    numbers = messages["msg_id"][message].astype(np.int64)
+    return row[message], offsets[message], numbers, _sizes(messages[message]), receiver
 
 
 def program_part(

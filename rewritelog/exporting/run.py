@@ -106,7 +106,7 @@ def export(
     with new_folder(out, inputs, force=force) as folder:
         if options.to in SIMULATORS:
             order = None if network is None else replayed_order(opened, network)
-            with matched(opened, folder) as matching:
+            with matched(opened, folder, receivers=True) as matching:
                 steps = StepMaker(matching, order)
                 if options.to == "goal":
                     with (folder / "program.goal").open("xb") as file:
@@ -117,7 +117,7 @@ def export(
             counts = {"SEBs": left_out["steps"], **counts}
         elif options.to == "chrome":
             with (
-                matched(opened, folder) as matching,
+                matched(opened, folder, receivers=False) as matching,
                 (folder / "trace.json").open("x", encoding="ascii") as trace,
             ):
                 exported = np.isin(opened.pes, pes)
