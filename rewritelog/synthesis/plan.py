@@ -1,14 +1,13 @@
-"""The plan of a synthetic log set: the machine, the iteration of all PEs, and its bytes."""
+"""The plan of a synthetic log set: the iteration of all PEs, and the bytes of its SEBs."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from rewritelog.arrays import Table
+from rewritelog.arrays import Ints, Table
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.declaration import (
     LOG_VERSIONS,
@@ -49,8 +48,8 @@ _CHAIN_NAMES = (
 )
 _ALLREDUCE, _ALLREDUCE_BYTES = 2, 8
 _TIMES = ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time")
-_PRINT = 2, b"user code at work\n\0"
-_MARKS = (3, b"startTraceBigSim %f\n\0"), (3, b"endTraceBigSim %f\n\0")
+_PRINT = (2, b"user code at work\n\0")
+_START, _END = (3, b"startTraceBigSim %f\n\0"), (3, b"endTraceBigSim %f\n\0")
 
 
 def check_options(options: SynthOptions) -> None:
@@ -90,63 +89,37 @@ def _divisor_below(number: int, most: int) -> int:
     return next(n for n in range(max(most, 1), 0, -1) if number % n == 0)
 
 
-@dataclass
-class Slot:
-    """A SEB of the iteration."""
+def iteration_of(options: SynthOptions) -> tuple[Table, Ints]:
+    """Plan the iteration that every PE repeats: what its SEBs do, and the messages that start some.
 
-    sends: int = 0
-    event: int = -1
-    started: int = -1
-    root: bool = False
-    backward: int = 0
-    forward: int = 0
-    name: str = "msgep"
-    zero_length: bool = False
-
-    @property
-    def duration_ns(self) -> tuple[int, int]:
-        """The least duration without a bracket, and its range, in ns."""
-        if self.zero_length:
-            return 0, 0
-        return _LONG_NS if self.name == "user_code" else _SHORT_NS
-
-    def most_ns(self, events: tuple[SynthEvent, ...]) -> int:
-        """Return the time reserved for it, in ns."""
-        if self.event < 0:
-            return sum(self.duration_ns) + program.JITTER_NS
-        return events[self.event].most_ns + program.JITTER_NS
-
-
-Starter: TypeAlias = tuple[int, int, int]
-"""The starting message of a SEB: slot, index in it, and number."""
-
-
-def iteration_of(options: SynthOptions) -> tuple[list[Slot], list[Starter]]:
-    """Plan the iteration that every PE repeats: its SEBs, and what starts those that are started.
-
-    SEBs have brackets, starting messages, chains of dependencies, and sends.
+    The rows of the extra SEB and of PE 0's first one come last. The starting messages have a slot,
+    an index in it and a number; shape (started, 3).
     """
     count = _slot_count(options)
-    slots = [Slot() for _ in range(count)]
-    bracketed = _share(options.bracketed, count)
-    for k in range(min(bracketed, count)):
-        slots[(2 * k + 1) * count // (2 * bracketed)].event = k % len(EVENTS)
-    sends = _share(options.messages, count)
+    rows = np.zeros(count + 2, dtype=program.ROW)
+    rows["event"] = rows["started"] = -1
+    rows["name"] = b"msgep"
+    slots = rows[:count]
+    bracketed, sends = (_share(share, count) for share in (options.bracketed, options.messages))
+    k = np.arange(min(bracketed, count))
+    slots["event"][(2 * k + 1) * count // (2 * max(bracketed, 1))] = k % len(EVENTS)
     started = min(sends, count - count // 5)
-    for k in range(started):
-        first = k - k % _STARTED_TOGETHER
-        slots[-(-first * count // started) + k % _STARTED_TOGETHER].started = k
+    k = np.arange(started)
+    together = k % _STARTED_TOGETHER
+    slots["started"][together - (together - k) * count // max(started, 1)] = k
     _make_chains(slots)
-    left = sends
-    for slot in slots:
-        if slot.event >= 0:
-            slot.sends = min(left, _SENDS_OF_BRACKET)
-            left -= slot.sends
-    for k in range(left):
-        slots[(2 * k + 1) * count // (2 * left)].sends += 1
-    sources = [(at, which) for at, slot in enumerate(slots) for which in range(slot.sends)]
-    numbers = [k * sends // started for k in range(started)]
-    return slots, [(*sources[number], number) for number in numbers]
+    marked = np.flatnonzero(slots["event"] >= 0)
+    most = sends - _SENDS_OF_BRACKET * np.arange(len(marked))
+    slots["sends"][marked] = np.clip(most, 0, _SENDS_OF_BRACKET)
+    left = sends - int(slots["sends"].sum())
+    np.add.at(slots["sends"], (2 * np.arange(left) + 1) * count // (2 * max(left, 1)), 1)
+    rows["first_send"][:-1] = np.cumsum(rows["sends"][:-1]) - rows["sends"][:-1]
+    rows[-2]["root"], rows[-2]["name"], rows[-2]["zero_length"] = 1, b"addMsg", 1
+    rows[-1] = rows[0]
+    rows[-1]["broadcasts"] = max(started - 1, 0)
+    number = k * sends // max(started, 1)
+    slot = np.repeat(np.arange(count), slots["sends"])[number]
+    return rows, np.column_stack([slot, number - slots["first_send"][slot], number])
 
 
 def _slot_count(options: SynthOptions) -> int:
@@ -165,114 +138,85 @@ def _share(share: float, count: int) -> int:
     return max(round(share * (count + _EXTRAS)), 1) if share > 0 else 0
 
 
-def _make_chains(slots: list[Slot]) -> None:
+def _make_chains(slots: Table) -> None:
     """Let each SEB without a starting message depend on the previous one, or start by itself."""
     depth = plain = 0
     for at, slot in enumerate(slots):
-        is_plain = slot.started < 0 and slot.event < 0
+        is_plain = slot["started"] < 0 and slot["event"] < 0
         plain += is_plain
         idle = is_plain and plain % _EVERY_ZERO_LENGTH == 0
         depth += 1
-        if slot.started >= 0 or at == 0:
-            depth, slot.root = 0, slot.started < 0
+        if slot["started"] >= 0 or at == 0:
+            depth, slot["root"] = 0, slot["started"] < 0
         elif idle or depth == _LONGEST_CHAIN:
-            depth, slot.root = 0, True
-            slot.name, slot.zero_length = ("addMsg", True) if is_plain else ("msgep", False)
+            depth, slot["root"] = 0, 1
+            if is_plain:
+                slot["name"], slot["zero_length"] = b"addMsg", 1
         else:
-            slot.backward = 2 if depth == 2 else 1
-            slot.name = _CHAIN_NAMES[plain % len(_CHAIN_NAMES)] if is_plain else "msgep"
-            for back in range(1, slot.backward + 1):
-                slots[at - back].forward += 1
+            slot["backward"] = 2 if depth == 2 else 1
+            if is_plain:
+                slot["name"] = _CHAIN_NAMES[plain % len(_CHAIN_NAMES)]
+            slots["forward"][at - slot["backward"] : at] += 1
 
 
 def program_of(options: SynthOptions) -> program.SyntheticProgram:
     """Return the program of all PEs; raise `UsageError` if a timeline would be too large."""
-    slots, starters = iteration_of(options)
-    first = replace(slots[0])
-    extra = Slot(root=True, name="addMsg", zero_length=True)
-    broadcasts = max(len(starters) - 1, 0)
-    lay = layout(options.log_version, options.byte_order)
-    events = events_for(options.cells)
+    rows, starters = iteration_of(options)
+    lay, events = layout(options.log_version, options.byte_order), events_for(options.cells)
+    period_ns = _set_times(rows, lay, events)
     surface = (options.cells / CELLS_OF_A_PE) ** (2 / 3)
-    records = [_seb_bytes(slot, lay, surface) for slot in (*slots, extra)]
-    records.append(_seb_bytes(first, lay, surface, broadcasts, flag=1))
-    rows, period_ns = _rows([*slots, extra, first], len(slots), lay, broadcasts, events)
-    count = len(slots)
+    count = len(rows) - 2
+    records = tuple(_seb_bytes(row, lay, surface, k > count) for k, row in enumerate(rows))
     length = max(1, round(options.sebs * count / (count + _EXTRAS)))
-    sends = sum(slot.sends for slot in slots)
+    sends, broadcasts = int(rows["sends"][:count].sum()), int(rows["broadcasts"][-1])
     iterations = length // count + 1
     if iterations * sum(map(len, records)) >= _OFFSET_LIMIT:
         raise UsageError("sebs: a timeline would have 4 GiB or more")
     if iterations * sends + broadcasts >= _INT_LIMIT:
         raise UsageError("messages: a PE would send more messages than there are message numbers")
-    x, y, z = machine_shape(options.nodes)
     return program.SyntheticProgram(
         seed=options.seed,
         slots=count,
         length=length,
-        x=x,
-        y=y,
-        z=z,
+        shape=machine_shape(options.nodes),
         workers=options.wth,
         period_ns=period_ns,
         sends=sends,
         broadcasts=broadcasts,
         rows=rows,
-        records=tuple(records),
-        starters=np.array(starters, dtype=np.int64).reshape(-1, 3),
+        records=records,
+        starters=starters,
         events=events,
     )
 
 
-def _rows(
-    slots: list[Slot],
-    count: int,
-    lay: Layout,
-    broadcasts: int,
-    events: tuple[SynthEvent, ...],
-) -> tuple[Table, int]:
-    """Return the rows of the slots, and the period of an iteration in ns."""
-    rows = np.zeros(len(slots), dtype=program.ROW)
-    at_ns = number = 0
-    for k, slot in enumerate(slots):
-        first = k == count + 1
-        chain = slot.backward, slot.forward
-        own = slot.sends, number, slot.event, slot.started, slot.root, *chain, at_ns
-        times = _event_time_offsets(slot, lay, slot.sends + (broadcasts if first else 0))
-        rows[k] = (*rows[0].item()[:-2], *times) if first else (*own, *slot.duration_ns, *times)
-        number += slot.sends
-        at_ns += slot.most_ns(events)
-    return rows, int(rows["at_ns"][count]) + program.JITTER_NS + _GAP_NS
+def _set_times(rows: Table, lay: Layout, events: tuple[SynthEvent, ...]) -> int:
+    """Fill in durations, starts, and where times of log events are; return the period in ns."""
+    marked, calls = rows["event"] >= 0, rows["name"] == b"user_code"
+    for name, short, long in zip(("least_ns", "spread_ns"), _SHORT_NS, _LONG_NS, strict=True):
+        rows[name] = np.where(rows["zero_length"] == 1, 0, np.where(calls, long, short))
+    of_event = np.array([event.most_ns for event in events])[rows["event"]]
+    most_ns = np.where(marked, of_event, rows["least_ns"] + rows["spread_ns"]) + program.JITTER_NS
+    rows["at_ns"][:-1] = np.cumsum(most_ns[:-1]) - most_ns[:-1]
+    messages = rows["sends"] + rows["broadcasts"]
+    events_at = lay.seb.itemsize + 2 * lay.count.itemsize + messages * lay.message.itemsize
+    first_at = events_at + int(lay.core["event_r_time"])
+    rows["time_1"] = np.where(marked | calls, first_at, 0)
+    bytes_1 = lay.event.itemsize + lay.count.itemsize + len(_START[1])
+    rows["time_2"] = np.where(marked, first_at + bytes_1, 0)
+    return int(rows["at_ns"][-2]) + program.JITTER_NS + _GAP_NS
 
 
-def _events(slot: Slot) -> list[tuple[int, bytes]]:
-    if slot.event >= 0:
-        return list(_MARKS)
-    return [_PRINT] if slot.name == "user_code" else []
-
-
-def _event_time_offsets(slot: Slot, lay: Layout, messages: int) -> tuple[int, int]:
-    """Return the offsets of the times of a SEB's events in its bytes; 0 for none."""
-    offsets = [0, 0]
-    at = lay.seb.itemsize + 2 * lay.count.itemsize + messages * lay.message.itemsize
-    for k, (_, text) in enumerate(_events(slot)):
-        offsets[k] = at + int(lay.core["event_r_time"])
-        at += lay.event.itemsize + lay.count.itemsize + len(text)
-    return offsets[0], offsets[1]
-
-
-def _seb_bytes(
-    slot: Slot, lay: Layout, surface: float, broadcasts: int = 0, flag: int = 0
-) -> bytes:
+def _seb_bytes(row: Any, lay: Layout, surface: float, is_first: bool) -> bytes:
     """Return the bytes of a SEB, with zeros in the fields that differ from SEB to SEB.
 
     The sizes of messages to neighbours are proportional to `surface`, relative to 1000 cells.
     """
-    allreduce = slot.name == "AMPI_Allreduce"
-    chare = slot.event >= 0
+    name, chare = row["name"], row["event"] >= 0
+    allreduce, calls = name == b"AMPI_Allreduce", [_PRINT] if name == b"user_code" else []
     indices = lay.seb["obj_id"].shape[0] if "obj_id" in (lay.seb.names or ()) else 0
     fields: dict[str, Any] = {
-        "ep": 2 if slot.started >= 0 else -1,
+        "ep": 2 if row["started"] >= 0 else -1,
         "seqno": 0,
         "src_pe": -1,
         "msg_id": -1,
@@ -280,14 +224,17 @@ def _seb_bytes(
         "mpi_size": _ALLREDUCE_BYTES if allreduce else 0,
         "charm_ep": 139 if chare else -1,
         **dict.fromkeys(_TIMES, 0.0),
-        "flag": flag,
-        "name": slot.name.encode().ljust(NAME_BYTES, b"\0"),
+        "flag": int(is_first),
+        "name": name.ljust(NAME_BYTES, b"\0"),
         "obj_id": [0 if chare else -1] * indices,
-        "messages": [_message(k, -1, 112) for k in range(broadcasts)]
-        + [_message(k, 0, round((128 + 88 * k) * surface)) for k in range(slot.sends)],
-        "events": [{"type": kind, "r_time": 0.0, "data": text} for kind, text in _events(slot)],
-        "backward": [0] * slot.backward,
-        "forward": [0] * slot.forward,
+        "messages": [_message(k, -1, 112) for k in range(row["broadcasts"])]
+        + [_message(k, 0, round((128 + 88 * k) * surface)) for k in range(row["sends"])],
+        "events": [
+            {"type": kind, "r_time": 0.0, "data": text}
+            for kind, text in ((_START, _END) if chare else calls)
+        ],
+        "backward": [0] * row["backward"],
+        "forward": [0] * row["forward"],
     }
     return bytes(seb_struct(lay.log_version, lay.order).build(fields))
 

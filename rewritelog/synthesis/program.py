@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -20,14 +20,14 @@ from rewritelog.hashing import GOLDEN, mix, sequence
 from rewritelog.synthesis.options import CELLS_OF_A_PE
 
 _FIELDS = (
-    "sends", "first_send", "event", "started", "root", "backward", "forward", "at_ns", "least_ns",
-    "spread_ns", "time_1", "time_2",
+    "sends", "first_send", "broadcasts", "event", "started", "root", "backward", "forward",
+    "zero_length", "at_ns", "least_ns", "spread_ns", "time_1", "time_2",
 )  # fmt: skip
-ROW = np.dtype([(name, np.int64) for name in _FIELDS])
-"""A row: number of messages, number of the first one, event (−1: no bracket), index of the starting
-message (−1: none), whether the SEB starts by itself, numbers of dependencies, start in the
-iteration, range of durations without a bracket, and byte offsets of the times of its events (0:
-none)."""
+ROW = np.dtype([*((name, np.int64) for name in _FIELDS), ("name", "S20")])
+"""A row: number of messages to neighbours, number of the first one, and of those to all PEs before
+them; event (−1: no bracket), index of the starting message (−1: none), whether the SEB starts by
+itself, numbers of dependencies, whether it takes no time, start in the iteration, range of
+durations without a bracket, and byte offsets of the times of its events (0: none)."""
 
 NEIGHBOURS = 6
 _OTHER_WORKER = 6
@@ -45,23 +45,6 @@ _EXTRA_COUNTER = 1 << 40
 _MASK = (1 << 64) - 1
 
 
-class RegionLengths(NamedTuple):
-    """The lengths in ns before, in and after the bracket of SEBs; 0 and 0 without a bracket."""
-
-    begin: Ints
-    middle: Ints
-    tail: Ints
-
-    @property
-    def total(self) -> Ints:
-        """The lengths of SEBs."""
-        return np.asarray(self.begin + self.middle + self.tail)
-
-    def take(self, which: Ints) -> RegionLengths:
-        """Return the regions of some SEBs."""
-        return RegionLengths(self.begin[which], self.middle[which], self.tail[which])
-
-
 @dataclass(frozen=True)
 class SyntheticProgram:
     """The program that all PEs run."""
@@ -72,9 +55,8 @@ class SyntheticProgram:
     one."""
     length: int
     """The number of SEBs of a timeline without the extra ones."""
-    x: int
-    y: int
-    z: int
+    shape: tuple[int, int, int]
+    """The number of nodes in each dimension."""
     workers: int
     period_ns: int
     sends: int
@@ -138,8 +120,11 @@ class SyntheticProgram:
         values = [kinds[:, k, 0] + draw(keys, 4 + k, kinds[:, k, 1]) for k in range(kinds.shape[1])]
         return np.stack(values, axis=1)
 
-    def regions(self, row: Ints, keys: Keys) -> RegionLengths:
-        """Return the regions of SEBs."""
+    def regions(self, row: Ints, keys: Keys) -> Ints:
+        """Return the lengths of SEBs in ns before, in and after the bracket, shape (3, SEBs).
+
+        Without a bracket the last two are 0.
+        """
         rows = self.rows[row]
         begin = rows["least_ns"] + draw(keys, 1, rows["spread_ns"] + 1)
         middle, tail = np.zeros_like(begin), np.zeros_like(begin)
@@ -152,7 +137,7 @@ class SyntheticProgram:
         begin[marked] = BEGIN_LEAST_NS + draw(keys, 1, BEGIN_SPREAD_NS)
         middle[marked] = np.maximum(1, picoseconds * noise // NOISE_UNIT)
         tail[marked] = TAIL_LEAST_NS + draw(keys, 3, TAIL_SPREAD_NS)
-        return RegionLengths(begin, middle, tail)
+        return np.stack([begin, middle, tail])
 
     def start_ns(self, row: Ints, iteration: Ints, keys: Keys) -> Ints:
         """Return the starts of SEBs in ns."""
@@ -171,11 +156,10 @@ class SyntheticProgram:
         """Return the neighbours of PEs on the torus, or those opposite to them for `sign` −1."""
         node, worker = np.divmod(pe, self.workers)
         step = np.where(direction % 2 == 0, sign, -sign)
-        axis = direction // 2
-        x = (node % self.x + step * (axis == 0)) % self.x
-        y = (node // self.x % self.y + step * (axis == 1)) % self.y
-        z = (node // (self.x * self.y) + step * (axis == 2)) % self.z
-        there = (x + self.x * (y + self.y * z)) * self.workers + worker
+        here = np.unravel_index(node, self.shape, order="F")
+        place = [at + step * (direction // 2 == axis) for axis, at in enumerate(here)]
+        node_there = np.ravel_multi_index(tuple(place), self.shape, mode="wrap", order="F")
+        there = node_there * self.workers + worker
         beside = node * self.workers + (worker + sign) % self.workers
         return np.asarray(np.where(direction == _OTHER_WORKER, beside, there))
 
@@ -195,7 +179,7 @@ def draw(keys: Keys, which: int, span: Ints | int) -> Ints:
     return np.asarray((mix(keys + step) >> np.uint64(33)).astype(np.int64) % span)
 
 
-def send_offset(regions: RegionLengths, which: Ints, count: Ints) -> Ints:
+def send_offset(regions: Ints, which: Ints, count: Ints) -> Ints:
     """Return the send times of messages `which` of `count`, in ns after the start of their SEBs.
 
     Of several messages of a bracketed SEB the first is sent before the bracket, the last after it.

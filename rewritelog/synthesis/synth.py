@@ -102,9 +102,7 @@ def _summary(options: SynthOptions, program: SyntheticProgram) -> Summary:
         order=options.byte_order,
         header_version=_HEADER_VERSION,
         total_pes=options.pes,
-        x=program.x,
-        y=program.y,
-        z=program.z,
+        **dict(zip("xyz", program.shape, strict=True)),
         num_cth=1,
         num_wth=options.wth,
         stack_size=0,
@@ -116,16 +114,9 @@ def _summary(options: SynthOptions, program: SyntheticProgram) -> Summary:
 
 
 _SIZES = {
-    "char_size": 1,
-    "short_size": 2,
-    "int_size": 4,
-    "long_size": 8,
-    "int128_size": 16,
-    "float_size": 4,
-    "double_size": 8,
-    "bool_size": 1,
-    "pointer_size": 8,
-}
+    "char_size": 1, "short_size": 2, "int_size": 4, "long_size": 8, "int128_size": 16,
+    "float_size": 4, "double_size": 8, "bool_size": 1, "pointer_size": 8,
+}  # fmt: skip
 
 
 def _machine(order: ByteOrder) -> dict[str, object]:

@@ -15,7 +15,7 @@ import numpy as np
 from rewritelog.arrays import Bytes, Flags, Ints, Keys, Table
 from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, Layout
 from rewritelog.formats.bgtrace.records import Records
-from rewritelog.synthesis.program import RegionLengths, SyntheticProgram, send_offset
+from rewritelog.synthesis.program import SyntheticProgram, send_offset
 
 BATCH_SEBS = 16_384
 """About as many SEBs are made at a time."""
@@ -106,7 +106,7 @@ class BatchWriter:
         buffer = np.frombuffer(data, dtype=np.uint8)
         heads = _places(buffer, self.layout.seb, at)
         heads.put("seqno", sebs.index)
-        begin, end = start / _NS_PER_S, (start + regions.total) / _NS_PER_S
+        begin, end = start / _NS_PER_S, (start + regions.sum(axis=0)) / _NS_PER_S
         unclosed = (sebs.pe == 0) & (sebs.index == sebs.total - 1)
         heads.put("start_time", begin)
         heads.put("exec_time", np.where(unclosed, 0.0, end - begin))
@@ -180,15 +180,15 @@ class BatchWriter:
         return sender, number, sent + transit
 
     def _put_messages(
-        self, buffer: Bytes, at: Ints, sebs: _Sebs, rows: Table, regions: RegionLengths, start: Ints
+        self, buffer: Bytes, at: Ints, sebs: _Sebs, rows: Table, regions: Ints, start: Ints
     ) -> int:
         """Put in the messages; return their number."""
         program, lay = self.program, self.layout
-        to_all = np.where(sebs.row == program.slots + 1, program.broadcasts, 0)
+        to_all = rows["broadcasts"]
         counts = to_all + rows["sends"]
         seb = np.repeat(np.arange(len(counts)), counts)
         which = np.arange(len(seb)) - (np.cumsum(counts) - counts)[seb]
-        sent = start[seb] + send_offset(regions.take(seb), which, counts[seb])
+        sent = start[seb] + send_offset(regions[:, seb], which, counts[seb])
         number, came = which.copy(), sent.copy()
         own = np.flatnonzero(which >= to_all[seb])
         pe, iteration = sebs.pe[seb[own]], sebs.iteration[seb[own]]
@@ -207,7 +207,7 @@ class BatchWriter:
         return len(seb)
 
     def _put_event_times(
-        self, buffer: Bytes, at: Ints, rows: Table, regions: RegionLengths, start: Ints
+        self, buffer: Bytes, at: Ints, rows: Table, regions: Ints, start: Ints
     ) -> None:
         """Put in the times of events: the bounds of the bracket, or half-way through."""
         begin, middle, _ = regions
