@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -35,7 +36,7 @@ from rewritelog.viewing.explorer.requests import read_request
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
 from rewritelog.viewing.explorer.server import serve
 from rewritelog.viewing.explorer.session import FitChoices, Result, Session, fitted
-from rewritelog.viewing.explorer.workers import Workers, WorkStoppedError
+from rewritelog.viewing.explorer.workers import in_process
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
 FORMULA = FitChoices(("1", "p1*log(p1)"))
@@ -466,20 +467,42 @@ def test_work_is_stopped_and_its_errors_come_back() -> None:
         raise UsageError("no")
 
     async def work() -> None:
-        worker = Workers()
-        assert await worker.run_one(lambda: 6 * 7) == 42
+        assert await in_process(lambda: 6 * 7) == 42
         with pytest.raises(UsageError, match="no"):
-            await worker.run_one(fail)
-        long = asyncio.create_task(worker.run_one(lambda: asyncio.run(asyncio.sleep(60))))
-        while not worker.busy:
-            await asyncio.sleep(0)
-        worker.stop()
-        with pytest.raises(WorkStoppedError):
+            await in_process(fail)
+        long = asyncio.create_task(in_process(lambda: time.sleep(600)))
+        await asyncio.sleep(0.1)
+        long.cancel()
+        with pytest.raises(asyncio.CancelledError):
             await long
         with pytest.raises(RewriteLogError, match="without a result"):
-            await worker.run_one(lambda: __import__("os")._exit(3))
+            await in_process(lambda: os._exit(3))
 
     asyncio.run(work())
+
+
+def test_a_page_can_stop_the_fit_that_it_asked_for(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server did not read its next message before the fit was done."""
+    monkeypatch.setattr(server, "fitted", lambda *_: time.sleep(600))
+
+    async def talk(address: str) -> None:
+        origin = address.rsplit("/", 2)[0]
+        request = HTTPRequest(
+            address.replace("http:", "ws:") + "socket", headers={"Origin": origin}
+        )
+        socket = await websocket_connect(request)
+        await socket.write_message(json.dumps(refit(0)))
+        assert json.loads(str(await socket.read_message())) == {"busy": "fitting"}
+        await socket.write_message(json.dumps({"do": "undo"}))
+        assert "a fit is in progress" in str(await socket.read_message())
+        await socket.write_message(json.dumps({"do": "stop"}))
+        said = [json.loads(str(await socket.read_message())) for _ in range(2)]
+        assert said == [{"busy": None}, {"stopped": True}]
+        socket.close()
+
+    converse(session, talk)
 
 
 def test_predictions_are_those_of_the_fit(session: Session) -> None:
@@ -490,32 +513,41 @@ def test_predictions_are_those_of_the_fit(session: Session) -> None:
     assert found["by"] == "fit, outside the range of the lines"
 
 
-def test_progress_in_other_processes_is_heard_in_this_one() -> None:
+def test_progress_in_another_process_is_heard_in_this_one() -> None:
     told: list[tuple[Any, ...]] = []
 
-    def work(number: int) -> int:
-        report_progress("working", number, 3)
-        return number
+    def work() -> None:
+        for number in range(3):
+            report_progress("working", number, 3)
 
-    with limited_to(2):
-        asyncio.run(Workers().run(work, 3, lambda *_: None, lambda *stage: told.append(stage)))
-    assert sorted(told) == [("working", number, 3, "") for number in range(3)]
+    asyncio.run(in_process(work, lambda *stage: told.append(stage)))
+    assert told == [("working", number, 3, "") for number in range(3)]
 
 
-def test_first_fits_keep_to_the_number_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[range] = []
-    start = Workers._started
+def test_first_fits_keep_to_the_number_of_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [(f"e{k}", 1e-6 * n, float(n)) for k in range(5) for n in range(1, 5)]
+    session = Session(read_timings([write_timings(tmp_path / "t.txt", *lines)]))
+    running: list[int] = []
+    most: list[int] = []
 
-    def counted(crew: Workers, work: Callable[[int], Any], numbers: range) -> Any:
-        started.append(numbers)
-        return start(crew, work, numbers)
+    async def counted(*words: Any) -> Any:
+        running.append(1)
+        most.append(len(running))
+        result = await in_process(*words)
+        running.pop()
+        return result
 
-    monkeypatch.setattr(Workers, "_started", counted)
-    taken = []
+    monkeypatch.setattr(server, "in_process", counted)
+
+    async def talk(address: str) -> None:
+        assert await status(address) == 200
+
     with limited_to(1):
-        asyncio.run(Workers().run(lambda number: number**2, 5, lambda *one: taken.append(one)))
-    assert started == [range(0, 5, 1)]
-    assert sorted(taken) == [(number, number**2) for number in range(5)]
+        converse(session, talk)
+    assert most == [1] * 5
+    assert session.fitted_events == 5
 
 
 def test_a_dilation_is_checked_before_the_fits(tmp_path: Path) -> None:

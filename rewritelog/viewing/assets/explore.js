@@ -9,6 +9,7 @@
   const states = [];
   let left = new Set();
   let busy = false;
+  let asked = false; // whether a fit was asked for that has not begun
   let again = false; // whether to fit once more when the fit in progress has ended
   let fitting = given.fitting;
 
@@ -40,8 +41,10 @@
 
   function refit() {
     byId("terms-error").textContent = "";
-    again = busy;
-    if (!busy) sendChoices("refit");
+    again = busy || asked;
+    if (again) return;
+    asked = true;
+    sendChoices("refit");
   }
 
   // ---- what is shown of an event
@@ -213,10 +216,13 @@
     }
     byId("terms-error").textContent = words;
     say(message.line ? "the formula is invalid" : message.error);
+    asked = false;
+    if (again && !busy) refit();
   }
 
   function working(what) {
     busy = Boolean(what);
+    asked = false;
     byId("stop").disabled = !busy && !fitting;
     if (what) say(`${what} …`);
     else if (again) refit();

@@ -65,11 +65,8 @@ class Access:
         own_host = headers.get_list("Host") == [f"{HOST}:{self.port}"]
         own_origin = headers.get_list("Origin") in ([self.origin], *([] if is_socket else [[]]))
         by_user = headers.get("Sec-Fetch-Site") in (None, "none", "same-origin")
-        leads_here = (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == (
-            "navigate",
-            "document",
-        )
-        if not (own_host and own_origin and (by_user or leads_here)):
+        fetch = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")
+        if not (own_host and own_origin and (by_user or fetch == ("navigate", "document"))):
             return FORBIDDEN
         token = f"{request.path}/".split("/")[1]
         if not secrets.compare_digest(token.encode(), self.token.encode()):
@@ -87,7 +84,7 @@ class Queue:
     def join(self, connection: HTTPConnection) -> None:
         """Put a connection last; close the first if too many wait."""
         self.leave(connection)
-        self._waiting.append(_stream_of(connection))
+        self._waiting.append(cast(HTTP1Connection, connection).stream)
         if len(self._waiting) > MOST_WAITING:
             self._waiting.pop(0).close()
             if not self._crowded:
@@ -99,43 +96,17 @@ class Queue:
 
     def leave(self, connection: HTTPConnection | None) -> None:
         """Remove a connection whose request is accepted, and all that have been closed."""
-        own = _stream_of(connection)
-        self._waiting = [
-            stream for stream in self._waiting if not (stream is own or stream.closed())
-        ]
-
-
-def _stream_of(connection: HTTPConnection | None) -> IOStream:
-    """Return the stream of a connection to an `HTTPServer`."""
-    return cast(HTTP1Connection, connection).stream
+        own = cast(HTTP1Connection, connection).stream
+        waiting = self._waiting
+        self._waiting = [stream for stream in waiting if stream is not own and not stream.closed()]
 
 
 MOST_CHARACTERS = 8 << 20
 """Longer messages are refused; a list of a million lines left out is shorter."""
 
-Factor: TypeAlias = Annotated[float, Meta(gt=0, le=1e300)]
-
 
 class _Request(Struct, forbid_unknown_fields=True, tag_field="do", tag=str.lower):
     """A request; its key `do` says which."""
-
-
-class Refit(_Request):
-    """Request to fit an event as chosen."""
-
-    event: Index
-    choices: FitChoices
-
-
-class Check(Refit):
-    """Request to check whether terms and category are valid, sent while the user types."""
-
-
-class Predict(_Request):
-    """Request to predict an event's time at parameters."""
-
-    event: Index
-    params: tuple[float, ...]
 
 
 class Show(_Request):
@@ -144,10 +115,26 @@ class Show(_Request):
     event: Index
 
 
+class Predict(Show):
+    """Request to predict an event's time at parameters."""
+
+    params: tuple[float, ...]
+
+
+class Check(Show):
+    """Request to check whether terms and category are valid, sent while the user types."""
+
+    choices: FitChoices
+
+
+class Refit(Check):
+    """Request to fit an event as chosen."""
+
+
 class Rewrite(_Request):
     """Request for the effect of the fits on a rewrite with a dilation."""
 
-    dilation: Factor
+    dilation: Annotated[float, Meta(gt=0, le=1e300)]
 
 
 class Undo(_Request):
@@ -166,7 +153,7 @@ class Save(_Request):
     """Request to write the files."""
 
 
-Request: TypeAlias = Refit | Check | Predict | Show | Rewrite | Undo | Redo | Stop | Save
+Request: TypeAlias = Show | Predict | Check | Refit | Rewrite | Undo | Redo | Stop | Save
 
 _DECODER: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
@@ -179,15 +166,17 @@ def read_request(text: str, events: Sequence[EventTimings]) -> Request:
         request = _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise UsageError(f"the message is invalid: {error}") from error
-    event = getattr(request, "event", 0)
-    if event >= len(events):
+    if not isinstance(request, Show):
+        return request
+    if request.event >= len(events):
         raise UsageError(f"event must be an integer from 0 to {len(events) - 1}")
-    if isinstance(request, Refit):
+    timings = events[request.event]
+    if isinstance(request, Check):
         last = max(request.choices.left_out, default=0)
-        if last >= len(events[event].seconds):
+        if last >= len(timings.seconds):
             raise UsageError(f"the event has no line {last}")
     if isinstance(request, Predict):
-        count = events[event].parameters
+        count = timings.parameters
         if len(request.params) != count or not all(map(math.isfinite, request.params)):
             raise UsageError(f"params must be a list of {count} finite numbers")
     return request

@@ -33,15 +33,16 @@ class Saving:
     def save(self, session: Session) -> list[str]:
         """Write both files and return their names; raise a `RewriteLogError` if that fails."""
         formulas = formulas_text(session, self.formulas)
-        paths = [self.folder / MODEL, *([self.folder / FORMULAS] if formulas else [])]
+        paths = [self.folder / name for name in ((MODEL, FORMULAS) if formulas else (MODEL,))]
         self._check(paths)
         source = Source.of(session.read.files, session.kept_timings(), self.clock_hz)
         model = ModelFile(session.fitted(), "params", source)
-        write_model(paths[0], model, through_links=False)
-        self.written[paths[0]] = _inode(paths[0])
-        if formulas:
-            write_text_file(paths[1], formulas, through_links=False)
-            self.written[paths[1]] = _inode(paths[1])
+        for path in paths:
+            if path.name == MODEL:
+                write_model(path, model, through_links=False)
+            else:
+                write_text_file(path, formulas, through_links=False)
+            self.written[path] = _inode(path)
         return [str(path) for path in paths]
 
     def check(self) -> None:
@@ -87,8 +88,8 @@ def formulas_text(session: Session, formulas: ModelText | None) -> str:
 def _entry(session: Session, number: int) -> Iterator[str]:
     """Yield the lines of an event whose terms or category were chosen in this session."""
     result, timings = session.results[number], session.events[number]
-    choices = session.first_choices[number] if result is None else result.choices
     first = session.first_choices[number]
+    choices = first if result is None else result.choices
     if not choices.terms or (choices.terms, choices.category) == (first.terms, first.category):
         return
     count = timings.parameters

@@ -17,32 +17,19 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
+from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
-from rewritelog.progress import Unit, report_progress
+from rewritelog.progress import report_progress
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
 from rewritelog.viewing.explorer.requests import HOST, NOT_FOUND, WAIT_S, Access, Queue
 from rewritelog.viewing.explorer.saving import Saving
-from rewritelog.viewing.explorer.session import Result, Session, fitted
-from rewritelog.viewing.explorer.workers import Workers, WorkStoppedError
+from rewritelog.viewing.explorer.session import Session, fitted
+from rewritelog.viewing.explorer.workers import in_process
 from rewritelog.viewing.fit_pages import OWN_LINES, events_sections, quality_lines
 from rewritelog.viewing.page import POLICY, asset, json_of, page_text
-
-
-def verdict_of(session: Session) -> list[str]:
-    """Return the summary of the current fits at the top of the page."""
-    views = [session.view(number) for number in session.numbers]
-    lines = count_text(len(session.read), "timing line")
-    left_out = sum(len(result.choices.left_out) for result in session.results if result)
-    words = f"{left_out:,} left out" if left_out else "none left out"
-    return [f"{lines} of {_files(session)}; {words}.", *quality_lines(views, ())]
-
-
-def _files(session: Session) -> str:
-    return some_text([path.name for path in session.read.files], 3)
-
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -77,10 +64,12 @@ class Explorer(Application):
         )
         self.session = session
         self.access = access
-        self.worker, self.first_workers = Workers(), Workers()
-        """The processes that carry out requests, and those that compute the first fits."""
         self.sockets: set[_Socket] = set()
         self.queue = Queue()
+        self._first_fits: list[asyncio.Task[None]] = []
+        self._work: asyncio.Task[Any] | None = None
+        """What is done for a request, in another process."""
+        self._answers: set[asyncio.Task[None]] = set()
         self._saving = saving
         self._effect = effect
         self._dilation = dilation if effect else None
@@ -107,43 +96,59 @@ class Explorer(Application):
             "dilation": self._dilation,
         }
         return page_text(
-            f"Fit of {_files(session)}",
-            verdict_of(session),
+            f"Fit of {self._files()}",
+            self._verdict(),
             [*sections, replace(last, script="explore.js", data={"explore-data": state})],
             session.warnings,
             policy=f"{POLICY}; connect-src {self.access.origin.replace('http:', 'ws:')}",
             head=asset("explore_bar.html"),
         )
 
+    def _files(self) -> str:
+        return some_text([path.name for path in self.session.read.files], 3)
+
+    def _verdict(self) -> list[str]:
+        """Return the summary of the current fits at the top of the page."""
+        session = self.session
+        views = [session.view(number) for number in session.numbers]
+        left_out = sum(len(result.choices.left_out) for result in session.results if result)
+        words = f"{left_out:,} left out" if left_out else "none left out"
+        lines = count_text(len(session.read), "timing line")
+        return [f"{lines} of {self._files()}; {words}.", *quality_lines(views, ())]
+
     async def fit_first(self) -> None:
-        """Fit all events as `fit` does, and send each to the pages when it is done."""
-        session, count = self.session, len(self.session.numbers)
+        """Fit all events as `fit` does, on all cores, and send each to the pages when it is done.
+
+        Raise the first `RewriteLogError` of an event that cannot be fitted.
+        """
+        session, count, free = self.session, len(self.session.numbers), asyncio.Semaphore(cores())
         report_progress("fitting events", 0, count)
 
-        def take(event: int, result: Result) -> None:
+        async def fit(event: int) -> None:
+            async with free:
+                heard = report_progress if count == 1 else lambda *_: None
+                result = await in_process(lambda: session.first_fit(event), heard)
             session.take_first(event, result)
             report_progress("fitted events", session.fitted_events, count)
-            if self.sockets:
-                self.tell(self._first(event))
+            self.tell(self._first(event))
 
+        self._first_fits = [asyncio.create_task(fit(event)) for event in session.numbers]
         try:
-            await self.first_workers.run(session.first_fit, count, take, self._hear)
+            if count:
+                await asyncio.wait(self._first_fits, return_when=asyncio.FIRST_EXCEPTION)
         finally:
+            for task in self._first_fits:
+                task.cancel()
             session.fitting = False
             session.version += 1
+        for task in self._first_fits:
+            if task.done() and not task.cancelled():
+                task.result()
         self.tell(self._all_fitted())
-
-    def _hear(self, stage: str, done: int, total: int, unit: Unit) -> None:
-        """Report what a process that fits events is doing, and how many of several are fitted."""
-        count = len(self.session.numbers)
-        if count > 1:
-            done, total, unit = self.session.fitted_events, count, ""
-            stage = f"{stage}, events done"
-        report_progress(stage, done, total, unit)
 
     def _all_fitted(self) -> dict[str, Any]:
         fitted = self.session.fitted_events
-        return {"fitting": False, "fitted": fitted, "verdict": verdict_of(self.session)}
+        return {"fitting": False, "fitted": fitted, "verdict": self._verdict()}
 
     def _first(self, event: int) -> dict[str, Any]:
         row, fitted = self.session.row(event), self.session.fitted_events
@@ -157,21 +162,45 @@ class Explorer(Application):
         if not self.session.fitting:
             socket.send(self._all_fitted())
 
-    async def answer(self, socket: _Socket, text: str) -> None:
+    def answer(self, socket: _Socket, text: str) -> None:
+        """Begin to carry out the request in a message; the next one may be one to stop."""
+        task = asyncio.create_task(self._answer(socket, text))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    async def _answer(self, socket: _Socket, text: str) -> None:
         """Carry out the request in a message, and send the result."""
         try:
-            await self._do(socket, requests.read_request(text, self.session.events))
+            request = requests.read_request(text, self.session.events)
+            self._check_possible(request)
+            await self._do(socket, request)
         except FormulaError as error:
             place = {"line": error.line, "column": error.column, "where": error.name}
             socket.send({"error": str(error), **place})
         except RewriteLogError as error:
             socket.send({"error": str(error)})
-        except WorkStoppedError:
+        except asyncio.CancelledError:
             self.tell({"stopped": True})
 
+    def _check_possible(self, request: requests.Request) -> None:
+        """Raise `RewriteLogError` if a request has to wait, or needs logs."""
+        alone = requests.Refit | requests.Rewrite | requests.Undo | requests.Redo
+        if self._work and isinstance(request, alone):
+            raise RewriteLogError("a fit is in progress: wait for it, or stop it")
+        if self.session.fitting and isinstance(request, requests.Save | requests.Rewrite):
+            raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
+        if self._effect is None and isinstance(request, requests.Rewrite):
+            raise RewriteLogError("no logs were given: start explore with --logs DIR")
+
     async def _do(self, socket: _Socket, request: requests.Request) -> None:
-        session = self.session
+        session, effect = self.session, self._effect
         match request:
+            case requests.Refit():
+                timings = session.events[request.event]
+                request.choices.config(timings.parameters)
+                result = await self._result_of("fitting", lambda: fitted(timings, request.choices))
+                session.put(request.event, result)
+                self._tell_step(request.event)
             case requests.Check():
                 request.choices.config(session.events[request.event].parameters)
                 socket.send({"valid": True})
@@ -179,54 +208,36 @@ class Explorer(Application):
                 socket.send({"predicted": session.predict(request.event, request.params)})
             case requests.Show():
                 socket.send({"shown": session.state_of(request.event)})
-            case requests.Refit():
-                timings = session.events[request.event]
-                request.choices.config(timings.parameters)
-                result = await self._work("fitting", lambda: fitted(timings, request.choices))
-                session.put(request.event, result)
-                self._tell_step(request.event)
             case requests.Stop():
-                (self.worker if self.worker.busy else self.first_workers).stop()
+                self.stop()
             case requests.Undo():
-                self._check_idle()
                 self._tell_step(session.undo())
             case requests.Redo():
-                self._check_idle()
                 self._tell_step(session.redo())
             case requests.Save():
-                self._check_fitted()
                 self.tell({"saved": self._saving.save(session)})
-            case requests.Rewrite():
-                self._check_fitted()
-                await self._rewrite(request.dilation)
+            case requests.Rewrite() if effect is not None:
+                work = self._result_of("rewriting", lambda: effect(session, request.dilation))
+                self.tell({"rewrite": await work})
 
-    async def _rewrite(self, dilation: float) -> None:
-        effect, session = self._effect, self.session
-        if effect is None:
-            raise RewriteLogError("no logs were given: start explore with --logs DIR")
-        work = self._work("rewriting", lambda: effect(session, dilation))
-        self.tell({"rewrite": await work})
-
-    def _check_idle(self) -> None:
-        if self.worker.busy:
-            raise RewriteLogError("a fit is in progress: wait for it, or stop it")
-
-    def _check_fitted(self) -> None:
-        if self.session.fitting:
-            raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
-
-    async def _work(self, what: str, work: Callable[[], Any]) -> Any:
+    async def _result_of(self, what: str, work: Callable[[], Any]) -> Any:
         """Return the result of `work`, while all pages show that it is in progress."""
-        self._check_idle()
         self.tell({"busy": what})
+        self._work = asyncio.create_task(in_process(work))
         try:
-            return await self.worker.run_one(work)
+            return await self._work
         finally:
+            self._work = None
             self.tell({"busy": None})
+
+    def stop(self) -> None:
+        """Stop what is done for a request, else the first fits; fits so far are kept."""
+        for task in [self._work] if self._work else self._first_fits:
+            task.cancel()
 
     def _tell_step(self, event: int) -> None:
         """Send all pages the state of an event that a step has changed."""
-        self.tell({**self.session.state_of(event), "verdict": verdict_of(self.session)})
+        self.tell({**self.session.state_of(event), "verdict": self._verdict()})
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message to all open pages."""
@@ -280,10 +291,10 @@ class _Socket(_Handler, WebSocketHandler):
         """Remove the page from those that receive changes."""
         self.application.sockets.discard(self)
 
-    async def on_message(self, message: str | bytes) -> None:
+    def on_message(self, message: str | bytes) -> None:
         """Answer a message; the page sends text only, never bytes."""
         if isinstance(message, str):
-            await self.application.answer(self, message)
+            self.application.answer(self, message)
         else:
             self.close(1003)
 
@@ -328,7 +339,7 @@ async def serve(
         if fits.done():
             fits.result()
     finally:
-        explorer.worker.stop()
+        explorer.stop()
         fits.cancel()  # which stops its processes
         await asyncio.gather(fits, return_exceptions=True)
         server.stop()

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, TypeAlias
 
+import msgspec
 import numpy as np
 from msgspec import Meta, Struct
-from msgspec.structs import asdict
 
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
 from rewritelog.models.auto import Auto, AutoOptions
-from rewritelog.models.base import EventKey, EventTimings, ModelText
+from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import Expression, Origin, parse
 from rewritelog.models.fitted_events import FittedEvents
@@ -30,11 +30,9 @@ from rewritelog.timings.samples import Timings
 from rewritelog.viewing.events import EventView, event_json
 from rewritelog.viewing.fit_pages import row_html
 
-LONGEST_TERM = 900
-"""The maximum number of characters of a term; a line of a formulas file has at most 1000."""
+Text: TypeAlias = Annotated[str, Meta(max_length=900)]
+"""A line of a formulas file has at most 1000 characters."""
 
-
-Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TERM + 1)]
 Index: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
@@ -61,7 +59,8 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
 
     def to_json(self) -> dict[str, Any]:
         """Return the choices as JSON types."""
-        return asdict(self) | {"terms": list(self.terms), "left_out": sorted(self.left_out)}
+        choices: dict[str, Any] = msgspec.to_builtins(self, order="deterministic")
+        return choices
 
     @property
     def options(self) -> dict[str, str]:
@@ -70,9 +69,7 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
 
     def kept(self, lines: int) -> Flags:
         """Return which of `lines` lines the fit uses."""
-        kept = np.ones(lines, dtype=np.bool_)
-        kept[sorted(self.left_out)] = False
-        return kept
+        return ~np.isin(np.arange(lines), sorted(self.left_out))
 
     def config(self, parameters: int) -> FitConfig:
         """Return the fit's configuration; raise `FormulaError` for an invalid text."""
@@ -80,7 +77,8 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
         if self.category and not self.terms:
             raise UsageError("a category needs a formula: type its terms")
         if self.category:
-            category = parsed(self.category, parameters, Origin("category", 1))
+            where = Origin("category", 1)
+            category = parse(self.category, parameters=parameters, where=where)
             config = replace(config, category=category)
         if not self.terms:
             return config
@@ -95,20 +93,11 @@ def parsed_terms(texts: tuple[str, ...], parameters: int) -> tuple[Expression, .
     terms: list[Expression] = []
     for number, text in enumerate(texts, 1):
         where = Origin("formula", number)
-        if len(terms) == MAX_TERMS:
-            raise where.error(f"a formula has at most {MAX_TERMS} terms")
-        term = parsed(text, parameters, where)
+        term = parse(text, parameters=parameters, where=where)
         if term in terms:
             raise where.error(f"the term {text!r} is duplicated")
         terms.append(term)
     return tuple(terms)
-
-
-def parsed(text: str, parameters: int, where: Origin) -> Expression:
-    """Return an expression over the parameters; raise `FormulaError` with line and column."""
-    if len(text) > LONGEST_TERM:
-        raise where.error(f"a term has at most {LONGEST_TERM} characters", LONGEST_TERM)
-    return parse(text, parameters=parameters, where=where)
 
 
 @dataclass(frozen=True)
@@ -119,7 +108,7 @@ class Result:
     fit: EventFit
     single_terms: SingleTermFunctions
 
-    def view(self, timings: EventTimings, where: Callable[[int], str]) -> EventView:
+    def view(self, timings: EventTimings, where: Callable[[int], str] = str) -> EventView:
         """Return what the page shows of all lines, including those left out."""
         fitted = FittedEvents("auto", {}, {timings.key: self.fit})
         left_out = ~self.choices.kept(len(timings.seconds))
@@ -150,6 +139,10 @@ def fitted(timings: EventTimings, choices: FitChoices) -> Result:
     return Result(choices, fit_event(kept, config), single_terms)
 
 
+Step = tuple[int, Result | None]
+"""An event, and the fit that it gets back."""
+
+
 class Session:
     """The events that have usable lines; none is fitted at first."""
 
@@ -158,14 +151,10 @@ class Session:
     ) -> None:
         self.read = read
         self._names = names
-        usable = [len(timings.usable().seconds) > 0 for timings in read.timings]
-        self.entries = tuple(np.flatnonzero(usable).tolist())
-        """The index of each event in the timings."""
-        self._unfitted = tuple(
-            timings.key
-            for timings, is_usable in zip(read.timings, usable, strict=True)
-            if not is_usable
+        self.entries = tuple(
+            entry for entry, timings in enumerate(read.timings) if len(timings.usable().seconds)
         )
+        """The index of each event in the timings."""
         self._auto = Auto(AutoOptions(), text)
         formulas = None if text is None else parse_formulas(text.text, text.name)
         self.events = tuple(read.timings[entry] for entry in self.entries)
@@ -175,17 +164,14 @@ class Session:
             for timings in self.events
         )
         """How each event is fitted at first."""
-        self.first: list[Result | None] = [None for _ in self.numbers]
-        self.results: list[Result | None] = [None for _ in self.numbers]
+        self.first: list[Result | None] = [None for _ in self.events]
+        self.results: list[Result | None] = [None for _ in self.events]
         """The current fits; None for an event that is not fitted yet."""
         self.fitting = True
         """Whether first fits are still in progress."""
-        self._views: dict[int, EventView] = {}
-        """The views of the current fits."""
-        self._history: list[tuple[int, Result | None, Result]] = []
-        """The event of each step, and its fits before and after it."""
-        self._done = 0
-        """The number of steps in the history that are not undone."""
+        self._done: list[Step] = []
+        self._undone: list[Step] = []
+        """The steps that can be undone, and redone, the next one last."""
         self.version = 0
         """Number of changes so far."""
         self.most_parameters = max((timings.parameters for timings in self.events), default=0)
@@ -215,56 +201,50 @@ class Session:
     @property
     def numbers(self) -> range:
         """Return the numbers of all events."""
-        return range(len(self.entries))
+        return range(len(self.events))
 
     def view(self, event: int) -> EventView:
         """Return what the page shows of an event."""
-        if event not in self._views:
-            where = partial(self.read.where, self.entries[event])
-            result, timings = self.results[event], self.events[event]
-            if result is None:
-                unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), {})
-                self._views[event] = EventView(timings, unfitted, untried, where)
-            else:
-                self._views[event] = result.view(timings, where)
-        return self._views[event]
+        where = partial(self.read.where, self.entries[event])
+        result, timings = self.results[event], self.events[event]
+        if result is not None:
+            return result.view(timings, where)
+        unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), {})
+        return EventView(timings, unfitted, untried, where)
 
     def put(self, event: int, result: Result) -> None:
         """Store a new fit of an event as a step; steps that were undone are forgotten."""
         first = self.first[event]
         if first is not None:
             result = replace(result, fit=result.fit.named(first.fit.names))
-        self._history[self._done :] = [(event, self.results[event], result)]
-        self._done += 1
+        self._done.append((event, self.results[event]))
+        self._undone.clear()
         self._set(event, result)
 
     def undo(self) -> int:
         """Undo the last step and return its event; raise `UsageError` if there is no step."""
-        if not self._done:
-            raise UsageError("there is nothing to undo")
-        self._done -= 1
-        event, before, _ = self._history[self._done]
-        self._set(event, before)
-        return event
+        return self._take_back("undo", self._done, self._undone)
 
     def redo(self) -> int:
         """Redo the step undone last and return its event; raise `UsageError` if there is none."""
-        if self._done == len(self._history):
-            raise UsageError("there is nothing to redo")
-        event, _, after = self._history[self._done]
-        self._done += 1
-        self._set(event, after)
+        return self._take_back("redo", self._undone, self._done)
+
+    def _take_back(self, what: str, steps: list[Step], others: list[Step]) -> int:
+        if not steps:
+            raise UsageError(f"there is nothing to {what}")
+        event, result = steps.pop()
+        others.append((event, self.results[event]))
+        self._set(event, result)
         return event
 
     def _set(self, event: int, result: Result | None) -> None:
         self.results[event] = result
-        self._views.pop(event, None)
         self.version += 1
 
     @property
     def steps(self) -> dict[str, int]:
         """Return the numbers of steps that can be undone and redone, by name."""
-        return {"undo": self._done, "redo": len(self._history) - self._done}
+        return {"undo": len(self._done), "redo": len(self._undone)}
 
     @property
     def fitted_events(self) -> int:
@@ -273,29 +253,29 @@ class Session:
 
     def fitted(self) -> FittedEvents:
         """Return the current model, whose file lists the lines left out."""
-        known = [
-            (entry, result)
-            for entry, result in zip(self.entries, self.results, strict=True)
-            if result is not None
-        ]
-        left_out = [
-            self.read.where(entry, row)
-            for entry, result in known
-            for row in sorted(result.choices.left_out)
-        ]
         plain = FitChoices().options
-        odd = [
-            {"event": fit.event, "parameters": fit.parameters, **choices.options}
-            for fit, choices in ((result.fit, result.choices) for _, result in known)
-            if choices.options != plain
-        ]
+        left_out, odd = [], []
+        for entry, result in zip(self.entries, self.results, strict=True):
+            if result is None:
+                continue
+            choices, fit = result.choices, result.fit
+            left_out += [self.read.where(entry, row) for row in sorted(choices.left_out)]
+            if choices.options != plain:
+                odd.append({"event": fit.event, "parameters": fit.parameters, **choices.options})
         extra: dict[str, Any] = {"left_out": left_out} if left_out else {}
         extra |= {"options_of_events": odd} if odd else {}
-        return FittedEvents("auto", plain, _fits(self.results), self._unfitted, extra=extra)
+        return replace(self._model(self.results), options=plain, extra=extra)
 
     def first_fitted(self) -> FittedEvents:
         """Return the model of the first fits."""
-        return FittedEvents("auto", {}, _fits(self.first), self._unfitted)
+        return self._model(self.first)
+
+    def _model(self, results: Sequence[Result | None]) -> FittedEvents:
+        fits = [result.fit for result in results if result is not None]
+        usable = set(self.entries)
+        unfitted = [t.key for entry, t in enumerate(self.read.timings) if entry not in usable]
+        by_key = {(fit.event, fit.parameters): fit for fit in fits}
+        return FittedEvents("auto", {}, by_key, tuple(unfitted))
 
     def kept_timings(self) -> tuple[EventTimings, ...]:
         """Return the samples that the model is fitted to, in the order of the files."""
@@ -315,42 +295,38 @@ class Session:
 
     def state_of(self, event: int) -> dict[str, Any]:
         """Return how the page shows an event, how it is fitted, and the quality of the fit."""
-        data = event_json(self.view(event))
-        data |= {"row": self.row(event), "before": self._before(event)}
-        result, choices = self.results[event], self.first_choices[event]
+        timings, result, choices = (
+            self.events[event],
+            self.results[event],
+            self.first_choices[event],
+        )
+        data = event_json(self.view(event)) | {"row": self.row(event), "before": None}
+        before = next((result for of, result in reversed(self._done) if of == event), None)
+        if before is not None:
+            view = before.view(timings)
+            plain = event_json(view)
+            data["before"] = {
+                "numbers": before.numbers(timings),
+                "points": view.predicted_s[plain["rows"]],
+                "curves": plain["curves"],
+                "steps": plain["steps"],
+            }
         state: dict[str, Any] = {"changed": self.is_changed(event), "terms": [], "numbers": {}}
         if result is not None:
             choices = result.choices
             state["terms"] = [str(term) for term in result.fit.whole.function.terms]
-            state["numbers"] = result.numbers(self.events[event])
+            state["numbers"] = result.numbers(timings)
         state["choices"] = choices.to_json()
         return {"event": event, "data": data, "state": state, "steps": self.steps}
-
-    def _before(self, event: int) -> dict[str, Any] | None:
-        """Return the numbers and predictions of an event's fit before its last step, if any."""
-        done = reversed(self._history[: self._done])
-        steps = (before for changed, before, _ in done if changed == event)
-        before, timings = next(steps, None), self.events[event]
-        if before is None:
-            return None
-        view = before.view(timings, str)
-        made = event_json(view)
-        return {
-            "numbers": before.numbers(timings),
-            "points": view.predicted_s[made["rows"]],
-            "curves": made["curves"],
-            "steps": made["steps"],
-        }
 
     def predict(self, event: int, params: Sequence[float]) -> dict[str, Any]:
         """Return the fit's prediction and interval; raise `UsageError` if there is no fit yet."""
         result = self.results[event]
         if result is None:
             raise UsageError("the event is not fitted yet")
-        fit = result.fit
         table = np.array([params], dtype=np.float64).reshape(1, -1)
-        prediction = fit.predict_detailed(table)
-        low, high = fit.interval(table)
+        prediction = result.fit.predict_detailed(table)
+        low, high = result.fit.interval(table)
         basis = "exact match" if prediction.exact[0] else "fit"
         if prediction.outside[0]:
             basis += ", outside the range of the lines"
@@ -360,9 +336,3 @@ class Session:
             "high": json_number(float(high[0])),
             "by": basis,
         }
-
-
-def _fits(results: Sequence[Result | None]) -> dict[EventKey, EventFit]:
-    """Return the fits of the events that have one."""
-    fits = [result.fit for result in results if result is not None]
-    return {(fit.event, fit.parameters): fit for fit in fits}
