@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
@@ -28,9 +27,9 @@ DONE, FAILED, WRONG_USAGE = 0, 1, 2
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _FOLDERS = {
-    "include": (include_dir, "the folder of tracebigsim.h, for a compiler's -I"),
-    "cmake": (cmake_dir, "the folder of the CMake config, for -Dtracebigsim_DIR="),
-    "pkg_config": (pkg_config_dir, "the folder for PKG_CONFIG_PATH"),
+    "--include-dir": (include_dir, "the folder of tracebigsim.h, for a compiler's -I"),
+    "--cmake-dir": (cmake_dir, "the folder of the CMake config, for -Dtracebigsim_DIR="),
+    "--pkg-config-dir": (pkg_config_dir, "the folder for PKG_CONFIG_PATH"),
 }
 _COMMANDS = {
     "stats": "print events, counts, ranges, times and their variation",
@@ -73,10 +72,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Bracketed kernels of programs, and their timing lines.",
         parents=[common],
     )
-    for name, (_, help_text) in _FOLDERS.items():
-        option = f"--{name.replace('_', '-')}-dir"
+    for option, (folder, help_text) in _FOLDERS.items():
         parser.add_argument(
-            option, dest="folder", action="store_const", const=name, help=f"print {help_text}"
+            option, dest="folder", action="store_const", const=folder, help=f"print {help_text}"
         )
     reading = _Parser(add_help=False, parents=[common])
     reading.add_argument("files", nargs="+", metavar="FILE", help=_FILES_HELP)
@@ -91,42 +89,42 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", dest="command", metavar="COMMAND", prog="tracebigsim"
     )
-    named = {}
-    for name, help_text in _COMMANDS.items():
-        described = f"{help_text[0].upper()}{help_text[1:]}."
-        named[name] = commands.add_parser(
-            name, help=help_text, description=described, parents=[reading]
+    stats, merge = (
+        commands.add_parser(
+            name, help=text, description=f"{text[0].upper()}{text[1:]}.", parents=[reading]
         )
-    named["stats"].add_argument("--json", action="store_true", help="print the report as JSON")
-    named["merge"].add_argument(
+        for name, text in _COMMANDS.items()
+    )
+    stats.set_defaults(run=_stats)
+    stats.add_argument("--json", action="store_true", help="print the report as JSON")
+    merge.set_defaults(run=_merge)
+    merge.add_argument(
         "-o", "--output", metavar="FILE", help="the file to write [default: -, standard output]"
     )
-    named["merge"].add_argument(
-        "--force", action="store_true", help="replace the output if it exists"
-    )
+    merge.add_argument("--force", action="store_true", help="replace the output if it exists")
     return parser
 
 
-def _stats(files: Sequence[str], *, as_json: bool, quiet: bool) -> int:
+def _stats(args: argparse.Namespace) -> int:
     """Print the statistics of files; return the number of warnings."""
     from tracebigsim.stats import file_stats, stats_json, stats_text  # noqa: PLC0415 - numpy
 
-    stats = file_stats(files)
-    if as_json or not quiet:
-        sys.stdout.write(stats_json(stats) if as_json else stats_text(stats))
+    stats = file_stats(args.files)
+    if args.json or not args.quiet:
+        sys.stdout.write(stats_json(stats) if args.json else stats_text(stats))
     return _warn_of_faults(stats.faults, "")
 
 
-def _merge(files: Sequence[str], output: str | None, *, force: bool, quiet: bool) -> int:
+def _merge(args: argparse.Namespace) -> int:
     """Merge files; return the number of warnings."""
     from tracebigsim import merge  # noqa: PLC0415 - it loads numpy
 
-    to_stdout = output in (None, "-", "/dev/stdout", "/dev/fd/1")
-    if output is None or to_stdout:
-        merged = merge.merge_to_stream(files, sys.stdout.buffer)
+    to_stdout = args.output in (None, "-", "/dev/stdout", "/dev/fd/1")
+    if to_stdout:
+        merged = merge.merge_to_stream(args.files, sys.stdout.buffer)
     else:
-        merged = merge.merge_files(files, output, force=force)
-    if not quiet:
+        merged = merge.merge_files(args.files, args.output, force=args.force)
+    if not args.quiet:
         (sys.stderr if to_stdout else sys.stdout).write(merge.merged_text(merged))
     return _warn_of_faults(merged.faults, " left out")
 
@@ -142,19 +140,6 @@ def _warn_of_faults(faults: Faults, what: str) -> int:
     return min(faults.count, 1)
 
 
-def _run(args: argparse.Namespace) -> int:
-    """Run the chosen command; return the exit code."""
-    warnings = 0
-    if args.command == "stats":
-        warnings = _stats(args.files, as_json=args.json, quiet=args.quiet)
-    elif args.command == "merge":
-        warnings = _merge(args.files, args.output, force=args.force, quiet=args.quiet)
-    else:
-        sys.stdout.write(_FOLDERS[args.folder][0]() + "\n")
-    sys.stdout.flush()
-    return FAILED if warnings and getattr(args, "fail_on_warning", False) else DONE
-
-
 def run() -> NoReturn:
     """Run the command; exit with the codes that `main` lists."""
     parser = _parser()
@@ -165,7 +150,12 @@ def run() -> NoReturn:
     if args.command is not None and args.folder is not None:
         parser.error("an option that prints a folder takes no command")
     try:
-        sys.exit(_run(args))
+        if args.command is None:
+            sys.stdout.write(f"{args.folder()}\n")
+            sys.exit(DONE)
+        warnings = args.run(args)
+        sys.stdout.flush()
+        sys.exit(FAILED if warnings and args.fail_on_warning else DONE)
     except (TraceBigSimError, OSError) as error:
         if getattr(args, "debug", False):
             traceback.print_exception(error)

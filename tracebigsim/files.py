@@ -12,7 +12,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
@@ -82,7 +82,7 @@ def scan_chunks(
 ) -> Iterator[tuple[TextChunk, LineTable]]:
     """Scan a file as `scan_file` does; yield each table with the text that it was read from."""
     for chunk in read_text_chunks(path, chunk_bytes):
-        yield chunk, _with_file_positions(scan(chunk.text), chunk)
+        yield chunk, scan(chunk.text, chunk.first_line, chunk.offset_bytes)
 
 
 @dataclass
@@ -97,25 +97,6 @@ class Faults:
         room = FAULTS_SHOWN - len(self.first)
         self.first += [f"{os.fspath(path)}: {fault}" for fault in table.faults[:room]]
         self.count += table.fault_count
-
-
-def _with_file_positions(table: LineTable, chunk: TextChunk) -> LineTable:
-    """Return a chunk's table with lines and offsets counted from the file's start."""
-    lines_before = chunk.first_line - 1
-    faults = (
-        replace(
-            fault,
-            line=fault.line + lines_before,
-            offset_bytes=fault.offset_bytes + chunk.offset_bytes,
-        )
-        for fault in table.faults
-    )
-    return replace(
-        table,
-        line=table.line + lines_before,
-        offset=table.offset + chunk.offset_bytes,
-        faults=tuple(faults),
-    )
 
 
 @contextmanager

@@ -65,7 +65,6 @@ _PROBLEMS: Final = {
 _RECORDS, _PARAMS, _SLOTS = 1 << 16, 1 << 18, 1 << 12
 """The lengths of arrays for a part of the scan: room for the longest line, and for most chunks."""
 
-
 _NEWLINE: Final = np.uint8(ord("\n"))
 
 
@@ -130,9 +129,10 @@ class LineTable:
         return len(self.event)
 
 
-def scan(text: Text) -> LineTable:
+def scan(text: Text, first_line: int = 1, offset_bytes: int = 0) -> LineTable:
     """Read every record of a text (a file's bytes, or whole lines of it).
 
+    `first_line` and `offset_bytes` are the number of its first line and where it begins in a file.
     Takes time linear in the text's size, most of it without holding the GIL. Raises TypeError for
     anything but bytes or a one-dimensional array of uint8.
     """
@@ -143,7 +143,7 @@ def scan(text: Text) -> LineTable:
     counters = np.empty(min(size, MAX_LINE_BYTES) // 2 + 1, np.int64)
     faults = np.empty(FAULTS_KEPT, core.structs["line_fault"])
     state = np.zeros(1, core.structs["scan_state"])
-    state["line"] = 1
+    state["line"] = first_line
     parts = list[dict[str, NDArray[Any]]]()
     while not parts or state["position"][0] < size:  # as many lines as there is room for
         for used in ("records", "params", "counters"):
@@ -164,13 +164,14 @@ def scan(text: Text) -> LineTable:
         name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else column
         for name, column in parts[0].items()
     }
+    whole["offset"] += offset_bytes
     count = int(state["faults"][0])
     return LineTable(
         events=tuple(numbers),
         time_unit=whole.pop("unit").astype(np.uint8),
         param_start=_starts(whole.pop("param_counts")),
         counter_start=_starts(whole.pop("counter_counts")),
-        faults=tuple(_fault(data, row) for row in faults[:count].tolist()),
+        faults=tuple(_fault(data, row, offset_bytes) for row in faults[:count].tolist()),
         fault_count=count,
         **whole,
     )
@@ -214,15 +215,15 @@ def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:
     return starts
 
 
-def _fault(data: NDArray[np.uint8], row: list[int]) -> Fault:
-    """Return a fault with its text from a row that the kernel stored."""
+def _fault(data: NDArray[np.uint8], row: list[int], offset_bytes: int) -> Fault:
+    """Return a fault with its text from a row that the core stored."""
     line, offset, code, at, line_end = row
     token = _TOKEN.match(data[at : min(at + 64, line_end)].tobytes())
     shown = "" if token is None else token.group().decode("utf-8", errors="backslashreplace")
     text = data[offset : min(line_end, offset + FAULT_TEXT_LENGTH)].tobytes()
     return Fault(
         line=line,
-        offset_bytes=offset,
+        offset_bytes=offset + offset_bytes,
         problem=_PROBLEMS[code].replace("{token}", repr(shown) if shown else "the line's end"),
         text=text.decode("utf-8", errors="backslashreplace").rstrip("\r")[:FAULT_TEXT_LENGTH],
     )
