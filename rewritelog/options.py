@@ -158,9 +158,8 @@ class Declaration:
     @property
     def expected(self) -> str:
         """What its values have to be, in a few words."""
-        if self.least is not None:
-            return f"{self.least} or more"
-        return " or ".join(map(repr, choices(self.kind))) or _EXPECTED[self.kind]
+        named = " or ".join(map(repr, choices(self.kind))) or _EXPECTED[self.kind]
+        return named if self.least is None else f"{named} of {self.least} or more"
 
     def converted(self, value: object) -> Any:
         """Return a flag, number, text or choice; raise `ValueError` if it is not as declared."""

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 FAULTS_SHOWN = 2
 """At most this many faulty lines of a text file are shown."""
@@ -276,6 +276,10 @@ class Readable(ABC):
     def details(self) -> str:
         """Return what else the report has, as text."""
         return ""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON types."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {shorten(self.text().partition(_NEWLINE)[0], WIDTH)}>"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,12 +18,15 @@ from rewritelog import __version__, commands
 from rewritelog.cli import console
 from rewritelog.cli.help import command_help, overview
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
-from rewritelog.commands.command import Command, Report
+from rewritelog.commands.command import Command
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
 from rewritelog.options import OUTPUT
 from rewritelog.paths import STANDARD_STREAM, is_stdout, to_output
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
 from tracebigsim._streams import OutputLost
+
+if TYPE_CHECKING:
+    from rewritelog.text import Readable
 
 
 def run() -> int:
@@ -170,7 +173,7 @@ def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command
     return lead(engine, values.get("jobs", 0), do)
 
 
-def _show(report: Report, command: Command[Any]) -> str:
+def _show(report: Readable, command: Command[Any]) -> str:
     """Print a report as the options request; return it as JSON if they request that."""
     json = ""
     if command.as_json or command.report_file is not None:

@@ -13,7 +13,6 @@ from typing import (
     ClassVar,
     Generic,
     ParamSpec,
-    Protocol,
     TypeAlias,
     TypeVar,
 )
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.formats.traces import LogsLike, Traces, TracesLike
     from rewritelog.options import PathLike
+    from rewritelog.text import Readable
 
 LogsArgument: TypeAlias = Annotated[As["LogsLike", "LogSet"], Kind("api.logs:to_logs")]
 TracesArgument: TypeAlias = Annotated[
@@ -107,22 +107,6 @@ ALWAYS = frozenset({"debug", "version", "help", "help_all"})
 """Fields of `Command`: those that a command line can take, and those that all do."""
 
 
-class Report(Protocol):
-    """The report of what a command has done or found."""
-
-    more: ClassVar[str]
-    """What `details` has, in a few words; empty without details."""
-
-    def text(self) -> str:
-        """Return the report as text."""
-
-    def details(self) -> str:
-        """Return what `--verbose` adds to it."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON types."""
-
-
 class Command(Options, Generic[Result], group=OUTPUT):
     """A command: its fields are what it is given, `run` is its job.
 
@@ -179,9 +163,9 @@ class Command(Options, Generic[Result], group=OUTPUT):
         value: Result = result
         return value
 
-    def report(self, result: Any) -> Report | str:
+    def report(self, result: Any) -> Readable | str:
         """Return what the command line prints, unless `prints_lines`."""
-        report: Report | str = result
+        report: Readable | str = result
         return report
 
     def page(self, result: Any) -> str:

@@ -19,7 +19,6 @@ from rewritelog.commands.command import (
     Logs,
     OptionalTraces,
     Out,
-    Report,
     TracesArgument,
     UncheckedArgument,
     function,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from rewritelog.inspection.info import LogInfo
     from rewritelog.rewriting.report import RewriteReport
     from rewritelog.synthesis.synth import Synthesis
+    from rewritelog.text import Readable
     from rewritelog.viewing.pictures import Picture
 
 
@@ -285,7 +285,7 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
             replayed=self.times == "replay" or (self.times is None and len(sets) > 1),
         )
 
-    def report(self, result: Picture) -> Report | str:
+    def report(self, result: Picture) -> Readable | str:
         """Return the name and the size of the picture, unless it was printed."""
         from rewritelog.viewing.pictures import WrittenPicture
 

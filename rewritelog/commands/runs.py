@@ -17,7 +17,6 @@ from rewritelog.commands.command import (
     Logs,
     ManyTraces,
     OptionalTraces,
-    Report,
     function,
 )
 from rewritelog.errors import UsageError
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.study import StudyRun, Variables
     from rewritelog.replaying.sweep import Axes, Sweep
+    from rewritelog.text import Readable
 
 Vary: TypeAlias = Annotated[
     As["Mapping[str, Iterable[float | str]]", "Axes"],
@@ -118,9 +118,9 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         report: ReplayReport = result[0]
         return report
 
-    def report(self, result: tuple[Any, Any]) -> Report:
+    def report(self, result: tuple[Any, Any]) -> Readable:
         """Return the report."""
-        report: Report = result[0]
+        report: Readable = result[0]
         return report
 
     def page(self, result: tuple[Any, Any]) -> str:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar
 
 EngineName: TypeAlias = Literal["threads", "mpi"]
-ENGINES: tuple[EngineName, ...] = ("threads", "mpi")
 Result = TypeVar("Result")
 
 WRONG_USAGE = 2
@@ -52,16 +51,12 @@ def lead(name: EngineName, jobs: int, job: Callable[[], Result]) -> Result | Non
     """Return the result of a job whose passes run on an engine.
 
     In an MPI job, all ranks call this: rank 0 runs the job, the others work for it, and get None
-    when it is done or has failed. Raise `UsageError` for an unknown engine, and `RewriteLogError`
-    if it is not available.
+    when it is done or has failed. Raise `RewriteLogError` if the engine is not available.
     """
     from rewritelog.cores import limited_to  # noqa: PLC0415 - a process starts without all this
-    from rewritelog.errors import UsageError  # noqa: PLC0415
     from rewritelog.running import engines  # noqa: PLC0415
     from rewritelog.running.mpi import MpiEngine  # noqa: PLC0415
 
-    if name not in ENGINES:
-        raise UsageError(f"the engine must be 'threads' or 'mpi', not {name!r}")
     with MpiEngine(jobs) if name == "mpi" else engines.Engine(jobs) as engine:
         if not engine.leads:
             engine.serve()

@@ -118,7 +118,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (
             lambda: public.check(CELLS, jobs="many"),
             ValueError,
-            "jobs must be 0 or more, not 'many'",
+            "jobs must be an integer of 0 or more, not 'many'",
         ),
         (lambda: public.convert(CELLS, "x", force="maybe"), ValueError, "True or False"),
         (lambda: public.rewrite(CELLS, dilation=[1]), ValueError, "a finite number, not"),
@@ -133,7 +133,11 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.export(CELLS, "x", "csv", pes=[99]), ValueError, "PE 99 is not in"),
         (lambda: public.export(CELLS, "x", "csv", pes=3), TypeError, "integers, not 3"),
         (lambda: public.export(CELLS, "x", "csv", from_s=[1]), ValueError, "is not a time"),
-        (lambda: rewritelog.replay(CELLS, gains=-1), ValueError, "gains must be 0 or more, not -1"),
+        (
+            lambda: rewritelog.replay(CELLS, gains=-1),
+            ValueError,
+            "gains must be an integer of 0 or more",
+        ),
         (lambda: public.replay(CELLS, latency=[1]), ValueError, "is not a number"),
         (lambda: public.replay(CELLS, machine=3), TypeError, "must be a path, not int"),
         (lambda: public.Network(latency_s=[1]), ValueError, "is not a number"),
