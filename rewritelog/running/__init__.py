@@ -53,13 +53,14 @@ def lead(name: EngineName, jobs: int, job: Callable[[], Result]) -> Result | Non
     In an MPI job, all ranks call this: rank 0 runs the job, the others work for it, and get None
     when it is done or has failed. Raise `RewriteLogError` if the engine is not available.
     """
-    from rewritelog.cores import limited_to  # noqa: PLC0415 - a process starts without all this
-    from rewritelog.running import engines  # noqa: PLC0415
+    if name != "mpi":
+        return job()
+    from rewritelog.running.engines import running_on  # noqa: PLC0415 - few runs need all this
     from rewritelog.running.mpi import MpiEngine  # noqa: PLC0415
 
-    with MpiEngine(jobs) if name == "mpi" else engines.Engine(jobs) as engine:
-        if not engine.leads:
-            engine.serve()
-            return None
-        with limited_to(jobs), engines.running_on(engine):
-            return job()
+    with MpiEngine(jobs) as engine:
+        if engine.leads:
+            with running_on(engine):
+                return job()
+        engine.serve()
+        return None

@@ -1,9 +1,9 @@
 """Engines, which map a function over blocks: threads of this process, or ranks of an MPI job.
 
-A job opens its logs, and then calls `map_blocks` as often as it has passes over them. `lead` runs a
-job on an engine: in an MPI job all ranks call it, rank 0 runs the job, and the others serve its
-passes. Results come in the order of the blocks, so that sums and reports do not depend on the
-engine or on the number of workers.
+A job opens its logs, and then calls `map_blocks` as often as it has passes over them. In an MPI job
+all ranks call `lead`: rank 0 runs the job, and the others serve its passes. Results come in the
+order of the blocks, so that sums and reports do not depend on the engine or on the number of
+workers.
 """
 
 from __future__ import annotations
@@ -48,20 +48,10 @@ class Engine:
     """The workers of one job: threads, as the compiled core releases the interpreter lock."""
 
     name: EngineName = "threads"
-    leads = True
-    """False in a process that only works for the leading one, by calling `serve`."""
 
-    def __init__(self, jobs: int = 0) -> None:
-        self.workers = cores(jobs)
+    def __init__(self) -> None:
+        self.workers = cores()
         """The number of blocks that are processed at a time."""
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, *_: object
-    ) -> None:
-        """End the workers."""
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Results[Result]:
         """Yield the results in the order of the items; the first error ends the pass.
@@ -70,9 +60,6 @@ class Engine:
         """
         with ThreadPoolExecutor(self.workers) as executor:
             yield from in_order(executor, work, items, AHEAD * self.workers)
-
-    def serve(self) -> None:
-        """Work for the leading process until its job is done."""
 
 
 class Sized(Protocol):

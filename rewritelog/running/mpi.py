@@ -66,10 +66,14 @@ class MpiEngine(Engine):
         self._comm = self._mpi.COMM_WORLD.Dup()
         self._rank = self._comm.Get_rank()
         self.leads = self._rank == 0
+        """Whether this process runs the job; the others call `serve`."""
         self.workers = max(1, self._comm.Get_size() - 1)
         self._watching = threading.Thread(target=self._watch, daemon=True)
         if self.leads and self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE:
             self._watching.start()
+
+    def __enter__(self) -> MpiEngine:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, *_: object
