@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Ints
 from rewritelog.core import core
-from rewritelog.errors import DamagedLogError, Location
+from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.blocks import Block, Buffer, LongTimeline
 from rewritelog.formats.bgtrace.declaration import (
     FAULTS,
     LOG_VERSIONS,
     MISSING,
-    NAME_BYTES,
     EventType,
     format_names,
     layout,
@@ -53,56 +51,14 @@ class Items:
             yield from self.made(slice(low, min(low + _AT_ONCE, self.end)))
 
 
-class TimelineReader:
-    """Reads the SEBs of one timeline in order."""
-
-    def __init__(self, logs: LogSet, block: Block, source: InputFile) -> None:
-        """Read the number of SEBs; raise `DamagedLogError` if it is negative or missing."""
-        file = logs.files[block.file]
-        self._logs, self._block = logs, block
-        self._faults: list[DamagedLogError] = []
-        self._timeline = LongTimeline(
-            source, file, block, logs.layout, Buffer(), _PART_BYTES, self._add_faults, fits=False
-        )
-        self.count = self._timeline.left
-        self._raise_fault()
-
-    def sebs(self) -> Iterator[Record]:
-        """Yield each SEB: its location, its fields in this log version, and its lists as `Items`.
-
-        Items can be read until the next SEB is. Raise `DamagedLogError` after the last SEB before
-        any damage.
-        """
-        for loaded in self._timeline.parts():
-            yield from _records(records_of(loaded))
-        self._raise_fault()
-
-    def _add_faults(self, faults: Any, count: int = 1) -> None:  # noqa: ARG002
-        self._faults.extend(faults)
-
-    def _raise_fault(self) -> None:
-        """Raise the first fault; it names the field in which the fixed part of a SEB is cut off."""
-        for fault in self._faults:
-            where = fault.location
-            if fault.rule != "cut-off" or where.offset_bytes is None:
-                raise fault
-            seb = self._logs.layout.seb
-            cut, at = FAULTS[core.MESSAGES_TRUNCATED].field, seb.itemsize
-            for name in reversed(seb.names or ()):
-                after = offset_of(seb, name) + seb[name].itemsize
-                if where.offset_bytes + after > self._block.end:
-                    cut, at = name, offset_of(seb, name)
-            location = Location(where.file, where.offset_bytes + at, where.pe, where.seb, cut)
-            raise DamagedLogError(location, fault.problem, fault.rule)
-
-
 def _records(block: BlockRecords) -> Iterator[Record]:
-    """Yield the SEBs of a part."""
-    made = {
+    """Yield each SEB: its location, its fields in this log version, and its lists as `Items`."""
+    backward, forward = block.backward["other"], block.forward["other"]
+    made: dict[str, Callable[[slice], Iterator[Any]]] = {
         "messages": _dicts(block.messages),
         "events": _events(block.events),
-        "backward": _numbers(block.backward["other"]),
-        "forward": _numbers(block.forward["other"]),
+        "backward": lambda rows: iter(backward[rows].tolist()),
+        "forward": lambda rows: iter(forward[rows].tolist()),
     }
     firsts = {name: block.first(name).tolist() for name in LISTS}
     offsets = block.sebs.at + block.loaded.block.offset
@@ -142,10 +98,6 @@ def _events(events: Records) -> Callable[[slice], Iterator[Record]]:
     return made
 
 
-def _numbers(column: Ints) -> Callable[[slice], Iterator[int]]:
-    return lambda rows: iter(column[rows].tolist())
-
-
 _TEXTS_A_PIECE = 500
 
 _UNITS = {"send_time": " [s]", "recv_time": " [s]", "size": " [bytes]"}
@@ -167,35 +119,31 @@ def _decode(raw: bytes) -> tuple[str, bool]:
 
 def json_pieces(record: Record) -> Iterator[str]:
     """Yield a SEB as one line of JSON."""
-    seb, fields = layout(LOG_VERSIONS[-1], "little").seb, dict(record)
+    newest, fields = layout(LOG_VERSIONS[-1], "little"), dict(record)
     known = fields.get("obj_id", ())
     fields["obj_id"] = [*known, *MISSING["obj_id"][len(known) :]]
-    name, plain = _decode(record["name"])
-    fields["name"] = name
+    fields["name"], plain = _decode(record["name"])
     line = {"pe": record["pe"], "seb": record["seb"], "offset_bytes": record["offset"]}
-    line |= _json_fields(fields, seb)
+    line |= _json_fields(fields, newest.seb)
     if not plain:
         line["name_bytes"] = record["name"].hex()
-    message = layout(LOG_VERSIONS[-1], "little").message
     yield json_text(line)[:-1]
-    messages = (_json_fields(sent, message) for sent in record["messages"])
-    yield from _json_list("messages", messages)
-    yield from _json_list("events", map(_json_event, record["events"]))
-    yield from _json_list("backward", record["backward"])
-    yield from _json_list("forward", record["forward"])
+    lists = {
+        "messages": (_json_fields(sent, newest.message) for sent in record["messages"]),
+        "events": map(_json_event, record["events"]),
+        "backward": record["backward"],
+        "forward": record["forward"],
+    }
+    for key, values in lists.items():
+        yield f', "{key}": ['
+        yield from _joined(map(json_text, values), ", ")
+        yield "]"
     yield "}\n"
-
-
-def _json_list(key: str, values: Iterable[Any]) -> Iterator[str]:
-    yield f', "{key}": ['
-    yield from _joined(map(json_text, values), ", ")
-    yield "]"
 
 
 def _joined(texts: Iterable[str], separator: str) -> Iterator[str]:
     """Yield texts with separators between them, several hundred in a piece."""
-    between = ""
-    rest = iter(texts)
+    between, rest = "", iter(texts)
     while some := list(islice(rest, _TEXTS_A_PIECE)):
         yield between + separator.join(some)
         between = separator
@@ -205,7 +153,7 @@ def _json_fields(record: Record, newest: np.dtype[Any]) -> Record:
     """Return the fields of the newest version, with units in their names."""
     fields: Record = {}
     for name in newest.names or ():
-        value = record[name] if name in record else MISSING[name]
+        value = record.get(name, MISSING.get(name))
         if newest[name].kind == "f":
             fields[f"{name}_s"] = exact_number(value)
         else:
@@ -218,11 +166,9 @@ def _json_event(event: Record) -> Record:
     fields: Record = {"type": event["type"], "r_time_s": exact_number(event["r_time"])}
     if event["type"] == EventType.PROJECTIONS:
         return fields | {"index": data, "text": None}
-    fields["index"] = None
-    fields["text"], plain = _decode(data)
-    if not plain or not data.endswith(b"\0"):
-        fields["text_bytes"] = data.hex()
-    return fields
+    text, plain = _decode(data)
+    hidden = {} if plain and data.endswith(b"\0") else {"text_bytes": data.hex()}
+    return fields | {"index": None, "text": text, **hidden}
 
 
 def text_pieces(record: Record) -> Iterator[str]:
@@ -243,7 +189,7 @@ def text_pieces(record: Record) -> Iterator[str]:
 
 def _head_lines(record: Record) -> Iterator[str]:
     """Yield the fields of a SEB: those that belong together or have a meaning, then the others."""
-    yield f"SEB {record['seb']}  {_text(record['name'], NAME_BYTES)}  at byte {record['offset']}"
+    yield f"SEB {record['seb']}  {_text(record['name'])}  at byte {record['offset']}"
     yield _labelled("ep, seqno", f"{record['ep']}, {record['seqno']}")
     meant = ", ".join(name for bit, name in _FLAGS.items() if record["flag"] & bit)
     yield _labelled("flag", f"{record['flag']} ({meant})" if meant else str(record["flag"]))
@@ -254,18 +200,10 @@ def _head_lines(record: Record) -> Iterator[str]:
         yield _labelled("mpiOp, mpiSize", f"{record['mpi_op']} ({operation}), {record['mpi_size']}")
     labels = format_names("seb")
     others = [name for name in labels if name in record and name not in _SHOWN_TOGETHER]
-    for name in sorted(others, key=_is_time):
-        yield _labelled(labels[name], _value(record[name], is_time=_is_time(name)))
-
-
-def _is_time(name: str) -> bool:
-    return name.endswith("_time")
-
-
-def _value(value: Any, *, is_time: bool) -> str:
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return f"{value!r} s" if is_time else str(value)
+    for name in sorted(others, key=lambda name: name.endswith("_time")):
+        value = record[name]
+        text = " ".join(map(str, value)) if isinstance(value, list) else repr(value)
+        yield _labelled(labels[name], f"{text} s" if name.endswith("_time") else text)
 
 
 def _labelled(label: str, value: str) -> str:
@@ -292,14 +230,14 @@ def _event_text(event: Record) -> str:
     kind = f"{event['type']} ({_EVENT_KINDS[event['type']]})"
     if event["type"] == EventType.PROJECTIONS:
         return f"{kind}, index {event['data']}"
-    return f"{kind}, {_text(event['data'], len(event['data']))}"
+    return f"{kind}, {_text(event['data'])}"
 
 
-def _text(raw: bytes, size: int) -> str:
+def _text(raw: bytes) -> str:
     """Return bytes as quoted, printable text, with the raw bytes if it does not show all."""
     text, plain = _decode(raw)
     quoted = f'"{printable(text)}"'
-    return quoted if plain else f"{quoted} (all {size} bytes: {raw.hex()})"
+    return quoted if plain else f"{quoted} (all {len(raw)} bytes: {raw.hex()})"
 
 
 @dataclass(frozen=True)
@@ -316,10 +254,9 @@ class Dump:
         (numbers that are not finite are the strings "nan", "inf" and "-inf"), offsets in bytes from
         the start of the file. A piece is at most about 100 kB, or one text of the log. Raise
         `UsageError` at once for an unknown PE, and while reading `DamagedLogError` naming offset,
-        SEB and field, before anything of that SEB is shown.
+        SEB and field, after the last SEB before any damage.
         """
-        shown = self._shown(self.logs.timeline_block(self.pe), as_json=as_json)
-        return chain.from_iterable(shown)
+        return chain.from_iterable(self._shown(self.logs.timeline_block(self.pe), as_json=as_json))
 
     def sebs(self) -> Iterator[dict[str, Any]]:
         """Return its SEBs as JSON types; raise as `pieces` does."""
@@ -328,12 +265,37 @@ class Dump:
 
     def _shown(self, block: Block, *, as_json: bool) -> Iterator[Iterable[str]]:
         """Yield the pieces of each SEB, and of text first those of its head."""
-        path = self.logs.files[block.file].path
-        with InputFile(path) as source:
-            reader = TimelineReader(self.logs, block, source)
+        logs, damage = self.logs, list[DamagedLogError]()
+        file, shown = logs.files[block.file], json_pieces if as_json else text_pieces
+
+        def add_faults(faults: Iterable[DamagedLogError], count: int = 1) -> None:  # noqa: ARG001
+            damage.extend(faults)
+
+        def stop_if_damaged() -> None:
+            for fault in damage:
+                raise _with_cut_field(fault, logs.layout.seb, block.end)
+
+        with InputFile(file.path) as source:
+            timeline = LongTimeline(
+                source, file, block, logs.layout, Buffer(), _PART_BYTES, add_faults, fits=False
+            )
+            stop_if_damaged()
             if not as_json:
-                sebs = count_text(reader.count, "SEB")
-                yield [
-                    f"PE {self.pe}: {sebs} in {path.name}, bytes {block.offset} to {block.end}\n"
-                ]
-            yield from map(json_pieces if as_json else text_pieces, reader.sebs())
+                sebs, path = count_text(timeline.left, "SEB"), file.path.name
+                yield [f"PE {self.pe}: {sebs} in {path}, bytes {block.offset} to {block.end}\n"]
+            for loaded in timeline.parts():
+                yield from map(shown, _records(records_of(loaded)))
+            stop_if_damaged()
+
+
+def _with_cut_field(fault: DamagedLogError, seb: np.dtype[Any], end: int) -> DamagedLogError:
+    """Return a fault, of a SEB that is cut off with the field in which it is."""
+    where = fault.location
+    if fault.rule != "cut-off" or where.offset_bytes is None:
+        return fault
+    cut, at = FAULTS[core.MESSAGES_TRUNCATED].field, seb.itemsize
+    for name in reversed(seb.names or ()):
+        if where.offset_bytes + offset_of(seb, name) + seb[name].itemsize > end:
+            cut, at = name, offset_of(seb, name)
+    place = replace(where, offset_bytes=where.offset_bytes + at, field=cut)
+    return DamagedLogError(place, fault.problem, fault.rule)
