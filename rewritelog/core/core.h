@@ -2,7 +2,7 @@
 
    This header is their only declaration: `tracebigsim.core` reads it, checks every call
    against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
-   `buf`, times are in seconds. Only `tally`, `advance`, `patch` and `walk_nodes` read bytes
+   `buf`, times are in seconds. Only `tally`, `patch` and `walk_nodes` read bytes
    that nobody has checked: they check every count against `buf_len`. All other functions take what these returned
    for the same bytes. No function keeps state, so that threads may call any at a time. */
 #ifndef REWRITELOG_CORE_H
@@ -60,17 +60,13 @@ enum fault_code {
 /* A fault is FAULT_SIZE integers: its code, offset, value, piece and SEB in the piece. */
 enum fault_part { FAULT_CODE, FAULT_AT, FAULT_VALUE, FAULT_PIECE, FAULT_SEB, FAULT_SIZE };
 
-/* Walk up to `most` SEBs from `at`; return how many end before `end`, and in `after` where. `fault`
-   says why the walk stopped early. */
-CORE int64_t advance(const uint8_t *buf, int64_t buf_len, int64_t at, int64_t end, int64_t most,
-                     const layout *lay, int64_t *after, int64_t *fault);
-
 /* Walk the `counts` SEBs of each piece, which begins at `starts` and has to end at `ends`. Add the
-   numbers of messages, events, backward and forward dependencies to `totals` (4), set `walked` to
-   the number of whole SEBs of each piece, and `faults` (pieces x FAULT_SIZE) to what ended it. */
+   numbers of messages, events, backward and forward dependencies to `totals` (4), set `counts` to
+   the number of whole SEBs of each piece, `ends` to where the last one ends, and `faults` (pieces x
+   FAULT_SIZE) to what ended the walk. */
 CORE void tally(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
-                const int64_t *ends, const int64_t *counts, const layout *lay, int64_t *walked,
-                int64_t *totals, int64_t *faults);
+                int64_t *ends, int64_t *counts, const layout *lay, int64_t *totals,
+                int64_t *faults);
 
 /* Fill in where the records of all `walked` SEBs are, in the order of the buffer. `sebs` has a row
    of 5 for each SEB: its offset and the numbers of its messages, events, backward and forward

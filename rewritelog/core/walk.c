@@ -69,24 +69,6 @@ int64_t skip_seb(const uint8_t *buf, int64_t at, int64_t end, const layout *lay,
                                    FORWARD_NEGATIVE);
 }
 
-int64_t advance(const uint8_t *buf, int64_t buf_len, int64_t at, int64_t end, int64_t most,
-                const layout *lay, int64_t *after, int64_t *fault)
-{
-    int64_t index = 0;
-    seb_parts parts;
-    end = end < buf_len ? end : buf_len;
-    *after = at;
-    for (; index < most && at >= 0; index++) {
-        int64_t next = skip_seb(buf, at, end, lay, &parts, fault);
-        if (next < 0) {
-            fault[FAULT_SEB] = index;
-            break;
-        }
-        *after = at = next;
-    }
-    return index;
-}
-
 /* Add the counts of a checked SEB to the totals. */
 static void add_counts(const uint8_t *buf, seb_parts parts, const layout *lay, int64_t *totals)
 {
@@ -97,8 +79,7 @@ static void add_counts(const uint8_t *buf, seb_parts parts, const layout *lay, i
 }
 
 void tally(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
-           const int64_t *ends, const int64_t *counts, const layout *lay, int64_t *walked,
-           int64_t *totals, int64_t *faults)
+           int64_t *ends, int64_t *counts, const layout *lay, int64_t *totals, int64_t *faults)
 {
     for (int64_t piece = 0; piece < starts_len; piece++) {
         int64_t *fault = faults + FAULT_SIZE * piece;
@@ -115,7 +96,8 @@ void tally(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t s
         }
         if (seb == counts[piece] && at != ends[piece])
             set_fault(fault, BYTES_LEFT_OVER, at, ends[piece] - at);
-        fault[FAULT_SEB] = walked[piece] = seb;
+        ends[piece] = at;
+        fault[FAULT_SEB] = counts[piece] = seb;
     }
 }
 

@@ -87,12 +87,19 @@ def _fault_of_walk(loaded: LoadedBlock) -> DamagedLogError | None:
     )
     _hold(least <= len(loaded.buffer), "a walk counts what its bytes can hold")
     for start, end, count in zip(*(one.tolist() for one in pieces[:3]), strict=True):
-        after, fault = np.zeros(1, dtype=np.int64), np.zeros(core.FAULT_SIZE, dtype=np.int64)
-        some = core.advance(loaded.buffer, start, (start + end) // 2, count, lay, after, fault)
-        rest = core.advance(loaded.buffer, int(after[0]), end, count - some, lay, after, fault)
-        same = some + rest == count and int(after[0]) == end
+        middle, half = _walked(loaded, start, (start + end) // 2, count)
+        after, rest = _walked(loaded, middle, end, count - half)
+        same = half + rest == count and after == end
         _hold(same, "the walk in parts comes to the same SEBs")
     return None
+
+
+def _walked(loaded: LoadedBlock, start: int, end: int, count: int) -> tuple[int, int]:
+    """Return where a walk of some SEBs ends, and how many of them are whole."""
+    starts, ends, counts = (np.array([number]) for number in (start, end, count))
+    totals, fault = np.zeros(4, dtype=np.int64), np.zeros(core.FAULT_SIZE, dtype=np.int64)
+    core.tally(loaded.buffer, starts, ends, counts, loaded.layout.core, totals, fault)
+    return int(ends[0]), int(counts[0])
 
 
 def _check_rewrite(old: BlockRecords, new: BlockRecords, *, keep_recv: bool) -> None:

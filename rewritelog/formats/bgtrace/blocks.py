@@ -219,16 +219,9 @@ def _load_whole(
     on_faults(faults, len(invalid))
     kept = known & valid
     counts = counts[kept]
-    return LoadedBlock(
-        block=block,
-        file=file,
-        buffer=window,
-        layout=layout,
-        pieces=Pieces(starts[kept] + COUNT_BYTES, ends[kept], counts, np.zeros_like(counts)),
-        pes=file.pes[inside][kept],
-        totals=counts,
-        closed=file.closed[inside][kept],
-    )
+    pieces = Pieces(starts[kept] + COUNT_BYTES, ends[kept], counts, np.zeros_like(counts))
+    pes, closed = file.pes[inside][kept], file.closed[inside][kept]
+    return LoadedBlock(block, file, window, layout, pieces, pes, counts, closed)
 
 
 def _count_sebs(window: Bytes, starts: Ints, ends: Ints, layout: Layout) -> tuple[Ints, Flags]:
@@ -276,17 +269,16 @@ class LongTimeline:
         _check_size(source, file)
         self._source, self._file, self._block = source, file, block
         self._layout, self._buffer, self._part_bytes = layout, buffer, part_bytes
-        self._on_faults = on_faults
+        self._on_faults, self._damaged = on_faults, False
         self._pes = file.pes[block.first_timeline : block.first_timeline + 1]
         self._at, self._skip, self._seb = block.offset, COUNT_BYTES, 0
-        self._window, self._seen, self._used = buffer.take(0), 0, 0
-        self._damaged = False
         begin = np.zeros(1, dtype=np.int64)
         self._totals, valid = _count_sebs(
             source.read(block.offset, COUNT_BYTES), begin, begin + block.size_bytes, layout
         )
         self.left = int(self._totals[0])
         """The number of SEBs not yet taken."""
+        self._part = self._walked(buffer.take(0), 0)
         if not valid[0] and (fits or self.left <= 0):
             self._stop(_count_fault(file, block.first_timeline, self.left), 0)
         self._check_end(block.offset + COUNT_BYTES)
@@ -305,26 +297,28 @@ class LongTimeline:
         """
         while True:
             size = min(max(self._part_bytes, self._skip), self._block.end - self._at)
-            self._window = self._buffer.take(size)
-            self._source.read_into(self._window, self._at)
-            self._seen, self._used, fault = self._walk(self.left)
-            truncated = fault_kind(fault).truncated and self._at + size < self._block.end
-            if fault[core.FAULT_CODE] != core.OK and not truncated:
-                part = self._part(self._seen, self._used)
-                self._stop(fault_error(fault, part), self._seen)
-            elif truncated and self._seen == 0:
+            window = self._buffer.take(size)
+            self._source.read_into(window, self._at)
+            self._part = self._walked(window, self.left)
+            part, fault = self._part
+            seen, kind = int(part.pieces.counts[0]), fault_kind(fault)
+            truncated = kind.truncated and self._at + size < self._block.end
+            if kind.problem and not truncated and fault[core.FAULT_CODE] != core.BYTES_LEFT_OVER:
+                self._stop(fault_error(fault, part), seen)
+            elif truncated and seen == 0:
                 if self._part_bytes < MOST_SEB_BYTES:
                     self._part_bytes *= 2
                     continue
-                self._stop(self._oversized(), 0)
-            return self._seen
+                problem = f"the SEB has more than {bytes_text(MOST_SEB_BYTES)}, the maximum"
+                location = self._location(self._at + self._skip, self._seb)
+                self._stop(DamagedLogError(location, problem, "count"), 0)
+            return seen
 
     def take(self, sebs: int) -> LoadedBlock:
         """Return the first `sebs` SEBs of the window as a part, and advance past them."""
-        used = self._used
-        if sebs < self._seen:
-            _, used, _ = self._walk(sebs)
-        part = self._part(sebs, used)
+        part, _ = self._part
+        if sebs < part.pieces.counts[0]:
+            part, _ = self._walked(part.buffer, sebs)
         self._at, self._skip = part.block.end, 0
         self._seb += sebs
         self.left -= sebs
@@ -332,36 +326,23 @@ class LongTimeline:
             self._check_end(self._at)
         return part
 
-    def _walk(self, most: int) -> tuple[int, int, Ints]:
-        """Walk up to `most` SEBs of the window; return how many are whole, their end, and a fault.
-
-        The SEB of the fault is relative to the first one of the window.
-        """
-        after = np.zeros(1, dtype=np.int64)
-        fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
-        end, lay = len(self._window), self._layout.core
-        sebs = core.advance(self._window, self._skip, end, most, lay, after, fault)
-        return sebs, int(after[0]), fault
-
-    def _part(self, sebs: int, used: int) -> LoadedBlock:
-        last = self._seb + sebs == self._totals[0]
-        block = replace(
-            self._block,
-            offset=self._at,
-            end=self._at + used,
-            part=TimelinePart(self._seb, sebs, bool(last)),
+    def _walked(self, window: Bytes, most: int) -> tuple[LoadedBlock, Ints]:
+        """Return up to `most` SEBs of the window, as many as are whole, and what ends the walk."""
+        start, end, count, first = (
+            np.array([n]) for n in (self._skip, len(window), most, self._seb)
         )
-        pieces = (np.array([n]) for n in (self._skip, used, sebs, self._seb))
-        return LoadedBlock(
-            block=block,
-            file=self._file,
-            buffer=self._window[:used],
-            layout=self._layout,
-            pieces=Pieces(*pieces),
-            pes=self._pes,
-            totals=self._totals,
-            closed=np.zeros(1, dtype=np.bool_),
+        totals, fault = np.zeros(4, dtype=np.int64), np.zeros(core.FAULT_SIZE, dtype=np.int64)
+        core.tally(window, start, end, count, self._layout.core, totals, fault)
+        used, sebs = int(end[0]), int(count[0])
+        last = bool(self._seb + sebs == self._totals[0])
+        inside = TimelinePart(self._seb, sebs, last)
+        block = replace(self._block, offset=self._at, end=self._at + used, part=inside)
+        pieces, closed = Pieces(start, end, count, first), np.zeros(1, dtype=np.bool_)
+        used_window, lay = window[:used], self._layout
+        part = LoadedBlock(
+            block, self._file, used_window, lay, pieces, self._pes, self._totals, closed
         )
+        return part, fault
 
     def _stop(self, fault: DamagedLogError, left: int) -> None:
         """Report damage, and let the timeline end after the next `left` SEBs."""
@@ -377,11 +358,6 @@ class LongTimeline:
             location = self._location(at, int(self._totals[0]), kind.field)
             problem = kind.problem.format(self._block.end - at)
             self._on_faults([DamagedLogError(location, problem, kind.rule)])
-
-    def _oversized(self) -> DamagedLogError:
-        problem = f"the SEB has more than {bytes_text(MOST_SEB_BYTES)}, the maximum"
-        location = self._location(self._at + self._skip, self._seb)
-        return DamagedLogError(location, problem, "count")
 
     def _location(self, at: int, seb: int, field: str | None = None) -> Location:
         return Location(self._file.path, at, int(self._pes[0]), seb, field)

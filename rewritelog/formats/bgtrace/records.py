@@ -177,10 +177,9 @@ class Walked(NamedTuple):
 
 def walk_pieces(buffer: Bytes, starts: Ints, ends: Ints, counts: Ints, lay: Layout) -> Walked:
     """Walk pieces of `counts` SEBs between offsets in a buffer; each count in it is checked."""
-    walked = np.zeros(len(starts), dtype=np.int64)
-    totals = np.zeros(len(LISTS), dtype=np.int64)
+    walked, totals = counts.copy(), np.zeros(len(LISTS), dtype=np.int64)
     faults = np.zeros((len(walked), core.FAULT_SIZE), dtype=np.int64)
-    core.tally(buffer, starts, ends, counts, lay.core, walked, totals, faults)
+    core.tally(buffer, starts, ends.copy(), walked, lay.core, totals, faults)
     sebs = np.empty((int(walked.sum()), 1 + len(LISTS)), dtype=np.int64)
     lists = [np.empty((2, count), dtype=np.int64) for count in totals.tolist()]
     core.locate(

@@ -11,7 +11,7 @@ typedef struct {
     const uint8_t *buf;
     int64_t len, pieces;
     int64_t starts[MOST_PIECES], ends[MOST_PIECES], counts[MOST_PIECES];
-    int64_t walked[MOST_PIECES], totals[4], faults[MOST_PIECES * FAULT_SIZE];
+    int64_t after[MOST_PIECES], walked[MOST_PIECES], totals[4], faults[MOST_PIECES * FAULT_SIZE];
     int64_t seb_count, *sebs;             /* as `locate` gives them */
     int64_t *record_seb[4], *record_at[4]; /* messages, events, backward, forward */
 } block;
@@ -43,8 +43,10 @@ static inline bool open_block(block *all, const uint8_t *data, size_t size)
     all->buf = data + HEAD_BYTES;
     all->len = (int64_t)size - HEAD_BYTES;
     split(all, data);
-    tally(all->buf, all->len, all->starts, all->pieces, all->ends, all->counts, all->lay,
-          all->walked, all->totals, all->faults);
+    memcpy(all->after, all->ends, sizeof all->ends);
+    memcpy(all->walked, all->counts, sizeof all->counts);
+    tally(all->buf, all->len, all->starts, all->pieces, all->after, all->walked, all->lay,
+          all->totals, all->faults);
     for (int64_t piece = 0; piece < all->pieces; piece++)
         all->seb_count += all->walked[piece];
     all->sebs = array_of(5 * all->seb_count, sizeof(int64_t));
