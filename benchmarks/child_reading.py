@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.forms import FORMS, text_of
 from rewritelog import open_logs
+from rewritelog.formats.bgtrace.blocks import plan_blocks
 from rewritelog.formats.bgtrace.params import list_params, read_params
 from tracebigsim.files import scan_file
 from tracebigsim.lines import LineTable, scan
@@ -65,7 +66,7 @@ def _param_files(logs: Path) -> dict[str, Any]:
     for _ in range(REPEATS):
         spent = 0.0
         opened = open_logs(logs)
-        for loaded in chain.from_iterable(map(opened.blocks_of, opened.files)):
+        for loaded in opened.load(chain.from_iterable(map(plan_blocks, opened.files))):
             began = time.perf_counter()
             read_params(params, loaded, strict=False)
             spent += time.perf_counter() - began

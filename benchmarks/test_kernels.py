@@ -16,7 +16,7 @@ from benchmarks.forms import FORMS, text_of
 from rewritelog import LogSet, open_logs
 from rewritelog.arrays import Floats
 from rewritelog.core import core
-from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, plan_blocks
 from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactTimes
@@ -59,7 +59,7 @@ def log_sets(tmp_path_factory: pytest.TempPathFactory) -> dict[Order, LogSet]:
 
 
 def _first_block(logs: LogSet) -> LoadedBlock:
-    return next(logs.blocks_of(logs.files[0]))
+    return next(logs.load(plan_blocks(logs.files[0])))
 
 
 @pytest.mark.parametrize("order", ORDERS)

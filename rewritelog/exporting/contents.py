@@ -209,7 +209,7 @@ def _of_piece(
         if isinstance(block, LoadedBlock):
             loaded.append(block)
         else:
-            loaded += logs.load(block, max(block.size_bytes, 1))
+            loaded += logs.load([block], max(block.size_bytes, 1))
     part = loaded[0].block.part
     first, last = (True, True) if part is None else (part.first_seb == 0, part.last)
     return work(Contents([records_of(block) for block in loaded], options, params, first, last))
@@ -229,7 +229,7 @@ def _pieces(logs: LogSet, pes: Sequence[int], sizes: Ints) -> Iterator[_Piece]:
         if size <= PART_BYTES:
             yield _Piece(list(_blocks(logs, run)), size)
             continue
-        for part in logs.timeline_parts(run.start, PART_BYTES):
+        for part in logs.load([logs.timeline_block(run.start)], PART_BYTES):
             kept = replace(part, buffer=part.buffer.copy())
             yield _Piece([kept], len(part.buffer))
 

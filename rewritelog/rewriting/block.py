@@ -14,8 +14,8 @@ from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
     LoadedBlock,
+    fault_error,
     plan_in_turn,
-    raise_fault,
     read_block,
 )
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -91,7 +91,8 @@ def patch(
         sums,
         fault,
     )
-    raise_fault(fault, loaded)
+    if fault[core.FAULT_CODE] != core.OK:
+        raise fault_error(fault, loaded)
     patched = Records(loaded.buffer, lay.seb, lay.seb, np.arange(len(sebs)), sebs)
     return Patched(patched, outcomes, records, _block_counts(patched, outcomes, counts))
 

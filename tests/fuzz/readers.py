@@ -20,6 +20,7 @@ from rewritelog.checking.run import check_logs
 from rewritelog.converting import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import RewriteLogError
+from rewritelog.formats.bgtrace.blocks import plan_blocks
 from rewritelog.formats.bgtrace.heads import read_summary, read_timeline_file
 from rewritelog.formats.bgtrace.params import list_params, read_params
 from rewritelog.formats.chakra.traces import open_chakra
@@ -272,7 +273,7 @@ def params_check(work: Path) -> tuple[Check, list[bytes]]:
     path = logs.folder / "param.0"
     seeds = [path.read_bytes(), BARE_LINES]
     folder = list_params(logs.folder)
-    loaded = next(logs.blocks_of(logs.files[0]))
+    loaded = next(logs.load(plan_blocks(logs.files[0])))
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)

@@ -17,7 +17,7 @@ def test_two_log_sets_are_read_in_turn(block_bytes: int, tmp_path: Path) -> None
     b = rewritelog.open_logs(write_logs(tmp_path / "b", [[seb(0, 2)] * 4]))
 
     def parts(logs: LogSet) -> Iterator[LoadedBlock]:
-        return logs.blocks_of(logs.files[0], block_bytes)
+        return logs.load(plan_blocks(logs.files[0], block_bytes), block_bytes)
 
     wanted = [[part.buffer.tobytes() for part in parts(logs)] for logs in (a, b)]
     assert wanted[0] != wanted[1]

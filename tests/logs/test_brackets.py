@@ -9,6 +9,7 @@ from logbuilder import END, START, bracket, mark, seb, write_logs
 from oracle import ORDERS
 
 from rewritelog import open_logs
+from rewritelog.formats.bgtrace.blocks import plan_blocks
 from rewritelog.formats.bgtrace.declaration import ByteOrder
 from rewritelog.formats.bgtrace.records import IRREGULAR, Brackets, brackets_of, records_of
 
@@ -19,7 +20,7 @@ POINTER = {"type": 1, "r_time": 0.2, "data": 3}
 def brackets_in(folder: Path, *sebs: dict[str, Any], order: ByteOrder = "little") -> Brackets:
     """The brackets of a timeline."""
     logs = open_logs(write_logs(folder, [list(sebs)], order=order))
-    (loaded,) = logs.blocks_of(logs.files[0])
+    (loaded,) = logs.load(plan_blocks(logs.files[0]))
     return brackets_of(records_of(loaded))
 
 

@@ -14,6 +14,7 @@ from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
 from rewritelog.diffing.run import compare_logs
+from rewritelog.formats.bgtrace.blocks import plan_blocks
 from rewritelog.formats.bgtrace.records import NameTable, records_of
 from rewritelog.inspection.info import survey
 from rewritelog.rewriting.options import RewriteOptions
@@ -92,7 +93,7 @@ def test_names_cannot_be_chosen_to_meet_in_one_slot(tmp_path: Path) -> None:
     logs = rewritelog.open_logs(
         write_logs(tmp_path / "in", [[seb(0, 1, name=name.tobytes()) for name in chosen]])
     )
-    block = next(logs.blocks_of(logs.files[0]))
+    block = next(logs.load(plan_blocks(logs.files[0])))
     table = NameTable()
     table.add(records_of(block).sebs)
     assert len(table.names) == len(chosen) > 900

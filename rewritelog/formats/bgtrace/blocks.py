@@ -384,9 +384,3 @@ def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> 
         kind.field,
     )
     return DamagedLogError(location, kind.problem.format(int(fault[core.FAULT_VALUE])), kind.rule)
-
-
-def raise_fault(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> None:
-    """Raise `DamagedLogError` if a kernel has found a fault in a block (see `fault_error`)."""
-    if fault[core.FAULT_CODE] != core.OK:
-        raise fault_error(fault, loaded, absolute=absolute)

@@ -145,32 +145,21 @@ class LogSet:
         for _, result in map_blocks(loading, blocks, stage, self.timelines_bytes):
             yield result
 
-    def blocks_of(
-        self, file: TimelineFile, block_bytes: int = BLOCK_BYTES
-    ) -> Iterator[LoadedBlock]:
-        """Yield the blocks of one file with their bytes; each one is overwritten by the next."""
-        return self._load(plan_blocks(file, block_bytes), block_bytes)
+    def load(self, blocks: Iterable[Block], part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
+        """Yield blocks with their bytes, a long timeline in parts; each overwrites the one before.
 
-    def _load(self, blocks: Iterable[Block], block_bytes: int) -> Iterator[LoadedBlock]:
-        """Yield blocks in a buffer of their own: nobody knows what else the thread reads."""
+        They are in a buffer of their own: nobody knows what else the thread reads.
+        """
         buffer = Buffer()
         for block in blocks:
             file = self.files[block.file]
-            yield from read_block(file, block, self.layout, block_bytes, buffer=buffer)
-
-    def timeline_parts(self, pe: int, part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
-        """Yield the timeline of a PE in parts with their bytes; each is overwritten by the next."""
-        return self.load(self.timeline_block(pe), part_bytes)
-
-    def load(self, block: Block, part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
-        """Yield a block with its bytes, a long timeline in parts that overwrite each other."""
-        return self._load([block], part_bytes)
+            yield from read_block(file, block, self.layout, part_bytes, buffer=buffer)
 
     def timeline(self, pe: int) -> Tables:
         """Return all records of the timeline of a PE as tables."""
         from rewritelog.formats.bgtrace.tables import tables_of  # noqa: PLC0415 - of few jobs
 
-        return tables_of(self.timeline_parts(pe))
+        return tables_of(self.load([self.timeline_block(pe)]))
 
     def sebs(self, pes: int | Iterable[int] | None = None) -> Rows:
         """Return the SEBs of some or all PEs, one row for each (see `SEB_ROW`)."""
