@@ -127,12 +127,16 @@ def _decompression_errors() -> tuple[type[Exception], ...]:
     return tuple(errors)
 
 
+def compression_of(start: bytes) -> tuple[str, str] | None:
+    """Return the kind of compressed data that begin so, and the module that reads them, or None."""
+    return next((found for magic, found in _MAGICS.items() if start.startswith(magic)), None)
+
+
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file or a pipe for reading, through a decompressor if its first bytes call for one."""
     with _opened_raw(path) as raw:
-        start = raw.peek(_LONGEST_MAGIC)
-        kind = next((found for magic, found in _MAGICS.items() if start.startswith(magic)), None)
+        kind = compression_of(raw.peek(_LONGEST_MAGIC))
         if kind is None:
             yield raw
         else:

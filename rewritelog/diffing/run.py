@@ -56,9 +56,14 @@ def _compare_rank(a: Traces, b: Traces, unit: Unit) -> Totals:
 
 
 def compare_units(traces: Traces, a: UnitEvents, b: UnitEvents) -> Totals:
-    """Compare the nodes of two units; memory is needed for both."""
+    """Compare the nodes of two units; memory is needed for both.
+
+    Nodes with the same id are paired in their order.
+    """
     totals, sides = Totals(), (a, b)
-    _, rows, others = np.intersect1d(a.ids, b.ids, return_indices=True)
+    _, number = np.unique(np.concatenate([a.ids, b.ids]), return_inverse=True)
+    keys = _again(number[: len(a)]), _again(number[len(a) :])
+    _, rows, others = np.intersect1d(keys[0], keys[1], return_indices=True)
     order = np.argsort(rows)
     pairs = rows[order], others[order]
     totals.common.update({"SEBs": len(rows), "nodes of A": len(a), "nodes of B": len(b)})
@@ -86,6 +91,15 @@ def compare_units(traces: Traces, a: UnitEvents, b: UnitEvents) -> Totals:
         note(name, "SEBs", pairs[0][at], values)
     _add_durations(totals, sides, pairs)
     return totals
+
+
+def _again(numbers: Ints) -> Ints:
+    """Return a number for each number and how often it was there before, all different."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    times = np.empty_like(order)
+    times[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    return numbers << 32 | times
 
 
 def _value_text(name: str, events: UnitEvents, row: int, value: Any) -> str:

@@ -226,6 +226,15 @@ def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
         rewritelog.diff(traces, "sample_logs/cells")
 
 
+def test_nodes_of_one_id_are_compared_in_their_order(tmp_path: Path) -> None:
+    nodes = [node(1), node(1, duration=20), node(2, deps=[1])]
+    a = write_traces(tmp_path / "a", [nodes])
+    assert rewritelog.diff(a, a).same
+    b = write_traces(tmp_path / "b", [[nodes[0], node(1, duration=30), nodes[2]]])
+    (change,) = rewritelog.diff(a, b).to_json()["fields"]
+    assert (change["field"], change["changed"], change["first"]["seb"]) == ("duration", 1, 1)
+
+
 @pytest.mark.parametrize(
     "words", [("convert", "X", "out"), ("dump", "X"), ("sample", "X", "-o", "out"), ("sweep", "X")]
 )

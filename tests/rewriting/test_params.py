@@ -1,5 +1,6 @@
 """Param files as they come: odd ones are reported, and cost nothing but themselves."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,18 @@ def test_records_in_any_order_and_large_files(logs: Path, monkeypatch: pytest.Mo
 def test_a_param_file_that_is_a_folder(logs: Path) -> None:
     (logs / "param.0").mkdir()
     with pytest.raises(RewriteLogError, match=r"param\.0: not a regular file"):
+        run(logs)
+
+
+def test_a_packed_param_file_is_read_whatever_its_size(logs: Path) -> None:
+    for pe in (0, 1):
+        write_params(logs, pe, (0, "k", 2), (3, "k", 4))
+    plain = run(logs)
+    path = logs / "param.1"
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    assert run(logs).events == plain.events
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(TimingError, match=r"param\.1: .*gzip"):
         run(logs)
 
 

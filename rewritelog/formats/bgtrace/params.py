@@ -18,7 +18,7 @@ from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
 from rewritelog.formats.files import InputFile
 from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
-from tracebigsim.files import read_text_chunks
+from tracebigsim.files import compression_of, read_text_chunks
 from tracebigsim.lines import LineTable, scan
 
 SMALL_BYTES = 1 << 20
@@ -33,6 +33,9 @@ _TOGETHER_BYTES = 16 << 20
 MOST_RECORD_BYTES = 256 << 20
 """The most memory for the records of a block. Those of a SEB take a few hundred bytes, and a block
 of 16 MB has about a hundred thousand SEBs."""
+
+_MAGIC_BYTES = 8
+"""More bytes than any compressed file is recognized by."""
 
 _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
@@ -139,35 +142,34 @@ class _Scanned:
 def _scan_files(
     source: ParamFolder, pes: Sequence[int], part: TimelinePart | None
 ) -> Iterator[_Scanned]:
-    """Scan the param files of PEs: small ones together, large ones in parts."""
-    waiting: list[tuple[int, Path, NDArray[np.uint8]]] = []
-    waiting_bytes = 0
+    """Scan the param files of PEs: small ones as one text, which is faster, large ones in parts."""
+    small: list[tuple[int, Path, NDArray[np.uint8]]] = []
+    small_bytes = 0
+
+    def together() -> Iterator[_Scanned]:
+        if small:
+            pieces, paths, texts = zip(*small, strict=True)
+            joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
+            yield _Scanned(scan(joined), list(texts), np.array(pieces), list(paths))
+            small.clear()
+
     for piece, pe in enumerate(pes):
         if pe not in source.pes:
             continue
         path = source.path(pe)
         with InputFile(path) as file:
-            if file.size_bytes <= SMALL_BYTES:
-                waiting.append((piece, path, file.read(0, file.size_bytes)))
-                waiting_bytes += file.size_bytes
-                if waiting_bytes < _TOGETHER_BYTES:
-                    continue
-        if waiting_bytes >= _TOGETHER_BYTES:
-            yield _scanned_together(waiting)
-            waiting, waiting_bytes = [], 0
-            continue
-        for lines_before, table in _scan_large(path, part):
-            yield _Scanned(table, [], np.array([piece]), [path], lines_before)
-    if waiting:
-        yield _scanned_together(waiting)
-
-
-def _scanned_together(files: list[tuple[int, Path, NDArray[np.uint8]]]) -> _Scanned:
-    """Scan the texts of small files as one text, which is faster than one by one."""
-    texts = [text for _, _, text in files]
-    joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
-    pieces = np.array([piece for piece, _, _ in files])
-    return _Scanned(scan(joined), texts, pieces, [path for _, path, _ in files])
+            is_small = file.size_bytes <= SMALL_BYTES
+            text = file.read(0, file.size_bytes if is_small else 0)
+        if is_small and compression_of(text[:_MAGIC_BYTES].tobytes()) is None:
+            small.append((piece, path, text))
+            small_bytes += len(text)
+            if small_bytes >= _TOGETHER_BYTES:
+                yield from together()
+                small_bytes = 0
+        else:
+            for lines_before, table in _scan_large(path, part):
+                yield _Scanned(table, [], np.array([piece]), [path], lines_before)
+    yield from together()
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ _local = threading.local()
 
 
 def _scan_large(path: Path, part: TimelinePart | None) -> Iterator[tuple[int, LineTable]]:
-    """Scan a large file; for a later part of its timeline only spans with SEBs of that part."""
+    """Scan a large or packed file; for later parts of its timeline only spans with their SEBs."""
     known: dict[Path, list[_Span]] = getattr(_local, "spans", {})
     if part is not None and part.first_seb > 0 and path in known:
         with InputFile(path) as file:
