@@ -75,7 +75,8 @@ def _plain(value: Any, number: Callable[[float], object], *, complete: bool = Fa
     """
     again = partial(_plain, number=number, complete=complete)
     if isinstance(value, Form):
-        members = dict(_tag_of(type(value)))
+        config = value.__struct_config__
+        members = {} if config.tag is None else {str(config.tag_field): config.tag}
         for name, key, default in _fields_of(type(value)):
             part = getattr(value, name)
             if complete or default is msgspec.NODEFAULT or part != default:
@@ -90,12 +91,6 @@ def _plain(value: Any, number: Callable[[float], object], *, complete: bool = Fa
     if isinstance(value, Expression):
         return str(value)
     return number(value) if isinstance(value, float) else value
-
-
-@cache
-def _tag_of(form: type[Form]) -> dict[str, Any]:
-    config = form.__struct_config__
-    return {} if config.tag is None else {str(config.tag_field): config.tag}
 
 
 @cache
@@ -124,10 +119,20 @@ def event_of(written: Mapping[str, Any]) -> EventFit:
 
     Raise `ValueError` for anything else: the problem, followed by `AT` and the path to it.
     """
-    key = msgspec.convert(written, _Key)
-    fit = msgspec.convert(written, EventFit, dec_hook=partial(_decoded, key.parameters))
+    parameters = msgspec.convert(written, _Key).parameters
+    fit = msgspec.convert(written, EventFit, dec_hook=partial(_decoded, parameters))
     _check_shapes(fit, "", fit.parameters, {})
-    _check_names_and_classes(fit)
+    if fit.names and len(fit.names) != fit.parameters:
+        raise _misfit(f"has {len(fit.names)} names for {fit.parameters} parameters")
+    try:
+        checked_names([(name, Origin()) for name in fit.names])
+    except FormulaError as error:
+        raise _misfit(error.problem, ".names") from None
+    values = [class_fit.value for class_fit in fit.classes]
+    if values[0] is not None or None in values[1:]:
+        raise _misfit("only the first of the `classes` has the `value` null")
+    if len({*values}) < len(values):
+        raise _misfit("two `classes` have the same `value`")
     if fit.exact_matches is None:
         return fit
     return msgspec.structs.replace(fit, exact_matches=_by_hash(fit.exact_matches))
@@ -154,20 +159,6 @@ def _decoded(parameters: int, kind: Any, value: Any) -> Any:
 
 def _misfit(problem: str, path: str = "") -> ValueError:
     return ValueError(problem + (f"{AT}{path}`" if path else ""))
-
-
-def _check_names_and_classes(fit: EventFit) -> None:
-    if fit.names and len(fit.names) != fit.parameters:
-        raise _misfit(f"has {len(fit.names)} names for {fit.parameters} parameters")
-    try:
-        checked_names([(name, Origin()) for name in fit.names])
-    except FormulaError as error:
-        raise _misfit(error.problem, ".names") from None
-    values = [class_fit.value for class_fit in fit.classes]
-    if values[0] is not None or None in values[1:]:
-        raise _misfit("only the first of the `classes` has the `value` null")
-    if len({*values}) < len(values):
-        raise _misfit("two `classes` have the same `value`")
 
 
 def _check_shapes(

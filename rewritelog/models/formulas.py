@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -242,96 +243,71 @@ def parse_formulas(text: str, name: str) -> Formulas:
         raise toml.of_value((TABLE,)).error(problem)
     if not tables:
         raise FormulaError(name, None, None, f"has no [[{TABLE}]]")
-    entries = []
-    for at, written in enumerate(tables):
-        table = toml.declared(written, _Table, (TABLE, at))
-        entries.append(_Entry(toml, (TABLE, at), table).formula())
+    entries = [
+        _formula_of(toml, (TABLE, at), toml.declared(written, _Table, (TABLE, at)))
+        for at, written in enumerate(tables)
+    ]
     return Formulas(name, tuple(entries))
 
 
-class _Entry:
-    """One `[[formula]]` table while its expressions are parsed."""
+def _formula_of(toml: LocatedToml, path: KeyPath, table: _Table) -> EventFormula:
+    """Return the formula of a table: terms of `kind` and `terms`, each multiplied by `times`."""
+    here = toml.of_key(path)
 
-    def __init__(self, toml: LocatedToml, path: KeyPath, table: _Table) -> None:
-        self._toml = toml
-        self._path = path
-        self._table = table
-        self._names = checked_names(
-            [(name, self._value("params", at)) for at, name in enumerate(table.params)]
-        )
+    def at(*key: str | int) -> Origin:
+        return toml.of_value((*path, *key))
 
-    def formula(self) -> EventFormula:
-        """Return the formula of the table."""
-        event, here = self._table.event, self._toml.of_key(self._path)
-        if not event:
-            raise self._value("event").error("event is empty")
-        patterns = (event,) if isinstance(event, str) else tuple(event)
-        where = f"{self._toml.name}:{here.line}"
-        terms, category = self._terms(here), self._expression("category")
-        return EventFormula(patterns, terms, category, self._names, where)
+    names = checked_names([(name, at("params", k)) for k, name in enumerate(table.params)])
+    numbers = {name: number for number, name in enumerate(names, 1) if name != "_"}
+    parsed = partial(parse, names=numbers, parameters=len(names) or MAX_PARAMETERS)
+    if not table.event:
+        raise at("event").error("event is empty")
+    sizes = [parsed(text, where=at("of", k)) for k, text in enumerate(table.of or ())]
+    terms = _kind_terms(table, sizes, len(names), at("kind"), toml.of_key((*path, "of")))
+    for index, text in enumerate(table.terms):
+        where = at("terms", index)
+        term = parsed(text, where=where)
+        if term in terms:
+            raise where.error(f"the term {text!r} is duplicated")
+        if len(terms) == MAX_TERMS:
+            raise where.error(f"a formula has at most {MAX_TERMS} terms")
+        terms.append(term)
+    if not terms:
+        raise here.error("terms or kind is missing")
+    if table.times is not UNSET:
+        times, one, where = parsed(table.times, where=at("times")), parse("1"), at("times")
+        terms = [times if term == one else _checked(times.times(term), where) for term in terms]
+        terms = list(dict.fromkeys([one, *terms]))
+    category = None
+    if table.category is not UNSET:
+        category = parsed(table.category, where=at("category"))
+    patterns = (table.event,) if isinstance(table.event, str) else tuple(table.event)
+    return EventFormula(patterns, tuple(terms), category, names, f"{toml.name}:{here.line}")
 
-    def _terms(self, here: Origin) -> tuple[Expression, ...]:
-        """Return the terms of `kind` and `terms`; with `times`, their products and a constant."""
-        terms = list(self._kind_terms())
-        for index, text in enumerate(self._table.terms):
-            where = self._value("terms", index)
-            term = self._parsed(text, where)
-            if term in terms:
-                raise where.error(f"the term {text!r} is duplicated")
-            if len(terms) == MAX_TERMS:
-                raise where.error(f"a formula has at most {MAX_TERMS} terms")
-            terms.append(term)
-        if not terms:
-            raise here.error("terms or kind is missing")
-        times = self._expression("times")
-        if times is None:
-            return tuple(terms)
-        constant, where = parse("1"), self._value("times")
-        products = [
-            times if term == constant else _checked(times.times(term), where) for term in terms
-        ]
-        return tuple(dict.fromkeys([constant, *products]))
 
-    def _kind_terms(self) -> tuple[Expression, ...]:
-        """Return the terms of `kind` for the sizes in `of`, or for p1, p2, … without it."""
-        name, of = self._table.kind, self._table.of
-        of_key = self._toml.of_key((*self._path, "of"))
-        sizes = [self._parsed(text, self._value("of", at)) for at, text in enumerate(of or ())]
-        if name is UNSET:
-            if of is not UNSET:
-                raise of_key.error("of needs a kind")
-            return ()
-        where = self._value("kind")
-        if name not in KINDS:
-            raise where.error(f"unknown kind {name!r}; known: {', '.join(KINDS)}")
-        kind = KINDS[name]
-        needed = count_text(len(kind.of), "size")
-        if of is UNSET:
-            if self._names and len(kind.of) > len(self._names):
-                available = count_text(len(self._names), "name")
-                raise where.error(f"{name} needs {needed}, but params has {available}")
-            return kind.expressions()
-        if len(sizes) != len(kind.of):
-            named = f"{name} needs {needed} ({', '.join(kind.of)})"
-            raise of_key.error(f"{named}, not {len(sizes)}")
-        by_number = dict(enumerate(sizes, 1))
-        return tuple(
-            _checked(term.with_parameters(by_number), where) for term in kind.expressions()
-        )
+def _kind_terms(
+    table: _Table, sizes: Sequence[Expression], names: int, where: Origin, of_key: Origin
+) -> list[Expression]:
+    """Return the terms of `kind` for the sizes in `of`, or for p1, p2, … without it.
 
-    def _expression(self, key: str) -> Expression | None:
-        """Return the expression of a key, None without the key."""
-        text = getattr(self._table, key)
-        return None if text is UNSET else self._parsed(text, self._value(key))
-
-    def _parsed(self, text: str, where: Origin) -> Expression:
-        """Return the expression of a text with the entry's names of parameters."""
-        numbers = {name: number for number, name in enumerate(self._names, 1) if name != "_"}
-        count = len(self._names) or MAX_PARAMETERS
-        return parse(text, names=numbers, parameters=count, where=where)
-
-    def _value(self, *key: str | int) -> Origin:
-        return self._toml.of_value((*self._path, *key))
+    `names` is the number of names in `params`; the origins are those of `kind` and `of`.
+    """
+    if table.kind is UNSET:
+        if table.of is not UNSET:
+            raise of_key.error("of needs a kind")
+        return []
+    if table.kind not in KINDS:
+        raise where.error(f"unknown kind {table.kind!r}; known: {', '.join(KINDS)}")
+    kind = KINDS[table.kind]
+    needed = f"{table.kind} needs {count_text(len(kind.of), 'size')}"
+    if table.of is UNSET:
+        if names and len(kind.of) > names:
+            raise where.error(f"{needed}, but params has {count_text(names, 'name')}")
+        return list(kind.expressions())
+    if len(sizes) != len(kind.of):
+        raise of_key.error(f"{needed} ({', '.join(kind.of)}), not {len(sizes)}")
+    by_number = dict(enumerate(sizes, 1))
+    return [_checked(term.with_parameters(by_number), where) for term in kind.expressions()]
 
 
 def _checked(expression: Expression, where: Origin) -> Expression:

@@ -185,14 +185,6 @@ def _offsets(string: str, start: int) -> list[int]:
 
 def read_toml(text: str, name: str) -> LocatedToml:
     """Return the document of a text; raise `FormulaError` if it is too large, too deep or none."""
-    try:
-        return LocatedToml(name, text.replace("\r\n", "\n"), load_toml(text, name))
-    except RecursionError as error:
-        raise FormulaError(name, None, None, "is nested too deeply") from error
-
-
-def load_toml(text: str, name: str) -> Mapping[str, Any]:
-    """Return the parsed document; raise `FormulaError` if it is too large or invalid."""
     if len(text) > MAX_FILE:
         raise FormulaError(name, None, None, f"has more than {MAX_FILE} characters")
     for number, line in enumerate(text.split("\n"), 1):
@@ -200,7 +192,9 @@ def load_toml(text: str, name: str) -> Mapping[str, Any]:
             problem = f"the line has more than {MAX_LINE} characters; split it"
             raise FormulaError(name, number, MAX_LINE + 1, problem)
     try:
-        return tomllib.loads(text)
+        return LocatedToml(name, text.replace("\r\n", "\n"), tomllib.loads(text))
+    except RecursionError as error:
+        raise FormulaError(name, None, None, "is nested too deeply") from error
     except ValueError as error:  # also for a number with thousands of digits
         match = _TOMLLIB_LOCATION.search(str(error))
         end = text.count("\n") + 1, len(text) - text.rfind("\n")

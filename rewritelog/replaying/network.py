@@ -167,15 +167,12 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
     `machine` is the file, or the name of one that rewritelog has. Raise `MissingFileError` if there
     is none, and `RewriteLogError` naming the file if it is invalid or cannot be read.
     """
-    from rewritelog.models.located_toml import load_toml  # noqa: PLC0415 - few runs need it
+    from rewritelog.models.located_toml import read_toml  # noqa: PLC0415 - few runs need it
     from rewritelog.timings.texts import read_model_text  # noqa: PLC0415
 
     path = _machine_path(machine)
     read = read_model_text(path)
-    try:
-        entries = load_toml(read.text, read.name)
-    except RecursionError as error:
-        raise RewriteLogError(f"{path}: is nested too deeply") from error
+    entries = read_toml(read.text, read.name).document
     texts = {}
     for key, value in entries.items():
         if key in _TEXTS and isinstance(value, str):
