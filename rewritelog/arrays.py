@@ -88,7 +88,7 @@ def column_range(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def rows_by_key(keys: NDArray[np.signedinteger[Any]], chosen: Flags) -> list[Ints]:
-    """Return the indices of the wanted rows of each key, in the order of their first rows."""
+    """Return the indices of the chosen rows of each key, in the order of their first rows."""
     rows = np.flatnonzero(chosen)
     if not len(rows):
         return []

@@ -113,7 +113,7 @@ class DesignTerms:
 
 
 def design(values: Floats, free: Flags, known: Floats, number: int) -> Ints:
-    """Choose `wanted` of the free points, each where the fit so far is least certain.
+    """Choose `number` of the free points, each where the fit so far is least certain.
 
     `values` and `known`, of points already measured, are values of the directions, shape (points,
     directions). Return the points in the order of their choice; fewer if not enough are free.
@@ -183,7 +183,7 @@ SAMPLED_POINTS = 1 << 10
 
 
 def cover(coordinates: Floats, counts: Ints, taken: Flags, number: int, numbers: Keys) -> Ints:
-    """Choose points, in cells without any first, until `wanted` points are taken.
+    """Choose points, in cells without any first, until `number` points are taken.
 
     `coordinates` has the shape (points, parameters), with parameters scaled to be comparable;
     `counts` is the number of rows at each point, `taken` the points that count as chosen already;

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.cores import cores, in_order
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, join_records, read_records
 from rewritelog.formats.files import InputFile
+from rewritelog.models.parallel import map_in_threads
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text
 
@@ -45,24 +45,23 @@ def read_folder(
     """
     named = [pe for pe in pes if pe in source.pes]
     groups = [named[at : at + PES_AT_A_TIME] for at in range(0, len(named), PES_AT_A_TIME)]
-    workers = cores()
-
-    def read(group: Sequence[int]) -> tuple[ParamRecords, ParamNotes]:
-        return read_records(source, group, strict=strict, columns=columns)
-
-    with ThreadPoolExecutor(workers) as executor:
-        read_groups = []
-        for done in in_order(executor, read, groups, 2 * workers):
-            read_groups.append(done)
-            report_progress(
-                "reading params, PE", min(len(read_groups) * PES_AT_A_TIME, len(named)), len(named)
-            )
-    parts = [
-        replace(records, piece=np.array(group)[records.piece])
-        for group, (records, _) in zip(groups, read_groups, strict=True)
-    ]
-    warnings = tuple(_note_warnings([notes for _, notes in read_groups]))
-    return RunRecords(**vars(join_records(parts)), warnings=warnings)
+    read = partial(read_records, source, strict=strict, columns=columns)
+    parts, notes = list[ParamRecords](), list[ParamNotes]()
+    for group, (records, noted) in zip(groups, map_in_threads(read, groups), strict=True):
+        parts.append(replace(records, piece=np.array(group)[records.piece]))
+        notes.append(noted)
+        done = min(len(parts) * PES_AT_A_TIME, len(named))
+        report_progress("reading params, PE", done, len(named))
+    warnings = []
+    if faulty := sum(note.faulty for note in notes):
+        shown = [fault for note in notes for fault in note.faults][:FAULTS_SHOWN]
+        lines = count_text(faulty, "malformed param line")
+        warnings.append(f"{lines} left out: {'; '.join(shown)}")
+    if differs := sum(note.seqno_differs for note in notes):
+        example = next(text for note in notes for text in note.seqno_examples)
+        lines = count_text(differs, "param line")
+        warnings.append(f"{lines} whose seqno is not the SEB, such as {example}")
+    return RunRecords(**vars(join_records(parts)), warnings=tuple(warnings))
 
 
 def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunRecords:
@@ -71,12 +70,23 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunR
     Raise `TimingError` as `read_folder` does.
     """
     every = read_folder(source, logs.pes, strict=strict)
-    known = every.seb < _seb_counts(logs)[every.pe]
-    unknown = every.pe[~known], every.seb[~known]
-    warnings = (*every.warnings, *_warnings_of_unplaced(logs, source, unknown))
+    known, warnings = every.seb < _seb_counts(logs)[every.pe], list(every.warnings)
+    if not known.all():
+        first = int(np.argmin(known))
+        records = count_text(int(np.count_nonzero(~known)), "param record")
+        warnings.append(
+            f"left out: {records} of SEBs that the log does not have, such as "
+            f"{source.path(int(every.pe[first]))}, SEB {every.seb[first]}; the params may belong "
+            "to other logs"
+        )
+    if strange := sorted(source.pes.difference(logs.pes)):
+        warnings.append(
+            f"left out: {count_text(len(strange), 'param file')} of PEs that the log does not "
+            f"have, such as {source.path(strange[0])}"
+        )
     columns = ("event", "piece", "seb", "param_start", "param_count")
     kept: dict[str, Any] = {name: getattr(every, name)[known] for name in columns}
-    return replace(every, **kept, warnings=warnings)
+    return replace(every, **kept, warnings=tuple(warnings))
 
 
 def _seb_counts(logs: LogSet) -> Ints:
@@ -91,32 +101,3 @@ def _seb_counts(logs: LogSet) -> Ints:
                     place = Location(timelines.path, at, pe=int(pe), field="count")
                     raise DamagedLogError(place, f"negative SEB count {counts[pe]}")
     return counts
-
-
-def _note_warnings(notes: Sequence[ParamNotes]) -> Iterable[str]:
-    faulty = sum(note.faulty for note in notes)
-    if faulty:
-        shown = [fault for note in notes for fault in note.faults][:FAULTS_SHOWN]
-        yield f"{count_text(faulty, 'malformed param line')} left out: {'; '.join(shown)}"
-    differs = sum(note.seqno_differs for note in notes)
-    if differs:
-        example = next(text for note in notes for text in note.seqno_examples)
-        yield f"{count_text(differs, 'param line')} whose seqno is not the SEB, such as {example}"
-
-
-def _warnings_of_unplaced(
-    logs: LogSet, source: ParamFolder, unplaced: tuple[Ints, Ints]
-) -> Iterable[str]:
-    pes, sebs = unplaced
-    if len(pes):
-        where = f"{source.path(int(pes[0]))}, SEB {sebs[0]}"
-        yield (
-            f"left out: {count_text(len(pes), 'param record')} of SEBs that the log does not have, "
-            f"such as {where}; the params may belong to other logs"
-        )
-    strange = sorted(source.pes.difference(logs.pes))
-    if strange:
-        yield (
-            f"left out: {count_text(len(strange), 'param file')} of PEs that the log does not "
-            f"have, such as {source.path(strange[0])}"
-        )

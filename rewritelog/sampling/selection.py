@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Keys
+from rewritelog.arrays import Floats, Ints, Keys
 from rewritelog.errors import UsageError
 from rewritelog.hashing import draw_numbers
 from rewritelog.models.equal_rows import DistinctPoints, is_among
@@ -151,15 +151,19 @@ class _StratumChoice:
 
     def __init__(self, stratum: Stratum, plan: Plan) -> None:
         self.stratum, self.plan = stratum, plan
-        self.points = DistinctPoints.of_rows(stratum.params)
-        self.spanned, self.timed = _spanned(stratum, self.points.params)
+        self.points = points = DistinctPoints.of_rows(stratum.params)
+        self.spanned, self.timed = _spanned(stratum, points.params)
         """The values to cover at each point, and at those that are timed already: the parameters,
         or the terms of a formula."""
-        self.free = ~is_among(self.points.params, stratum.timed)
+        self.free = ~is_among(points.params, stratum.timed)
         """Which points are not timed already."""
-        self.coordinates = Coordinates(self.spanned, self.points.counts)
-        numbers = draw_numbers(stratum.label, len(stratum.params), plan.seed)
-        self.drawn = _RowDraws(self.points, numbers)
+        self.coordinates = Coordinates(self.spanned, points.counts)
+        self.numbers = draw_numbers(stratum.label, len(stratum.params), plan.seed)
+        """Random numbers of the rows; among equivalent rows the one with the smallest is taken."""
+        self.order: Ints = np.lexsort((self.numbers, points.point_of_row))
+        """The rows sorted by point and number."""
+        self.starts: Ints = np.concatenate([[0], np.cumsum(points.counts)])
+        """Point i has the rows `order[starts[i]:starts[i + 1]]`."""
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -179,20 +183,44 @@ class _StratumChoice:
         return 1 + len(self.coordinates.unit)
 
     def choice(self, number: int) -> Choice:
-        pool = self._pool()
-        terms = DesignTerms(self.coordinates, self.spanned[pool], self.points.counts[pool])
+        """Choose rows, and measure by point how well they cover all rows."""
+        points, counts = self.points, self.points.counts
+        smallest = self.numbers[self.order[self.starts[:-1]]]
+        pool = np.arange(len(points))
+        if len(points) > POOL_POINTS:  # a random sample, and the extremes
+            at_random = np.argpartition(smallest, POOL_POINTS)[:POOL_POINTS]
+            extremes = np.concatenate([self.spanned.argmin(axis=0), self.spanned.argmax(axis=0)])
+            pool = np.union1d(at_random, extremes)
+        terms = DesignTerms(self.coordinates, self.spanned[pool], counts[pool])
         if self.plan.method == "random":
-            rows = self.drawn.any(self.free, number)
-            chosen = np.unique(self.points.point_of_row[rows])
+            rows = np.flatnonzero(self.free[points.point_of_row])
+            rows = rows[np.argsort(self.numbers[rows], kind="stable")[:number]]
+            chosen = np.unique(points.point_of_row[rows])
         else:
-            chosen = self._points(number, terms, pool)
-            rows = self.drawn.first(chosen, number)
-        again, twice = self.drawn.again(chosen, self.stratum.replicates)
+            chosen = self._points(number, terms, pool, smallest)
+            rows = self._rows_of(chosen, number)
+        again, twice = self._again(chosen)
         with_again = np.union1d(rows, again)
-        return self._evaluated(with_again, terms, len(with_again) - len(rows), twice)
+        chosen = np.unique(points.point_of_row[with_again])
+        measured = np.concatenate([self.spanned[chosen], self.timed])
+        lowest, highest = measured.min(axis=0), measured.max(axis=0)
+        outside = ((self.spanned < lowest) | (self.spanned > highest)).any(axis=1)
+        most = leverages(terms, measured, measured).max()
+        beyond = leverages(terms, measured, self.spanned) > _ROUNDING * most
+        return Choice(
+            rows=with_again,
+            replicates=len(with_again) - len(rows),
+            replicated_points=twice,
+            points=len(points),
+            measured_points=len(DistinctPoints.of_rows(measured)),
+            coefficients=self.coefficients,
+            outside=int(counts[outside].sum()),
+            beyond=int(counts[beyond].sum()),
+            extrapolated_rows=np.flatnonzero((outside | beyond)[points.point_of_row]),
+        )
 
-    def _points(self, number: int, terms: DesignTerms, pool: Ints) -> Ints:
-        """Return `wanted` of the free points, or all of them, in the order of their choice."""
+    def _points(self, number: int, terms: DesignTerms, pool: Ints, numbers: Keys) -> Ints:
+        """Return `number` of the free points, or all of them, in the order of their choice."""
         number = min(number, int(np.count_nonzero(self.free)))
         designed = np.zeros(0, dtype=np.int64)
         if self.plan.method == "design":
@@ -201,43 +229,37 @@ class _StratumChoice:
             values, known = terms.values(self.spanned[pool]), terms.values(self.timed)
             designed = pool[design(values, self.free[pool], known, count)]
         taken = ~self.free
-        measured = int(np.count_nonzero(taken))
+        number += int(np.count_nonzero(taken))
         taken[designed] = True
-        coordinates, numbers = self.coordinates.of(self.spanned), self.drawn.smallest
-        spread = cover(coordinates, self.points.counts, taken, number + measured, numbers)
+        coordinates = self.coordinates.of(self.spanned)
+        spread = cover(coordinates, self.points.counts, taken, number, numbers)
         return np.concatenate([designed, spread])
 
-    def _pool(self) -> Ints:
-        """Return the points that a design chooses among: a random sample, and the extremes."""
-        if len(self.points) <= POOL_POINTS:
-            return np.arange(len(self.points))
-        at_random = np.argpartition(self.drawn.smallest, POOL_POINTS)[:POOL_POINTS]
-        extremes = np.concatenate([self.spanned.argmin(axis=0), self.spanned.argmax(axis=0)])
-        return np.union1d(at_random, extremes)
+    def _rows_of(self, chosen: Ints, number: int) -> Ints:
+        """Return a row of each chosen point, then second rows and so on, up to `number`."""
+        if len(chosen) >= number:
+            return self.order[self.starts[chosen]]
+        point = self.points.point_of_row[self.order]
+        places = np.flatnonzero(np.isin(point, chosen))
+        rank = places - self.starts[point[places]]
+        in_turn = np.lexsort((self.numbers[self.order[places]], rank))
+        return self.order[places[in_turn[:number]]]
 
-    def _evaluated(
-        self, rows: Ints, terms: DesignTerms, replicates: int, replicated: int
-    ) -> Choice:
-        """Return the choice with measures of how well it covers the rows, computed by point."""
-        points = self.points
-        chosen = np.unique(points.point_of_row[rows])
-        measured = np.concatenate([self.spanned[chosen], self.timed])
-        lowest, highest = measured.min(axis=0), measured.max(axis=0)
-        outside = ((self.spanned < lowest) | (self.spanned > highest)).any(axis=1)
-        most = leverages(terms, measured, measured).max()
-        beyond = leverages(terms, measured, self.spanned) > _ROUNDING * most
-        count = points.counts
-        return Choice(
-            rows=rows,
-            replicates=replicates,
-            replicated_points=replicated,
-            points=len(points),
-            measured_points=len(DistinctPoints.of_rows(measured)),
-            coefficients=self.coefficients,
-            outside=int(count[outside].sum()),
-            beyond=int(count[beyond].sum()),
-            extrapolated_rows=np.flatnonzero((outside | beyond)[points.point_of_row]),
-        )
+    def _again(self, chosen: Ints) -> tuple[Ints, int]:
+        """Return the rows with which some points are measured again, and the number of points.
+
+        These are the first chosen points with several rows, or else the point with the most rows.
+        """
+        counts, times = self.points.counts, self.stratum.replicates
+        recurring = chosen[counts[chosen] > 1][:REPLICATED_POINTS]
+        if len(recurring) == 0:
+            recurring = np.array([np.argmax(counts)])
+        if times < 2 or counts[recurring].max() < 2:
+            return np.zeros(0, dtype=np.int64), 0
+        starts = self.starts[recurring].tolist()
+        ends = np.minimum(self.starts[recurring] + times, self.starts[recurring + 1]).tolist()
+        rows = [self.order[start:end] for start, end in zip(starts, ends, strict=True)]
+        return np.concatenate(rows), len(recurring)
 
 
 def _spanned(stratum: Stratum, params: Floats) -> tuple[Floats, Floats]:
@@ -252,56 +274,3 @@ def _spanned(stratum: Stratum, params: Floats) -> tuple[Floats, Floats]:
     columns = np.column_stack([term.evaluate(both) for term in stratum.terms])
     usable = (np.abs(columns) <= LARGEST_TERM).all(axis=0)
     return columns[: len(params), usable], columns[len(params) :, usable]
-
-
-class _RowDraws:
-    """The rows of each point in random order."""
-
-    def __init__(self, points: DistinctPoints, numbers: Keys) -> None:
-        self.numbers = numbers
-        """Random numbers of the rows; among equivalent rows the one with the smallest is taken."""
-        self.order: Ints = np.lexsort((numbers, points.point_of_row))
-        """The rows sorted by point and number."""
-        self.starts: Ints = np.concatenate([[0], np.cumsum(points.counts)])
-        """Point i has the rows `order[starts[i]:starts[i + 1]]`."""
-        self.point = points.point_of_row[self.order]
-        """The point of each row of `order`."""
-
-    @property
-    def smallest(self) -> Keys:
-        """The smallest number of each point."""
-        numbers: Keys = self.numbers[self.order[self.starts[:-1]]]
-        return numbers
-
-    def any(self, free: Flags, number: int) -> Ints:
-        """Return `wanted` rows of the free points, drawn at random."""
-        rows = self.order[free[self.point]]
-        return rows[np.argsort(self.numbers[rows], kind="stable")[:number]]
-
-    def first(self, chosen: Ints, number: int) -> Ints:
-        """Return one row of each chosen point, then second rows and so on, up to `wanted`."""
-        rows = self.order[self.starts[chosen]]
-        if len(rows) >= number:
-            return rows
-        is_chosen = np.zeros(len(self.starts) - 1, dtype=np.bool_)
-        is_chosen[chosen] = True
-        rank = np.arange(len(self.order)) - self.starts[self.point]
-        further = np.flatnonzero(is_chosen[self.point] & (rank > 0))
-        in_turn = np.lexsort((self.numbers[self.order[further]], rank[further]))
-        return np.concatenate([rows, self.order[further[in_turn[: number - len(rows)]]]])
-
-    def again(self, chosen: Ints, times: int) -> tuple[Ints, int]:
-        """Return rows with which some points are measured `times` times, and the number of points.
-
-        These are the first chosen points with several rows, or else the point with the most rows.
-        """
-        counts = np.diff(self.starts)
-        recurring = chosen[counts[chosen] > 1][:REPLICATED_POINTS]
-        if len(recurring) == 0:
-            recurring = np.array([np.argmax(counts)])
-        if times < 2 or counts[recurring].max() < 2:
-            return np.zeros(0, dtype=np.int64), 0
-        rows = [
-            self.order[self.starts[i] : self.starts[i] + min(times, counts[i])] for i in recurring
-        ]
-        return np.concatenate(rows), len(recurring)

@@ -234,7 +234,7 @@ class _Gathered:
 def line_groups(
     table: LineTable, columns: Columns, chosen: Flags
 ) -> Iterator[tuple[str, Ints, Floats]]:
-    """Yield the wanted lines grouped by event and number of columns, in order of first appearance.
+    """Yield the chosen lines grouped by event and number of columns, in order of first appearance.
 
     A group consists of its event, its rows in the table and their parameters or counters, shape
     (rows, columns).
