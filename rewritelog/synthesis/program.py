@@ -156,10 +156,11 @@ class SyntheticProgram:
         """Return the neighbours of PEs on the torus, or those opposite to them for `sign` −1."""
         node, worker = np.divmod(pe, self.workers)
         step = np.where(direction % 2 == 0, sign, -sign)
-        here = np.unravel_index(node, self.shape, order="F")
-        place = [at + step * (direction // 2 == axis) for axis, at in enumerate(here)]
-        node_there = np.ravel_multi_index(tuple(place), self.shape, mode="wrap", order="F")
-        there = node_there * self.workers + worker
+        there, stride = np.zeros_like(pe), 1
+        for axis, length in enumerate(self.shape):
+            there += (node // stride + step * (direction // 2 == axis)) % length * stride
+            stride *= length
+        there = there * self.workers + worker
         beside = node * self.workers + (worker + sign) % self.workers
         return np.asarray(np.where(direction == _OTHER_WORKER, beside, there))
 

@@ -22,24 +22,29 @@ def require(module: str, what: str) -> Any:
         ) from error
 
 
+_CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
+"""What else a file of each format would say, which changes by itself."""
+
+
 @contextmanager
 def drawing(
     size: tuple[float, float], settings: dict[str, Any] | None = None
 ) -> Iterator[tuple[Any, Callable[..., bytes]]]:
     """Yield a matplotlib figure of a size in inches, and a function that returns it as a file.
 
-    It has matplotlib's default settings and these: its import reads a `matplotlibrc` from the
+    Equal figures give equal bytes. It has matplotlib's default settings and these: its import reads
+    a `matplotlibrc` from the
     working directory, which may be untrusted. Raise `UsageError` without matplotlib.
     """
     figure_class, mpl = require("matplotlib.figure", "a figure").Figure, require("matplotlib", "")
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(settings or {})
+        mpl.rcParams.update({"svg.hashsalt": "rewritelog", **(settings or {})})
         figure = figure_class(figsize=size, layout="constrained")
 
-        def saved(kind: str, **more: Any) -> bytes:
+        def saved(kind: str) -> bytes:
             content = io.BytesIO()
-            figure.savefig(content, format=kind, dpi=150, **more)
+            figure.savefig(content, format=kind, dpi=150, metadata={_CHANGING[kind]: None})
             return content.getvalue()
 
         yield figure, saved

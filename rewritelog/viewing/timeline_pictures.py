@@ -230,7 +230,7 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
     from matplotlib.ticker import EngFormatter  # noqa: PLC0415
 
     height = float(np.clip(0.22 * view.rows, 1.2, 9.0)) * len(view.panels) + 1.6
-    settings = {"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "font.size": 8}
+    settings = {"svg.fonttype": "none", "font.size": 8}
     with drawing((WIDTH_INCHES, height), settings) as (figure, saved):
         axes = figure.subplots(len(view.panels), 1, sharex=True, squeeze=False)[:, 0]
         for number, (panel, ax) in enumerate(zip(view.panels, axes, strict=True)):
@@ -245,8 +245,7 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
         if messages:
             keys.append(Line2D([], [], color=MESSAGE, lw=0.8, label="messages"))
         figure.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
-        metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        return saved(kind, metadata=metadata[kind])
+        return saved(kind)
 
 
 def _draw_panel(ax: Any, view: TimelineView, panel: Panel, lines: MessageLines | None) -> None:

@@ -160,9 +160,11 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     assert of_sizes.returncode == 0
     assert "packet-size" in (tmp_path / "sizes.svg").read_text()
     for ending in ("png", "svg"):
-        figure = tmp_path / f"grid.{ending}"
-        assert run("sweep", logs, *axes, "--plot", figure).returncode == 0
-        assert figure.stat().st_size > 1000
+        figures = [tmp_path / f"{name}.{ending}" for name in ("grid", "again")]
+        for figure in figures:
+            assert run("sweep", logs, *axes, "--plot", figure).returncode == 0
+        assert figures[0].stat().st_size > 1000
+        assert figures[0].read_bytes() == figures[1].read_bytes()
 
 
 @pytest.mark.long
