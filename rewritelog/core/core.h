@@ -416,29 +416,29 @@ enum duration_sum {
     DURATION_SUMS
 };
 
-/* What is counted besides the outcomes of SEBs. */
+/* What is counted, of SEBs, messages and brackets. The outcome of a SEB is one of those from
+   SEBS_BY_MODEL to SEBS_ZERO_LENGTH, and a flag for each of the kinds of irregular SEBs. */
 enum patch_count {
+    SEBS,
     MESSAGES,
-    MESSAGES_OUTSIDE,
-    RECV_RAISED,
+    SEBS_BY_MODEL,
+    SEBS_BY_EXACT,
+    SEBS_BY_DILATION,
+    SEBS_UNCHANGED,
+    SEBS_UNCLOSED,
+    SEBS_ZERO_LENGTH,
     BRACKETS,
     BRACKETS_WITHOUT_RECORD,
+    SEBS_MARKS_IRREGULAR,
+    SEBS_RECORDS_MISMATCHED,
+    SEBS_UNMARKED_WITH_RECORD,
+    MESSAGES_OUTSIDE,
+    MESSAGES_RECV_RAISED,
     PATCH_COUNTS
 };
 
-/* What became of a SEB, and flags for brackets and param records that do not match. */
-enum seb_outcome {
-    SEB_UNCLOSED,
-    SEB_ZERO_LENGTH,
-    SEB_UNCHANGED,
-    SEB_BY_DILATION,
-    SEB_BY_EXACT,
-    SEB_BY_MODEL,
-    SEB_MARKS_IRREGULAR = 8,
-    SEB_RECORDS_MISMATCHED = 16,
-    SEB_UNMARKED_WITH_RECORD = 32,
-    SEB_OUTCOMES = 64
-};
+/* The flag of SEBS_MARKS_IRREGULAR; those of the other kinds are the next bits. */
+enum { IRREGULAR_FLAG = 16 };
 
 enum record_state {
     RECORD_NO_SEB,

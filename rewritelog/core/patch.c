@@ -152,7 +152,7 @@ static bool patch_message(const patching *p, int64_t at)
             return !set_fault(p->fault, RECV_OVERFLOW, recv_at, 0);
         store_f8(p->buf + recv_at, arrived, p->lay->swap);
     } else if (p->keep_recv && received < moved) {
-        p->counts[RECV_RAISED]++;
+        p->counts[MESSAGES_RECV_RAISED]++;
         store_f8(p->buf + recv_at, moved, p->lay->swap);
     }
     return true;
@@ -206,14 +206,14 @@ static bool patch_times(patching *p, int64_t at, seb_parts parts, int64_t index)
     return true;
 }
 
-/* Return the flag of a SEB whose brackets and records do not match, or 0. */
+/* Return the kind of a SEB whose brackets and records do not match, or 0. */
 static int irregularity(int64_t brackets, int64_t many)
 {
     if (brackets == 0 && many == 1)
-        return SEB_UNMARKED_WITH_RECORD;
+        return SEBS_UNMARKED_WITH_RECORD;
     if (brackets == IRREGULAR)
-        return SEB_MARKS_IRREGULAR;
-    return many && many != brackets ? SEB_RECORDS_MISMATCHED : 0;
+        return SEBS_MARKS_IRREGULAR;
+    return many && many != brackets ? SEBS_RECORDS_MISMATCHED : 0;
 }
 
 /* Fill in the records of a SEB; return its outcome if any was used, or 0. */
@@ -230,8 +230,8 @@ static int use_records(const regions *r, bool paired, param_record *records, int
         one->state = covered ? RECORD_PREDICTED : RECORD_NOT_COVERED;
         one->old_s = r->old[region + 1] - r->old[region];
         one->new_s = covered ? one->given_s : r->new[region + 1] - r->new[region];
-        if (covered && used != SEB_BY_MODEL)
-            used = one->exact ? SEB_BY_EXACT : SEB_BY_MODEL;
+        if (covered && used != SEBS_BY_MODEL)
+            used = one->exact ? SEBS_BY_EXACT : SEBS_BY_MODEL;
     }
     return used;
 }
@@ -250,13 +250,17 @@ static int patch_seb(patching *p, int64_t at, seb_parts parts, int64_t index,
     }
     lay_out(r, brackets, records, many, duration);
     bool changed = set_new_bounds(r);
-    int flag = irregularity(brackets, many);
-    add_durations(r, flag == SEB_UNMARKED_WITH_RECORD, sums);
-    bool paired = flag == 0 || flag == SEB_UNMARKED_WITH_RECORD;
+    int kind = irregularity(brackets, many), flag = 0;
+    if (kind) {
+        p->counts[kind]++;
+        flag = IRREGULAR_FLAG << (kind - SEBS_MARKS_IRREGULAR);
+    }
+    add_durations(r, kind == SEBS_UNMARKED_WITH_RECORD, sums);
+    bool paired = kind == 0 || kind == SEBS_UNMARKED_WITH_RECORD;
     int used = use_records(r, paired, records, many);
     if (changed && !patch_times(p, at, parts, index))
         return -1;
-    return flag | (used ? used : changed ? SEB_BY_DILATION : SEB_UNCHANGED);
+    return flag | (used ? used : changed ? SEBS_BY_DILATION : SEBS_UNCHANGED);
 }
 
 /* Return the outcome of the SEB at `at`, -1 for a fault. */
@@ -271,7 +275,7 @@ static int patch_timed(patching *p, int64_t at, seb_parts parts, int64_t index,
         return patch_seb(p, at, parts, index, records, many, sums);
     for (int64_t k = 0; k < many; k++)
         records[k].state = RECORD_LEFT_ALONE;
-    return p->end == p->start ? SEB_ZERO_LENGTH : SEB_UNCLOSED;
+    return p->end == p->start ? SEBS_ZERO_LENGTH : SEBS_UNCLOSED;
 }
 
 void patch(uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
@@ -304,6 +308,8 @@ void patch(uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_
                 return;
             sebs[row] = at;
             outcomes[row] = (uint8_t)outcome;
+            patch_counts[SEBS]++;
+            patch_counts[outcome % IRREGULAR_FLAG]++;
             patch_counts[MESSAGES] += load_i4(buf + parts.messages, lay->swap);
         }
         fault[FAULT_SEB] = counts[piece];

@@ -34,19 +34,6 @@ from rewritelog.rewriting.statistics import (
     RecordFlag,
 )
 
-_OUTCOMES = {
-    BlockCount[name]: int(getattr(core, f"SEB_{name}"))
-    for name in ("UNCLOSED", "ZERO_LENGTH", "UNCHANGED", "BY_DILATION", "BY_EXACT", "BY_MODEL")
-}
-"""What becomes of a SEB, as the core says it."""
-_COUNTED = {
-    BlockCount[name]: int(getattr(core, name))
-    for name in (
-        "MESSAGES", "MESSAGES_OUTSIDE", "RECV_RAISED", "BRACKETS", "BRACKETS_WITHOUT_RECORD"
-    )
-}  # fmt: skip
-"""The places of what the core counts."""
-
 
 @dataclass(frozen=True)
 class Patched:
@@ -75,7 +62,7 @@ def patch(
     smallest_event = lay.event.itemsize + lay.count.itemsize
     sebs = np.empty(int(pieces.counts.sum()), dtype=np.int64)
     outcomes = np.empty(len(sebs), dtype=np.uint8)
-    counts = np.zeros(core.PATCH_COUNTS, dtype=np.int64)
+    counts = np.zeros(len(BlockCount), dtype=np.int64)
     fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
     core.patch(
         loaded.buffer,
@@ -94,7 +81,12 @@ def patch(
     if fault[core.FAULT_CODE] != core.OK:
         raise fault_error(fault, loaded)
     patched = Records(loaded.buffer, lay.seb, lay.seb, np.arange(len(sebs)), sebs)
-    return Patched(patched, outcomes, records, _block_counts(patched, outcomes, counts))
+    by_model = np.isin(outcomes % core.IRREGULAR_FLAG, (BlockCount.BY_MODEL, BlockCount.BY_EXACT))
+    table = NameTable()
+    of_name = np.bincount(table.add(patched.take(np.flatnonzero(by_model))))
+    replaced = np.array([tracer_replaces(name) for name in table.names], dtype=np.bool_)
+    counts[BlockCount.TRACER_REPLACES] = of_name[replaced].sum()
+    return Patched(patched, outcomes, records, counts)
 
 
 def no_sums(timelines: int) -> Floats:
@@ -112,25 +104,6 @@ def records_for(loaded: LoadedBlock, params: ParamRecords, given_s: Floats, exac
     records["seb"] = np.where(inside, begins[params.piece] + index, -1)
     records["given_s"], records["exact"] = given_s, exact
     return records
-
-
-def _block_counts(sebs: Records, outcomes: Bytes, counted: Ints) -> Ints:
-    counts = np.zeros(len(BlockCount), dtype=np.int64)
-    by_outcome = np.bincount(outcomes, minlength=core.SEB_OUTCOMES)
-    each = np.arange(core.SEB_OUTCOMES)
-    for which, outcome in _OUTCOMES.items():
-        counts[which] = by_outcome[each % core.SEB_MARKS_IRREGULAR == outcome].sum()
-    for which, flag in IRREGULAR.items():
-        counts[which] = by_outcome[(each & flag) > 0].sum()
-    for which, place in _COUNTED.items():
-        counts[which] = counted[place]
-    counts[BlockCount.SEBS] = len(sebs)
-    predicted = np.flatnonzero(outcomes % core.SEB_MARKS_IRREGULAR >= core.SEB_BY_EXACT)
-    table = NameTable()
-    of_name = np.bincount(table.add(sebs.take(predicted)))
-    replaced = np.array([tracer_replaces(name) for name in table.names], dtype=np.bool_)
-    counts[BlockCount.TRACER_REPLACES] = of_name[replaced].sum()
-    return counts
 
 
 @dataclass(frozen=True)
@@ -201,7 +174,7 @@ def rewrite_part(
     return BlockStatistics(
         counts=patched.counts,
         events=predicted.by_event(patched.records),
-        examples={which: _examples(loaded, patched, flag) for which, flag in IRREGULAR.items()},
+        examples={which: _examples(loaded, patched, which) for which in IRREGULAR},
         record_examples=predicted.examples(loaded, patched.records),
         faulty_lines=notes.faulty,
         faulty_line_examples=tuple((loaded.begin, fault) for fault in notes.faults),
@@ -212,9 +185,9 @@ def rewrite_part(
     )
 
 
-def _examples(loaded: LoadedBlock, patched: Patched, flag: int) -> Examples:
-    """Return PE and index of the first SEBs whose outcome has a flag."""
-    pieces = loaded.pieces
+def _examples(loaded: LoadedBlock, patched: Patched, which: BlockCount) -> Examples:
+    """Return PE and index of the first SEBs of an irregular kind."""
+    pieces, flag = loaded.pieces, core.IRREGULAR_FLAG << which - BlockCount.MARKS_IRREGULAR
     begins = np.cumsum(pieces.counts) - pieces.counts
     rows = np.flatnonzero(patched.outcomes & flag)[:EXAMPLES]
     piece = np.searchsorted(begins, rows, side="right") - 1

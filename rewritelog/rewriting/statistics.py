@@ -25,22 +25,22 @@ from rewritelog.formats.traces import NOT_ROUNDED, Rounding
 class BlockCount(IntEnum):
     """The counts of a block."""
 
-    SEBS = 0
-    MESSAGES = 1
-    BY_MODEL = 2
-    BY_EXACT = 3
-    BY_DILATION = 4
-    UNCHANGED = 5
-    UNCLOSED = 6
-    ZERO_LENGTH = 7
-    BRACKETS = 8
-    BRACKETS_WITHOUT_RECORD = 9
-    MARKS_IRREGULAR = 10
-    RECORDS_MISMATCHED = 11
-    UNMARKED_WITH_RECORD = 12
-    MESSAGES_OUTSIDE = 13
-    RECV_RAISED = 14
-    TRACER_REPLACES = 15
+    SEBS = core.SEBS
+    MESSAGES = core.MESSAGES
+    BY_MODEL = core.SEBS_BY_MODEL
+    BY_EXACT = core.SEBS_BY_EXACT
+    BY_DILATION = core.SEBS_BY_DILATION
+    UNCHANGED = core.SEBS_UNCHANGED
+    UNCLOSED = core.SEBS_UNCLOSED
+    ZERO_LENGTH = core.SEBS_ZERO_LENGTH
+    BRACKETS = core.BRACKETS
+    BRACKETS_WITHOUT_RECORD = core.BRACKETS_WITHOUT_RECORD
+    MARKS_IRREGULAR = core.SEBS_MARKS_IRREGULAR
+    RECORDS_MISMATCHED = core.SEBS_RECORDS_MISMATCHED
+    UNMARKED_WITH_RECORD = core.SEBS_UNMARKED_WITH_RECORD
+    MESSAGES_OUTSIDE = core.MESSAGES_OUTSIDE
+    RECV_RAISED = core.MESSAGES_RECV_RAISED
+    TRACER_REPLACES = core.PATCH_COUNTS
     """SEBs with a predicted duration that TraceR ignores because of their names."""
 
 
@@ -69,12 +69,12 @@ class RecordState(IntEnum):
     SEB_LEFT_ALONE = core.RECORD_LEFT_ALONE
 
 
-IRREGULAR: dict[BlockCount, int] = {
-    BlockCount.MARKS_IRREGULAR: core.SEB_MARKS_IRREGULAR,
-    BlockCount.RECORDS_MISMATCHED: core.SEB_RECORDS_MISMATCHED,
-    BlockCount.UNMARKED_WITH_RECORD: core.SEB_UNMARKED_WITH_RECORD,
-}
-"""The counts for which the first few SEBs are kept as examples, and their flags in outcomes."""
+IRREGULAR = (
+    BlockCount.MARKS_IRREGULAR,
+    BlockCount.RECORDS_MISMATCHED,
+    BlockCount.UNMARKED_WITH_RECORD,
+)
+"""The counts for which the first few SEBs are kept as examples; outcomes have a flag for each."""
 
 EXAMPLES = 5
 """The number of examples of each count in a block."""

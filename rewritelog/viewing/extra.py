@@ -33,8 +33,8 @@ def drawing(
     """Yield a matplotlib figure of a size in inches, and a function that returns it as a file.
 
     Equal figures give equal bytes. It has matplotlib's default settings and these: its import reads
-    a `matplotlibrc` from the
-    working directory, which may be untrusted. Raise `UsageError` without matplotlib.
+    a `matplotlibrc` from the working directory, which may be untrusted. Raise `UsageError` without
+    matplotlib.
     """
     figure_class, mpl = require("matplotlib.figure", "a figure").Figure, require("matplotlib", "")
     with mpl.rc_context():
