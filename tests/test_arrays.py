@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rewritelog.arrays import column_range, distinct, median, quantiles
+from rewritelog.arrays import column_range, median
 
 
 @pytest.mark.parametrize("rows", [1, 511, 512, 5000])
@@ -17,22 +17,7 @@ def test_ranges_are_those_of_each_column(rows: int, columns: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 64, 65, 100])
-def test_order_statistics_have_the_bits_of_numpy(count: int) -> None:
+def test_medians_have_the_bits_of_numpy(count: int) -> None:
     rng = np.random.default_rng(count)
-    levels = (
-        0,
-        0.05,
-        0.15,
-        0.25,
-        0.3,
-        0.5,
-        0.7,
-        0.75,
-        0.85,
-        1,
-        *np.linspace(0.1, 0.9, 17).tolist(),
-    )
     for values in (rng.normal(size=count), rng.integers(-3, 4, count) / 3, np.zeros(count)):
-        assert quantiles(np.sort(values), levels) == np.quantile(values, levels).tolist()
-        assert distinct(values).tolist() == np.unique(values).tolist()
         assert median(values) == np.median(values)

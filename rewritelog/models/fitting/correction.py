@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, distinct, median
+from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction
 from rewritelog.models.fitting.process import (
@@ -204,7 +204,7 @@ def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:
     """Return which inputs are codes: few values, each unlike even its neighbours in order."""
     codes = np.zeros(points.shape[1], dtype=np.bool_)
     for index, column in enumerate(points.T):
-        if 3 <= len(distinct(values[:, index])) <= tuning.FEW_VALUES:
-            gap = float(np.diff(distinct(column)).min())
+        if 3 <= len(np.unique(values[:, index])) <= tuning.FEW_VALUES:
+            gap = float(np.diff(np.unique(column)).min())
             codes[index] = kernel.smooth_lengths[index] < gap
     return codes

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, quantiles
+from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss
@@ -112,9 +112,10 @@ def bounded_below(name: str, lowest: float) -> str:
     return f"max({name}, {lowest / 2:.4g})"
 
 
-def knots_of(column: Floats, levels: Iterable[float]) -> list[float]:
+def knots_of(column: Floats, levels: Sequence[float]) -> list[float]:
     """Return the distinct quantiles of a column at these levels, ascending."""
-    return sorted(set(quantiles(np.sort(column), levels)))
+    knots: list[float] = np.unique(np.quantile(column, levels)).tolist()
+    return knots
 
 
 def product_of(factors: Sequence[Expression]) -> Expression:

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from rewritelog.arrays import Flags, Floats, Ints, distinct, median
+from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import core
 from rewritelog.models.equal_rows import grouped
 from rewritelog.models.form import Form, NotNegative
@@ -195,7 +195,7 @@ def _step_kinds(values: Floats) -> list[InputKind]:
     """Return the kinds of inputs that have steps in this parameter."""
     if (values < 1).any() or (values != np.rint(values)).any():
         return []
-    if len(distinct(values)) < MANY_VALUES:
+    if len(np.unique(values)) < MANY_VALUES:
         return []
     return [*STEPS]
 

@@ -17,7 +17,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rewritelog.arrays import Floats, distinct, quantiles
+from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.power_laws import (
@@ -106,7 +106,7 @@ def _break_positions(sizes: Floats, knot: float) -> Floats:
     count, index = len(rising), int(np.searchsorted(rising, knot))
     fewest, near = fewest_beyond(count), int(tuning.NEAR_BREAK * count)
     first, last = max(fewest - 1, index - near), min(count - fewest, index + near)
-    inner = distinct(rising[first : last + 1])
+    inner = np.unique(rising[first : last + 1])
     between = (inner[1:] + inner[:-1]) / 2
     indices = np.linspace(0, len(between) - 1, min(len(between), tuning.MOST_POSITIONS))
     return np.asarray(between[np.round(indices).astype(np.int64)])
@@ -144,7 +144,7 @@ def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
         column = params[:, number - 1]
         whole = bool((column == np.floor(column)).all())
         for size in (
-            tuning.ALIGNMENTS if whole and len(distinct(column)) > tuning.MOST_VALUES else ()
+            tuning.ALIGNMENTS if whole and len(np.unique(column)) > tuning.MOST_VALUES else ()
         ):
             if fewest <= (column % size == 0).sum() <= len(params) - fewest:
                 multiple = parse(f"p{number}/{size} == floor(p{number}/{size})")
@@ -164,7 +164,7 @@ def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     dense = len(params) >= tuning.ENOUGH and len(parameters.used) <= tuning.MOST_DENSELY_BROKEN
     for number in parameters.used:
         column = params[:, number - 1]
-        values = distinct(column)
+        values = np.unique(column)
         if len(values) <= tuning.MOST_VALUES:
             for value in values.tolist():
                 yield from _at_value(number, value, parameters)
@@ -244,7 +244,7 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
     if len(times_s) < tuning.FEWEST_PER_REGRESSOR * (2 * columns.shape[1] - 1):
         return plain
     curved = np.hstack((columns, columns[:, 1:] ** 2))
-    (shortest_s,) = quantiles(np.sort(times_s), (tuning.SHORTEST_QUANTILE,))
+    shortest_s = float(np.quantile(times_s, tuning.SHORTEST_QUANTILE))
     for share in tuning.CONSTANT_SHARES:
         constant_s = share * shortest_s
         rest_s = np.maximum(times_s - constant_s, tuning.LEAST_REST * times_s)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, distinct
+from rewritelog.arrays import Flags, Floats
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import (
@@ -103,7 +103,7 @@ def bases_of(number: int, parameters: Parameters) -> tuple[str, str]:
 def powers_and_indicators(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield a power of each parameter, or a factor for one with two values."""
     for number in parameters.used:
-        values = distinct(params[:, number - 1])
+        values = np.unique(params[:, number - 1])
         if len(values) == 2:
             indicator = parse(f"p{number}").applied("==", constant(float(values[1])))
             yield LogTerm(indicator, times=(indicator,), kind="indicator")

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rewritelog.arrays import Floats, distinct
+from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.products import product_terms
@@ -100,7 +100,7 @@ def _indicators(
     """Yield terms with the values 0 and 1: branches and thresholds."""
     for number in numbers:
         column = params[:, number - 1]
-        values = distinct(column).tolist()
+        values = np.unique(column).tolist()
         if len(values) <= tuning.MOST_VALUES:
             own = parse(f"p{number}")
             yield from (own.applied("==", constant(value)) for value in values)
@@ -132,7 +132,7 @@ def _loops_and_trees(
         low, high = float(column.min()), float(column.max())
         if low >= 0 and high <= tuning.DEEPEST and (column == np.floor(column)).all():
             yield from _times_each(parse(f"2^min(p{number}, {2 * high - low:.6g})"), others)
-        if low >= 0 and len(distinct(column)) > tuning.MOST_VALUES:
+        if low >= 0 and len(np.unique(column)) > tuning.MOST_VALUES:
             for knot in _knots(column, tuning.HINGES):
                 yield from _times_each(own.applied("min", knot), others)
                 yield from _times_each(_excess_over(own, knot), others)
