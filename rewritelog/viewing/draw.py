@@ -16,7 +16,6 @@ from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.traces import lanes_of, replay_traces
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.viewing.extra import require
-from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.pictures import Picture
 from rewritelog.viewing.spans import Spans
 from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
@@ -52,11 +51,9 @@ def draw_timeline(
     check_outputs([output], [], [logs.folder for logs in sets])
     require("bokeh" if kind == "html" else "matplotlib", "the picture")
     runs = [_run(logs, sets[0].folder, replayed=replayed) for logs in sets]
-    view = timeline_view(runs, options)
-    lines = tuple(message_lines(run, view, seed) for run in runs) if messages else ()
+    view = timeline_view(runs, options, seed=seed if messages else None)
     over_time = tuple(view.over_time_json(panel) for panel in view.panels)
-    html = kind == "html"
-    content = timeline_page(view, lines).encode() if html else figure_bytes(view, kind, lines)
+    content = timeline_page(view).encode() if kind == "html" else figure_bytes(view, kind)
     picture = Picture(content, kind, over_time)
     if output is not None:
         write_file(output, picture)

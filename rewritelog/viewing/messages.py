@@ -9,13 +9,11 @@ from functools import partial
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table
-from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.formats.bgtrace.tables import MESSAGE_ROW, message_rows
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.viewing.timeline import Frame, Run
 
 MOST_MESSAGES = 2_000
 """At most this many messages, a random sample by seed, are drawn."""
@@ -35,21 +33,19 @@ class MessageLines:
     """Messages chosen to be drawn."""
 
 
-def message_lines(run: Run, frame: Frame, seed: int = 1) -> MessageLines:
-    """Return the lines of the messages sent within the time window and rows of a figure.
+def message_lines(
+    logs: LogSet, outcome: ReplayedRun | None, rows: Ints, window: tuple[float, float], seed: int
+) -> MessageLines:
+    """Return the lines of the messages sent in a time window, of the log or as in a replay.
 
-    Reads the log twice: for the messages, and for the SEBs that the chosen messages start. Raise
-    `UsageError` for traces.
+    `rows` are the rows of the PEs, −1 for those that are not drawn. Reads the log twice: for the
+    messages, and for the SEBs that the chosen messages start.
     """
-    logs = run.logs
-    if not isinstance(logs, LogSet):
-        raise UsageError(f"--messages is for bgTrace logs: {logs.path} has {logs.title}")
-    rows = frame.rows_of_pes(len(logs.pes))
-    if run.outcome is not None:
-        return _replayed_lines(run.outcome, frame, rows, seed)
+    if outcome is not None:
+        return _replayed_lines(outcome, rows, window, seed)
     draw, count = np.random.default_rng(seed), 0
     chosen, numbers = np.empty(0, MESSAGE_ROW), np.empty(0)
-    for more in logs.map(partial(_sent, frame, rows)):
+    for more in logs.map(partial(_sent, rows, window)):
         count += len(more)
         numbers = np.append(numbers, draw.random(len(more)))
         first = np.argsort(numbers, kind="stable")[:MOST_MESSAGES]
@@ -63,13 +59,13 @@ def message_lines(run: Run, frame: Frame, seed: int = 1) -> MessageLines:
     return MessageLines(rows[message["pe"]], to_row, *times, count, len(chosen))
 
 
-def _sent(frame: Frame, rows: Ints, parts: Iterator[LoadedBlock], /) -> Table:
+def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock], /) -> Table:
     """Return the messages of a block sent in the time window by PEs that are drawn."""
     messages = []
     for part in parts:
         block = records_of(part)
         sent, in_rows = block.messages["send_time"], rows[block.pe[block.messages.seb]] >= 0
-        inside = (sent >= frame.from_s) & (sent <= frame.to_s)
+        inside = (sent >= window[0]) & (sent <= window[1])
         messages.append(message_rows(block)[inside & in_rows])
     return np.concatenate(messages)
 
@@ -93,25 +89,22 @@ def _keys(pe: Ints, number: Ints) -> Ints:
     return pe.astype(np.int64) << 32 | (number.astype(np.int64) & 0xFFFFFFFF)
 
 
-def _replayed_lines(outcome: ReplayedRun, frame: Frame, rows: Ints, seed: int) -> MessageLines:
-    """Return the lines of messages as they were sent in a replay."""
+def _replayed_lines(
+    outcome: ReplayedRun, rows: Ints, window: tuple[float, float], seed: int
+) -> MessageLines:
     sebs, times = outcome.workload.sebs, outcome.times
     message = sebs.starter
     to = np.flatnonzero((message >= 0) & ~np.isnan(times.start_s))
     sender = np.searchsorted(sebs.first_message, message[to], side="right") - 1
     sent_s = outcome.sent_s(sender, message[to])
     from_row, to_row = rows[sebs.pe[sender]], rows[sebs.pe[to]]
-    inside = (sent_s >= frame.from_s) & (sent_s <= frame.to_s) & (from_row >= 0) & (to_row >= 0)
+    inside = (sent_s >= window[0]) & (sent_s <= window[1]) & (from_row >= 0) & (to_row >= 0)
     sent = np.unique(message[to[inside]])
     shown = sent
     if len(sent) > MOST_MESSAGES:
         shown = np.random.default_rng(seed).choice(sent, MOST_MESSAGES, replace=False)
-    chosen = np.flatnonzero(inside & np.isin(message[to], shown))
+    mine = np.flatnonzero(inside & np.isin(message[to], shown))
+    arrived_s = times.ready_s[to[mine]]
     return MessageLines(
-        from_row[chosen],
-        to_row[chosen],
-        sent_s[chosen],
-        times.ready_s[to[chosen]],
-        len(sent),
-        len(shown),
+        from_row[mine], to_row[mine], sent_s[mine], arrived_s, len(sent), len(shown)
     )

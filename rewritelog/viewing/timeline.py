@@ -26,6 +26,7 @@ from rewritelog.formats.traces import Traces
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.traces import Lanes
 from rewritelog.text import printable, time_range_text
+from rewritelog.viewing.messages import MessageLines, message_lines
 from rewritelog.viewing.plots import BRACKET, COLOURS, OTHER, OUTSIDE
 from rewritelog.viewing.spans import Extent, Spans
 
@@ -155,11 +156,13 @@ class Panel:
     sebs: int
     left_out: int
     """Number of SEBs that are not drawn: never closed, never run, or without finite times."""
+    messages: MessageLines | None
+    """None if they are not to be drawn."""
 
 
 @dataclass(frozen=True)
-class Frame:
-    """What all panels of a figure share: rows, time axis, and layers.
+class TimelineView:
+    """One run, or two one above the other, with the same rows, time axis and layers.
 
     Layers are the colours: of names or events by falling total time, of all others, and last of
     time inside brackets, which lies over SEB names, or of SEBs outside of events.
@@ -174,6 +177,7 @@ class Frame:
     other_names: int
     """Number of names that share a colour."""
     columns: int
+    panels: tuple[Panel, ...] = ()
 
     @property
     def group(self) -> int:
@@ -215,13 +219,6 @@ class Frame:
             layers[: spans.names] = [last] * spans.names
         return np.array(layers)[spans.label]
 
-
-@dataclass(frozen=True)
-class TimelineView(Frame):
-    """One run, or two one above the other, on one time axis."""
-
-    panels: tuple[Panel, ...]
-
     @property
     def row_labels(self) -> list[str]:
         """The labels of the rows' PEs, such as `PE 3` or `PE 0–7`."""
@@ -232,7 +229,7 @@ class TimelineView(Frame):
             return [f"{names[pes[0]]}{', …' if len(pes) > 1 else ''}" for pes in groups]
         return [f"PE {pes[0]}" if len(pes) == 1 else f"PE {pes[0]}–{pes[-1]}" for pes in groups]
 
-    @property
+    @cached_property
     def shown_layers(self) -> list[int]:
         """The layers of which anything is drawn, in the order of drawing."""
         busy = sum(panel.cells.sum(axis=(0, 1)) for panel in self.panels)
@@ -276,12 +273,16 @@ class TimelineView(Frame):
 
 
 def timeline_view(
-    runs: Sequence[Run], options: TimelineOptions | None = None, columns: int = COLUMNS
+    runs: Sequence[Run],
+    options: TimelineOptions | None = None,
+    columns: int = COLUMNS,
+    seed: int | None = None,
 ) -> TimelineView:
     """Read log sets twice, to find the names with the most time and to fill the figure.
 
-    Raise `UsageError` if the runs have different PEs, if a PE is not in them or if there is nothing
-    between the times; `DamagedLogError` if a block is damaged.
+    Messages are drawn if there is a seed, with which some of many are chosen. Raise `UsageError` if
+    the runs have different PEs, if a PE is not in them, if there is nothing between the times, or
+    for messages of traces; `DamagedLogError` if a block is damaged.
     """
     options = options or TimelineOptions()
     pes = _chosen_pes(runs, options.pes)
@@ -293,9 +294,9 @@ def timeline_view(
         seconds.update(extent.event_s if colour_by == "event" else extent.name_s)
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
     names, others = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
-    frame = Frame(pes, *_window(extents, options), colour_by, names, others, columns)
-    panels = [_panel(run, extent, frame) for run, extent in zip(runs, extents, strict=True)]
-    return TimelineView(**vars(frame), panels=tuple(panels))
+    view = TimelineView(pes, *_window(extents, options), colour_by, names, others, columns)
+    panels = [_panel(run, extent, view, seed) for run, extent in zip(runs, extents, strict=True)]
+    return replace(view, panels=tuple(panels))
 
 
 def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int, ...]:
@@ -337,54 +338,61 @@ def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float,
     return from_s, to_s
 
 
-def _panel(run: Run, extent: Extent, frame: Frame) -> Panel:
-    rows, sebs, left_out = frame.rows_of_pes(len(run.pes)), 0, 0
+def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Panel:
+    rows, sebs, left_out = view.rows_of_pes(len(run.pes)), 0, 0
     kept, known = list[Bars](), 0
-    parts, steps = np.zeros((2, frame.rows, frame.columns + 1, len(frame.layers)))
-    for bars, closed, not_closed in run.map(partial(_bars, frame, rows), frame.colour_by):
-        _add_times(parts, steps, bars, frame)
+    parts, steps = np.zeros((2, view.rows, view.columns + 1, len(view.layers)))
+    for bars, closed, not_closed in run.map(partial(_bars, view, rows), view.colour_by):
+        _add_times(parts, steps, bars, view)
         sebs, left_out, known = sebs + closed, left_out + not_closed, known + len(bars.row)
         kept.append(bars)
         if known > MOST_BARS:
             kept.clear()
     members = np.bincount(rows[rows >= 0])
     cells = (parts + steps.cumsum(axis=1))[:, :-1] / members[:, None, None]
-    if frame.colour_by == "event":  # brackets lie within their SEBs
+    if view.colour_by == "event":  # brackets lie within their SEBs
         cells[:, :, -1] = np.maximum(cells[:, :, -1] - cells[:, :, :-1].sum(axis=2), 0.0)
     single = None
     if known <= MOST_BARS:
         single = Bars._make(map(np.concatenate, zip(*kept, strict=True)))
-    from_s, to_s = max(frame.from_s, extent.earliest_s), min(frame.to_s, extent.latest_s)
-    return Panel(run, cells, single, from_s, to_s, sebs, left_out)
+    from_s, to_s = max(view.from_s, extent.earliest_s), min(view.to_s, extent.latest_s)
+    lines = None
+    if seed is not None:
+        if not isinstance(run.logs, LogSet):
+            raise UsageError(
+                f"--messages is for bgTrace logs: {run.logs.path} has {run.logs.title}"
+            )
+        lines = message_lines(run.logs, run.outcome, rows, (view.from_s, view.to_s), seed)
+    return Panel(run, cells, single, from_s, to_s, sebs, left_out, lines)
 
 
-def _bars(frame: Frame, rows: Ints, spans: Spans, /) -> tuple[Bars, int, int]:
+def _bars(view: TimelineView, rows: Ints, spans: Spans, /) -> tuple[Bars, int, int]:
     """Return the bars in the time window, and how many SEBs are drawn, and cannot be drawn.
 
     `rows` are the rows of the PEs, −1 for those that are not drawn.
     """
     row = rows[spans.pe]
     chosen = (row >= 0) & spans.closed
-    seen = chosen & (spans.end_s >= frame.from_s) & (spans.start_s <= frame.to_s)
+    seen = chosen & (spans.end_s >= view.from_s) & (spans.start_s <= view.to_s)
     which = np.flatnonzero(seen)
     which = which[np.argsort(spans.of[which], kind="stable")]
-    columns = row, frame.layers_of(spans), spans.pe, spans.seb, spans.start_s, spans.end_s
+    columns = row, view.layers_of(spans), spans.pe, spans.seb, spans.start_s, spans.end_s
     sebs = int(np.count_nonzero(chosen[: spans.sebs]))
     left_out = int(np.count_nonzero(row[: spans.sebs] >= 0)) - sebs
     return Bars._make(columns).take(which), sebs, left_out
 
 
-def _add_times(parts: Floats, steps: Floats, bars: Bars, frame: Frame) -> None:
+def _add_times(parts: Floats, steps: Floats, bars: Bars, view: TimelineView) -> None:
     """Add the PE time of bars to cells, shape (rows, columns + 1, layers).
 
     It is in units of a column's length: a PE that is busy throughout adds 1, and a SEB shorter than
     a column adds its fraction of it. A longer one is a step: +1 in its second column, −1 in its
     last one; their sums over time have to be added to the parts.
     """
-    scale = frame.columns / (frame.to_s - frame.from_s)
+    scale = view.columns / (view.to_s - view.from_s)
     with np.errstate(over="ignore"):
-        left = np.maximum((bars.start_s - frame.from_s) * scale, 0.0)
-        right = np.minimum((bars.end_s - frame.from_s) * scale, frame.columns)
+        left = np.maximum((bars.start_s - view.from_s) * scale, 0.0)
+        right = np.minimum((bars.end_s - view.from_s) * scale, view.columns)
     first, last = left.astype(np.int64), right.astype(np.int64)
     long = first < last
     np.add.at(parts, (bars.row, first, bars.layer), np.where(long, first + 1 - left, right - left))

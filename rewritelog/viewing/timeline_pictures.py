@@ -6,7 +6,7 @@ the zoom: a script adds up the shares of the columns in view. The figure is a PN
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.text import count_text, time_text
 from rewritelog.viewing.extra import drawing
-from rewritelog.viewing.messages import MessageLines
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import BRACKET, IDLE, MESSAGE, new_plot
 from rewritelog.viewing.timeline import Bars, Panel, TimelineView
@@ -101,12 +100,12 @@ _OF_TIME: dict[str, Any] = {
 _SIDES = ("left", "right", "top", "bottom")
 
 
-def timeline_page(view: TimelineView, messages: Sequence[MessageLines]) -> str:
+def timeline_page(view: TimelineView) -> str:
     """Return the HTML page of timelines."""
-    return page_text("Timelines", _summary(view, messages), timeline_sections(view, messages))
+    return page_text("Timelines", _summary(view), timeline_sections(view))
 
 
-def timeline_sections(view: TimelineView, messages: Sequence[MessageLines] = ()) -> list[Section]:
+def timeline_sections(view: TimelineView) -> list[Section]:
     """Return the sections of all panels: timelines, busy share over time, and a table of both."""
     sections: list[Section] = []
     followed: list[dict[str, Any]] = []
@@ -114,8 +113,7 @@ def timeline_sections(view: TimelineView, messages: Sequence[MessageLines] = ())
         shown, table = view.shown_layers, f"shares-{number}"
         x_range = sections[0].plot.x_range if sections else None
         plot = _timelines(view, panel, x_range, f"timeline-{number}")
-        if messages:
-            lines = messages[number]
+        if (lines := panel.messages) is not None:
             ends = lines.sent_s, lines.from_row + 0.5, lines.arrived_s, lines.to_row + 0.5
             style = {"line_color": MESSAGE, "line_alpha": 0.5, "line_width": 0.7}
             plot.segment(*ends, legend_label="messages", **style)
@@ -143,7 +141,7 @@ def timeline_sections(view: TimelineView, messages: Sequence[MessageLines] = ())
     return sections
 
 
-def _summary(view: TimelineView, messages: Sequence[MessageLines]) -> list[str]:
+def _summary(view: TimelineView) -> list[str]:
     lines = []
     for panel in view.panels:
         run, inside = panel.run, f", {100 * view.bracket_share(panel):.1f} % inside brackets"
@@ -152,11 +150,9 @@ def _summary(view: TimelineView, messages: Sequence[MessageLines]) -> list[str]:
             f"the {time_text(panel.to_s - panel.from_s)} from the first start to the last end in "
             f"the picture{'' if run.lanes else inside}."
         )
-    lines += [
-        f"{lines.drawn:,} of {lines.messages:,} messages are drawn, chosen at random."
-        for lines in messages
-        if lines.drawn < lines.messages
-    ]
+        if panel.messages is not None and panel.messages.drawn < panel.messages.messages:
+            count = f"{panel.messages.drawn:,} of {panel.messages.messages:,}"
+            lines.append(f"{count} messages are drawn, chosen at random.")
     return lines
 
 
@@ -223,7 +219,7 @@ def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
     return plot
 
 
-def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ...]) -> bytes:
+def figure_bytes(view: TimelineView, kind: str) -> bytes:
     """Return a figure in the format `png`, `svg` or `pdf`; its bytes are reproducible."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
     from matplotlib.patches import Patch  # noqa: PLC0415
@@ -233,8 +229,8 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
     settings = {"svg.fonttype": "none", "font.size": 8}
     with drawing((WIDTH_INCHES, height), settings) as (figure, saved):
         axes = figure.subplots(len(view.panels), 1, sharex=True, squeeze=False)[:, 0]
-        for number, (panel, ax) in enumerate(zip(view.panels, axes, strict=True)):
-            _draw_panel(ax, view, panel, messages[number] if messages else None)
+        for panel, ax in zip(view.panels, axes, strict=True):
+            _draw_panel(ax, view, panel)
         axes[-1].set_xlim(view.from_s, view.to_s)
         axes[-1].set_xlabel("time")
         axes[-1].xaxis.set_major_formatter(EngFormatter("s"))
@@ -242,13 +238,13 @@ def figure_bytes(view: TimelineView, kind: str, messages: tuple[MessageLines, ..
             Patch(facecolor=view.layers[layer][1], label=legend_text(view, layer))
             for layer in view.shown_layers
         ]
-        if messages:
+        if view.panels[0].messages is not None:
             keys.append(Line2D([], [], color=MESSAGE, lw=0.8, label="messages"))
         figure.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
         return saved(kind)
 
 
-def _draw_panel(ax: Any, view: TimelineView, panel: Panel, lines: MessageLines | None) -> None:
+def _draw_panel(ax: Any, view: TimelineView, panel: Panel) -> None:
     from matplotlib.collections import LineCollection, PolyCollection  # noqa: PLC0415 - an extra
 
     if panel.bars is None:
@@ -264,7 +260,7 @@ def _draw_panel(ax: Any, view: TimelineView, panel: Panel, lines: MessageLines |
             bars = list(np.transpose(corners, (2, 0, 1)))
             # A thin edge of the same colour keeps the shortest bars visible.
             ax.add_collection(PolyCollection(bars, facecolor=colour, edgecolor=colour, lw=0.25))
-    if lines is not None:
+    if (lines := panel.messages) is not None:
         ends = [[lines.sent_s, lines.from_row + 0.5], [lines.arrived_s, lines.to_row + 0.5]]
         segments = list(np.transpose(ends, (2, 0, 1)))
         ax.add_collection(LineCollection(segments, colors=MESSAGE, linewidths=0.35, alpha=0.6))

@@ -15,7 +15,6 @@ from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
-from rewritelog.viewing.messages import message_lines
 from rewritelog.viewing.plots import BRACKET, IDLE
 from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
 from rewritelog.viewing.timeline_pictures import cell_colours
@@ -164,7 +163,8 @@ def test_real_logs_keep_all_their_time(log_set: Path) -> None:
 
 def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> None:
     logs = open_logs(two_pes)
-    lines = message_lines(Run(logs), timeline_view([Run(logs)]))
+    lines = timeline_view([Run(logs)], seed=1).panels[0].messages
+    assert lines is not None
     assert (lines.from_row.tolist(), lines.to_row.tolist()) == ([0], [1])
     assert (lines.sent_s.tolist(), lines.arrived_s.tolist()) == ([1.0], [1.5])
     assert (lines.messages, lines.drawn) == (1, 1)
