@@ -124,6 +124,7 @@ def _put_legend_below(plot: Any, columns: int) -> None:
     legend.location = "left"
     legend.ncols = max(1, min(columns, _LEGEND_CHARACTERS // max(longest, 1)))
     legend.margin = legend.padding = 2
+    legend.spacing = 8
     legend.border_line_alpha = 0.0
     legend.label_text_font_size = "9pt"
 

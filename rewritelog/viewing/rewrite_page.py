@@ -204,6 +204,7 @@ def _histograms(rows: Named) -> Section:
         fill_alpha=0.7,
         line_color="#FFFFFF",
     )
+    plot.y_range.start = 0
     options = []
     for label, row in rows:
         edges, counts = coarse_bins(np.zeros(BINS, np.int64) if row.bins is None else row.bins)
