@@ -173,6 +173,8 @@ class Declaration:
         kind = self.kind
         if self.default is None and not is_given(value):
             return kind.nothing if isinstance(kind, Kind) else None
+        if value is None and self.default is MISSING:
+            raise UsageTypeError(f"{self.field} must be given, and not None")
         if isinstance(kind, Kind):
             module, _, function = kind.opener.partition(":")
             if not function:
@@ -410,8 +412,9 @@ class Seed(Options, group=ADVANCED):
     """The seed of random draws."""
 
     seed: int = option(
-        "Seed of random draws; the same seed gives the same result.", default=1, rare=True
-    )
+        "Seed of random draws; the same seed gives the same result.",
+        default=1, least=0, rare=True,
+    )  # fmt: skip
 
 
 class Force(Options, group=OUTPUT):

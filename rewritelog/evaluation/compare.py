@@ -268,8 +268,12 @@ class Split:
 
 
 def folds(timings: Sequence[EventTimings], count: int, seed: int) -> Iterator[Split]:
-    """Yield the splits of a `count`-fold cross-validation, stratified by event."""
+    """Yield the splits of a `count`-fold cross-validation, stratified by event.
+
+    There are no more folds than lines of an event, as further ones would hold nothing out.
+    """
     ranks = _ranks(timings, seed)
+    count = min(count, max(map(len, ranks), default=0))
     for fold in range(count):
         yield Split(tuple(rank % count == fold for rank in ranks))
 

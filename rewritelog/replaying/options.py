@@ -114,7 +114,7 @@ class NetworkOptions(Options, group=NETWORK):
             if quantities or self.machine is not None:
                 raise UsageError("give a Network, or its quantities, not both")
             return self.network
-        if self.network not in (None, "log"):
+        if self.network is not None and str(self.network) != "log":
             raise UsageError(
                 f"--network must be log, not {self.network!r}; --latency describes other networks"
             )

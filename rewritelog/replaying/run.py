@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rewritelog.cores import cores, in_order
-from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.traces import Traces
 from rewritelog.progress import report_progress
 from rewritelog.replaying.analysis import (
@@ -67,7 +67,9 @@ def replay_whole(
     """Replay as `replay` does; return the times of all SEBs or nodes, too, in memory for each."""
     options, network = options or ReplayOptions(), network or Network()
     if not isinstance(source, Traces):
-        return replay_prepared(prepare(source, options), network, options)
+        logs = open_logs(source)
+        options.check_for(logs)
+        return replay_prepared(prepare(logs, options), network, options)
     from rewritelog.replaying.traces import replay_traces  # noqa: PLC0415 - not of logs
 
     run = replay_traces(source, network, options)

@@ -29,10 +29,10 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate
 from rewritelog.replaying.workload import Messages, PairedRegions, Sebs, Workload
-from rewritelog.rewriting.predicting import fit_warnings, fitted_predictor
+from rewritelog.rewriting.predicting import fit_warnings, fitted_predictor, warnings_of_unused
 from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import count_text
+from rewritelog.text import count_text, matching
 
 _ALL_REDUCE, _BARRIER = 0, 9
 _RING = {2, 6, 7, 8}
@@ -147,11 +147,13 @@ def replay_traces(
         name = "--lost-as" if options.lost_as else "--write"
         raise UsageError(f"{name} is for bgTrace logs: {traces.path} has {traces.title}")
     options.check_for(traces)
-    _, read, predictor = fitted_predictor(options)
+    model, read, predictor = fitted_predictor(options)
     task = trace_task(traces, predictor, options)
     run = load_task(task, options.jobs).replayed(network or Network())
     said = fit_warnings(read, predictor.fitted)
-    return replace(run, warnings=(*said, *run.warnings))
+    matched = matching(options.dilation_for, run.outcome.workload.names)
+    unused = warnings_of_unused(options, model, traces.terms, matched)
+    return replace(run, warnings=(*said, *unused, *run.warnings))
 
 
 def _warnings(missing: int, unmatched: int, alone: int) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rewritelog import units
 from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.errors import TimingError, UsageError
 from rewritelog.formats import Columns
@@ -52,7 +53,7 @@ def read_timings(
     """
     if columns not in ("params", "counters"):
         raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
-    check_factor("the clock", clock_hz)
+    check_factor("the clock", None if clock_hz is None else units.number(clock_hz, "clock_hz"))
     files = to_inputs(paths, "the timings")
     return read_timings_as((columns,), files, clock_hz, strict=strict)[columns]
 

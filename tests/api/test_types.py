@@ -1,0 +1,100 @@
+"""Values of wrong types from Python: an error that names the option, as a scientist needs it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import SAMPLE_LOGS
+
+import rewritelog
+
+LOGS, TIMINGS = SAMPLE_LOGS / "cells", SAMPLE_LOGS / "cells/timings.txt"
+CALLS: dict[str, Callable[..., Any]] = {
+    "rewrite": lambda **given: rewritelog.rewrite(LOGS, **given),
+    "replay": lambda **given: rewritelog.replay(LOGS, **given),
+    "sweep": lambda **given: rewritelog.sweep(LOGS, {"dilation": [1]}, **given),
+    "lost_cycles": lambda **given: rewritelog.lost_cycles(LOGS, **given),
+    "check": lambda **given: rewritelog.check(LOGS, **given),
+    "diff": lambda **given: rewritelog.diff(LOGS, LOGS, **given),
+    "compare": lambda **given: rewritelog.compare(TIMINGS, **given),
+    "timeline": lambda **given: rewritelog.timeline(LOGS, **given),
+}
+WRONG: list[Any] = [object(), b"x", np.array([1, 2]), [object()]]
+OPEN = {"progress", "model", "timings", "pes"}
+"""Options that take what is made elsewhere, or any sequence."""
+SPELLED = {"model_options": "--model-option", "variables": "--var", "from_s": "--from"}
+SPELLED |= {"until_s": "--until"}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_each_option_of_a_wrong_type_is_an_error_that_names_it(name: str) -> None:
+    parameters = inspect.signature(getattr(rewritelog, name)).parameters.values()
+    options = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    for option in set(options) - OPEN:
+        spelled = SPELLED.get(option, option.replace("_", "[_-]"))
+        for value in WRONG:
+            with pytest.raises(rewritelog.RewriteLogError, match=spelled):
+                CALLS[name](**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: rewritelog.replay(3), "logs must be a path or several, not int"),  # type: ignore[arg-type]
+        (lambda: rewritelog.dump(LOGS, np.array([1])), "pe must be an integer, not array"),  # type: ignore[arg-type]
+        (lambda: rewritelog.rules(["x"]), "rule must be a text, not .'x'."),  # type: ignore[arg-type]
+        (lambda: rewritelog.convert(LOGS, None), "out must be given"),  # type: ignore[arg-type]
+        (lambda: rewritelog.sweep(LOGS, {"latency": [None]}), "latency: None is not a number"),  # type: ignore[list-item]
+        (lambda: rewritelog.sweep(LOGS, {"dilation": None}), "dilation: 'None' is not a number"),  # type: ignore[dict-item]
+        (
+            lambda: rewritelog.timeline(LOGS, seed=-1, messages=True),
+            "seed must be an integer of 0 or",
+        ),
+        (lambda: rewritelog.check(LOGS, jobs=10**20), "the number of jobs must be at most 10,000"),
+        (lambda: rewritelog.read_timings(TIMINGS, clock_hz="x"), "clock_hz: 'x' is not a number"),  # type: ignore[arg-type]
+        (lambda: rewritelog.compare(TIMINGS, clock_hz=-1), "the clock must be a finite"),
+    ],
+)
+def test_a_value_that_cannot_be_used(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(rewritelog.UsageError, match=said):
+        call()
+
+
+def test_predictions_need_words_and_finite_numbers() -> None:
+    fitted = rewritelog.fit(TIMINGS)
+    with pytest.raises(rewritelog.UsageError, match="give files, or an event"):
+        rewritelog.predict(fitted, [])
+    with pytest.raises(rewritelog.UsageError, match="--at takes names, not"):
+        rewritelog.predict_run(fitted, 3.5)  # type: ignore[arg-type]
+    with pytest.raises(rewritelog.UsageError, match="P: 'x' is not a number"):
+        rewritelog.predict_run(fitted, {"P": "x"})  # type: ignore[dict-item]
+    with pytest.raises(rewritelog.UsageError, match="must be finite"):
+        rewritelog.predict_run(fitted, {"P": float("nan")})
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    numbers: dict[str, Any] = {"dilation": np.float32(0.5), "jobs": np.int64(1), "seed": np.int8(3)}
+    report = rewritelog.rewrite(LOGS, **numbers, latency=np.float64(0))
+    assert report.to_json()["options"]["seed"] == 3
+    assert rewritelog.sweep(LOGS, {"dilation": np.array([1, 2])}).points
+
+
+def test_more_folds_than_lines_hold_out_each_line_once() -> None:
+    samples = ([[1], [2], [3], [4]], [1e-6, 2e-6, 3e-6, 4e-6])
+    timings = rewritelog.Timings.from_arrays({"k": samples})
+    few, many = (
+        rewritelog.compare(timings, "least-squares", folds=count).tried[0] for count in (4, 10**20)
+    )
+    assert few.fits == many.fits == 4
+
+
+def test_a_replay_refuses_or_names_what_it_does_not_use() -> None:
+    with pytest.raises(rewritelog.UsageError, match="--types is for traces of events"):
+        rewritelog.replay(LOGS, types="COMP")
+    traces = SAMPLE_LOGS / "transformer/training"
+    (warning,) = rewritelog.replay(traces, dilation_for={"aten::mm": 2, "nosuch": 2}).warnings
+    assert warning == "the dilation for 'nosuch' was not used: no node's name matches"
