@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from rewritelog.formats.bgtrace.declaration import (
     ByteOrder,
     Layout,
     MachineHeader,
+    Record,
     format_names,
     layout,
     summary_struct,
@@ -47,10 +48,14 @@ _GUARDS = {"mpi_size": "mpi_op"}
 """Fields that are only meaningful if another one is not its default."""
 
 
+_KINDS: tuple[Record, ...] = ("seb", "message")
+"""The records whose size depends on the log version."""
+
+
 class LostField(NamedTuple):
     """A field, or the end of an array, that the target layout lacks."""
 
-    record: Literal["seb", "message"]
+    record: Record
     name: str
     kept: int
     """The number of elements that the target has of an array."""
@@ -63,14 +68,11 @@ class LostField(NamedTuple):
 def lost_fields(source: Layout, target: Layout) -> list[LostField]:
     """Return what the target layout lacks, in SEBs first."""
     lost = []
-    kinds: list[tuple[Literal["seb", "message"], np.dtype[Any], np.dtype[Any]]] = [
-        ("seb", source.seb, target.seb),
-        ("message", source.message, target.message),
-    ]
-    for record, had, has in kinds:
-        for name in had.names or ():
-            kept = sum(has[name].shape) if name in (has.names or ()) else 0
-            if name not in (has.names or ()) or kept < sum(had[name].shape):
+    for record in _KINDS:
+        had, has = getattr(source, record), getattr(target, record)
+        for name in had.names:
+            kept = sum(has[name].shape) if name in has.names else 0
+            if name not in has.names or kept < sum(had[name].shape):
                 lost.append(LostField(record, name, kept))
     return lost
 
@@ -94,17 +96,18 @@ class Loss:
         return Loss(self.field, self.count + other.count, self.records, *first)
 
     def __str__(self) -> str:
-        """Return the loss for messages."""
         return (
             f"{self.field} of {self.count} {self.records} (first in PE {self.pe}, SEB {self.seb})"
         )
 
 
-def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> Losses:
+def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> dict[LostField, Loss]:
     """Return the lost fields that have meaningful values in a block."""
-    losses, losing = Losses(), dict[str, Flags]()
+    losses, losing = dict[LostField, Loss](), dict[str, Flags]()
     for field in lost:
-        records = block.sebs if field.record == "seb" else block.messages
+        records, kind = (
+            (block.sebs, "SEBs") if field.record == "seb" else (block.messages, "messages")
+        )
         values, default = records.raw(field.name), np.asarray(MISSING[field.name])
         if values.ndim == 1:
             loses = np.asarray(values != default)
@@ -116,19 +119,9 @@ def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> Losses:
         losing[field.name] = loses
         sebs = records.seb[loses]
         if len(sebs):
-            kind = "SEBs" if field.record == "seb" else "messages"
             first = int(block.pe[sebs[0]]), int(block.index[sebs[0]])
             losses[field] = Loss(str(field), len(sebs), kind, *first)
     return losses
-
-
-class Losses(dict[LostField, Loss]):
-    """The losses of some blocks by field."""
-
-    def add(self, other: Losses) -> None:
-        """Add those of another block."""
-        for field, loss in other.items():
-            self[field] = loss + self[field] if field in self else loss
 
 
 def _shifts(block: BlockRecords, target: Layout) -> Ints:
@@ -201,9 +194,6 @@ def _put(data: Bytes, at: Ints, values: Table | Ints, kind: np.dtype[Any]) -> No
 _COPIED = ("param.*", PROVENANCE_NAME, *COMPANIONS)
 """The files that belong to a log set and know nothing of its format."""
 
-_KINDS = ("seb", "message")
-"""The records whose size depends on the log version."""
-
 OFFSET_LIMIT = 1 << 32
 """Offsets are modulo this, so that a timeline of this size is indistinguishable from none."""
 
@@ -269,15 +259,11 @@ def convert_logs(
                 f"{logs.folder}: log version {version} cannot hold {named}; "
                 "--lossy converts anyway and drops them"
             )
+        counts, borders = np.zeros(2, dtype=np.int64), list[Ints]()
         for file, of_file in zip(logs.files, sizes, strict=True):
-            _check_sizes(file, of_file, target)
-            total = file.head_bytes + int(of_file.sum())
-            create_file(folder / file.path.name, total, _file_head(file, of_file, target.order))
-        counts = np.zeros(2, dtype=np.int64)
-        borders = [
-            np.concatenate([[0], np.cumsum(of_file)]) + file.head_bytes
-            for file, of_file in zip(logs.files, sizes, strict=True)
-        ]
+            borders.append(np.concatenate([[0], np.cumsum(of_file)]) + file.head_bytes)
+            head = _converted_head(file, borders[-1], target)
+            create_file(folder / file.path.name, int(borders[-1][-1]), head)
         work = FlushingWork(partial(_converted, logs, target, borders), folder, flush=True)
         blocks = plan_in_turn(logs.files, BLOCK_BYTES)
         for _, done in map_blocks(work, blocks, "converting", logs.timelines_bytes):
@@ -301,27 +287,32 @@ def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
     same = all(getattr(source, kind).itemsize == getattr(target, kind).itemsize for kind in _KINDS)
     if same and not lost:
         return sizes, ()
-    losses = Losses()
+    losses = dict[LostField, Loss]()
     work = partial(_measured, target, lost)
     for block, of_block, of_block_losses in logs.map(work, "measuring", block_bytes=BLOCK_BYTES):
         begin = block.first_timeline
         sizes[block.file][begin : begin + len(of_block)] = of_block
-        losses.add(of_block_losses)
+        _add_losses(losses, of_block_losses)
     return sizes, tuple(losses[field] for field in lost if field in losses)
 
 
 def _measured(
     target: Layout, lost: list[LostField], parts: Iterator[LoadedBlock]
-) -> tuple[Block, Ints, Losses]:
+) -> tuple[Block, Ints, dict[LostField, Loss]]:
     """Return a block, the size of each of its timelines in the target layout, and its losses."""
-    losses, sizes = Losses(), np.zeros(1, dtype=np.int64)
+    losses, sizes = dict[LostField, Loss](), np.zeros(1, dtype=np.int64)
     for loaded in parts:  # several are of one timeline
         block, pieces = records_of(loaded), loaded.pieces
         bounds = _shifts(block, target)[np.concatenate([[0], np.cumsum(block.walked)])]
         counts = COUNT_BYTES * (pieces.firsts == 0)
         sizes = sizes + (pieces.ends - pieces.starts + counts + np.diff(bounds))
-        losses.add(losses_of(block, lost))
+        _add_losses(losses, losses_of(block, lost))
     return loaded.block, sizes, losses
+
+
+def _add_losses(losses: dict[LostField, Loss], more: dict[LostField, Loss]) -> None:
+    for field, loss in more.items():
+        losses[field] = losses[field] + loss if field in losses else loss
 
 
 def _converted(
@@ -341,39 +332,27 @@ def _converted(
     for loaded in read_block(file, block, logs.layout, BLOCK_BYTES):
         records = records_of(loaded)
         data = convert_block(records, target)
-        if at + len(data) > end:
-            raise _changed(file)
-        files.write(file.path.name, data, at)
         at += len(data)
+        if at > end:
+            break
+        files.write(file.path.name, data, at - len(data))
         counts += len(records.sebs), len(records.messages)
     if at != end:
-        raise _changed(file)
+        raise DamagedLogError(Location(file.path), "the file changed during the run")
     return counts
 
 
-def _changed(file: TimelineFile) -> DamagedLogError:
-    return DamagedLogError(Location(file.path), "the file changed during the run")
-
-
-def _check_sizes(file: TimelineFile, sizes: Ints, target: Layout) -> None:
-    largest = int(np.argmax(sizes)) if len(sizes) else 0
-    if len(sizes) and sizes[largest] >= OFFSET_LIMIT:
+def _converted_head(file: TimelineFile, borders: Ints, target: Layout) -> bytes:
+    """Return the head of a converted file; raise `OutputError` for a timeline that is too large."""
+    for number in np.flatnonzero(np.diff(borders) >= OFFSET_LIMIT).tolist():
         raise OutputError(
-            f"{file.path}: the timeline of PE {file.pes[largest]} would have 4 GiB or more in "
+            f"{file.path}: the timeline of PE {file.pes[number]} would have 4 GiB or more in "
             f"log version {target.log_version}, which the format's offsets cannot hold"
         )
-
-
-def _file_head(file: TimelineFile, sizes: Ints, order: ByteOrder) -> bytes:
-    borders = file.head_bytes + np.cumsum(sizes) - sizes
-    head: bytes = timeline_file_struct(order).build(
-        {
-            "machine": _converted_machine(file.machine, order),
-            "count": len(sizes),
-            "offsets": (borders % OFFSET_LIMIT).tolist(),
-        }
-    )
-    return head
+    offsets = (borders[:-1] % OFFSET_LIMIT).tolist()
+    machine = _converted_machine(file.machine, target.order)
+    fields = {"machine": machine, "count": len(offsets), "offsets": offsets}
+    return bytes(timeline_file_struct(target.order).build(fields))
 
 
 def _converted_machine(machine: bytes, order: ByteOrder) -> Any:
@@ -390,5 +369,4 @@ def _converted_summary(logs: LogSet, log_version: int, order: ByteOrder) -> byte
     summary.machine = _converted_machine(head[:MACHINE_HEADER_BYTES], order)
     if summary.log_version is not None or log_version != 0:
         summary.log_version = log_version
-    built: bytes = summary_struct(order).build(summary)
-    return built
+    return bytes(summary_struct(order).build(summary))
