@@ -31,7 +31,6 @@ from rewritelog.rewriting.statistics import (
     BlockStatistics,
     DurationSum,
     Examples,
-    RecordFlag,
 )
 
 
@@ -169,7 +168,7 @@ def rewrite_part(
         params, notes = read_params(task.params, loaded, strict=task.strict, columns=columns)
     predicted = task.predictor.predict(params, loaded.pes)
     factors, patterns = dilations_of(task.dilations, loaded)
-    rows = records_for(loaded, params, predicted.given_s, predicted.flags[RecordFlag.EXACT])
+    rows = records_for(loaded, params, predicted.given_s, predicted.flags["exact"])
     patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)
     return BlockStatistics(
         counts=patched.counts,

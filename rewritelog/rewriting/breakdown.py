@@ -16,11 +16,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, Floats, Ints
+from rewritelog.arrays import Floats, Ints
 from rewritelog.models.base import ModelFit
 from rewritelog.models.checks import checked_spread
 from rewritelog.rewriting.statistics import (
@@ -28,14 +28,14 @@ from rewritelog.rewriting.statistics import (
     BlockStatistics,
     DurationSum,
     EventStatistics,
-    RecordFlag,
-    RecordState,
-    difference_s,
 )
 from rewritelog.text import NO_VALUE, json_number, ratio_text, time_column
 
 LEVEL = 0.9
 """The nominal probability that an interval contains the true sum."""
+
+_ROUNDING = 1e-15
+"""The relative rounding error of sums is smaller."""
 
 _REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """Half an interval's width in standard deviations."""
@@ -94,8 +94,8 @@ def _event_expected(
 def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) -> Expected:
     """Return the expected sum of all brackets, given that of each event."""
     expected = list(events)
-    paired = sum((event.total.new_s for event in statistics.events.values()), NOTHING)
-    others_s = difference_s(statistics.sums[DurationSum.BRACKETED_NEW], paired)
+    paired_s = [float(event.total.new_s) for event in statistics.events.values()]
+    others_s = _left(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
     seconds = math.fsum([*(of_event.seconds for of_event in expected), others_s])
     known = [of_event.deviation_s for of_event in expected if of_event.seconds > 0]
     return Expected(seconds, _root_sum_square(known), None)
@@ -143,10 +143,6 @@ class BusyTime:
         return {**vars(self), **numbers, "imbalance": self.imbalance}
 
 
-Pair: TypeAlias = tuple[float, float]
-"""Seconds before and after a rewrite."""
-
-
 @dataclass(frozen=True)
 class Share:
     """A part of the time of all SEBs."""
@@ -157,12 +153,6 @@ class Share:
     """Its share of all time before the rewrite, in [0, 1]; None without any time."""
     new: float | None
     """Its share of all time after the rewrite."""
-
-    @classmethod
-    def of(cls, part_s: Pair, all_s: Pair) -> Share:
-        """Return a part of all time; shares without any time, or that are not finite, are None."""
-        whole = [seconds if 0 < seconds < math.inf else math.nan for seconds in all_s]
-        return cls(*part_s, *(json_number(s / of) for s, of in zip(part_s, whole, strict=True)))
 
     def to_json(self) -> dict[str, float | None]:
         """Return shares and seconds as a JSON object, with null for numbers that are not finite."""
@@ -202,40 +192,34 @@ class Overheads:
 
 def overheads_of(statistics: BlockStatistics) -> Overheads:
     """Return the breakdown of the time of all SEBs."""
-    events = dict(sorted(statistics.events.items()))
-    before, after = (_seconds_by_part(statistics, events, side) for side in ("old", "new"))
-    shares = {
-        name: Share.of((before[name], after[name]), (before[""], after[""])) for name in before
-    }
-    parts = {name: shares.pop(name) for name in _PARTS}
-    return Overheads({name: shares[f"event {name}"] for name in events}, **parts)
+    sides = []
+    for side in ("old", "new"):
+        all_s, bracketed_s, around_s, without_s = (
+            statistics.seconds(DurationSum[f"{part}{side.upper()}"])
+            for part in ("", "BRACKETED_", "AROUND_", "WITHOUT_")
+        )
+        totals = [event.total for _, event in sorted(statistics.events.items())]
+        events_s = [float(getattr(total, f"{side}_s")) for total in totals]
+        dilated_s = math.fsum(float(getattr(total, f"dilated_{side}_s")) for total in totals)
+        others_s = 0.0
+        if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
+            others_s = _left(bracketed_s, events_s)
+        untouched_s = _left(all_s, (bracketed_s, around_s, without_s))
+        by_dilation_s = others_s + around_s + without_s + dilated_s
+        parts_s = [others_s, around_s, without_s, untouched_s, by_dilation_s, *events_s]
+        whole_s = all_s if 0 < all_s < math.inf else math.nan
+        sides.append([(seconds, json_number(seconds / whole_s)) for seconds in parts_s])
+    pairs = zip(*sides, strict=True)
+    shares = [Share(old_s, new_s, old, new) for (old_s, old), (new_s, new) in pairs]
+    return Overheads(dict(zip(sorted(statistics.events), shares[5:], strict=True)), *shares[:5])
 
 
-_PARTS = tuple(field.name for field in dataclasses.fields(Overheads) if field.name != "events")
-
-
-def _seconds_by_part(
-    statistics: BlockStatistics, events: dict[str, EventStatistics], side: str
-) -> dict[str, float]:
-    """Return the seconds of the parts before or after the rewrite, and of all under ""."""
-    all_s, bracketed, around, without = (
-        statistics.sums[DurationSum[f"{part}{side.upper()}"]]
-        for part in ("", "BRACKETED_", "AROUND_", "WITHOUT_")
-    )
-    totals = {name: event.total for name, event in events.items()}
-    of_event = {name: getattr(total, f"{side}_s") for name, total in totals.items()}
-    dilated = sum((getattr(total, f"dilated_{side}_s") for total in totals.values()), NOTHING)
-    others_s = 0.0
-    if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
-        others_s = difference_s(bracketed, sum(of_event.values(), NOTHING))
-    rest_s = others_s, float(around), float(without)
-    return {
-        "": float(all_s),
-        **dict(zip(_PARTS, rest_s, strict=False)),
-        "untouched": difference_s(all_s, bracketed + around + without),
-        "by_dilation": sum((*rest_s, float(dilated))),
-        **{f"event {name}": float(seconds) for name, seconds in of_event.items()},
-    }
+def _left(whole_s: float, parts_s: Iterable[float]) -> float:
+    """Return what parts leave of a sum, in seconds; 0 if that is only rounding."""
+    if not math.isfinite(whole_s):
+        return math.nan
+    left_s = math.fsum([whole_s, *(-part_s for part_s in parts_s)])
+    return left_s if left_s > _ROUNDING * whole_s else 0.0
 
 
 @dataclass(frozen=True)
@@ -284,22 +268,13 @@ class EventLine:
 
 def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLine:
     """Return the row of an event, given its statistics and the expected sum."""
-    used, records = event.states[RecordState.PREDICTED], event.states.total()
-    dilated, total = event.states[RecordState.NOT_COVERED], event.total
-    flags = {flag.name.lower(): event.flags[flag] for flag in RecordFlag}
-    by_exact = flags.pop("exact")
+    total, counted = event.total, {name: event.counts[name] for name in _COUNTED}
     return EventLine(
-        event=name,
-        records=records,
-        by_model=used - by_exact,
-        by_exact=by_exact,
-        dilated=dilated,
-        not_used=records - used - dilated,
-        **flags,
-        old_s=float(total.old_s),
-        new_s=float(total.new_s),
-        expected=expected,
+        name, **counted, old_s=float(total.old_s), new_s=float(total.new_s), expected=expected
     )
+
+
+_COUNTED = [field.name for field in dataclasses.fields(EventLine) if field.type == "int"]
 
 
 def speedup(old_s: float, new_s: float) -> float | None:

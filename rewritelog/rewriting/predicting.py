@@ -34,8 +34,6 @@ from rewritelog.rewriting.statistics import (
     EventStatistics,
     EventSums,
     Examples,
-    RecordFlag,
-    RecordState,
     exact_sum,
 )
 from rewritelog.text import matching, printable
@@ -46,6 +44,11 @@ from rewritelog.timings.texts import (
     read_model_file,
     read_texts,
 )
+
+FLAGS = ("exact", "negative", "outside", "remote", "not_spread", "uncounted")
+"""What a record may be: an exact match; one for which the fit is negative; one with a parameter
+outside the range of the samples, or with all within it, but more leverage than any sample; not
+spread, since the model has no residuals for it; without counters, for a model of these."""
 
 
 def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
@@ -94,7 +97,7 @@ class Predictor:
         """Return the records with their durations; `pes` are the PEs of the block's pieces."""
         kinds, kind = params.kinds()
         seconds = np.full(len(params.seb), np.nan)
-        flags = np.zeros((len(RecordFlag), len(params.seb)), dtype=np.bool_)
+        flags = {name: np.zeros(len(params.seb), dtype=np.bool_) for name in FLAGS}
         for rows in rows_by_key(kind, np.ones(len(kind), dtype=np.bool_)):
             event, count = kinds[kind[rows[0]]]
             table = params.table(rows, count)
@@ -102,12 +105,10 @@ class Predictor:
             seconds[rows] = prediction.seconds
             if self.measured_totals:
                 seconds[rows] = total_seconds(self.fitted, self.name, event, table, prediction)
-            flags[RecordFlag.EXACT, rows] = prediction.exact
-            flags[RecordFlag.NEGATIVE, rows] = prediction.negative
-            flags[RecordFlag.OUTSIDE, rows] = prediction.outside
-            flags[RecordFlag.REMOTE, rows] = prediction.remote
-            flags[RecordFlag.UNCOUNTED, rows] = self.columns == "counters" and count == 0
-        flags[RecordFlag.REMOTE] &= ~flags[RecordFlag.OUTSIDE]
+            for name in ("exact", "negative", "outside", "remote"):
+                flags[name][rows] = getattr(prediction, name)
+            flags["uncounted"][rows] = self.columns == "counters" and count == 0
+        flags["remote"] &= ~flags["outside"]
         predicted = Predicted(params, kinds, kind, seconds, seconds.copy(), flags)
         if self.spread_seed is not None:
             ordinal = ordinals(params.piece, params.seb)
@@ -121,7 +122,7 @@ class Predictor:
             event, count = predicted.kinds[predicted.kind[rows[0]]]
             table = predicted.params.table(rows, count)
             factors = checked_factors(self.fitted, self.name, event, table, numbers[rows])
-            predicted.flags[RecordFlag.NOT_SPREAD, rows] = factors is None
+            predicted.flags["not_spread"][rows] = factors is None
             if factors is not None:
                 predicted.given_s[rows] = predicted.seconds[rows] * factors
 
@@ -138,59 +139,69 @@ class Predicted:
     """Predicted durations before any spread; NaN where the model does not cover a record."""
     given_s: Floats
     """The durations that brackets get."""
-    flags: Flags
-    """Shape (flags, records)."""
+    flags: dict[str, Flags]
+    """Which records have each property of `FLAGS`, before it is known which are used."""
+
+    def properties(self, records: Table) -> dict[str, Flags]:
+        """Return which records were used, and how, and what is to be said of those."""
+        state = records["state"]
+        used, dilated = state == core.RECORD_PREDICTED, state == core.RECORD_NOT_COVERED
+        properties = {name: flag & used for name, flag in self.flags.items()}
+        return {
+            "records": np.ones(len(records), dtype=np.bool_),
+            "by_model": used & ~self.flags["exact"],
+            "by_exact": properties.pop("exact"),
+            "dilated": dilated,
+            "not_used": ~(used | dilated),
+            **properties,
+            "uncounted": self.flags["uncounted"] & dilated,
+            "no_seb": state == core.RECORD_NO_SEB,
+            "left_alone": state == core.RECORD_LEFT_ALONE,
+        }
 
     def by_event(self, records: Table) -> dict[str, EventStatistics]:
         """Return the counts and sums of the records of each event."""
-        count = len(self.kinds)
-        states = np.zeros((len(RecordState), count), dtype=np.int64)
-        for which in RecordState:
-            states[which] = np.bincount(self.kind[records["state"] == which], minlength=count)
-        flagged = [self._flagged(which, records) for which in RecordFlag]
-        flags = np.array([np.bincount(self.kind[rows], minlength=count) for rows in flagged])
-        values = self._values(records)
-        sums = np.zeros((len(values), count, 2))
+        properties, kinds = self.properties(records), len(self.kinds)
+        counts = {
+            name: np.bincount(self.kind[rows], minlength=kinds).tolist()
+            for name, rows in properties.items()
+        }
+        values = self._values(records, properties)
+        sums = np.zeros((len(values), kinds, 2))
         for column, of_records in zip(sums, values, strict=True):
             core.add_by_group(self.kind, np.ascontiguousarray(of_records), column)
         events: dict[str, EventStatistics] = {}
         for number, (event, parameters) in enumerate(self.kinds):
             of_kind = EventStatistics(
-                Counter({which: int(states[which, number]) for which in RecordState}),
-                Counter({which: int(flags[which, number]) for which in RecordFlag}),
+                Counter({name: column[number] for name, column in counts.items()}),
                 {parameters: EventSums(*map(exact_sum, sums[:, number]))},
             )
             events[event] = events[event] + of_kind if event in events else of_kind
         return events
 
-    def _values(self, records: Table) -> tuple[Floats, ...]:
+    def _values(self, records: Table, properties: dict[str, Flags]) -> tuple[Floats, ...]:
         """Return the contribution of each record to the fields of `EventSums`."""
-        predicted = np.where(records["state"] == RecordState.PREDICTED, self.seconds, 0.0)
-        dilated = records["state"] == RecordState.NOT_COVERED
         old, new = records["old_s"], records["new_s"]
+        used = properties["by_model"] | properties["by_exact"]
+        predicted = np.where(used, self.seconds, 0.0)
         with np.errstate(over="ignore"):
             squares = predicted**2
-        dilated_old, dilated_new = np.where(dilated, old, 0.0), np.where(dilated, new, 0.0)
-        exact = self._flagged(RecordFlag.EXACT, records)
-        of_exact = np.where(exact, old, 0.0), np.where(exact, new, 0.0)
-        return old, new, dilated_old, dilated_new, predicted, squares, *of_exact
+        dilated, exact = (
+            [np.where(properties[name], seconds, 0.0) for seconds in (old, new)]
+            for name in ("dilated", "by_exact")
+        )
+        return old, new, *dilated, predicted, squares, *exact
 
-    def examples(self, loaded: LoadedBlock, records: Table) -> dict[RecordState, Examples]:
-        """Return PE and SEB of the first records in each state but the usual one."""
-        examples: dict[RecordState, Examples] = {}
-        for which in RecordState:
-            if which is not RecordState.PREDICTED:
-                first = np.flatnonzero(records["state"] == which)[:EXAMPLES]
-                pes = loaded.pes[self.params.piece[first]].tolist()
-                sebs = zip(pes, self.params.seb[first].tolist(), strict=True)
-                examples[which] = tuple((loaded.begin, place) for place in sebs)
+    def examples(self, loaded: LoadedBlock, records: Table) -> dict[str, Examples]:
+        """Return PE and SEB of the first records that were not used, by property."""
+        examples: dict[str, Examples] = {}
+        properties = self.properties(records)
+        for name in ("no_seb", "left_alone"):
+            first = np.flatnonzero(properties[name])[:EXAMPLES]
+            pes = loaded.pes[self.params.piece[first]].tolist()
+            sebs = zip(pes, self.params.seb[first].tolist(), strict=True)
+            examples[name] = tuple((loaded.begin, place) for place in sebs)
         return examples
-
-    def _flagged(self, flag: RecordFlag, records: Table) -> Flags:
-        """Return which records count under a flag."""
-        state = RecordState.NOT_COVERED if flag is RecordFlag.UNCOUNTED else RecordState.PREDICTED
-        flagged: Flags = self.flags[flag] & (records["state"] == state)
-        return flagged
 
 
 def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Floats, frozenset[str]]:

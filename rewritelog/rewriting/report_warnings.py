@@ -18,8 +18,6 @@ from rewritelog.rewriting.statistics import (
     DurationSum,
     EventStatistics,
     Examples,
-    RecordFlag,
-    RecordState,
 )
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import count_text, percent_text, printable
@@ -110,16 +108,16 @@ def _about_params(logs: LogSet, params: ParamFolder, statistics: BlockStatistics
         shown = "; ".join(text for _, text in statistics.seqno_examples)
         lines = count_text(statistics.seqno_differs, "param line")
         yield f"in {lines} the SEB number and the seqno differ, and the former is used: {shown}"
-    missing = statistics.records(RecordState.NO_SEB)
+    missing = statistics.records("no_seb")
     if missing:
-        listed = _listed(statistics.record_examples[RecordState.NO_SEB])
+        listed = _listed(statistics.record_examples["no_seb"])
         yield (
             f"not used: {count_text(missing, 'param record')} of SEBs that the log does not have "
             f"({listed}): the params may belong to other logs"
         )
-    alone = statistics.records(RecordState.SEB_LEFT_ALONE)
+    alone = statistics.records("left_alone")
     if alone:
-        listed = _listed(statistics.record_examples[RecordState.SEB_LEFT_ALONE])
+        listed = _listed(statistics.record_examples["left_alone"])
         yield (
             f"not used: {count_text(alone, 'param record')} of SEBs without a duration ({listed})"
         )
@@ -137,7 +135,7 @@ def _about_events(statistics: BlockStatistics, columns: Columns, terms: Terms) -
     for cause, count in concerned.items():
         if count > _MOST_EVENTS:
             names = [name for name in events if cause in causes_of[name]]
-            most = max(names, key=lambda name: events[name].states.total())
+            most = max(names, key=lambda name: events[name].counts["records"])
             together = sum((events[name] for name in names), EventStatistics())
             sentence = _about_event(together, columns, terms)[cause]
             sentence = sentence.replace("this event", "these events")
@@ -146,41 +144,41 @@ def _about_events(statistics: BlockStatistics, columns: Columns, terms: Terms) -
 
 def _about_event(event: EventStatistics, columns: Columns, terms: Terms) -> dict[str, str]:
     """Return a sentence with advice for each cause for doubt about an event's durations."""
-    predicted, items, records = event.states[RecordState.PREDICTED], terms.predicted, terms.record
+    counts, items, records = event.counts.copy(), terms.predicted, terms.record
     what = "counters" if columns == "counters" else "parameters"
-    counts = {flag.name: event.flags[flag] for flag in RecordFlag}
-    counts["NOT_COVERED"] = event.states[RecordState.NOT_COVERED] - counts["UNCOUNTED"]
+    counts["dilated"] -= counts["uncounted"]
+    predicted = max(1, counts["by_model"] + counts["by_exact"])
 
     def some(cause: str) -> str:
-        share = f"{100 * counts[cause] / max(1, predicted):.3g} % of those predicted"
+        share = f"{100 * counts[cause] / predicted:.3g} % of those predicted"
         return f"{count_text(counts[cause], items)} ({share})"
 
     sentences = {
-        "NOT_COVERED": (
-            f"{count_text(counts['NOT_COVERED'], items)} dilated, since the model does "
+        "dilated": (
+            f"{count_text(counts['dilated'], items)} dilated, since the model does "
             f"not cover them: time this event, with as many {what} as its {records}s have"
         ),
-        "UNCOUNTED": (
-            f"{count_text(counts['UNCOUNTED'], items)} dilated, since their {records}s "
+        "uncounted": (
+            f"{count_text(counts['uncounted'], items)} dilated, since their {records}s "
             "have no counters: let the emulation write the target's counters (PAPI:{ … }), or "
             "choose a model of parameters"
         ),
-        "NEGATIVE": (
-            f"{count_text(counts['NEGATIVE'], 'prediction')} below zero became 0, or the "
+        "negative": (
+            f"{count_text(counts['negative'], 'prediction')} below zero became 0, or the "
             "least that the fit allows: the fit is invalid there; time this event with such "
             "parameters"
         ),
-        "OUTSIDE": (
-            f"{some('OUTSIDE')} with parameters outside the range of the samples: their "
+        "outside": (
+            f"{some('outside')} with parameters outside the range of the samples: their "
             "durations are extrapolated; time this event with such parameters too"
         ),
-        "REMOTE": (
-            f"{some('REMOTE')} with parameters each within the range of the samples, but "
+        "remote": (
+            f"{some('remote')} with parameters each within the range of the samples, but "
             "together further out than any of them: their durations are extrapolated; time such "
             "combinations too"
         ),
-        "NOT_SPREAD": (
-            f"{some('NOT_SPREAD')} not spread, since the fit has no residuals of held-out "
+        "not_spread": (
+            f"{some('not_spread')} not spread, since the fit has no residuals of held-out "
             "samples: time more samples of this event"
         ),
     }

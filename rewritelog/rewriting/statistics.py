@@ -7,7 +7,6 @@ then added exactly.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -59,16 +58,6 @@ class DurationSum(IntEnum):
     WITHOUT_NEW = core.SUM_WITHOUT_NEW
 
 
-class RecordState(IntEnum):
-    """The state of a param record after the rewrite."""
-
-    NO_SEB = core.RECORD_NO_SEB
-    PREDICTED = core.RECORD_PREDICTED
-    NOT_COVERED = core.RECORD_NOT_COVERED
-    NOT_PAIRED = core.RECORD_NOT_PAIRED
-    SEB_LEFT_ALONE = core.RECORD_LEFT_ALONE
-
-
 IRREGULAR = (
     BlockCount.MARKS_IRREGULAR,
     BlockCount.RECORDS_MISMATCHED,
@@ -78,27 +67,6 @@ IRREGULAR = (
 
 EXAMPLES = 5
 """The number of examples of each count in a block."""
-
-
-_ROUNDING = 1e-15
-"""The relative rounding error of sums of timelines is smaller."""
-
-
-class RecordFlag(IntEnum):
-    """Properties of a record in addition to its state."""
-
-    EXACT = 0
-    """Its duration is an exact match."""
-    NEGATIVE = 1
-    """The fit is negative for it."""
-    OUTSIDE = 2
-    """A parameter is outside the range of the samples."""
-    REMOTE = 3
-    """It is within all ranges, but has more leverage than any sample."""
-    NOT_SPREAD = 4
-    """It is not spread, because the model has no residuals for it."""
-    UNCOUNTED = 5
-    """It has no counters, so that a model of counters does not cover it."""
 
 
 class EventSums(NamedTuple):
@@ -126,8 +94,8 @@ class EventSums(NamedTuple):
 class EventStatistics:
     """The param records of one event."""
 
-    states: Counter[RecordState] = field(default_factory=Counter)
-    flags: Counter[RecordFlag] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many have each property that `Predicted.properties` names."""
     sums: dict[int, EventSums] = field(default_factory=dict)
     """The sums by number of parameters."""
 
@@ -137,9 +105,7 @@ class EventStatistics:
         return sum(self.sums.values(), EventSums())
 
     def __add__(self, other: EventStatistics) -> EventStatistics:
-        return EventStatistics(
-            self.states + other.states, self.flags + other.flags, _together(self.sums, other.sums)
-        )
+        return EventStatistics(self.counts + other.counts, _together(self.sums, other.sums))
 
 
 Examples: TypeAlias = tuple[tuple[tuple[int, int], Any], ...]
@@ -159,7 +125,8 @@ class BlockStatistics:
     events: dict[str, EventStatistics] = field(default_factory=dict)
     examples: dict[BlockCount, Examples] = field(default_factory=dict)
     """PEs and SEBs."""
-    record_examples: dict[RecordState, Examples] = field(default_factory=dict)
+    record_examples: dict[str, Examples] = field(default_factory=dict)
+    """PEs and SEBs of records that were not used, by property."""
     faulty_lines: int = 0
     faulty_line_examples: Examples = ()
     seqno_differs: int = 0
@@ -177,9 +144,9 @@ class BlockStatistics:
         """Return a count."""
         return int(self.counts[which])
 
-    def records(self, state: RecordState) -> int:
-        """Return the number of param records in a state."""
-        return sum(event.states[state] for event in self.events.values())
+    def records(self, which: str) -> int:
+        """Return the number of param records with a property."""
+        return sum(event.counts[which] for event in self.events.values())
 
     def seconds(self, which: DurationSum) -> float:
         """Return a sum of durations in seconds, rounded once."""
@@ -220,15 +187,6 @@ def _together(one: Any, other: Any) -> Any:
         return tuple(sorted(one + other, key=itemgetter(0))[:EXAMPLES])
     one += other
     return one
-
-
-def difference_s(whole: ExactSum, part: ExactSum) -> float:
-    """Return a sum minus a part of it, in seconds; 0 if the difference is only rounding."""
-    all_s = float(whole)
-    if not (math.isfinite(all_s) and math.isfinite(float(part))):
-        return math.nan
-    left_s = math.fsum([*whole.parts, *(-value for value in part.parts)])
-    return left_s if left_s > _ROUNDING * all_s else 0.0
 
 
 def exact_sum(pairs: Floats) -> ExactSum:

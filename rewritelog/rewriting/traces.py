@@ -20,8 +20,6 @@ from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
     DurationSum,
-    RecordFlag,
-    RecordState,
 )
 from rewritelog.timings.traces import EventParams, read_event_params
 
@@ -131,7 +129,7 @@ def _statistics(
     old_s, predicted = part.duration_s, new.predicted
     params, known = predicted.params, ~np.isnan(predicted.given_s)
     records: Table = np.zeros(len(params), dtype=core.structs["param_record"])
-    records["state"] = np.where(known, RecordState.PREDICTED, RecordState.NOT_COVERED)
+    records["state"] = np.where(known, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED)
     records["old_s"], records["new_s"] = old_s[params.seb], new_s[params.seb]
     has_record: Flags = np.zeros(len(part), dtype=np.bool_)
     has_record[params.seb] = True
@@ -161,7 +159,7 @@ def _counts(predicted: Predicted, known: Flags, old_s: Floats, new_s: Floats) ->
     counts = np.zeros(len(BlockCount), dtype=np.int64)
     counts[BlockCount.SEBS] = len(old_s)
     counts[BlockCount.BRACKETS] = len(known)
-    counts[BlockCount.BY_EXACT] = np.count_nonzero(predicted.flags[RecordFlag.EXACT] & known)
+    counts[BlockCount.BY_EXACT] = np.count_nonzero(predicted.flags["exact"] & known)
     counts[BlockCount.BY_MODEL] = np.count_nonzero(known) - counts[BlockCount.BY_EXACT]
     counts[BlockCount.BY_DILATION] = np.count_nonzero(rest_old_s != rest_new_s)
     counts[BlockCount.ZERO_LENGTH] = np.count_nonzero((rest_old_s == 0) & (rest_new_s == 0))
