@@ -39,14 +39,12 @@ class EventCoefficients:
 
     def evaluate(self, params: Floats) -> Floats:
         """Return the value of each row, in the file's unit; NaN where the number does not fit."""
-        parameters, count = params.shape[1], len(self.factors)
-        powers = next((n for n in (1, 2) if count == n * parameters), None)  # of each parameter
-        if powers is None:
-            return np.full(len(params), np.nan)
-        values = np.full(len(params), self.constant)
-        for index, factor in enumerate(self.factors):
-            column = params[:, index // powers]
-            values += factor * (column if index % powers == 0 else column * column)
+        columns, count = params.T, len(self.factors)
+        if count == 2 * len(columns):
+            columns = np.stack((columns, columns * columns), axis=1).reshape(count, len(params))
+        values = np.full(len(params), self.constant if count == len(columns) else np.nan)
+        for factor, column in zip(self.factors, columns, strict=False):
+            values += factor * column
         return values
 
     def summary_line(self) -> str:

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
@@ -99,17 +99,15 @@ class FittedOutside(ModelFit):
 
     def describe(self) -> dict[str, Any]:
         """Return the regressor's name and arguments, and the samples of each event, as JSON."""
-
-        def json_or_repr(value: object) -> object:
+        arguments: dict[str, object] = {}
+        for key, value in self.options.arguments.items():
+            is_plain = isinstance(value, str | int | None)
+            arguments[key] = value if is_plain else repr(value)
             if isinstance(value, float):
-                return exact_number(value)
-            return value if isinstance(value, str | int | None) else repr(value)
-
+                arguments[key] = exact_number(value)
         return {
             "regressor": self.name,
-            "arguments": {
-                key: json_or_repr(value) for key, value in self.options.arguments.items()
-            },
+            "arguments": arguments,
             "events": [
                 {
                     "event": event,
@@ -139,11 +137,20 @@ class Outside(Model[OutsideOptions]):
 
     Options = OutsideOptions
 
-    def __init__(self, name: str, options: OutsideOptions, maker: Callable[..., Any]) -> None:
-        """Take a class or function that returns a new regressor when it is called."""
-        super().__init__(options)
-        self._name = name
-        self._maker = maker
+    def __init__(self, name: str, maker: object, arguments: Mapping[str, object]) -> None:
+        """Take a class or function that returns a new regressor when it is called with arguments.
+
+        Text that spells a number, a truth value or None is converted. A regressor with a parameter
+        `random_state` gets 0 unless it is given, so that a run is reproducible.
+        """
+        if not callable(maker):
+            raise ModelError(f"model {name!r} is neither a class nor a function")
+        made = {key.replace("-", "_"): _converted(value) for key, value in arguments.items()}
+        with suppress(ValueError, TypeError):  # some callables have no signature
+            if "random_state" in inspect.signature(maker).parameters:
+                made.setdefault("random_state", 0)
+        super().__init__(OutsideOptions(made))
+        self._name, self._maker = name, maker
         self._new()  # to raise errors of arguments before timings are read
 
     def fit(self, timings: Timings) -> FittedOutside:
@@ -218,24 +225,7 @@ def _run_file(path: str) -> ModuleType:
     return sys.modules[name]
 
 
-def make_outside(name: str, maker: object, arguments: Mapping[str, object]) -> Outside:
-    """Return the model of a class or function, which is called with the arguments.
-
-    Text that spells a number, a truth value or None is converted. A regressor with a parameter
-    `random_state` gets 0 unless it is given, so that a run is reproducible.
-    """
-    if not callable(maker):
-        raise ModelError(f"model {name!r} is neither a class nor a function")
-    options = {
-        key.replace("-", "_"): _converted_argument(value) for key, value in arguments.items()
-    }
-    with suppress(ValueError, TypeError):  # some callables have no signature
-        if "random_state" in inspect.signature(maker).parameters:
-            options.setdefault("random_state", 0)
-    return Outside(name, OutsideOptions(options), maker)
-
-
-def _converted_argument(value: object) -> object:
+def _converted(value: object) -> object:
     """Return the number, boolean or None that a text spells; other values as they are."""
     if not isinstance(value, str):
         return value

@@ -92,7 +92,7 @@ def load_model(
         cls = outside.import_named(name)
         if not _is_model(cls):
             _choose_text(name, outside.Outside, texts or {})
-            return outside.make_outside(name, cls, options)
+            return outside.Outside(name, cls, options)
     else:
         cls = model_class(name)
     model_options = make_options(name, cls, options)

@@ -26,7 +26,6 @@ from rewritelog.sampling.strata import (
     LARGE_SPREAD,
     ReplicateSpread,
     RunStratum,
-    formula_warnings,
     spread_of,
     strata_of,
 )
@@ -209,26 +208,19 @@ class SampleReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        return (
-            *self.remarks,
-            *self._size_warnings(),
-            *self._span_warnings(),
-            *self._spread_warnings(),
-        )
-
-    def _size_warnings(self) -> Iterator[str]:
-        once = self.chosen - self.replicates
+        once, size = self.chosen - self.replicates, list[str]()
         asked = round(self.options.fraction * self.records)
         if once > asked:
-            yield (
+            size.append(
                 f"{once} SEBs are chosen, more than the {asked} of --fraction: each event and "
                 f"category has at least {self.options.floor} (--floor)"
             )
         if once < asked:
-            yield (
+            size.append(
                 f"{once} SEBs are chosen, fewer than the {asked} of --fraction: all other SEBs "
                 "have parameters that are chosen or timed already"
             )
+        return (*self.remarks, *size, *self._span_warnings(), *self._spread_warnings())
 
     def _span_warnings(self) -> Iterator[str]:
         for stratum in self.strata:
@@ -328,13 +320,17 @@ def _remarks(
     read: Timings | None, formulas: Formulas | None, strata: tuple[RunStratum, ...]
 ) -> Sequence[str]:
     """Return the warnings of the timings and the formulas."""
-    remarks = [] if formulas is None else list(formula_warnings(formulas, strata))
+    keys = dict.fromkeys((stratum.event, stratum.parameters) for stratum in strata)
+    remarks = list[str]()
+    if formulas is not None:
+        for key in keys:
+            remarks += formulas.misfits(*key)
+        remarks += formulas.unused({event for event, _ in keys})
     if read is not None:
         remarks += read.warnings
-        in_run = {(item.event, item.parameters) for item in strata}
-        foreign = [item.key for item in read.timings if item.key not in in_run]
-        remarks += [
+        remarks += (
             f"event {printable(event)!r} with {count} parameters is timed, but not in the run"
-            for event, count in foreign
-        ]
+            for event, count in (samples.key for samples in read.timings)
+            if (event, count) not in keys
+        )
     return remarks

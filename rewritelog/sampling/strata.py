@@ -160,10 +160,3 @@ def _categories(
     counts = np.bincount(category_index, minlength=len(values))
     for value, members in zip(values, np.split(order, np.cumsum(counts)[:-1]), strict=True):
         yield float(value), members, np.isnan(of_timed) if np.isnan(value) else of_timed == value
-
-
-def formula_warnings(formulas: Formulas, strata: tuple[RunStratum, ...]) -> Iterator[str]:
-    """Yield a sentence for each formula that matches an event, but not its parameters."""
-    for event, parameters in dict.fromkeys((of_run.event, of_run.parameters) for of_run in strata):
-        yield from formulas.misfits(event, parameters)
-    yield from formulas.unused({stratum.event for stratum in strata})
