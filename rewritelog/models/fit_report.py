@@ -282,6 +282,12 @@ def warn(fit: EventFit) -> list[Remark]:
             f"the terms are nearly dependent (condition number {quality.condition:.1g}), so "
             "single coefficients mean little; time values that vary independently"
         )
+    accurate = fit.samples >= ENOUGH and (quality.held_out_error or 0.0) <= LARGE_ERROR
+    if accurate and quality.first_call is not None and quality.first_call >= FIRST_CALL:
+        texts["first call"] = (
+            f"the first call took {quality.first_call:.1f} times as long as the fit predicts: cold "
+            "caches or set-up; leave a warm-up call out of the timings"
+        )
     return [Remark(cause, _label(fit), fit.seconds, text) for cause, text in texts.items() if text]
 
 
@@ -370,24 +376,6 @@ def _cause(fit: EventFit, poor: str) -> tuple[str, str]:
             "the event by a category, or add timing lines"
         )
     return "", "look for disturbed measurements or for a missing parameter"
-
-
-def first_calls_text(fits: Iterable[EventFit]) -> str:
-    """Return a warning of first calls that took much longer than predicted; empty without any."""
-    slow = [
-        (fit.whole.quality.first_call or 0.0, fit)
-        for fit in fits
-        if fit.samples >= ENOUGH and (fit.whole.quality.held_out_error or 0.0) <= LARGE_ERROR
-    ]
-    slow = sorted((pair for pair in slow if pair[0] >= FIRST_CALL), key=lambda pair: -pair[0])
-    if not slow:
-        return ""
-    longest, fit = slow[0]
-    names = [_label(other) for _, other in slow[1:]]
-    more = f"; so for {some_text(names, 3)}" if names else ""
-    took = f"the first call took {longest:.1f} times as long as the fit predicts{more}"
-    advice = "cold caches or set-up; leave a warm-up call out of the timings"
-    return f"{_label(fit)}: {took}: {advice}"
 
 
 def one_call_share(fit: EventFit) -> float | None:

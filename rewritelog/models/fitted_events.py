@@ -120,8 +120,7 @@ class FittedEvents(ModelFit):
         """Return the weak points of all fits, event by event; those of many events once."""
         nothing = (uncovered_text(*key) for key in self.unfitted)
         weak_points = (point for fit in self.fits.values() for point in fit_report.warn(fit))
-        first = fit_report.first_calls_text(self.fits.values())
-        return (*nothing, *self.notes, *merged(weak_points), *filter(None, [first]))
+        return (*nothing, *self.notes, *merged(weak_points))
 
 
 def with_names(fitted: ModelFit, names: ParamNames) -> ModelFit:
