@@ -103,9 +103,6 @@ def decisive_line(
     )
 
 
-HEAD: tuple[str, ...] = ("mean", "median", "sum", "later", "no answer", "below 0", "seconds")
-
-
 @dataclass(frozen=True)
 class ModelResult:
     """The results of one model."""
@@ -138,19 +135,20 @@ class ModelResult:
             "decisive": None if self.decisive is None else self.decisive.to_json(),
         }
 
-    def cells(self) -> tuple[str, ...]:
-        """Return the numbers as the cells of a table's row, in the order of `HEAD`."""
+    def cells(self) -> dict[str, str]:
+        """Return the numbers as the cells of a table's row, by their heads."""
         score = self.overall
         missing = 1 - score.predicted / score.lines if score.lines else None
-        return (
-            percent_text(score.mean_relative_error),
-            percent_text(score.median_relative_error),
-            percent_text(score.sum_error, sign="+"),
-            percent_text(score.later_sum_error, sign="+"),
-            percent_text(missing),
-            f"{score.negative}",
-            f"{self.seconds:.2f}",
-        )
+        return {
+            "model": self.model,
+            "mean": percent_text(score.mean_relative_error),
+            "median": percent_text(score.median_relative_error),
+            "sum": percent_text(score.sum_error, sign="+"),
+            "later": percent_text(score.later_sum_error, sign="+"),
+            "no answer": percent_text(missing),
+            "below 0": f"{score.negative}",
+            "seconds": f"{self.seconds:.2f}",
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,10 +177,10 @@ class CompareReport(Readable):
 
     def text(self) -> str:
         """Return the report as text."""
-        rows = [(trial.model, *trial.cells()) for trial in self.tried]
+        rows = [trial.cells() for trial in self.tried]
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.method_text()}",
-            *TextTable(("model", *HEAD), rows).lines(),
+            *TextTable(tuple(rows[0]), [tuple(row.values()) for row in rows]).lines(),
             "  (of lines held out; mean, median: relative errors of single calls; sum: how far",
             "  the total of all lines is off; later: the total without each event's first line,",
             "  which is often slow; no answer: share of lines without a prediction)",

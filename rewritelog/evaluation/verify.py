@@ -24,20 +24,6 @@ from rewritelog.text import (
 )
 from rewritelog.timings.samples import Timings
 
-HEAD: tuple[str, ...] = (
-    "lines",
-    "no model",
-    "R²",
-    "median",
-    "mean",
-    "sum",
-    "later",
-    "in 90 %",
-    "below 0",
-)
-
-WORST_HEAD = ("line", "call", "measured", "predicted", "error")
-
 
 @dataclass(frozen=True)
 class WorstLine:
@@ -54,24 +40,19 @@ class WorstLine:
     names: tuple[str, ...] = ()
     """The names of the parameters; empty if they have none."""
 
-    @property
-    def call(self) -> str:
-        """The call, as in `work(n=8, m=2)`."""
+    def cells(self) -> dict[str, str]:
+        """Return the line as the cells of a table's row, by their heads."""
         values = [f"{value:g}" for value in self.params]
         if self.names:
             named = zip(parameter_names(len(values), self.names), values, strict=True)
             values = [f"{name}={value}" for name, value in named]
-        return f"{self.event}({', '.join(values)})"
-
-    def cells(self) -> tuple[str, ...]:
-        """Return the line as the cells of a table's row, in the order of `WORST_HEAD`."""
-        return (
-            self.where,
-            self.call,
-            time_text(self.measured_s, 3),
-            time_text(self.predicted_s, 3),
-            percent_text(self.relative_error, 1),
-        )
+        return {
+            "line": self.where,
+            "call": f"{self.event}({', '.join(values)})",
+            "measured": time_text(self.measured_s, 3),
+            "predicted": time_text(self.predicted_s, 3),
+            "error": percent_text(self.relative_error, 1),
+        }
 
 
 @dataclass(frozen=True)
@@ -86,20 +67,20 @@ class Verified:
         """Return the numbers as a JSON object."""
         return {**asdict(self.score), "coverage": self.coverage}
 
-    def cells(self) -> tuple[str, ...]:
-        """Return the numbers as the cells of a table's row, in the order of `HEAD`."""
+    def cells(self) -> dict[str, str]:
+        """Return the numbers as the cells of a table's row, by their heads."""
         score = self.score
-        return (
-            f"{score.lines}",
-            f"{score.lines - score.predicted}",
-            NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
-            percent_text(score.median_relative_error),
-            percent_text(score.mean_relative_error),
-            percent_text(score.sum_error, sign="+"),
-            percent_text(score.later_sum_error, sign="+"),
-            percent_text(self.coverage, 1),
-            f"{score.negative}",
-        )
+        return {
+            "lines": f"{score.lines}",
+            "no model": f"{score.lines - score.predicted}",
+            "R²": NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
+            "median": percent_text(score.median_relative_error),
+            "mean": percent_text(score.mean_relative_error),
+            "sum": percent_text(score.sum_error, sign="+"),
+            "later": percent_text(score.later_sum_error, sign="+"),
+            "in 90 %": percent_text(self.coverage, 1),
+            "below 0": f"{score.negative}",
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,14 +122,15 @@ class VerifyReport(Readable):
         if len(shown) > MOST_EVENTS:  # those with the most lines
             most = sorted(self.events, key=lambda pair: -pair[1].score.lines)[:MOST_EVENTS]
             shown = tuple(pair for pair in self.events if pair in most)
-        rows = [(event, *verified.cells()) for event, verified in shown]
+        overall = self.overall.cells()
+        rows = [(event, *verified.cells().values()) for event, verified in shown]
         if len(shown) < len(self.events):
-            rows.append((f"and {len(self.events) - len(shown):,} more", *[""] * len(HEAD)))
-        rows.append(("all", *self.overall.cells()))
+            rows.append((f"and {len(self.events) - len(shown):,} more", *[""] * len(overall)))
+        rows.append(("all", *overall.values()))
         lines_of = count_text(self.overall.score.lines, "timing line")
         files = ", ".join(map(printable, self.files))
         lines = [f"{printable(self.model)} against {lines_of} of {files}"]
-        lines += TextTable(("event", *HEAD), rows).lines()
+        lines += TextTable(("event", *overall), rows).lines()
         lines += [
             "  (median, mean: relative errors of single calls; sum: how far the total of all",
             "  lines is off; later: the total without each event's first line, which is often",
@@ -157,7 +139,8 @@ class VerifyReport(Readable):
         if self.worst:
             lines.append("worst lines, by relative error:")
             worst = [line.cells() for line in self.worst]
-            lines += TextTable(WORST_HEAD, worst, left=frozenset({1})).lines()
+            rows = [tuple(cells.values()) for cells in worst]
+            lines += TextTable(tuple(worst[0]), rows, left=frozenset({1})).lines()
         return "\n".join(lines)
 
 

@@ -57,7 +57,7 @@ def compare_page(report: CompareReport) -> str:
     add_same(plot, "same")
     plot.legend.click_policy = "hide"
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
-    rows = [(trial.model, *trial.cells()) for trial in report.tried]
+    rows = [tuple(trial.cells().values()) for trial in report.tried]
     sections = [
         Section("All lines", table=PageTable("Models, on held-out lines", _HEADS, rows)),
         Section("Events and models", html=_overview(errors, events), script="overview.js"),

@@ -222,7 +222,8 @@ def test_the_command_line_uses_one(sample_logs: Path, tmp_path: Path) -> None:
         *(sys.executable, "-m", "rewritelog", "rewrite", str(logs), "--dry-run"),
         *("--model", "mine:Mine", "--timings", str(timings), "--report", str(report)),
     ]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    folders = (str(tmp_path), os.environ.get("PYTHONPATH", ""))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
     )
