@@ -150,7 +150,7 @@ def convert_block(block: BlockRecords, target: Layout) -> Bytes:
     _write(messages, data, place, target.message)
     after = sebs.at + source.seb.itemsize + COUNT_BYTES + sent * source.message.itemsize
     _copy_lists(block, data, after, begin + sent * target.message.itemsize, target)
-    bounds = shift[np.concatenate([[0], np.cumsum(block.walked)])]
+    bounds = shift[np.concatenate([[0], np.cumsum(block.pieces.counts)])]
     begun = pieces.firsts == 0
     counts = pieces.starts - COUNT_BYTES + bounds[:-1]
     _put(data, counts[begun], block.loaded.totals[begun], target.count)
@@ -160,8 +160,8 @@ def convert_block(block: BlockRecords, target: Layout) -> Bytes:
 def _copy_lists(block: BlockRecords, data: Bytes, begin: Ints, to: Ints, target: Layout) -> None:
     """Copy the lists of events and dependencies of SEBs, whose sizes no log version changes."""
     ends = np.append(block.sebs.at[1:], 0)
-    last = np.cumsum(block.walked)[block.walked > 0] - 1
-    ends[last] = block.loaded.pieces.ends[block.walked > 0]
+    last = np.cumsum(block.pieces.counts)[block.pieces.counts > 0] - 1
+    ends[last] = block.pieces.ends[block.pieces.counts > 0]
     sizes = ends - begin
     core.copy_ranges(block.loaded.buffer, begin, to, sizes, data)
     if target.order == block.loaded.layout.order:
@@ -303,7 +303,7 @@ def _measured(
     losses, sizes = dict[LostField, Loss](), np.zeros(1, dtype=np.int64)
     for loaded in parts:  # several are of one timeline
         block, pieces = records_of(loaded), loaded.pieces
-        bounds = _shifts(block, target)[np.concatenate([[0], np.cumsum(block.walked)])]
+        bounds = _shifts(block, target)[np.concatenate([[0], np.cumsum(block.pieces.counts)])]
         counts = COUNT_BYTES * (pieces.firsts == 0)
         sizes = sizes + (pieces.ends - pieces.starts + counts + np.diff(bounds))
         _add_losses(losses, losses_of(block, lost))

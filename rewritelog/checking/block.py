@@ -16,7 +16,7 @@ from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
-from rewritelog.formats.bgtrace.records import BlockRecords, Brackets, brackets_of
+from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.hashing import mix
 
 
@@ -71,17 +71,6 @@ class CheckedBlock:
     """What a rule keeps, under its name, from one part of a timeline to the next."""
     key: int = 0
     """A random number of 64 bits, so that no log can be made to cause collisions of hashes."""
-
-    @cached_property
-    def brackets(self) -> Brackets:
-        """The brackets of the SEBs."""
-        return brackets_of(self.records)
-
-    @cached_property
-    def begins(self) -> Ints:
-        """The first SEB of each piece, counted over the block."""
-        walked = self.records.walked
-        return np.asarray(np.cumsum(walked) - walked)
 
     @cached_property
     def total(self) -> Ints:

@@ -53,7 +53,7 @@ def _dependency_order(block: CheckedBlock) -> Iterator[Violations]:
     "the location is given to within a few SEBs.",
 )
 def _dependencies_disagree(block: CheckedBlock) -> Iterator[Violations]:
-    records, pieces = block.records, block.records.loaded.pieces
+    records, pieces = block.records, block.records.pieces
     if "dependencies-disagree" not in block.state:
         block.state["dependencies-disagree"] = _Sums(records.loaded.totals, block.key)
     sums: _Sums = block.state["dependencies-disagree"]
@@ -61,7 +61,7 @@ def _dependencies_disagree(block: CheckedBlock) -> Iterator[Violations]:
     sums.add(records.piece[seb], records.index[seb], other, np.add)
     seb, other = _pairs(block, records.backward)
     sums.add(records.piece[seb], other, records.index[seb], np.subtract)
-    ended = records.walked == records.loaded.totals - pieces.firsts
+    ended = pieces.counts == records.loaded.totals - pieces.firsts
     piece, first = sums.wrong(ended)
     shared = (1 << sums.shift) - 1
     message = "its forward dependencies do not match the backward dependencies on it"
@@ -83,13 +83,13 @@ def _dependency_cycle(block: CheckedBlock) -> Iterator[Violations]:
     records = block.records
     seb, other = _pairs(block, records.backward)
     piece = records.piece[seb]
-    whole = (records.walked == records.loaded.totals) & (records.loaded.block.part is None)
+    whole = (records.pieces.counts == records.loaded.totals) & (records.loaded.block.part is None)
     disordered = np.zeros(len(whole), dtype=np.bool_)
     disordered[piece[other >= records.index[seb]]] = True
     chosen = (disordered & whole)[piece]
     if chosen.any():
         group, heads = _cycles(
-            seb[chosen], (block.begins[piece] + other)[chosen], len(records.sebs)
+            seb[chosen], (records.pieces.begins[piece] + other)[chosen], len(records.sebs)
         )
         cycles = np.isin(np.arange(len(group)), heads)
 
@@ -137,12 +137,10 @@ class _Sums:
         return piece, (entries - self._begins[piece]) << self.shift
 
 
-def _location(block: CheckedBlock, piece: int, index: int) -> Location:
+def _location(block: CheckedBlock, piece: Ints, index: Ints) -> Location:
     """Return the location of a SEB of a timeline, without an offset if it is in another part."""
-    loaded = block.records.loaded
-    inside = index - int(loaded.pieces.firsts[piece])
-    if 0 <= inside < block.records.walked[piece]:
-        seb = int(block.begins[piece]) + inside
+    loaded, seb = block.records.loaded, int(block.records.pieces.rows(piece, index))
+    if seb >= 0:
         return block.location(seb, int(block.records.sebs.at[seb]))
     return Location(loaded.file.path, None, int(loaded.pes[piece]), int(index))
 

@@ -348,7 +348,7 @@ def _message_number(block: CheckedBlock) -> Iterator[Violations]:
     number = block.records.messages["msg_id"]
     last = np.concatenate([[-1], number])
     begun = block.records.loaded.pieces.firsts > 0
-    timelines = block.records.first("messages")[block.begins]
+    timelines = block.records.first("messages")[block.records.pieces.begins]
     last[timelines] = np.where(begun, block.state.get("message-number", -1), -1)
     block.state["message-number"] = number[-1] if len(number) else last[0]
     yield block.where(
@@ -373,7 +373,7 @@ def _marks(block: CheckedBlock) -> Iterator[Violations]:
     sebs, lay = block.records.sebs, block.records.loaded.layout
     head = lay.seb.itemsize + lay.count.itemsize
     events = sebs.at + head + block.records.counts[:, 0] * lay.message.itemsize
-    irregular = block.brackets.counts == IRREGULAR
+    irregular = block.records.brackets.counts == IRREGULAR
     yield block.where(
         "sebs", irregular, lambda _: "its marks do not pair up inside the SEB", events
     )
@@ -473,12 +473,10 @@ def _param_seqno(block: CheckedBlock) -> Iterator[Violations]:
 def _param_records(block: CheckedBlock) -> Iterator[Violations]:
     if block.params is None:
         return
-    params, pieces = block.params.records, block.records.loaded.pieces
-    inside = params.seb - pieces.firsts[params.piece]
-    walked = (inside >= 0) & (inside < block.records.walked[params.piece])
-    seb = (block.begins[params.piece] + inside)[walked]
-    records = np.bincount(seb, minlength=len(block.records.sebs))
-    brackets = block.brackets.counts
+    params = block.params.records
+    seb = block.records.pieces.rows(params.piece, params.seb)
+    records = np.bincount(seb[seb >= 0], minlength=len(block.records.sebs))
+    brackets = block.records.brackets.counts
     yield block.where(
         "sebs",
         (brackets != IRREGULAR) & (records != brackets),

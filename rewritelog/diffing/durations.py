@@ -11,7 +11,8 @@ import numpy as np
 from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
 from rewritelog.core import core
 from rewritelog.formats import ParamRecords
-from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, NameTable, brackets_of
+from rewritelog.formats.bgtrace.params import Paired
+from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, NameTable
 from rewritelog.text import printable
 
 OCTAVES, BINS_AN_OCTAVE = 20, 64
@@ -125,18 +126,17 @@ def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int]
     """
     seconds = [seconds_of(side) for side in common]
     both = ~np.isnan(seconds[0]) & ~np.isnan(seconds[1])
-    brackets = [brackets_of(side) for side in common]
+    brackets = [side.brackets for side in common]
     counts = [side.counts for side in brackets]
     same = both & (counts[0] == counts[1])
-    first, number, event = _records_of_sebs(common[0], records)
     kept = [same[side.seb] for side in brackets]
-    inside = brackets[0].seb[kept[0]]
-    alone = np.flatnonzero(same & (counts[0] == 0) & (number == 1))
-    named = np.flatnonzero(number[inside] == counts[0][inside])
-    names = np.zeros(len(inside) + len(alone), dtype=np.int64)
-    names[named] = event[first[inside[named]] + brackets[0].number[kept[0]][named]]
-    names[len(inside) :] = event[first[alone]]
-    order = np.argsort(np.concatenate([inside, alone]), kind="stable")
+    paired = Paired.of(common[0], records, same)
+    whole = paired.bracket < 0
+    event = np.zeros(len(brackets[0]), dtype=np.int64)
+    event[paired.bracket[~whole]] = records.event[paired.record[~whole]] + 1
+    names = np.append(event[kept[0]], records.event[paired.record[whole]] + 1)
+    alone = paired.seb[whole]
+    order = np.argsort(np.append(brackets[0].seb[kept[0]], alone), kind="stable")
     pairs = [
         Timed(names, np.append((side.ends - side.starts)[mine], of_sebs[alone])).take(order)
         for side, mine, of_sebs in zip(brackets, kept, seconds, strict=True)
@@ -144,16 +144,6 @@ def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int]
     irregular = [int(np.count_nonzero(both & (counted == IRREGULAR))) for counted in counts]
     by_event = rows_of([NO_RECORD, *map(printable, records.events)], pairs, pairs)
     return by_event, irregular, int(np.count_nonzero(both & ~same))
-
-
-def _records_of_sebs(block: BlockRecords, records: ParamRecords) -> tuple[Ints, Ints, Ints]:
-    """Return each SEB's first record and number of records; 1 + the event of each record."""
-    index = records.seb - block.loaded.pieces.firsts[records.piece]
-    known = (index >= 0) & (index < block.walked[records.piece])
-    begins = np.cumsum(block.walked) - block.walked
-    sebs = (begins[records.piece] + index)[known]
-    number = np.bincount(sebs, minlength=len(block.sebs))
-    return np.cumsum(number) - number, number, records.event[known] + 1
 
 
 def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]) -> Rows:

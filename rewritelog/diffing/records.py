@@ -128,9 +128,9 @@ def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder 
 
 def _common_sebs(a: BlockRecords, b: BlockRecords) -> tuple[BlockRecords, BlockRecords]:
     """Return the SEBs that both sides have: the first ones of each timeline."""
-    if np.array_equal(a.walked, b.walked):
+    if np.array_equal(a.pieces.counts, b.pieces.counts):
         return a, b
-    fewer = np.minimum(a.walked, b.walked)
+    fewer = np.minimum(a.pieces.counts, b.pieces.counts)
     first_of_each = (
         replace(
             side.loaded,

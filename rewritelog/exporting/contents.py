@@ -14,8 +14,8 @@ from rewritelog.exporting.options import ExportOptions
 from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import BlockRecords, brackets_of, records_of
+from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.bgtrace.tables import dependency_rows, event_rows, message_rows, seb_rows
 from rewritelog.running.engines import map_blocks
 
@@ -122,10 +122,15 @@ class Contents:
         }
 
     def _bracket_rows(self, block: BlockRecords) -> Table:
-        brackets = brackets_of(block)
-        closed = (block.sebs["end_time"] >= block.sebs["start_time"])[brackets.seb]
+        brackets, records = block.brackets, self._read[block.loaded.block.file]
+        usable = block.sebs["end_time"] >= block.sebs["start_time"]
+        closed = usable[brackets.seb]
         seb, number = brackets.seb[closed], brackets.number[closed]
-        events = _events_of(block, seb, number, self._read[block.loaded.block.file])
+        paired = Paired.of(block, records, usable)
+        marked = paired.bracket >= 0
+        event = np.full(len(brackets), -1)
+        event[paired.bracket[marked]] = records.event[paired.record[marked]]
+        events = [records.events[k] if k >= 0 else None for k in event[closed].tolist()]
         columns = (
             block.pe[seb],
             block.index[seb],
@@ -152,21 +157,6 @@ class Contents:
 def _keys(rows: Table) -> Ints:
     """Return a number for the SEB of each row that rises with PE and SEB."""
     return np.asarray(rows["pe"] << 32 | rows["seb"])
-
-
-def _events_of(
-    block: BlockRecords, seb: Ints, number: Ints, records: ParamRecords
-) -> list[str | None]:
-    """Return the event of each bracket, None if its SEB has more or fewer records."""
-    keys = block.piece[seb] << 32 | block.index[seb]
-    known = records.piece << 32 | records.seb
-    first = np.searchsorted(known, keys)
-    per_seb = np.bincount(seb, minlength=len(block.sebs))[seb]
-    agree = np.searchsorted(known, keys, side="right") - first == per_seb
-    return [
-        records.events[records.event[row]] if certain else None
-        for row, certain in zip((first + number).tolist(), agree.tolist(), strict=True)
-    ]
 
 
 @dataclass(frozen=True)

@@ -231,17 +231,17 @@ def _survey_of(block: CheckedBlock) -> Survey:
     seconds = np.zeros((len(names), 2))
     with np.errstate(over="ignore"):
         core.add_by_group(name[closed], end[closed] - start[closed], seconds)
-    brackets = block.brackets.counts
+    brackets = block.records.brackets
     lists = dict(zip(LISTS, block.records.counts.sum(axis=0).tolist(), strict=True))
     lists["log_events"] = lists.pop("events")
     flags = {
         "not_finite": ~finite,
         "unclosed": finite & ~closed,
         "zero_length": closed & (end == start),
-        "irregular": brackets == IRREGULAR,
+        "irregular": brackets.counts == IRREGULAR,
     }
     counts = {what: int(np.count_nonzero(flag)) for what, flag in flags.items()}
-    counts |= {"sebs": len(sebs), "brackets": len(block.brackets), **lists}
+    counts |= {"sebs": len(sebs), "brackets": len(brackets), **lists}
     findings = Findings()
     for rule in PAIRING if block.params is not None else ():
         RULES[rule].check(block, findings)

@@ -18,11 +18,10 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error, plan_in_turn
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import ParamFolder, list_params, read_params
+from rewritelog.formats.bgtrace.params import Paired, ParamFolder, list_params, read_params
 from rewritelog.formats.bgtrace.records import (
     BlockRecords,
     NameTable,
-    brackets_of,
     offset_of,
     records_of,
 )
@@ -41,50 +40,6 @@ from rewritelog.rewriting.block import patch, records_for
 from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.stopping import in_steps
-
-
-@dataclass(frozen=True)
-class Paired:
-    """Brackets with the param records that they are paired with, in the order of the SEBs.
-
-    A SEB without marks and with one record is a bracket from start to end.
-    """
-
-    seb: Ints
-    """The SEB of each bracket, counted over the whole block."""
-    record: Ints
-    bracket: Ints
-    """The index of each one among the brackets of the block, −1 without marks."""
-
-    @classmethod
-    def of(cls, block: BlockRecords, params: ParamRecords) -> Paired:
-        """Pair the brackets of each SEB with its records if there are as many of both."""
-        begins = np.cumsum(block.walked) - block.walked
-        rows = params.seb - block.loaded.pieces.firsts[params.piece]
-        known = np.flatnonzero((rows >= 0) & (rows < block.walked[params.piece]))
-        rows = rows[known] + begins[params.piece[known]]
-        records = np.bincount(rows, minlength=len(block.sebs))
-        brackets = brackets_of(block)
-        usable = (records > 0) & (block.sebs["end_time"] > block.sebs["start_time"])
-        marked = usable & (brackets.counts == records)
-        unmarked = usable & (brackets.counts == 0) & (records == 1)
-        chosen = marked[rows] | unmarked[rows]
-        seb = rows[chosen]
-        bracket = np.full(len(seb), -1)
-        bracket[marked[seb]] = np.flatnonzero(marked[brackets.seb])
-        return cls(seb, known[chosen], bracket)
-
-    def times(self, block: BlockRecords) -> Floats:
-        """Return start and end of each bracket in seconds since its SEB's start, shape (…, 2).
-
-        The block is the same one, or one in which these SEBs have other durations.
-        """
-        with np.errstate(over="ignore"):
-            whole_s = (block.sebs["end_time"] - block.sebs["start_time"])[self.seb]
-        times_s = np.column_stack([np.zeros(len(self.seb)), whole_s])
-        marked = self.bracket >= 0
-        times_s[marked] = brackets_of(block).times[self.bracket[marked]]
-        return times_s
 
 
 @dataclass(frozen=True)
@@ -150,7 +105,7 @@ def columns_of(
         },
     }
     of_rows = (np.arange(len(sebs)), messages.seb, backward.seb, paired.seb)
-    counts = [np.bincount(block.piece[of], minlength=len(block.walked)) for of in of_rows]
+    counts = [np.bincount(block.piece[of], minlength=len(block.pieces.counts)) for of in of_rows]
     return BlockColumns(
         levels,
         loaded.pes.copy(),

@@ -95,12 +95,8 @@ def no_sums(timelines: int) -> Floats:
 
 def records_for(loaded: LoadedBlock, params: ParamRecords, given_s: Floats, exact: Flags) -> Table:
     """Return param records in the form that the core takes: `given_s` is NaN where it dilates."""
-    pieces = loaded.pieces
-    index = params.seb - pieces.firsts[params.piece]
-    inside = (index >= 0) & (index < pieces.counts[params.piece])
-    begins = np.cumsum(pieces.counts) - pieces.counts
     records = np.zeros(len(params), dtype=core.structs["param_record"])
-    records["seb"] = np.where(inside, begins[params.piece] + index, -1)
+    records["seb"] = loaded.pieces.rows(params.piece, params.seb)
     records["given_s"], records["exact"] = given_s, exact
     return records
 
@@ -187,9 +183,8 @@ def rewrite_part(
 def _examples(loaded: LoadedBlock, patched: Patched, which: BlockCount) -> Examples:
     """Return PE and index of the first SEBs of an irregular kind."""
     pieces, flag = loaded.pieces, core.IRREGULAR_FLAG << which - BlockCount.MARKS_IRREGULAR
-    begins = np.cumsum(pieces.counts) - pieces.counts
     rows = np.flatnonzero(patched.outcomes & flag)[:EXAMPLES]
-    piece = np.searchsorted(begins, rows, side="right") - 1
-    sebs = rows - begins[piece] + pieces.firsts[piece]
+    piece = np.searchsorted(pieces.begins, rows, side="right") - 1
+    sebs = rows - pieces.begins[piece] + pieces.firsts[piece]
     places = zip(loaded.pes[piece].tolist(), sebs.tolist(), strict=True)
     return tuple((loaded.begin, place) for place in places)

@@ -12,10 +12,9 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.params import ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import NameTable, brackets_of, records_of
+from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
+from rewritelog.formats.bgtrace.records import NameTable, records_of
 from rewritelog.formats.traces import UnitEvents, joined_texts
-from rewritelog.replaying.loading import Paired
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.text import printable
 
@@ -68,7 +67,7 @@ class Spans:
         block, names = records_of(loaded), NameTable()
         start_s, end_s = block.sebs["start_time"], block.sebs["end_time"]
         sebs = block.pe, block.index, start_s, end_s, names.add(block.sebs)
-        brackets, events = brackets_of(block), tuple[str, ...]()
+        brackets, events = block.brackets, tuple[str, ...]()
         of, times, event = brackets.seb, brackets.times, np.full(len(brackets), -1)
         if params is not None and params.pes:
             records, _ = read_params(params, loaded, strict=False)

@@ -448,10 +448,11 @@ for b in ("a", "old", "b", "c"):
 
 def test_a_new_field_is_compared_once_it_is_declared(tmp_path: Path) -> None:
     """It only has to be in the declaration; a log version without it has its default."""
+    folders = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
     done = subprocess.run(
         [sys.executable, "-c", NEW_FIELDS],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, folders))},
         capture_output=True,
         text=True,
         check=False,

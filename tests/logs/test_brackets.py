@@ -11,7 +11,7 @@ from oracle import ORDERS
 from rewritelog import open_logs
 from rewritelog.formats.bgtrace.blocks import plan_blocks
 from rewritelog.formats.bgtrace.declaration import ByteOrder
-from rewritelog.formats.bgtrace.records import IRREGULAR, Brackets, brackets_of, records_of
+from rewritelog.formats.bgtrace.records import IRREGULAR, Brackets, records_of
 
 PRINTED = {"type": 2, "r_time": 0.1, "data": b"no mark\n\0"}
 POINTER = {"type": 1, "r_time": 0.2, "data": 3}
@@ -21,7 +21,7 @@ def brackets_in(folder: Path, *sebs: dict[str, Any], order: ByteOrder = "little"
     """The brackets of a timeline."""
     logs = open_logs(write_logs(folder, [list(sebs)], order=order))
     (loaded,) = logs.load(plan_blocks(logs.files[0]))
-    return brackets_of(records_of(loaded))
+    return records_of(loaded).brackets
 
 
 @pytest.mark.parametrize("order", ORDERS)

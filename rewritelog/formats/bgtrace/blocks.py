@@ -81,6 +81,17 @@ class Pieces(NamedTuple):
     firsts: Ints
     """Index of the first SEB in its timeline."""
 
+    @property
+    def begins(self) -> Ints:
+        """The first SEB of each piece, counted over all pieces."""
+        return np.asarray(np.cumsum(self.counts) - self.counts)
+
+    def rows(self, piece: Ints, index: Ints) -> Ints:
+        """Return SEBs of timelines, counted over all pieces; −1 for one that is not there."""
+        inside = index - self.firsts[piece]
+        known = (inside >= 0) & (inside < self.counts[piece])
+        return np.where(known, self.begins[piece] + inside, -1)
+
 
 @dataclass(frozen=True)
 class LoadedBlock:

@@ -1,4 +1,4 @@
-"""Param records: the events and parameters of the brackets in SEBs, read from param files."""
+"""Param records: the events and parameters of brackets, read from param files and paired."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Ints
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
+from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.formats.files import InputFile
 from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
@@ -315,3 +316,48 @@ def join_records(parts: Sequence[ParamRecords]) -> ParamRecords:
         param_count=np.concatenate(none + counts)[order],
         params=np.concatenate([np.zeros(0), *params]),
     )
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Brackets with the param records that they are paired with, in the order of the SEBs.
+
+    A SEB without marks and with one record is a bracket from start to end.
+    """
+
+    seb: Ints
+    """The SEB of each bracket, counted over the whole block."""
+    record: Ints
+    bracket: Ints
+    """The index of each one among the brackets of the block, −1 without marks."""
+
+    @classmethod
+    def of(cls, block: BlockRecords, params: ParamRecords, usable: Flags | None = None) -> Paired:
+        """Pair the brackets of each SEB with its records if there are as many of both.
+
+        SEBs that are not usable have none; by default these are those without a duration.
+        """
+        if usable is None:
+            usable = block.sebs["end_time"] > block.sebs["start_time"]
+        rows, brackets = block.pieces.rows(params.piece, params.seb), block.brackets
+        known = np.flatnonzero(rows >= 0)
+        rows = rows[known]
+        records = np.bincount(rows, minlength=len(block.sebs))
+        marked = usable & (records > 0) & (brackets.counts == records)
+        chosen = (marked | usable & (brackets.counts == 0) & (records == 1))[rows]
+        seb = rows[chosen]
+        bracket = np.full(len(seb), -1)
+        bracket[marked[seb]] = np.flatnonzero(marked[brackets.seb])
+        return cls(seb, known[chosen], bracket)
+
+    def times(self, block: BlockRecords) -> Floats:
+        """Return start and end of each bracket in seconds since its SEB's start, shape (…, 2).
+
+        The block is the same one, or one in which these SEBs have other durations.
+        """
+        with np.errstate(over="ignore"):
+            whole_s = (block.sebs["end_time"] - block.sebs["start_time"])[self.seb]
+        times_s = np.column_stack([np.zeros(len(self.seb)), whole_s])
+        marked = self.bracket >= 0
+        times_s[marked] = block.brackets.times[self.bracket[marked]]
+        return times_s

@@ -18,7 +18,7 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Floats, Ints, Table
 from rewritelog.core import core
-from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error
 from rewritelog.formats.bgtrace.declaration import (
     LOG_VERSIONS,
     MISSING,
@@ -120,13 +120,49 @@ def offset_of(dtype: np.dtype[Any], name: str) -> int:
     return int(fields[name][1])
 
 
+IRREGULAR: int = core.IRREGULAR
+"""The number of brackets of a SEB whose marks do not pair up in order within the SEB."""
+
+
+@dataclass(frozen=True)
+class Brackets:
+    """The brackets of SEBs, in the order of the buffer; times in seconds since the SEB's start."""
+
+    counts: Ints
+    """The number of brackets of each SEB, or `IRREGULAR`."""
+    seb: Ints
+    """The SEB of each bracket, counted over the whole block."""
+    times: Floats
+    """The start and the end of each bracket, shape (brackets, 2)."""
+
+    def __len__(self) -> int:
+        return len(self.seb)
+
+    @property
+    def starts(self) -> Floats:
+        """The start of each bracket."""
+        return self.times[:, 0]
+
+    @property
+    def ends(self) -> Floats:
+        """The end of each bracket."""
+        return self.times[:, 1]
+
+    @property
+    def number(self) -> Ints:
+        """The index of each bracket in its SEB."""
+        counts = np.maximum(self.counts, 0)
+        first = np.cumsum(counts) - counts
+        return np.asarray(np.arange(len(self)) - first[self.seb])
+
+
 @dataclass(frozen=True)
 class BlockRecords:
     """The records of a block, as far as it could be walked."""
 
     loaded: LoadedBlock
-    walked: Ints
-    """The number of whole SEBs in each piece."""
+    pieces: Pieces
+    """The whole SEBs of each piece of the block."""
     sebs: Records
     messages: Records
     events: Records
@@ -140,19 +176,33 @@ class BlockRecords:
     @cached_property
     def piece(self) -> Ints:
         """The piece of each SEB."""
-        return np.repeat(np.arange(len(self.walked)), self.walked)
+        return np.repeat(np.arange(len(self.pieces.counts)), self.pieces.counts)
 
     @cached_property
     def pe(self) -> Ints:
         """The PE of each SEB."""
-        return np.repeat(self.loaded.pes, self.walked)
+        return np.repeat(self.loaded.pes, self.pieces.counts)
 
     @cached_property
     def index(self) -> Ints:
         """The index of each SEB in its timeline."""
-        begins = np.cumsum(self.walked) - self.walked
-        shifts = np.repeat(self.loaded.pieces.firsts - begins, self.walked)
+        shifts = np.repeat(self.pieces.firsts - self.pieces.begins, self.pieces.counts)
         return np.asarray(np.arange(len(self.sebs)) + shifts)
+
+    @cached_property
+    def brackets(self) -> Brackets:
+        """The brackets of the SEBs.
+
+        A time that rounding puts behind the end of its SEB is the SEB's duration. In a SEB that
+        ends before it starts, or has no times, marks are only checked for their order.
+        """
+        counts, times = np.empty(len(self.sebs), dtype=np.int64), np.empty(len(self.events))
+        pieces, lay = self.pieces, self.loaded.layout.core
+        closed = core.find_brackets(
+            self.loaded.buffer, pieces.starts, pieces.counts, lay, counts, times
+        )
+        sebs = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
+        return Brackets(counts, sebs, times[: 2 * closed].reshape(-1, 2))
 
     def first(self, name: str) -> Ints:
         """Return the index of each SEB's first record in the list `name`, and the list's length.
@@ -218,7 +268,8 @@ def records_of(loaded: LoadedBlock, on_faults: FaultHandler = raise_first) -> Bl
     )
     heads = seb_records(loaded.buffer, walk, lay)
     lengths = walk.sebs[:, 1:]
-    return BlockRecords(loaded, walk.counts, heads, messages, events, backward, forward, lengths)
+    walked = pieces._replace(counts=walk.counts)
+    return BlockRecords(loaded, walked, heads, messages, events, backward, forward, lengths)
 
 
 _NATIVE: ByteOrder = "little" if np.dtype("<i4").isnative else "big"
@@ -237,56 +288,6 @@ def names_of(fields: Table) -> Table:
     ended = np.maximum.accumulate(raw == 0, axis=1)
     names: Table = np.where(ended, np.uint8(0), raw).view(f"S{width}").reshape(len(fields))
     return names
-
-
-IRREGULAR: int = core.IRREGULAR
-"""The number of brackets of a SEB whose marks do not pair up in order within the SEB."""
-
-
-@dataclass(frozen=True)
-class Brackets:
-    """The brackets of SEBs, in the order of the buffer; times in seconds since the SEB's start."""
-
-    counts: Ints
-    """The number of brackets of each SEB, or `IRREGULAR`."""
-    seb: Ints
-    """The SEB of each bracket, counted over the whole block."""
-    times: Floats
-    """The start and the end of each bracket, shape (brackets, 2)."""
-
-    def __len__(self) -> int:
-        return len(self.seb)
-
-    @property
-    def starts(self) -> Floats:
-        """The start of each bracket."""
-        return self.times[:, 0]
-
-    @property
-    def ends(self) -> Floats:
-        """The end of each bracket."""
-        return self.times[:, 1]
-
-    @property
-    def number(self) -> Ints:
-        """The index of each bracket in its SEB."""
-        counts = np.maximum(self.counts, 0)
-        first = np.cumsum(counts) - counts
-        return np.asarray(np.arange(len(self)) - first[self.seb])
-
-
-def brackets_of(block: BlockRecords) -> Brackets:
-    """Return the brackets of a block.
-
-    A time that rounding puts behind the end of its SEB is the SEB's duration. In a SEB that ends
-    before it starts, or has no times, marks are only checked for their order.
-    """
-    counts = np.empty(len(block.sebs), dtype=np.int64)
-    times = np.empty(len(block.events))
-    buffer, starts, lay = block.loaded.buffer, block.loaded.pieces.starts, block.loaded.layout.core
-    closed = core.find_brackets(buffer, starts, block.walked, lay, counts, times)
-    sebs = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
-    return Brackets(counts, sebs, times[: 2 * closed].reshape(-1, 2))
 
 
 _FEW_NAMES = 256
