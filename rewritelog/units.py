@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from numbers import Integral
 from typing import Any
 
@@ -61,17 +62,18 @@ def bytes_per_s(text: str, what: str) -> float:
 
 def number(value: object, what: str) -> float:
     """Return a number, or a text of one; raise `UsageError` naming `what` for anything else."""
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{what}: {value!r} is not a number") from error
+    with suppress(TypeError, ValueError):
+        read = float(value)  # type: ignore[arg-type]
+        if not math.isnan(read):
+            return read
+    raise UsageError(f"{what}: {value!r} is not a number")
 
 
 def moment(value: object, what: str) -> float:
     """Return a time in seconds, given as a number or as a text with or without a unit."""
     try:
-        return number(value, what)
-    except UsageError:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
         return seconds(str(value), what)
 
 

@@ -151,11 +151,13 @@ def merge_files(
     `force`) or cannot be written, or an input cannot be read.
     """
     out = Path(out)
-    if out.exists() and not out.is_file() and not out.is_dir():  # a device or a pipe
+    if out.is_dir():
+        raise TraceFileError(out, "is a folder, not a file")
+    if out.exists() and not out.is_file():  # a device or a pipe
         with out.open("wb") as stream:
             return merge_to_stream(paths, stream)
-    if out.exists() and not (force and out.is_file()):
-        raise TraceFileError(out, "exists" + ("" if force else " (--force replaces it)"))
+    if out.exists() and not force:
+        raise TraceFileError(out, "exists (--force replaces it)")
     try:
         with _working_folder(out.parent, ".tracebigsim-") as folder:
             whole = folder / "merged"

@@ -151,6 +151,8 @@ class FittedModel:
         >>> fitted.plot("Cell::bonded")  # doctest: +SKIP
         <Picture: svg, 63,201 bytes>
         """
+        if kind not in ("svg", "png"):
+            raise UsageError(f"kind must be 'svg' or 'png', not {kind!r}")
         read = self.timings if timings is None else to_timings(timings, self.columns)
         if read is None:
             raise UsageError("a model file has no samples: give timings to plot")

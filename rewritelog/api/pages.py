@@ -68,7 +68,7 @@ def page(
     logs = [of.logs.folder] if isinstance(of, RewriteReport | SampleReport) else []
     check_outputs([path], to_inputs(timings, "the timings") if are_paths(timings) else [], logs)
     if isinstance(of, FittedModel) != (timings is not None):
-        raise UsageTypeError("only the page of a fitted model takes timings")
+        raise UsageTypeError("only the page of a fitted model takes timings, and it needs them")
     if isinstance(of, FittedModel) and timings is not None:
         text = verify_page(verify(to_predictor(of), to_timings(timings, of.columns)))
     else:

@@ -156,12 +156,7 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, Fitted, Command["Verif
 
     shell = REPORT | WARNINGS | PAGE
 
-    worst: int = option("How many of the worst lines to show.", default=10)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.worst < 0:
-            raise UsageError(f"the number of worst lines must be 0 or more, not {self.worst}")
+    worst: int = option("How many of the worst lines to show.", default=10, least=0)
 
     def run(self) -> VerifyReport:
         """Return the errors, by event and overall."""

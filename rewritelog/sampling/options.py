@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from rewritelog.errors import UsageError
 from rewritelog.options import (
     MODEL,
     Jobs,
@@ -46,13 +45,12 @@ class SampleOptions(Reading, Jobs, Seed, ParamsFolder):
         default=None, rare=True,
     )  # fmt: skip
     replicates: int = option(
-        "Choose some parameters of each event N times, if they recur.", default=1, rare=True
-    )
+        "Choose some parameters of each event N times, if they recur.",
+        default=1, rare=True, least=1,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.replicates < 1:
-            raise UsageError(f"the replicates must be at least 1, not {self.replicates}")
         self.plan()
 
     def plan(self) -> Plan:

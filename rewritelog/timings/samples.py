@@ -142,7 +142,10 @@ class Timings:
             return next(iter(by_count.values()))
         if parameters not in by_count:
             counts = " and ".join(map(str, by_count))
-            raise UsageError(f"{event!r} has samples of {counts} parameters: use of_event")
+            raise UsageError(
+                f"{event!r} has samples of {counts} parameters: give one of these numbers, as in "
+                f"of_event({event!r}, {next(iter(by_count))})"
+            )
         return by_count[parameters]
 
     @property

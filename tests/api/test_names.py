@@ -6,6 +6,7 @@ import doctest
 import importlib
 import importlib.util
 import io
+import math
 import pydoc
 import runpy
 import subprocess
@@ -26,6 +27,7 @@ public: Any = rewritelog
 ROOT = Path(__file__).parents[2]
 CELLS = SAMPLE_LOGS / "cells"
 MODEL = rewritelog.fit({"k": ([[1], [2], [4]], [1, 2, 4])}, "least-squares")
+untyped: Any = MODEL
 MODULES = [
     f"{path.parent.name}.{path.stem}"
     for folder in ("api", "commands")
@@ -139,6 +141,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
             "gains must be an integer of 0 or more",
         ),
         (lambda: public.replay(CELLS, latency=[1]), ValueError, "is not a number"),
+        (lambda: rewritelog.replay(CELLS, latency=math.nan), ValueError, "nan is not a number"),
         (lambda: public.replay(CELLS, machine=3), TypeError, "must be a path, not int"),
         (lambda: public.Network(latency_s=[1]), ValueError, "is not a number"),
         (lambda: public.lost_cycles(CELLS, lost_as={"x": 3}), ValueError, "invalid category"),
@@ -148,6 +151,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: public.predict(MODEL, 3), TypeError, "give files, or an event"),
         (lambda: rewritelog.predict(MODEL, []), ValueError, "give files, or an event"),
         (lambda: public.read_params(CELLS, ["x"]), TypeError, "a text such as 0-31,40"),
+        (lambda: untyped.plot("k", kind="tiff"), ValueError, "kind must be 'svg' or 'png'"),
     ],
 )
 def test_wrong_use_is_an_error_of_both_kinds(

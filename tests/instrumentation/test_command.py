@@ -198,6 +198,8 @@ def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) 
     assert run(tracebigsim_command("merge", *reversed(outputs))).out == out.read_bytes()
     with pytest.raises(TraceFileError, match=r"exists \(--force"):
         merge.merge_files(outputs, out)
+    with pytest.raises(TraceFileError, match="is a folder"):
+        merge.merge_files(outputs, tmp_path)
     merge.merge_files([out], out, force=True)
     assert out.read_bytes().splitlines() == lines
     assert sorted(path.name for path in tmp_path.iterdir()) == ["merged", "out.0", "out.1", "out.2"]
