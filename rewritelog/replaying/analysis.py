@@ -172,29 +172,20 @@ class Gain:
     name: str
     busy_s: float
     """The PE-seconds in them."""
-    gain_s: float
+    gain_s: float = 0.0
     """By how much the predicted run time becomes shorter."""
-
-
-class Question(NamedTuple):
-    """The SEBs of a name, or middle regions of an event, whose gain is to be computed."""
-
-    name: str
-    busy_s: float
-    event: int | None = None
-    """The number of the event, None for a SEB name."""
 
 
 def questions(
     workload: Workload, name_s: Any, event_s: Any, most: int | None
-) -> tuple[list[Question], list[Question], int]:
+) -> tuple[list[Gain], list[Gain], int]:
     """Return the names and events with the most busy time, and how many are left out.
 
     At most `most` of each are returned; None chooses numbers that limit the time for a large log
-    set.
+    set. Their gains are not known yet.
     """
-    names = [Question(workload.names[k], float(name_s[k])) for k in _descending(name_s)]
-    events = [Question(workload.events[k], float(event_s[k]), k) for k in _descending(event_s)]
+    names = [Gain(workload.names[k], float(name_s[k])) for k in _descending(name_s)]
+    events = [Gain(workload.events[k], float(event_s[k])) for k in _descending(event_s)]
     if most is not None:
         return names[:most], events[:most], 0
     names, events = names[:MOST], events[:MOST]
@@ -205,15 +196,18 @@ def questions(
     return names[:of_names], events[:of_events], left_out
 
 
-def gain(outcome: ReplayedRun, question: Question) -> Gain:
-    """Return the gain of a question, by a replay."""
-    workload, case = outcome.workload, outcome.case
-    if question.event is None:
-        free = replace(case, free=question.name)
-        time_s = run_time(workload, free, outcome.sent)  # all leave as their SEB starts
-    else:
-        time_s = run_time(without_event(workload, question.event), case)
-    return Gain(question.name, question.busy_s, outcome.predicted_s - time_s)
+def name_gain(outcome: ReplayedRun, name: Gain) -> Gain:
+    """Return the gain if all SEBs of a name took no time, by a replay."""
+    free = replace(outcome.case, free=name.name)
+    time_s = run_time(outcome.workload, free, outcome.sent)  # all leave as their SEB starts
+    return replace(name, gain_s=outcome.predicted_s - time_s)
+
+
+def event_gain(outcome: ReplayedRun, event: Gain) -> Gain:
+    """Return the gain if all middle regions of an event took no time, by a replay."""
+    workload = outcome.workload
+    without = without_event(workload, workload.events.index(event.name))
+    return replace(event, gain_s=outcome.predicted_s - run_time(without, outcome.case))
 
 
 def without_event(workload: Workload, event: int) -> Workload:

@@ -176,7 +176,8 @@ def idle_by_kind(outcome: ReplayedRun) -> Floats:
 
 def _add_between(outcome: ReplayedRun, sums: Floats) -> None:
     """Add the idle time of PEs between their SEBs, by what the next SEB waited for."""
-    times, ran, starter = outcome.times, outcome.lines[1], outcome.workload.sebs.starter
+    times, ran, pe = outcome.times, outcome.lines[1], outcome.workload.sebs.pe
+    starter = outcome.workload.sebs.starter
     history = outcome.runs, times.start_s, starter, outcome.sent, _alone(outcome)
     chains = np.empty(len(outcome.runs), dtype=core.structs["chain_link"])
     for step in in_steps(len(times.order), _STEP):
@@ -184,7 +185,7 @@ def _add_between(outcome: ReplayedRun, sums: Floats) -> None:
     for step in in_steps(len(ran) - 1, _STEP):
         before, sebs = ran[step], ran[step.start + 1 : step.stop + 1]
         since_s = times.end_s[before]
-        same_pe = outcome.pe_of(sebs) == outcome.pe_of(before)
+        same_pe = pe[sebs] == pe[before]
         gaps = same_pe & (times.start_s[sebs] > since_s)
         sebs, since_s = sebs[gaps], since_s[gaps]
         split = np.empty((len(sebs), 3))
@@ -192,7 +193,7 @@ def _add_between(outcome: ReplayedRun, sums: Floats) -> None:
         shared = times.ready_s[sebs] - since_s
         for part in split.T:
             shared -= part
-        group = outcome.pe_of(sebs).astype(np.int64) * len(IDLE)
+        group = pe[sebs].astype(np.int64) * len(IDLE)
         kinds = (COMMUNICATION, ALONE, IMBALANCE, SHARED)
         for kind, seconds in zip(kinds, (*split.T, shared), strict=True):
             core.add_by_group(group + kind, np.ascontiguousarray(seconds), sums)
@@ -203,9 +204,12 @@ def _alone(outcome: ReplayedRun) -> Table:
 
     With n ends so far, one PE is busy from the begin n + 1 to the next event.
     """
-    begins_s, ends_s = _busy(outcome)
-    begins_s.sort()
-    ends_s.sort()
+    times, ran, pe = outcome.times, outcome.lines[1], outcome.workload.sebs.pe
+    ran = ran[times.end_s[ran] > times.start_s[ran]]
+    begins_s, ends_s = times.start_s[ran], times.end_s[ran]
+    goes_on = (begins_s[1:] == ends_s[:-1]) & (pe[ran[1:]] == pe[ran[:-1]])
+    begins_s = np.sort(np.concatenate([begins_s[:1], begins_s[1:][~goes_on]]))
+    ends_s = np.sort(np.concatenate([ends_s[:-1][~goes_on], ends_s[-1:]]))
     since_s = np.maximum(begins_s, np.append(-np.inf, ends_s[:-1])[: len(begins_s)])
     until_s = np.minimum(ends_s, np.append(begins_s[1:], np.inf)[: len(begins_s)])
     alone = until_s > since_s
@@ -215,14 +219,3 @@ def _alone(outcome: ReplayedRun) -> Table:
     intervals["before_s"][:1] = 0.0
     intervals["before_s"][1:] = np.cumsum(lengths_s[:-1])
     return intervals
-
-
-def _busy(outcome: ReplayedRun) -> tuple[Floats, Floats]:
-    """Return the begin and end times of the intervals in which each PE is busy."""
-    times, ran = outcome.times, outcome.lines[1]
-    ran = ran[times.end_s[ran] > times.start_s[ran]]
-    start_s, end_s = times.start_s[ran], times.end_s[ran]
-    goes_on = (start_s[1:] == end_s[:-1]) & (outcome.pe_of(ran[1:]) == outcome.pe_of(ran[:-1]))
-    any_ran = np.ones(min(len(ran), 1), dtype=np.bool_)
-    begins, ends = np.concatenate([any_ran, ~goes_on]), np.concatenate([~goes_on, any_ran])
-    return start_s[begins], end_s[ends]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,9 +19,10 @@ from rewritelog.replaying.analysis import (
     Blocked,
     CriticalPath,
     Gain,
+    event_gain,
     find_critical_path,
     find_never_run,
-    gain,
+    name_gain,
     questions,
 )
 from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cycles
@@ -110,14 +112,21 @@ def _report(
     event_s = np.bincount(regions.event, outcome.regions_s[1], len(workload.events))
     most = options.gains if outcome.run else 0
     names, events, left_out = questions(workload, name_s, event_s, most)
-    asked, answers = (*names, *events), []
-    workers = cores(options.jobs)
+    asked = [partial(name_gain, outcome, name) for name in names]
+    asked += [partial(event_gain, outcome, event) for event in events]
+
+    def analysis() -> tuple[LostCycles, CriticalPath, Blocked]:
+        is_logs = isinstance(logs, LogSet)
+        lost = lost_cycles(outcome, options.lost_as) if is_logs else NO_LOST_CYCLES
+        return lost, find_critical_path(outcome), find_never_run(outcome)
+
+    answers, workers = list[Gain](), cores(options.jobs)
     with ThreadPoolExecutor(workers) as executor:
-        analysis = executor.submit(_analysis, outcome, options, is_logs=isinstance(logs, LogSet))
-        for answer in in_order(executor, partial(gain, outcome), asked, workers):
+        analysing = executor.submit(analysis)
+        for answer in in_order(executor, operator.call, asked, workers):
             answers.append(answer)
             report_progress("replaying without a name or event", len(answers), len(asked))
-        lost, path, blocked = analysis.result()
+        lost, path, blocked = analysing.result()
     pe_s = np.bincount(sebs.pe, busy_s, workload.pes)
     counts = np.diff(sebs.first_of_pe)
     worst = np.argsort(-pe_s, kind="stable")[:WORST_PES].tolist()
@@ -140,13 +149,6 @@ def _report(
         event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
     )
-
-
-def _analysis(
-    outcome: ReplayedRun, options: ReplayOptions, *, is_logs: bool
-) -> tuple[LostCycles, CriticalPath, Blocked]:
-    lost = lost_cycles(outcome, options.lost_as) if is_logs else NO_LOST_CYCLES
-    return lost, find_critical_path(outcome), find_never_run(outcome)
 
 
 def _largest_first(gains: list[Gain]) -> tuple[Gain, ...]:

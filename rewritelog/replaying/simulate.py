@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,7 +11,6 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Table
 from rewritelog.core import core
-from rewritelog.cores import cores, in_order
 from rewritelog.errors import RewriteLogError
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Numbers, Workload, grouped
@@ -131,11 +128,6 @@ class ReplayedRun:
         lengths_s[np.isnan(self.times.start_s[regions.seb])] = 0.0
         return self.case.seconds(workload, *begins, name), lengths_s
 
-    def pe_of(self, sebs: Numbers) -> Numbers:
-        """Return the PE of each SEB."""
-        pes: Numbers = self.workload.sebs.pe[sebs]
-        return pes
-
     def sent_s(self, seb: Numbers, message: Numbers) -> Floats:
         """Return when SEBs send messages."""
         times = self.times
@@ -210,10 +202,3 @@ def _replay(
     if not math.isfinite(predicted_s):
         raise RewriteLogError("the replayed time exceeds the range of a double")
     return predicted_s, runs
-
-
-def run_times(workload: Workload, cases: Iterable[Case], jobs: int = 0) -> Iterator[float]:
-    """Yield the run time in seconds of each case, replayed in parallel."""
-    workers = cores(jobs)
-    with ThreadPoolExecutor(workers) as executor:
-        yield from in_order(executor, lambda case: run_time(workload, case), cases, workers)

@@ -7,18 +7,21 @@ import io
 import itertools
 import math
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from rewritelog import units
+from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.options import check_factor, listed, pairs
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, with_unit
 from rewritelog.replaying.prepare import prepare
-from rewritelog.replaying.simulate import run_times
+from rewritelog.replaying.simulate import run_time
 from rewritelog.rewriting.options import DurationOptions
 from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
 
@@ -150,12 +153,12 @@ def sweep(
     settings = [_setting(dict(zip(axes, values, strict=True)), network) for values in grid]
     prepared = prepare(logs, options)
     cases = [prepared.case(*setting) for setting in settings]
-    points = []
-    times = run_times(prepared.workload, cases, options.jobs)
-    for done, (values, predicted_s) in enumerate(zip(grid, times, strict=True), 1):
-        points.append(Point(values, predicted_s))
-        report_progress("replaying", done, len(grid))
-    workload = prepared.workload
+    workload, points, workers = prepared.workload, list[Point](), cores(options.jobs)
+    with ThreadPoolExecutor(workers) as executor:
+        times = in_order(executor, partial(run_time, workload), cases, workers)
+        for values, predicted_s in zip(grid, times, strict=True):
+            points.append(Point(values, predicted_s))
+            report_progress("replaying", len(points), len(grid))
     return Sweep(
         prepared.logs,
         network,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
@@ -65,24 +65,17 @@ class ReplayedTraces:
 
     outcome: ReplayedRun
     lanes: Lanes
-    is_network: Flags
-    """Whether each SEB of the workload is a message or a collective."""
-    seb_of: dict[int, Ints]
-    """The SEB of each node, by rank."""
+    starts_s: dict[int, Floats]
+    """When each node of each rank starts; NaN for one that never ran."""
     notes: tuple[str, ...]
     """How collectives are replayed."""
     warnings: tuple[str, ...]
     """Of the fit, and of what the traces lack, one sentence each."""
 
-    @property
-    def starts_s(self) -> dict[int, Floats]:
-        """When each node of each rank starts; NaN for one that never ran."""
-        starts_s = self.outcome.times.start_s
-        return {rank: starts_s[seb] for rank, seb in self.seb_of.items()}
-
     def communication_s(self, path: CriticalPath) -> float:
         """Return the part of the critical path in messages and collectives."""
-        return float(path.path.ran_s[self.is_network[path.path.seb]].sum())
+        lane = self.outcome.workload.sebs.pe[path.path.seb]
+        return float(path.path.ran_s[self.lanes.where[lane] == NETWORK].sum())
 
 
 @dataclass(frozen=True)
@@ -116,11 +109,12 @@ class LoadedTraces:
         ranks = [events.unit.rank for events in self.units]
         collectives = count_text(int(np.isin(used, nodes.collectives).sum()), "collective")
         how = "as recorded" if network.recorded else "as rings and trees without congestion"
+        outcome = simulate(workload, Case(network))
+        starts_s = np.split(outcome.times.start_s[seb[together]], nodes.first[1:-1])
         return ReplayedTraces(
-            simulate(workload, Case(network)),
+            outcome,
             Lanes(lanes.rank[lanes_used], lanes.where[lanes_used], lanes.number[lanes_used]),
-            lanes.where[lane[order]] == NETWORK,
-            dict(zip(ranks, np.split(seb[together], nodes.first[1:-1]), strict=True)),
+            dict(zip(ranks, starts_s, strict=True)),
             (f"{collectives}, {how}: a simulator knows better",),
             tuple(_warnings(missing, unmatched, 0 if network.recorded else alone)),
         )

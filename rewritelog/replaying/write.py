@@ -114,7 +114,7 @@ def _all_times(outcome: ReplayedRun, spent_s: Floats) -> Times:
     """Return the times of all SEBs, with those that never ran one by one after the end."""
     never = np.flatnonzero(np.isnan(outcome.times.ready_s))
     ready_s, start_s, end_s = (times.copy() for times in outcome.times[:3])
-    for sebs in np.split(never, np.flatnonzero(np.diff(outcome.pe_of(never))) + 1):
+    for sebs in np.split(never, np.flatnonzero(np.diff(outcome.workload.sebs.pe[never])) + 1):
         ends = np.cumsum(np.append(outcome.predicted_s, spent_s[sebs]))
         ready_s[sebs] = start_s[sebs] = ends[:-1]
         end_s[sebs] = ends[1:]
@@ -190,8 +190,8 @@ def _delays_s(outcome: ReplayedRun, message: Ints, sender: Numbers) -> Floats:
     workers, first = workload.workers, workload.messages.first_receiver
     counts = first[message + 1] - first[message]
     row = np.repeat(np.arange(len(message)), counts)
-    to = outcome.pe_of(workload.messages.receivers[spans(first[message], counts)])
-    by = outcome.pe_of(sender[row])
+    to = workload.sebs.pe[workload.messages.receivers[spans(first[message], counts)]]
+    by = workload.sebs.pe[sender[row]]
     near_s = np.where(to == by, 0.0, outcome.case.network.node_latency_s)
     longest_s = np.where(counts > 0, 0.0, between_s)
     same_node = to // workers == by // workers

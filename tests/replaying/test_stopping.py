@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rewritelog import stopping
-from rewritelog.replaying.analysis import Gain, Question, find_critical_path, find_never_run, gain
+from rewritelog.replaying.analysis import Gain, find_critical_path, find_never_run, name_gain
 from rewritelog.replaying.lost_cycles import lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
@@ -21,7 +21,7 @@ SAMPLE = Path(__file__).parents[2] / "sample_logs" / "cells"
 
 
 def first_gain(outcome: ReplayedRun) -> Gain:
-    return gain(outcome, Question(outcome.workload.names[0], 1.0))
+    return name_gain(outcome, Gain(outcome.workload.names[0], 1.0))
 
 
 PARTS: dict[str, Callable[[ReplayedRun], object]] = {
