@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
 from rewritelog.replaying.simulate import ReplayedRun, run_time
 from rewritelog.replaying.workload import Numbers, Workload, spans
@@ -31,8 +31,12 @@ class MessageShare:
     seconds: float
 
 
-class Path(NamedTuple):
-    """The critical path from its end backwards: SEBs, and the messages between them."""
+@dataclass(frozen=True)
+class CriticalPath:
+    """The critical path: a chain of SEBs and messages from time 0 to the end, without gaps.
+
+    Its arrays go from its end backwards.
+    """
 
     seb: Numbers
     ran_s: Floats
@@ -41,22 +45,17 @@ class Path(NamedTuple):
     """The message by which the path came to the SEB, −1 if it came otherwise."""
     transit_s: Floats
     """The transit time of that message."""
-
-
-@dataclass(frozen=True)
-class CriticalPath:
-    """The critical path: a chain of SEBs and messages from time 0 to the end, without gaps."""
-
-    length: int
-    """The number of SEBs on it."""
     by_name_s: dict[str, float]
     """The time in SEBs by name, largest first."""
     by_event_s: dict[str, float]
     """The part of that time in middle regions, by event."""
     messages: tuple[MessageShare, ...]
     """Largest time first."""
-    path: Path
-    """The path itself, from its end."""
+
+    @property
+    def length(self) -> int:
+        """The number of SEBs on it."""
+        return len(self.seb)
 
     def to_json(self) -> dict[str, Any]:
         """Return a summary of the path as a JSON object."""
@@ -69,39 +68,34 @@ class CriticalPath:
 
 
 def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
-    """Return the critical path, traced back from the SEB that ends last."""
-    workload = outcome.workload
-    path = _path(outcome)
-    names = workload.names
-    by_name = np.bincount(workload.sebs.name[path.seb], path.ran_s, minlength=len(names))
-    return CriticalPath(
-        len(path.seb),
-        _largest_first(names, by_name),
-        _largest_first(workload.events, _by_event(outcome, path)),
-        _messages(outcome, path),
-        path,
-    )
-
-
-def _path(outcome: ReplayedRun) -> Path:
-    """Return the path to the SEB that ends last.
+    """Return the critical path, traced back from the SEB that ends last.
 
     Its predecessor at a SEB that had to wait for its PE is the SEB that ran there before, and
     otherwise the SEB of the last input. The path therefore has no gap from 0 to the end.
     """
-    times, ran, runs = outcome.times, outcome.lines[1], outcome.runs
+    workload, times, runs, ran = outcome.workload, outcome.times, outcome.runs, outcome.lines[1]
     waited = times.start_s > times.ready_s
     before = np.where(waited, -1, runs["cause"])
     waiting = np.flatnonzero(waited[ran[1:]])
     before[ran[1:][waiting]] = ran[:-1][waiting]
-    path = _followed(before, int(np.nanargmax(times.end_s)) if len(ran) else -1)
-    message, left_s = np.full(len(path), -1, dtype=np.int32), times.start_s[path]
-    sent = np.flatnonzero(~waited[path] & (runs["kind"][path] == core.BY_MESSAGE))
-    message[sent] = outcome.workload.sebs.starter[path[sent]]
-    left_s[sent] = outcome.sent_s(before[path[sent]], message[sent])
-    until_s = np.concatenate([times.end_s[path[:1]], left_s[:-1]])
-    transit_s = np.where(message >= 0, times.ready_s[path] - left_s, 0.0)
-    return Path(path, until_s - times.start_s[path], message, transit_s)
+    seb = _followed(before, int(np.nanargmax(times.end_s)) if len(ran) else -1)
+    message, left_s = np.full(len(seb), -1, dtype=np.int32), times.start_s[seb]
+    sent = np.flatnonzero(~waited[seb] & (runs["kind"][seb] == core.BY_MESSAGE))
+    message[sent] = workload.sebs.starter[seb[sent]]
+    left_s[sent] = outcome.sent_s(before[seb[sent]], message[sent])
+    ran_s = np.concatenate([times.end_s[seb[:1]], left_s[:-1]]) - times.start_s[seb]
+    transit_s = np.where(message >= 0, times.ready_s[seb] - left_s, 0.0)
+    name_s = np.bincount(workload.sebs.name[seb], ran_s, len(workload.names))
+    sizes = workload.messages.size_bytes[message[sent]].astype(np.int64)
+    return CriticalPath(
+        seb,
+        ran_s,
+        message,
+        transit_s,
+        _largest_first(workload.names, name_s),
+        _largest_first(workload.events, _by_event(outcome, seb, ran_s)),
+        _by_size(sizes, transit_s[sent]),
+    )
 
 
 def _followed(before: Numbers, last: int) -> Numbers:
@@ -124,37 +118,26 @@ def _descending(seconds: Any) -> list[int]:
     return [k for k in np.argsort(-seconds, kind="stable").tolist() if seconds[k] > 0]
 
 
-def _by_event(outcome: ReplayedRun, path: Path) -> Floats:
+def _by_event(outcome: ReplayedRun, seb: Numbers, ran_s: Floats) -> Floats:
     """Return the time of the path in the middle regions of each event."""
     workload, regions = outcome.workload, outcome.workload.regions
-    ran_s = np.zeros(len(workload.sebs))
-    ran_s[path.seb] = path.ran_s
+    ran_of_seb_s = np.zeros(len(workload.sebs))
+    ran_of_seb_s[seb] = ran_s
     begins_s, lengths_s = outcome.regions_s
-    inside_s = np.clip(ran_s[regions.seb] - begins_s, 0.0, lengths_s)
+    inside_s = np.clip(ran_of_seb_s[regions.seb] - begins_s, 0.0, lengths_s)
     return np.bincount(regions.event, inside_s, len(workload.events)).astype(np.float64)
 
 
-def _messages(outcome: ReplayedRun, path: Path) -> tuple[MessageShare, ...]:
-    sent = np.flatnonzero(path.message >= 0)
-    sizes = outcome.workload.messages.size_bytes[path.message[sent]].astype(np.int64)
-    transit = path.transit_s[sent]
-    classes = np.unique(sizes)
+def _by_size(sizes: Ints, transit_s: Floats) -> tuple[MessageShare, ...]:
+    """Return messages by their sizes in bytes, or by powers of two of many sizes."""
+    classes, group = np.unique(sizes, return_inverse=True)
     if len(classes) > _MOST_SIZES:
-        bounds = 2 ** np.arange(32, dtype=np.int64)
-        group = np.searchsorted(bounds, sizes)
-    else:
-        group = np.searchsorted(classes, sizes)
-    shares = []
-    for number in np.unique(group):
-        of_group = group == number
-        shares.append(
-            MessageShare(
-                int(sizes[of_group].min()),
-                int(sizes[of_group].max()),
-                int(np.count_nonzero(of_group)),
-                float(transit[of_group].sum()),
-            )
-        )
+        group = np.searchsorted(2 ** np.arange(32, dtype=np.int64), sizes)
+    groups = (np.flatnonzero(group == number) for number in np.unique(group))
+    shares = [
+        MessageShare(int(sizes[g].min()), int(sizes[g].max()), len(g), float(transit_s[g].sum()))
+        for g in groups
+    ]
     return tuple(sorted(shares, key=lambda share: -share.seconds))
 
 

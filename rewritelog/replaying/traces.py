@@ -74,8 +74,8 @@ class ReplayedTraces:
 
     def communication_s(self, path: CriticalPath) -> float:
         """Return the part of the critical path in messages and collectives."""
-        lane = self.outcome.workload.sebs.pe[path.path.seb]
-        return float(path.path.ran_s[self.lanes.where[lane] == NETWORK].sum())
+        lane = self.outcome.workload.sebs.pe[path.seb]
+        return float(path.ran_s[self.lanes.where[lane] == NETWORK].sum())
 
 
 @dataclass(frozen=True)

@@ -127,16 +127,15 @@ def write_plot(sweep: Sweep, path: Path) -> None:
 
 def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, Any]:
     """Return the steps of the critical path in the order of time, for the script of the page."""
-    workload, path = replayed.outcome.workload, replayed.report.path.path
-    length = replayed.report.path.length
+    workload, path = replayed.outcome.workload, replayed.report.path
     longest = np.argsort(-(path.ran_s + path.transit_s), kind="stable")[:MOST_STEPS]
     chosen = np.sort(longest)[::-1]
     seb = path.seb[chosen]
     pe = workload.sebs.pe[seb]
     sizes = np.append(workload.messages.size_bytes, -1)  # of message −1, none
     return {
-        "length": length,
-        "step": (length - chosen).tolist(),
+        "length": path.length,
+        "step": (path.length - chosen).tolist(),
         "pe": list(map(view.panels[0].run.lane_label, pe.tolist())),
         "row": (pe // view.group).tolist(),
         "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
@@ -152,7 +151,7 @@ def _draw_path(plot: Any, replayed: Replayed, view: TimelineView) -> None:
     """Draw the critical path along SEBs and messages, and marks of its steps to click on."""
     from bokeh.models import ColumnDataSource, TapTool  # noqa: PLC0415 - an extra
 
-    path, outcome = replayed.report.path.path, replayed.outcome
+    path, outcome = replayed.report.path, replayed.outcome
     start = outcome.times.start_s[path.seb]
     x = np.column_stack([start + path.ran_s, start]).ravel()[::-1]
     y = np.repeat(outcome.workload.sebs.pe[path.seb] // view.group, 2)[::-1] + 0.5
