@@ -1,10 +1,18 @@
-"""Draws the timelines of one or two log sets to a file."""
+"""Draws timelines: a page by Bokeh, or a figure for papers by matplotlib.
+
+Both show SEBs over time. The page also has the share of busy PEs over time, and tables that follow
+the zoom: a script adds up the shares of the columns in view. The figure is a PNG, SVG or PDF.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from rewritelog.arrays import Floats
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -15,14 +23,33 @@ from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.traces import lanes_of, replay_traces
 from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.viewing.extra import require
+from rewritelog.text import count_text, time_text
+from rewritelog.viewing.extra import drawing, require
+from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.pictures import Picture
+from rewritelog.viewing.plots import BRACKET, IDLE, MESSAGE, new_plot
 from rewritelog.viewing.spans import Spans
-from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
-from rewritelog.viewing.timeline_pictures import figure_bytes, timeline_page
+from rewritelog.viewing.timeline import (
+    Bars,
+    Panel,
+    Run,
+    TimelineOptions,
+    TimelineView,
+    timeline_view,
+)
 
 KINDS = ("png", "svg", "pdf", "html")
 """The file formats of figures."""
+
+WIDTH_INCHES = 12.0
+MOST_LABELS = 32
+"""At most this many rows of a figure are labelled."""
+
+TOP, BOTTOM, BRACKET_TOP = 0.06, 0.94, 0.78
+"""Edges of a bar in its row of height 1, and where the strip of brackets begins."""
+
+_SUBROWS = 8
+"""How many lines of pixels a row of cells has."""
 
 
 def draw_timeline(
@@ -83,3 +110,248 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
             "--times replay draws those of a replay"
         )
     return Run(logs, lanes=lanes, recorded=spans)
+
+
+def panel_title(view: TimelineView, panel: Panel) -> str:
+    """Return the title of a panel: which logs, how much of them, and how it is drawn."""
+    item = panel.run.logs.terms.item
+    lanes = panel.run.lane_words
+    text = f"{panel.run.label}: {count_text(len(view.pes), *lanes)}, {count_text(panel.sebs, item)}"
+    if view.group > 1:
+        text += f", {view.group} {lanes[1]} per row"
+    if panel.bars is None:
+        text += f"; {item}s shorter than a pixel as shares of time"
+    if panel.left_out:
+        why = "without an end" if panel.run.outcome is None else "that never ran"
+        text += f"; {panel.left_out:,} {why} not drawn"
+    return text
+
+
+def legend_text(view: TimelineView, layer: int) -> str:
+    """Return a layer's name with its share of the PE time in each panel."""
+    shares = " → ".join(f"{100 * view.shares(panel)[layer]:.1f} %" for panel in view.panels)
+    return f"{view.layers[layer][0]} ({shares})"
+
+
+def cell_colours(cells: Floats, view: TimelineView) -> Floats:
+    """Return red, green and blue of the figure's pixels, shape (rows × lines, columns, 3).
+
+    Within a row the layers are stacked, each as thick as its share of the time; a pixel that
+    several layers share has their mean colour, so that no layer vanishes. If SEBs overlap, as
+    they may in a rewritten log, their shares are scaled to a sum of 1.
+    """
+    rows, columns, layers = cells.shape
+    strip_layer = layers - 1 if view.over_names(layers - 1) else layers
+    stacked = cells[:, :, :strip_layer]
+    shares = stacked / np.maximum(stacked.sum(axis=2, keepdims=True), 1.0)
+    tops = np.cumsum(shares, axis=2) * _SUBROWS
+    bottoms = tops - shares * _SUBROWS
+    pixels = np.empty((rows, _SUBROWS, columns, 3))
+    *colours, idle, bracket = (
+        np.array([*bytes.fromhex(colour[1:])]) / 255
+        for colour in (*(colour for _, colour in view.layers[:strip_layer]), IDLE, BRACKET)
+    )
+    for line in range(_SUBROWS):
+        covered = np.clip(np.minimum(tops, line + 1) - np.maximum(bottoms, line), 0.0, 1.0)
+        rest = np.clip(1.0 - covered.sum(axis=2, keepdims=True), 0.0, 1.0)
+        pixels[:, line] = covered @ np.array(colours) + rest * idle
+    if strip_layer < layers:
+        strip = int(BRACKET_TOP * _SUBROWS)
+        inside = np.clip(cells[:, :, -1], 0.0, 1.0)[:, None, :, None]
+        pixels[:, strip:] = pixels[:, strip:] * (1 - inside) + bracket * inside
+    return pixels.reshape(rows * _SUBROWS, columns, 3)
+
+
+def layer_bars(view: TimelineView, bars: Bars, layer: int) -> tuple[Bars, Any]:
+    """Return the bars of a layer, and their left, right, top and bottom, in seconds and rows.
+
+    Rows are on an axis that points down.
+    """
+    mine = bars.take(np.flatnonzero(bars.layer == layer))
+    top = BRACKET_TOP if view.over_names(layer) else TOP
+    return mine, np.stack([mine.start_s, mine.end_s, mine.row + top, mine.row + BOTTOM])
+
+
+_OF_TIME: dict[str, Any] = {
+    "seconds": "x",
+    "tools": "xpan,xwheel_zoom,xbox_zoom,reset,save",
+    "min_border_left": 100,
+}
+"""What plots over time share; the room for labels left of them aligns their axes."""
+
+_SIDES = ("left", "right", "top", "bottom")
+
+
+def timeline_page(view: TimelineView) -> str:
+    """Return the HTML page of timelines."""
+    return page_text("Timelines", _summary(view), timeline_sections(view))
+
+
+def timeline_sections(view: TimelineView) -> list[Section]:
+    """Return the sections of all panels: timelines, busy share over time, and a table of both."""
+    sections: list[Section] = []
+    followed: list[dict[str, Any]] = []
+    for number, panel in enumerate(view.panels):
+        shown, table = view.shown_layers, f"shares-{number}"
+        x_range = sections[0].plot.x_range if sections else None
+        plot = _timelines(view, panel, x_range, f"timeline-{number}")
+        if (lines := panel.messages) is not None:
+            ends = lines.sent_s, lines.from_row + 0.5, lines.arrived_s, lines.to_row + 0.5
+            style = {"line_color": MESSAGE, "line_alpha": 0.5, "line_width": 0.7}
+            plot.segment(*ends, legend_label="messages", **style)
+        plot.legend.click_policy = "hide"
+        heading, data = panel_title(view, panel), {"timelines": followed}
+        sections += [
+            Section(heading, plot=plot, script="timeline.js", data=data),
+            Section("Busy share over time", plot=_busy_plot(view, panel, plot.x_range)),
+            Section("Time in view", html=f'<div id="{table}"></div>'),
+        ]
+        followed.append({
+            "table": table,
+            "plot": plot.name,
+            "layers": [view.layers[layer][0] for layer in shown],
+            "lane": panel.run.lane_words,
+            "item": panel.run.logs.terms.item,
+            "over": [view.over_names(layer) for layer in shown],
+            "from": view.from_s,
+            "to": view.to_s,
+            "run": [panel.from_s, panel.to_s],
+            "pes": len(view.pes),
+            "columns": view.columns,
+            "shares": view.over_time(panel)[:, shown],
+        })  # fmt: skip
+    return sections
+
+
+def _summary(view: TimelineView) -> list[str]:
+    lines = []
+    for panel in view.panels:
+        run, inside = panel.run, f", {100 * view.bracket_share(panel):.1f} % inside brackets"
+        lines.append(
+            f"{run.label}: {run.lane_words[1]} are busy {100 * view.busy_share(panel):.1f} % of "
+            f"the {time_text(panel.to_s - panel.from_s)} from the first start to the last end in "
+            f"the picture{'' if run.lanes else inside}."
+        )
+        if panel.messages is not None and panel.messages.drawn < panel.messages.messages:
+            count = f"{panel.messages.drawn:,} of {panel.messages.messages:,}"
+            lines.append(f"{count} messages are drawn, chosen at random.")
+    return lines
+
+
+def _timelines(view: TimelineView, panel: Panel, x_range: Any, name: str) -> Any:
+    """Return the plot of a panel, on the range of the first one; PE 0 is on top."""
+    from bokeh.models import Range1d  # noqa: PLC0415 - an extra
+
+    bounds = (view.from_s, view.to_s)
+    plot = new_plot(
+        "time",
+        panel.run.lane_words[0],
+        rows=view.row_labels,
+        height=int(np.clip(24 * view.rows + 140, 260, 900)),
+        x_range=x_range or Range1d(start=bounds[0], end=bounds[1], bounds=bounds),
+        active_scroll="xwheel_zoom",
+        active_drag="xbox_zoom",
+        name=name,
+        **_OF_TIME,
+    )
+    plot.ygrid.visible = False
+    if panel.bars is None:
+        pixels = np.round(255 * cell_colours(panel.cells, view)).astype(np.uint8)
+        opaque = np.full((*pixels.shape[:2], 1), 255, dtype=np.uint8)
+        image = np.concatenate([pixels, opaque], axis=2).view(np.uint32)[:, :, 0]
+        plot.image_rgba([image], x=view.from_s, y=0, dw=view.to_s - view.from_s, dh=view.rows)
+    _add_bars(plot, view, panel)
+    return plot
+
+
+def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
+    """Draw bars; without any only the legend is made, for cells."""
+    from bokeh.models import HoverTool  # noqa: PLC0415 - an extra
+
+    nothing = Bars(*np.full((6, 1), np.nan))
+    for layer in view.shown_layers:
+        bars, sides = layer_bars(view, panel.bars or nothing, layer)
+        if not len(bars.pe):  # without a row, Bokeh's legend would not show the colour
+            bars, sides = nothing, np.full((4, 1), np.nan)
+        label, colour = view.layers[layer]
+        data: dict[str, Any] = dict(zip(_SIDES, sides, strict=True))
+        data |= {"pe": bars.pe, "seb": bars.seb, "name": [label] * len(bars.pe)}
+        data["start"] = [time_text(time_s, 7) for time_s in bars.start_s.tolist()]
+        data["length"] = list(map(time_text, (bars.end_s - bars.start_s).tolist()))
+        style = {"fill_color": colour, "line_color": colour, "line_width": 0.5}
+        named = {side: side for side in _SIDES}
+        plot.quad(**named, source=data, legend_label=legend_text(view, layer), **style)
+    if panel.bars is not None:
+        place = f"{panel.run.lane_words[0]}, {panel.run.logs.terms.item}"
+        places = [(place, "@pe, @seb"), ("start", "@start"), ("length", "@length")]
+        plot.add_tools(HoverTool(tooltips=[("", "@name"), *places]))
+
+
+def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
+    """Return the plot of the share of PEs in each layer over time, one layer above the other."""
+    over_time = view.over_time_json(panel)
+    edges, shares = np.array(over_time["bounds_s"]), list(over_time["shares"].values())
+    share = f"share of the {panel.run.lane_words[1]}, %"
+    plot = new_plot("time", share, height=220, x_range=x_range, y_range=(0, 100), **_OF_TIME)
+    bottom = np.zeros(len(edges) - 1)
+    for layer in sorted(view.shown_layers):
+        if not view.over_names(layer):
+            top = bottom + 100 * np.array(shares[layer])
+            data = {"left": edges[:-1], "right": edges[1:], "bottom": bottom, "top": top}
+            style = {"color": view.layers[layer][1], "line_width": 0}
+            plot.quad(**{side: side for side in data}, source=data, **style)
+            bottom = top
+    return plot
+
+
+def figure_bytes(view: TimelineView, kind: str) -> bytes:
+    """Return a figure in the format `png`, `svg` or `pdf`; its bytes are reproducible."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
+    from matplotlib.patches import Patch  # noqa: PLC0415
+    from matplotlib.ticker import EngFormatter  # noqa: PLC0415
+
+    height = float(np.clip(0.22 * view.rows, 1.2, 9.0)) * len(view.panels) + 1.6
+    settings = {"svg.fonttype": "none", "font.size": 8}
+    with drawing((WIDTH_INCHES, height), settings) as (figure, saved):
+        axes = figure.subplots(len(view.panels), 1, sharex=True, squeeze=False)[:, 0]
+        for panel, ax in zip(view.panels, axes, strict=True):
+            _draw_panel(ax, view, panel)
+        axes[-1].set_xlim(view.from_s, view.to_s)
+        axes[-1].set_xlabel("time")
+        axes[-1].xaxis.set_major_formatter(EngFormatter("s"))
+        keys: list[Any] = [
+            Patch(facecolor=view.layers[layer][1], label=legend_text(view, layer))
+            for layer in view.shown_layers
+        ]
+        if view.panels[0].messages is not None:
+            keys.append(Line2D([], [], color=MESSAGE, lw=0.8, label="messages"))
+        figure.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+        return saved(kind)
+
+
+def _draw_panel(ax: Any, view: TimelineView, panel: Panel) -> None:
+    from matplotlib.collections import LineCollection, PolyCollection  # noqa: PLC0415 - an extra
+
+    if panel.bars is None:
+        extent = (view.from_s, view.to_s, view.rows, 0)
+        pixels = cell_colours(panel.cells, view)
+        ax.imshow(pixels, extent=extent, aspect="auto", interpolation="antialiased")
+    else:
+        for layer in view.shown_layers:
+            colour, (_, sides) = view.layers[layer][1], layer_bars(view, panel.bars, layer)
+            left, right = np.clip(sides[:2], view.from_s, view.to_s)
+            top, bottom = sides[2:]
+            corners = [[left, top], [right, top], [right, bottom], [left, bottom]]
+            bars = list(np.transpose(corners, (2, 0, 1)))
+            # A thin edge of the same colour keeps the shortest bars visible.
+            ax.add_collection(PolyCollection(bars, facecolor=colour, edgecolor=colour, lw=0.25))
+    if (lines := panel.messages) is not None:
+        ends = [[lines.sent_s, lines.from_row + 0.5], [lines.arrived_s, lines.to_row + 0.5]]
+        segments = list(np.transpose(ends, (2, 0, 1)))
+        ax.add_collection(LineCollection(segments, colors=MESSAGE, linewidths=0.35, alpha=0.6))
+    ax.set_title(panel_title(view, panel), loc="left", fontsize=9)
+    ax.set_ylim(view.rows, 0)
+    labelled = range(0, view.rows, -(-view.rows // MOST_LABELS))
+    ax.set_yticks([row + 0.5 for row in labelled])
+    ax.set_yticklabels([view.row_labels[row] for row in labelled])
+    ax.tick_params(axis="y", length=0)

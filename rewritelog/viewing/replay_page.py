@@ -15,11 +15,11 @@ from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import DILATION, Sweep
 from rewritelog.text import printable, shorten, time_text
+from rewritelog.viewing.draw import timeline_sections
 from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import COLOURS, OUTSIDE, new_plot
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
-from rewritelog.viewing.timeline_pictures import timeline_sections
 
 MOST_STEPS = 1_000
 """At most this many steps of the critical path are in the table, those that took most time."""

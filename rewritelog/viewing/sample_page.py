@@ -92,15 +92,16 @@ def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
 def _option(
     report: SampleReport, stratum: ChosenStratum, pair: tuple[int, int], most: int
 ) -> Option:
-    """Return the option of a stratum: its distinct points, at most `most` / 4 of each kind."""
+    """Return the option of a stratum: its distinct points, at most `most` of all kinds."""
     run = report.run.table(stratum.of_run.records, stratum.of_run.parameters)
     tables = (
         run, run[stratum.choice.extrapolated_rows], stratum.of_run.timed, run[stratum.choice.rows]
     )  # fmt: skip
     sources, sentences = {}, []
+    kinds = sum(len(table) > 0 for table in tables)
     for (name, (_, _, kind, _)), table in zip(_MARKS.items(), tables, strict=True):
         points = DistinctPoints.of_rows(table)
-        rows = some_rows(f"{name} {stratum.name}", len(points), max(1, most // len(tables)))
+        rows = some_rows(f"{name} {stratum.name}", len(points), max(1, most // kinds))
         columns = np.column_stack([points.counts, points.params])[rows]
         sources[name] = dict(zip("xy", columns.T[list(pair)], strict=True))
         if len(rows) < len(points):

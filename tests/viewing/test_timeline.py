@@ -15,9 +15,9 @@ from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
+from rewritelog.viewing.draw import cell_colours
 from rewritelog.viewing.plots import BRACKET, IDLE
 from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
-from rewritelog.viewing.timeline_pictures import cell_colours
 
 TWO_PES = [
     [
@@ -246,3 +246,16 @@ def test_the_picture_replaces_no_log(two_pes: Path) -> None:
     done = run("timeline", two_pes, "-o", picture)
     assert done.returncode == 1
     assert picture.read_bytes() == b"mine"
+
+
+def test_legends_show_the_colours_of_cells_too(
+    two_pes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bokeh shows the colour of rows only where there is one."""
+    pytest.importorskip("bokeh")
+    monkeypatch.setattr(timeline, "MOST_BARS", 0)
+    out = tmp_path / "page.html"
+    assert run("timeline", two_pes, "-o", out).returncode == 0
+    sources = re.findall(r'\["left",(.*?)\],\["right"', out.read_text())
+    assert sources
+    assert all('"shape":[0]' not in source for source in sources)

@@ -69,7 +69,9 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
 
     def kept(self, lines: int) -> Flags:
         """Return which of `lines` lines the fit uses."""
-        return ~np.isin(np.arange(lines), sorted(self.left_out))
+        kept = np.ones(lines, dtype=np.bool_)
+        kept[[*self.left_out]] = False
+        return kept
 
     def config(self, parameters: int) -> FitConfig:
         """Return the fit's configuration; raise `FormulaError` for an invalid text."""
