@@ -76,7 +76,8 @@ class Spans:
             of = np.append(paired.seb, of[rest])
             times = np.concatenate([paired.times(block), times[rest]])
             event = np.append(records.event[paired.record], event[rest])
-        begins_s, ends_s = start_s[of] + times.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            begins_s, ends_s = start_s[of] + times.T
         return cls._of(names.names, sebs, events, (of, begins_s, ends_s, event))
 
     @classmethod
@@ -122,7 +123,7 @@ class Spans:
         """Return when they are, and how long names and events take."""
         start_s, end_s = self.start_s[: self.sebs], self.end_s[: self.sebs]
         named = self.closed & (self.label >= 0)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             seconds = (self.end_s - self.start_s)[named]
         sums = np.bincount(self.label[named], seconds, len(self.labels)).tolist()
         name_s, event_s = Counter[str](), Counter[str]()

@@ -330,7 +330,8 @@ def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float,
     last_s = max(extent.latest_s for extent in extents)
     from_s = first_s if options.from_s is None else options.from_s
     to_s = last_s if options.to_s is None else options.to_s
-    if not (to_s > from_s and from_s < last_s and to_s > first_s):
+    length_s = to_s - from_s
+    if not (0 < length_s < math.inf and from_s < last_s and to_s > first_s):
         raise UsageError(
             f"nothing to draw from {time_range_text(from_s, to_s)}: "
             f"the logs last from {time_range_text(first_s, last_s)}"

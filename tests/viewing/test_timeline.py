@@ -133,6 +133,12 @@ def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
     assert (panel.sebs, panel.left_out, len(panel.bars.row)) == (2, 2, 52)
 
 
+def test_times_too_far_apart_for_an_axis_are_one_error(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", [[seb(-1e308, 1e308)]])
+    with pytest.raises(UsageError, match="nothing to draw from"):
+        timeline_view([Run(open_logs(logs))])
+
+
 def test_damage_is_named(two_pes: Path) -> None:
     path = two_pes / "bgTrace0"
     path.write_bytes(path.read_bytes()[:-4] + b"\xff" * 4)
