@@ -14,7 +14,7 @@ from rewritelog.evaluation.options import FitRequest
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.checks import checked_fit
 from rewritelog.models.fit_report import summarise
-from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitted_events import FittedEvents, with_names
 from rewritelog.models.model_file import ModelFile, Source, model_text, size_problem, writable
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import check_outputs, write_text_file
@@ -29,7 +29,7 @@ from rewritelog.text import (
 )
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings, files_of, names_of
-from rewritelog.timings.texts import MAX_MODEL_BYTES, named_fit, read_texts
+from rewritelog.timings.texts import MAX_MODEL_BYTES, read_texts
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,7 +127,7 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
         known = some_text([printable(name) for name in events], 5) or "none"
         raise UsageError(f"--event {request.event}: no timing line of it; events: {known}")
     with limited_to(request.jobs):
-        fitted = named_fit(checked_fit(model, name, read.timings), names)
+        fitted = with_names(checked_fit(model, name, read.timings), names)
     source = Source.of(files, read.timings, request.clock_hz)
     if out is not None:
         write_model(out, ModelFile(writable(fitted, name), model.columns, source))

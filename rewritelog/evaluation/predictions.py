@@ -14,8 +14,9 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings, ModelFit, has_slow_first_call
 from rewritelog.models.checks import checked_interval, checked_prediction, total_seconds
+from rewritelog.models.fitted_events import with_names
 from rewritelog.models.metrics import TimePairs
-from rewritelog.timings.texts import named_fit, read_model_file, read_param_names
+from rewritelog.timings.texts import read_model_file, read_param_names
 
 
 class DeterminedBy(IntEnum):
@@ -87,7 +88,7 @@ class LinePredictor:
     def named(self, path: Path | None) -> LinePredictor:
         """Return the same with the names of parameters in a file, if there is one."""
         names = read_param_names(path)
-        fitted = named_fit(self.fitted, names)
+        fitted = with_names(self.fitted, names)
         return replace(self, fitted=fitted, notes=getattr(fitted, "notes", ()) if names else ())
 
     def names_of(self, event: str, parameters: int) -> tuple[str, ...]:

@@ -123,9 +123,9 @@ class FittedEvents(ModelFit):
         return (*nothing, *self.notes, *merged(weak_points))
 
 
-def with_names(fitted: ModelFit, names: ParamNames) -> ModelFit:
-    """Return a fit whose reports use the names; those that a formula gives are kept."""
-    if not isinstance(fitted, FittedEvents):
+def with_names(fitted: ModelFit, names: ParamNames | None) -> ModelFit:
+    """Return a fit whose reports use the names, if any; those that a formula gives are kept."""
+    if names is None or not isinstance(fitted, FittedEvents):
         return fitted
     named = {
         (event, count): fit if fit.names else fit.named(names.for_event(event, count))

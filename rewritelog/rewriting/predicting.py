@@ -26,6 +26,7 @@ from rewritelog.models.checks import (
     knows_residuals,
     total_seconds,
 )
+from rewritelog.models.fitted_events import with_names
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
 from rewritelog.rewriting.options import DilationRules, DurationOptions, RewriteOptions
@@ -40,7 +41,6 @@ from rewritelog.text import matching, printable
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings, names_of
 from rewritelog.timings.texts import (
-    named_fit,
     read_model_file,
     read_texts,
 )
@@ -257,7 +257,7 @@ def fitted_predictor(
         )
         names = names_of(options.param_names, options.timings)
         with limited_to(options.jobs):
-            fitted = named_fit(checked_fit(model, name, read.timings), names)
+            fitted = with_names(checked_fit(model, name, read.timings), names)
     predictor = Predictor(name, fitted, model.columns, model.uses_params)
     if isinstance(options, RewriteOptions) and options.spread == "none":
         predictor = replace(predictor, measured_totals=options.total == "measured")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rewritelog.errors import ModelError
-from rewritelog.models.base import ModelFit, ModelText
+from rewritelog.models.base import ModelText
+from rewritelog.models.formulas import ParamNames, parse_param_names
 
 if TYPE_CHECKING:
-    from rewritelog.models.formulas import ParamNames
     from rewritelog.models.model_file import ModelFile
 
 STANDARD_INPUT = Path("-")
@@ -35,20 +35,7 @@ def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, Mo
 
 def read_param_names(path: Path | None) -> ParamNames | None:
     """Return the contents of a file of parameter names; raise `ModelError` for any error in it."""
-    if path is None:
-        return None
-    from rewritelog.models.formulas import parse_param_names  # noqa: PLC0415 - few runs need it
-
-    return parse_param_names(read_model_text(path))
-
-
-def named_fit(fitted: ModelFit, names: ParamNames | None) -> ModelFit:
-    """Return a fit whose reports use the names, if there are any."""
-    if names is None:
-        return fitted
-    from rewritelog.models.fitted_events import with_names  # noqa: PLC0415 - few runs need it
-
-    return with_names(fitted, names)
+    return None if path is None else parse_param_names(read_model_text(path))
 
 
 def read_model_file(path: Path) -> ModelFile:
