@@ -274,4 +274,6 @@ def _values(event: str, names: Sequence[str], arguments: Sequence[str]) -> tuple
             values[name] = float(number)
         except ValueError as error:
             raise UsageError(f"{event}: {text!r} is not a number") from error
+        if not math.isfinite(values[name]):
+            raise UsageError(f"{event}: {text!r} is not a finite number")
     return tuple(values[name] for name in names)

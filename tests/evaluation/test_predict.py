@@ -197,3 +197,11 @@ def test_the_command_writes_a_file_that_is_none_of_its_inputs(model: Path, tmp_p
     assert out.read_text() == printed.stdout
     done = commands.rewritelog("predict", model, timings, "-o", timings)
     assert (done.returncode, "would replace an input" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("value", ["inf", "p1=1e400", "nan"])
+def test_a_call_with_a_parameter_that_is_not_finite_is_refused(model: Path, value: str) -> None:
+    """With `--json` it ended in a `ValueError`."""
+    done = commands.rewritelog("predict", model, "k", value, "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"k: {value!r} is not a finite number" in done.stderr
