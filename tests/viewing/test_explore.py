@@ -22,7 +22,7 @@ from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.formulas import parse_param_names
-from rewritelog.progress import report_progress
+from rewritelog.progress import listening, report_progress
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file, read_model_text
 
@@ -463,20 +463,20 @@ def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:
 
 
 def test_work_is_stopped_and_its_errors_come_back() -> None:
-    def fail() -> None:
+    def fail(_: object) -> None:
         raise UsageError("no")
 
     async def work() -> None:
-        assert await in_process(lambda: 6 * 7) == 42
+        assert await in_process(lambda _: 6 * 7) == 42
         with pytest.raises(UsageError, match="no"):
             await in_process(fail)
-        long = asyncio.create_task(in_process(lambda: time.sleep(600)))
+        long = asyncio.create_task(in_process(lambda _: time.sleep(600)))
         await asyncio.sleep(0.1)
         long.cancel()
         with pytest.raises(asyncio.CancelledError):
             await long
         with pytest.raises(RewriteLogError, match="without a result"):
-            await in_process(lambda: os._exit(3))
+            await in_process(lambda _: os._exit(3))
 
     asyncio.run(work())
 
@@ -513,15 +513,16 @@ def test_predictions_are_those_of_the_fit(session: Session) -> None:
     assert found["by"] == "fit, outside the range of the lines"
 
 
-def test_progress_in_another_process_is_heard_in_this_one() -> None:
+def test_what_work_sends_is_heard_before_its_result() -> None:
     told: list[tuple[Any, ...]] = []
 
-    def work() -> None:
+    def work(send: Callable[..., None]) -> str:
         for number in range(3):
-            report_progress("working", number, 3)
+            send("working", number)
+        return "done"
 
-    asyncio.run(in_process(work, lambda *stage: told.append(stage)))
-    assert told == [("working", number, 3, "") for number in range(3)]
+    assert asyncio.run(in_process(work, lambda *words: told.append(words))) == "done"
+    assert told == [("working", number) for number in range(3)]
 
 
 def test_first_fits_keep_to_the_number_of_jobs(
@@ -529,15 +530,11 @@ def test_first_fits_keep_to_the_number_of_jobs(
 ) -> None:
     lines = [(f"e{k}", 1e-6 * n, float(n)) for k in range(5) for n in range(1, 5)]
     session = Session(read_timings([write_timings(tmp_path / "t.txt", *lines)]))
-    running: list[int] = []
-    most: list[int] = []
+    started: list[Any] = []
 
     async def counted(*words: Any) -> Any:
-        running.append(1)
-        most.append(len(running))
-        result = await in_process(*words)
-        running.pop()
-        return result
+        started.append(words)
+        return await in_process(*words)
 
     monkeypatch.setattr(server, "in_process", counted)
 
@@ -546,8 +543,26 @@ def test_first_fits_keep_to_the_number_of_jobs(
 
     with limited_to(1):
         converse(session, talk)
-    assert most == [1] * 5
+    assert len(started) == 1
     assert session.fitted_events == 5
+
+
+def test_the_progress_of_a_single_event_is_reported(tmp_path: Path) -> None:
+    session = Session(read_timings([write_timings(tmp_path / "t.txt", *LINES)]))
+    first_fit, told = session.first_fit, list[str]()
+
+    def working(event: int) -> Result:
+        report_progress("working")
+        return first_fit(event)
+
+    session.first_fit = working  # type: ignore[method-assign]
+
+    async def talk(_: str) -> None:
+        pass
+
+    with listening(lambda stage, *_: told.append(stage)):
+        converse(session, talk)
+    assert told.index("fitting events") < told.index("working") < told.index("fitted events")
 
 
 def test_a_dilation_is_checked_before_the_fits(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from signal import SIGINT
 from typing import Any
 
@@ -20,14 +21,14 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
-from rewritelog.progress import report_progress
+from rewritelog.progress import listening, report_progress
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
 from rewritelog.viewing.explorer.requests import HOST, NOT_FOUND, WAIT_S, Access, Queue
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import Session, fitted
-from rewritelog.viewing.explorer.workers import in_process
+from rewritelog.viewing.explorer.workers import Send, in_process
 from rewritelog.viewing.fit_pages import OWN_LINES, events_sections, quality_lines
 from rewritelog.viewing.page import POLICY, asset, json_of, page_text
 
@@ -66,7 +67,7 @@ class Explorer(Application):
         self.access = access
         self.sockets: set[_Socket] = set()
         self.queue = Queue()
-        self._first_fits: list[asyncio.Task[None]] = []
+        self._first_fits: list[asyncio.Task[Any]] = []
         self._work: asyncio.Task[Any] | None = None
         """What is done for a request, in another process."""
         self._answers: set[asyncio.Task[None]] = set()
@@ -121,18 +122,27 @@ class Explorer(Application):
 
         Raise the first `RewriteLogError` of an event that cannot be fitted.
         """
-        session, count, free = self.session, len(self.session.numbers), asyncio.Semaphore(cores())
+        session, count = self.session, len(self.session.numbers)
+        processes = min(cores(), count)
         report_progress("fitting events", 0, count)
 
-        async def fit(event: int) -> None:
-            async with free:
-                heard = report_progress if count == 1 else lambda *_: None
-                result = await in_process(lambda: session.first_fit(event), heard)
-            session.take_first(event, result)
+        def fit_some(first: int, send: Send) -> None:
+            with listening(partial(send, None) if count == 1 else None):
+                for event in range(first, count, processes):
+                    send(event, session.first_fit(event))
+
+        def take(event: int | None, *words: Any) -> None:
+            if event is None:
+                report_progress(*words)
+                return
+            session.take_first(event, *words)
             report_progress("fitted events", session.fitted_events, count)
             self.tell(self._first(event))
 
-        self._first_fits = [asyncio.create_task(fit(event)) for event in session.numbers]
+        self._first_fits = [
+            asyncio.create_task(in_process(partial(fit_some, first), take))
+            for first in range(processes)
+        ]
         try:
             if count:
                 await asyncio.wait(self._first_fits, return_when=asyncio.FIRST_EXCEPTION)
@@ -223,7 +233,7 @@ class Explorer(Application):
     async def _result_of(self, what: str, work: Callable[[], Any]) -> Any:
         """Return the result of `work`, while all pages show that it is in progress."""
         self.tell({"busy": what})
-        self._work = asyncio.create_task(in_process(work))
+        self._work = asyncio.create_task(in_process(lambda _: work()))
         try:
             return await self._work
         finally:

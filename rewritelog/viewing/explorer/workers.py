@@ -10,15 +10,18 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from rewritelog.errors import RewriteLogError
-from rewritelog.progress import Listener, listening
+from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
 
+Send = Callable[..., None]
+"""Sends its arguments, which must be picklable, from the process of the work."""
 
-async def in_process(work: Callable[[], Any], heard: Listener = lambda *_: None) -> Any:
+
+async def in_process(work: Callable[[Send], Any], heard: Send = lambda *_: None) -> Any:
     """Return the result of a piece of work, which ends at once if the task is cancelled.
 
     As the process is forked, only the result must be picklable, not the work. `heard` is called
-    with the progress that the work reports. Raise the `RewriteLogError` that it raises.
+    with what the work sends meanwhile. Raise the `RewriteLogError` that it raises.
     """
     context, ready = multiprocessing.get_context("fork"), asyncio.Event()
     receiver, sender = context.Pipe(duplex=False)
@@ -31,10 +34,10 @@ async def in_process(work: Callable[[], Any], heard: Listener = lambda *_: None)
         while True:
             await ready.wait()
             ready.clear()
-            progress, result = receiver.recv()
-            if progress is None:
+            sent, result = receiver.recv()
+            if sent is None:
                 break
-            heard(*progress)
+            heard(*sent)
     except (EOFError, OSError):  # the latter if it ended while it sent
         raise RewriteLogError("the fit's process ended without a result") from None
     finally:
@@ -47,12 +50,12 @@ async def in_process(work: Callable[[], Any], heard: Listener = lambda *_: None)
     return result
 
 
-def _send_result(work: Callable[[], Any], sender: Connection) -> None:
-    """Send progress, and then the result or the error; Ctrl-C is handled by the parent."""
+def _send_result(work: Callable[[Send], Any], sender: Connection) -> None:
+    """Send the result or the error at last; Ctrl-C and progress are the parent's."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
-    with listening(lambda *progress: sender.send((progress, None))):
-        try:
-            sender.send((None, work()))
-        except RewriteLogError as error:
-            sender.send((None, error))
+    try:
+        with listening(None):
+            sender.send((None, work(lambda *sent: sender.send((sent, None)))))
+    except RewriteLogError as error:
+        sender.send((None, error))
