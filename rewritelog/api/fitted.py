@@ -15,7 +15,7 @@ from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.formats import Columns
 from rewritelog.models import base
-from rewritelog.models.base import EventKey, Model, NoOptions
+from rewritelog.models.base import EventKey, Model, NoOptions, entry_of, unknown_event
 from rewritelog.models.checks import (
     checked_interval,
     checked_prediction,
@@ -126,14 +126,14 @@ class FittedModel:
         >>> print(rewritelog.fit(timings).formula("work", "latex"))
         2 \cdot 10^{-6} \, p_{1}
         """
-        return formula_text(self._fit_of(event, parameters), language)
+        return formula_text(entry_of(self._fits(), event, parameters, "fit for"), language)
 
     def coefficients(self, event: str, *, parameters: int | None = None) -> dict[str, float]:
         """Return the coefficient of each term of an event's formula, in seconds.
 
         Raise an error as `formula` does, and `ModelError` for a mean of several formulas.
         """
-        return terms_of(self._fit_of(event, parameters))
+        return terms_of(entry_of(self._fits(), event, parameters, "fit for"))
 
     def plot(
         self,
@@ -157,9 +157,8 @@ class FittedModel:
         if read is None:
             raise UsageError("a model file has no samples: give timings to plot")
         samples = read.of_event(event, parameters)
-        fits = getattr(self.raw, "fits", {})
-        names = fits[samples.key].names if samples.key in fits else ()
-        names = parameter_names(samples.parameters, names)
+        fit = getattr(self.raw, "fits", {}).get(samples.key)
+        names = parameter_names(samples.parameters, () if fit is None else fit.names)
         return Picture(fit_figure(self.raw, samples, tuple(names), kind), kind)
 
     def to_frame(self) -> Any:
@@ -182,26 +181,9 @@ class FittedModel:
 
     def _fits(self) -> Mapping[EventKey, EventFit]:
         """Return the fits of all events; raise `ModelError` for a model that has none."""
-        fits = getattr(self.raw, "fits", None)
-        if not isinstance(self.raw, FittedEvents) or fits is None:
+        if not isinstance(self.raw, FittedEvents):
             raise ModelError(f"the model {self.name!r} has no formulas")
         return self.raw.fits
-
-    def _fit_of(self, event: str, parameters: int | None) -> EventFit:
-        """Return the fit of an event; raise `UsageError` for an unknown or ambiguous one."""
-        by_count = {count: fit for (name, count), fit in self._fits().items() if name == event}
-        if not by_count:
-            raise self._unknown(event)
-        if parameters is None and len(by_count) == 1:
-            return next(iter(by_count.values()))
-        if parameters not in by_count:
-            counts = " and ".join(map(str, by_count))
-            raise UsageError(f"{event!r} has fits for {counts} parameters: give parameters")
-        return by_count[parameters]
-
-    def _unknown(self, event: str) -> UsageError:
-        names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
-        return UsageError(f"no fit for the event {event!r}; fitted events: {names}")
 
     def summary(self) -> str:
         """Return the fit as text: formula, quality and range of each event."""
@@ -231,9 +213,10 @@ class FittedModel:
 
     def _table(self, event: str, X: ArrayLike) -> Floats:
         """Return the table for an event; raise `UsageError` if the model has no fit for it."""
-        counts = [count for name, count in self._keys() if name == event]
-        if self.events and not counts:
-            raise self._unknown(event)
+        keys = self._keys()
+        counts = [count for name, count in keys if name == event]
+        if keys and not counts:
+            raise unknown_event(event, keys, "fit for")
         table = to_table(X, counts[0] if len(counts) == 1 else None)
         if len(counts) > 1 and table.shape[1] not in counts:
             raise UsageError(f"X must have {' or '.join(map(str, counts))} columns")

@@ -18,6 +18,7 @@ from rewritelog.formats import Columns, is_log_set, open_event_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces, TracesLike
+from rewritelog.models.base import entry_of
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path
 from rewritelog.sampling.records import RunRecords, read_folder
@@ -146,20 +147,12 @@ class Params:
         Raise `UsageError` for an event without records, and for one with records of different
         numbers of parameters unless `parameters` is one of them.
         """
-        if event not in self.events:
-            names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
-            raise UsageError(f"no record of the event {event!r}; events: {names}")
         records = self.records
-        own = records.event == self.events.index(event)
-        counts = np.unique(records.param_count[own]).tolist()
-        if parameters is None and len(counts) == 1:
-            parameters = counts[0]
-        if parameters is None or parameters not in counts:
-            raise UsageError(
-                f"{event!r} has records of {' and '.join(map(str, counts))} parameters"
-            )
-        rows = np.flatnonzero(own & (records.param_count == parameters))
-        return records.pe[rows], records.seb[rows], records.table(rows, parameters)
+        kinds, kind = records.kinds()
+        numbers = {key: number for number, key in enumerate(kinds)}
+        number = entry_of(numbers, event, parameters, "record of")
+        rows = np.flatnonzero(kind == number)
+        return records.pe[rows], records.seb[rows], records.table(rows, kinds[number][1])
 
     def to_pandas(self, rows: Ints | None = None) -> Any:
         """Return a DataFrame with the columns `pe`, `seb`, `event`, `p1`, `p2`, ….

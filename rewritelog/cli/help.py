@@ -62,8 +62,7 @@ def _record(option: Declaration) -> Record:
     spelled = names if option.is_flag or not option.names else f"{names} {option.metavar}"
     text = option.help
     known = option.required or option.is_flag or option.default is None or "[default" in text
-    shown = not known and option.default != option.least
-    return spelled, f"{text} [default: {option.default}]" if shown else text
+    return spelled, text if known else f"{text} [default: {option.default}]"
 
 
 def _width() -> int:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats
-from rewritelog.text import event_label
+from rewritelog.errors import UsageError
+from rewritelog.text import event_label, shorten
 
 __all__ = [
     "EventTimings",
@@ -44,6 +45,35 @@ def has_slow_first_call(event: str) -> bool:
 
 EventKey: TypeAlias = tuple[str, int]
 """An event's name and its number of parameters; each pair has a fit of its own."""
+
+Entry = TypeVar("Entry")
+
+
+def entry_of(
+    entries: Mapping[EventKey, Entry], event: str, parameters: int | None, what: str
+) -> Entry:
+    """Return the entry of an event with that many parameters; None: with as many as it has.
+
+    `what` is the kind of entry and a preposition. Raise `UsageError` for an event without such an
+    entry, or with entries of several numbers of parameters.
+    """
+    by_count = {count: entry for (name, count), entry in entries.items() if name == event}
+    if not by_count:
+        raise unknown_event(event, entries, what)
+    if parameters is None and len(by_count) == 1:
+        return next(iter(by_count.values()))
+    if parameters not in by_count:
+        counts = " and ".join(map(str, by_count))
+        several = what.replace(" ", "s ", 1)
+        raise UsageError(f"{event!r} has {several} {counts} parameters: give one of these numbers")
+    return by_count[parameters]
+
+
+def unknown_event(event: str, keys: Iterable[EventKey], what: str) -> UsageError:
+    """Return the error for an event that is none of the known ones."""
+    known = dict.fromkeys(name for name, _ in keys)
+    names = ", ".join(shorten(repr(name), 60) for name in [*known][:10])
+    return UsageError(f"no {what} the event {event!r}; events: {names}")
 
 
 def uncovered_text(event: str, parameters: int) -> str:

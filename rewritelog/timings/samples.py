@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, Ints, new_frame, to_column, to_floats, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventTimings, entry_of
 from rewritelog.models.formulas import ParamNames
 from rewritelog.options import PathsLike
 from rewritelog.paths import are_paths, to_inputs
@@ -134,19 +134,7 @@ class Timings:
         Raise `UsageError` for an unknown event, and for one that has samples with several numbers
         of parameters, unless `parameters` is one of them.
         """
-        by_count = {timings.parameters: timings for timings in self if timings.event == event}
-        if not by_count:
-            names = ", ".join(shorten(repr(name), 60) for name in self.events[:10])
-            raise UsageError(f"no sample of the event {event!r}; events: {names}")
-        if parameters is None and len(by_count) == 1:
-            return next(iter(by_count.values()))
-        if parameters not in by_count:
-            counts = " and ".join(map(str, by_count))
-            raise UsageError(
-                f"{event!r} has samples of {counts} parameters: give one of these numbers, as in "
-                f"of_event({event!r}, {next(iter(by_count))})"
-            )
-        return by_count[parameters]
+        return entry_of({timings.key: timings for timings in self}, event, parameters, "sample of")
 
     @property
     def events(self) -> tuple[str, ...]:
