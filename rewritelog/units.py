@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from numbers import Integral
 from typing import Any
 
@@ -62,11 +61,10 @@ def bytes_per_s(text: str, what: str) -> float:
 
 def number(value: object, what: str) -> float:
     """Return a number, or a text of one; raise `UsageError` naming `what` for anything else."""
-    with suppress(TypeError, ValueError):
-        read = float(value)  # type: ignore[arg-type]
-        if not math.isnan(read):
-            return read
-    raise UsageError(f"{what}: {value!r} is not a number")
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{what}: {value!r} is not a number") from error
 
 
 def moment(value: object, what: str) -> float:

@@ -124,7 +124,9 @@ def with_unit(value: object, name: str) -> str:
     quantity = QUANTITIES.get(name.removeprefix("--"))
     if isinstance(value, str) or quantity is None:
         return str(value)
-    return f"{units.number(value, name)!r}{quantity.base}"
+    if math.isnan(number := units.number(value, name)):
+        raise UsageError(f"{name}: {value!r} is not a number")
+    return f"{number!r}{quantity.base}"
 
 
 def _time_text(seconds: float) -> str:
