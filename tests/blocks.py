@@ -17,7 +17,7 @@ def loaded_from(lay: Layout, buffer: Bytes, starts: Ints, ends: Ints, counts: In
     """Return a block whose pieces have their SEBs from `starts` to `ends`, one for each PE."""
     many, whole = len(starts), np.ones(len(starts), dtype=np.bool_)
     pes, borders = np.arange(many), np.append(starts, len(buffer))
-    file = TimelineFile(Path("made"), 0, len(buffer), lay.order, b"", pes, borders, whole, whole)
+    file = TimelineFile(Path("made"), 0, len(buffer), lay.order, b"", pes, borders, whole)
     return LoadedBlock(
         block=Block(0, 0, len(buffer), 0, many),
         file=file,

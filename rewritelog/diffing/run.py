@@ -348,32 +348,24 @@ def _changes(old: dict[str, str], new: dict[str, str]) -> tuple[HeadDifference, 
     )
 
 
-def compare_traces(a: Traces, b: Traces, *, jobs: int = 0) -> Comparison:
-    """Compare two sets of traces; memory is needed for two ranks per thread.
-
-    Raise `NotComparableError` for different ranks, `DamagedLogError` if a side is damaged.
-    """
-    ranks = [[unit.rank for unit in traces.units] for traces in (a, b)]
-    if ranks[0] != ranks[1]:
-        counts = " and ".join(count_text(len(each), "rank") for each in ranks)
-        raise NotComparableError(f"A and B have {counts}, or different ones")
-    totals = Totals()
-    with limited_to(jobs):
-        for _, of_rank in map_blocks(
-            partial(_compare_rank, a, b), a.units, "comparing", a.size_bytes
-        ):
-            totals.add(of_rank)
-    return Comparison((a, b), totals)
-
-
 def compare_opened(
     a: LogSet | Traces, b: LogSet | Traces, params: Path | None = None, *, jobs: int = 0
 ) -> Comparison:
-    """Compare two sets of the same format; raise `NotComparableError` for different ones."""
+    """Compare two log sets, or the ranks of two sets of traces with two ranks per thread in memory.
+
+    Raise `NotComparableError` for different formats or ranks, `DamagedLogError` for damage.
+    """
     if isinstance(a, LogSet) and isinstance(b, LogSet):
         return compare_logs(a, b, params, jobs=jobs)
     if isinstance(a, LogSet) or isinstance(b, LogSet) or a.title != b.title:
         raise NotComparableError(f"{a.path} has {a.title}, {b.path} has {b.title}")
     if params is not None:
         raise NotComparableError(f"--params is for bgTrace logs: {a.path} has {a.title}")
-    return compare_traces(a, b, jobs=jobs)
+    if [unit.rank for unit in a.units] != [unit.rank for unit in b.units]:
+        counts = " and ".join(count_text(len(each.units), "rank") for each in (a, b))
+        raise NotComparableError(f"A and B have {counts}, or different ones")
+    totals, work = Totals(), partial(_compare_rank, a, b)
+    with limited_to(jobs):
+        for _, of_rank in map_blocks(work, a.units, "comparing", a.size_bytes):
+            totals.add(of_rank)
+    return Comparison((a, b), totals)

@@ -160,19 +160,15 @@ def plan_in_turn(files: Iterable[TimelineFile], block_bytes: int = BLOCK_BYTES) 
             yield block
 
 
-class _OfThread(threading.local):
-    """What each thread has of its own: memory for a block, and for one to compare it with."""
-
-    def __init__(self) -> None:
-        self.buffers = Buffer(), Buffer()
-
-
-_of_thread = _OfThread()
+_of_thread = threading.local()
 
 
 def thread_buffers() -> tuple[Buffer, Buffer]:
-    """Return the buffers of this thread, of which `read_block` uses the first by default."""
-    return _of_thread.buffers
+    """Return this thread's memory for a block, and for one to compare it with."""
+    if not hasattr(_of_thread, "buffers"):
+        _of_thread.buffers = Buffer(), Buffer()
+    buffers: tuple[Buffer, Buffer] = _of_thread.buffers
+    return buffers
 
 
 def read_block(
@@ -191,7 +187,7 @@ def read_block(
     which ends it. Raise `DamagedLogError` if the size of the file has changed since its head was
     read, and `RewriteLogError` if it cannot be read.
     """
-    memory = _of_thread.buffers[0] if buffer is None else buffer
+    memory = thread_buffers()[0] if buffer is None else buffer
     with InputFile(file.path) as source:
         if block.timelines > 1 or block.size_bytes <= block_bytes:
             yield _load_whole(source, file, block, layout, memory, on_faults)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import construct as c
@@ -28,22 +29,16 @@ MAGIC = bytes.fromhex("10eabdf9")
 NAME_BYTES = 20
 
 
-@dataclass(frozen=True)
-class Primitives:
-    """The primitive types in one byte order, as construct fields."""
-
-    i1: Any
-    i2: Any
-    u2: Any
-    i4: Any
-    u4: Any
-    f8: Any
+_TYPES = {"i1": "b", "i2": "h", "u2": "H", "i4": "l", "u4": "L", "f8": "d"}
+"""The primitive types, and construct's letters for them."""
 
 
-PRIMITIVES: dict[ByteOrder, Primitives] = {
-    "little": Primitives(c.Int8sl, c.Int16sl, c.Int16ul, c.Int32sl, c.Int32ul, c.Float64l),
-    "big": Primitives(c.Int8sb, c.Int16sb, c.Int16ub, c.Int32sb, c.Int32ub, c.Float64b),
-}
+def _primitives(mark: str) -> SimpleNamespace:
+    return SimpleNamespace(**{name: c.FormatField(mark, _TYPES[name]) for name in _TYPES})
+
+
+PRIMITIVES: dict[ByteOrder, SimpleNamespace] = {"little": _primitives("<"), "big": _primitives(">")}
+"""The primitive types in each byte order, as construct fields."""
 
 INTEGER_FORMATS: dict[ByteOrder, int] = {"big": 0, "little": 1}
 """The values of `integer_format` and `float_format` in a machine header."""
@@ -221,8 +216,6 @@ MISSING: dict[str, Any] = {
 
 Record: TypeAlias = Literal["seb", "message", "event"]
 
-_KINDS = {"b": "i1", "B": "u1", "h": "i2", "H": "u2", "l": "i4", "L": "u4", "d": "f8"}
-
 
 @dataclass(frozen=True)
 class Layout:
@@ -262,7 +255,7 @@ def _dtype_field(part: Any) -> tuple[Any, ...]:
 def _dtype_text(name: str, kind: Any) -> str:
     if isinstance(kind, c.FormatField):
         order, letter = kind.fmtstr
-        return str(order + _KINDS[letter])
+        return str(order + next(name for name, known in _TYPES.items() if known == letter))
     if isinstance(kind, c.Bytes):
         return f"V{kind.length}"
     raise TypeError(f"field {name} has no fixed size: {kind}")

@@ -179,8 +179,11 @@ class TimelineFile:
     """The offset of each timeline, and the size of the file; shape (timelines + 1,)."""
     known: Flags
     """Whether the offset of each timeline is valid; all are in an undamaged file."""
-    closed: Flags
-    """Whether the end of each timeline is known."""
+
+    @property
+    def closed(self) -> Flags:
+        """Whether the end of each timeline is known: the beginning of the next one."""
+        return np.append(self.known[1:], True)
 
     @property
     def head_bytes(self) -> int:
@@ -225,7 +228,6 @@ def read_timeline_file(
         pes=pes,
         borders=borders[: len(pes) + 1],
         known=known[: len(pes)],
-        closed=np.append(known[1:], True)[: len(pes)],
     )
 
 

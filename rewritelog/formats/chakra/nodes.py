@@ -13,7 +13,6 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Table
 from rewritelog.core import core
-from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats.traces import Part, Unit, numbered
 from rewritelog.text import bytes_text
 
@@ -143,15 +142,6 @@ PROBLEMS: dict[int, str] = {
     core.PACKED_CUT: "a list of {} bytes holds no whole number of values",
 }
 """A message for each fault code of the compiled core; `{}` is its value."""
-
-
-def damage(unit: Unit, fault: Ints, offset: int, node: int | None) -> DamagedLogError:
-    """Return the error for a fault, with offsets from `offset`; no node is the metadata."""
-    problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
-    if node is None:
-        problem = f"the metadata, its first message: {problem}"
-    at = offset + int(fault[core.FAULT_AT])
-    return DamagedLogError(Location(unit.path, at, node=node), problem)
 
 
 _MICRO = 1e-6

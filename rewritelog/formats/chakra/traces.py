@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats
+from rewritelog.arrays import Bytes, Flags, Floats, Table
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, MissingFileError, RewriteLogError
 from rewritelog.formats.chakra.nodes import (
     MESSAGE_NUMBERS,
     NODE_TYPES,
+    PROBLEMS,
     NodePart,
-    damage,
     fields,
     schema,
 )
@@ -82,7 +82,7 @@ class ChakraTraces(Traces):
             first, nodes = 0, np.empty(_PART_NODES, dtype=core.structs["trace_node"])
             is_last = len(buffer) < PART_BYTES
             while at < len(buffer) or not is_last:
-                count = _walk(unit, buffer, at, offset, first, nodes, is_last=is_last)
+                count = _walk(unit, buffer, at, nodes, first=first, offset=offset, is_last=is_last)
                 if count:
                     end = int(nodes["end"][count - 1])
                     yield NodePart.of(unit, first, buffer, nodes[:count].copy())
@@ -105,16 +105,30 @@ class ChakraTraces(Traces):
 
 
 def _walk(
-    unit: Unit, buffer: Bytes, at: int, offset: int, first: int, nodes: np.ndarray, *, is_last: bool
+    unit: Unit,
+    buffer: Bytes,
+    at: int,
+    nodes: Table,
+    message: str = "Node",
+    *,
+    first: int | None = None,
+    offset: int = 0,
+    is_last: bool = True,
 ) -> int:
-    """Walk the nodes of a buffer; return their number, or raise the first fault."""
-    fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
-    message = MESSAGE_NUMBERS["Node"]
+    """Walk messages of a buffer, which begins at an offset; return their number.
+
+    Raise `DamagedLogError` if the first of them, the node of a number or the metadata, is damaged.
+    """
+    fault, number = np.zeros(core.FAULT_SIZE, dtype=np.int64), MESSAGE_NUMBERS[message]
     count: int = core.walk_nodes(
-        buffer, at, is_last, schema(), message, fields("Node"), nodes, fault
+        buffer, at, is_last, schema(), number, fields(message), nodes, fault
     )
     if fault[core.FAULT_CODE] and not count:
-        raise damage(unit, fault, offset, first)
+        problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
+        if first is None:
+            problem = f"the metadata, its first message: {problem}"
+        place = Location(unit.path, offset + int(fault[core.FAULT_AT]), node=first)
+        raise DamagedLogError(place, problem)
     return count
 
 
@@ -122,12 +136,9 @@ def _metadata_bytes(unit: Unit, buffer: Bytes) -> int:
     """Return the size of the first message; raise `DamagedLogError` if it is no metadata."""
     if not len(buffer):
         raise DamagedLogError(Location(unit.path, 0), "the file is empty: it has no metadata")
-    fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
-    nodes = np.empty(1, dtype=core.structs["trace_node"])
-    number, no_fields = MESSAGE_NUMBERS["GlobalMetadata"], np.zeros((), fields("Node").dtype)
-    if not core.walk_nodes(buffer, 0, True, schema(), number, no_fields, nodes, fault):
-        raise damage(unit, fault, 0, None)
-    return int(nodes["end"][0])
+    message = np.empty(1, dtype=core.structs["trace_node"])
+    _walk(unit, buffer, 0, message, "GlobalMetadata")
+    return int(message["end"][0])
 
 
 class _NodeWriter(UnitWriter):
