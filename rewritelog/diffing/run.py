@@ -46,7 +46,7 @@ from rewritelog.formats.files import InputFile
 from rewritelog.formats.traces import Traces, Unit, UnitEvents, joined_texts, load_unit
 from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import count_text, printable
+from rewritelog.text import printable, some_text
 
 
 def _compare_rank(a: Traces, b: Traces, unit: Unit) -> Totals:
@@ -362,8 +362,8 @@ def compare_opened(
     if params is not None:
         raise NotComparableError(f"--params is for bgTrace logs: {a.path} has {a.title}")
     if [unit.rank for unit in a.units] != [unit.rank for unit in b.units]:
-        counts = " and ".join(count_text(len(each.units), "rank") for each in (a, b))
-        raise NotComparableError(f"A and B have {counts}, or different ones")
+        ranks = (some_text([str(unit.rank) for unit in each.units], 5) for each in (a, b))
+        raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
     totals, work = Totals(), partial(_compare_rank, a, b)
     with limited_to(jobs):
         for _, of_rank in map_blocks(work, a.units, "comparing", a.size_bytes):

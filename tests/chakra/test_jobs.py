@@ -220,7 +220,7 @@ def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
     text = rewritelog.diff(traces, other).text()
     assert "12 of 14" in text, "nodes of A"
     assert "1 of 3" in text, "nodes of B"
-    with pytest.raises(NotComparableError):
+    with pytest.raises(NotComparableError, match="A has the ranks 0, 1, B the ranks 0"):
         rewritelog.diff(traces, write_traces(tmp_path / "one", [[node(1)]]))
     with pytest.raises(NotComparableError):
         rewritelog.diff(traces, "sample_logs/cells")

@@ -35,9 +35,6 @@ MOST_RECORD_BYTES = 256 << 20
 """The most memory for the records of a block. Those of a SEB take a few hundred bytes, and a block
 of 16 MB has about a hundred thousand SEBs."""
 
-_MAGIC_BYTES = 8
-"""More bytes than any compressed file is recognized by."""
-
 _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
 
@@ -159,16 +156,16 @@ def _scan_files(
             continue
         path = source.path(pe)
         with InputFile(path) as file:
-            is_small = file.size_bytes <= SMALL_BYTES
-            text = file.read(0, file.size_bytes if is_small else 0)
-        if is_small and compression_of(text[:_MAGIC_BYTES].tobytes()) is None:
+            text = file.read(0, min(file.size_bytes, SMALL_BYTES))
+            is_packed = compression_of(text[:8].tobytes()) is not None
+        if len(text) == file.size_bytes and not is_packed:
             small.append((piece, path, text))
             small_bytes += len(text)
             if small_bytes >= _TOGETHER_BYTES:
                 yield from together()
                 small_bytes = 0
         else:
-            for lines_before, table in _scan_large(path, part):
+            for lines_before, table in _scan_large(path, part, is_packed=is_packed):
                 yield _Scanned(table, [], np.array([piece]), [path], lines_before)
     yield from together()
 
@@ -193,7 +190,9 @@ _local = threading.local()
 """The spans of the last large file of each worker, which processes its timeline part by part."""
 
 
-def _scan_large(path: Path, part: TimelinePart | None) -> Iterator[tuple[int, LineTable]]:
+def _scan_large(
+    path: Path, part: TimelinePart | None, *, is_packed: bool
+) -> Iterator[tuple[int, LineTable]]:
     """Scan a large or packed file; for later parts of its timeline only spans with their SEBs."""
     known: dict[Path, list[_Span]] = getattr(_local, "spans", {})
     if part is not None and part.first_seb > 0 and path in known:
@@ -213,9 +212,7 @@ def _scan_large(path: Path, part: TimelinePart | None) -> Iterator[tuple[int, Li
             yield before, table
     except TraceFileError as error:
         raise TimingError(str(error)) from error
-    with InputFile(path) as file:
-        packed = file.size_bytes != sum(span.size_bytes for span in spans)
-    _local.spans = {} if packed else {path: spans}
+    _local.spans = {} if is_packed else {path: spans}
 
 
 def _sebs_of_lines(table: LineTable) -> Ints:
