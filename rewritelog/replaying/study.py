@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -129,16 +131,29 @@ def study_run(
     folder, said = prepared.logs.folder, prepared.warnings
     run = StudyRun(folder, network, lost, variables, timings_out, never, said)
     if timings_out is not None:
-        try:
-            with timings_out.open("a", encoding="utf-8") as file:
-                file.write(run.lines() if file.tell() else head + run.lines())
-        except OSError as error:
-            raise OutputError(f"{timings_out}: cannot be written: {error.strerror}") from error
+        _append(timings_out, head, run.lines())
     return run
+
+
+def _append(path: Path, head: str, lines: str) -> None:
+    """Append the lines of a run, after the head in a new file; a part of them is taken back."""
+    is_new, size = not path.exists(), path.stat().st_size if path.is_file() else 0
+    try:
+        with path.open("ab") as file:
+            file.write((lines if size else head + lines).encode())
+    except OSError as error:
+        with suppress(OSError):
+            if is_new:
+                path.unlink()
+            else:
+                os.truncate(path, size)
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _check_file(path: Path, head: str) -> None:
     """Raise `UsageError` before the work begins if the file's lines have other parameters."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        return  # a stream, of which reading would take what others read, or wait
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             found = file.readline(1000)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import resource
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 from chosen import by_tier
 from commands import rewritelog as run
 
+from rewritelog.errors import OutputError
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.options import FitRequest
 from rewritelog.models.base import EventTimings
@@ -142,3 +146,29 @@ def test_a_size_scales_work_and_messages_and_none_leaves_logs_as_they_were(tmp_p
         for name in ("same", "double")
     ]
     assert 1.8 < runs[1] / runs[0] < 2.1
+
+
+def test_a_run_is_appended_whole_or_not_at_all(sample_logs: Path, tmp_path: Path) -> None:
+    """A part of its lines would be fitted as if the run had no other categories."""
+    lines, soft_hard = tmp_path / "study.txt", resource.getrlimit(resource.RLIMIT_FSIZE)
+    for runs in (0, 1):
+        before = lines.read_bytes() if runs else None
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before or b"") + 100, soft_hard[1]))
+        try:
+            with pytest.raises(OutputError, match="cannot be written: File too large"):
+                study_run(sample_logs / "cells", NETWORK, LostTimeOptions(), timings_out=lines)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, soft_hard)
+        assert (lines.read_bytes() if lines.exists() else None) == before
+        study_run(sample_logs / "cells", NETWORK, LostTimeOptions(), timings_out=lines)
+
+
+def test_lines_of_a_run_go_through_a_pipe(sample_logs: Path, tmp_path: Path) -> None:
+    """Its head was read first, which waited forever for what the command itself would write."""
+    pipe, read = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    study_run(sample_logs / "cells", NETWORK, LostTimeOptions(), timings_out=pipe)
+    reader.join()
+    assert read[0].startswith("# lost cycles; parameters: P\nTRACEBIGSIM")
