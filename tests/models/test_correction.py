@@ -147,14 +147,30 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     assert correction.codes == (2,)
 
 
-def test_an_outlier_does_not_bend_its_surroundings() -> None:
+@pytest.mark.parametrize("row", [100, 280])
+def test_an_outlier_does_not_bend_its_surroundings(row: int) -> None:
     samples = waves()
     seconds = samples.seconds.copy()
-    seconds[100] *= 1000
+    seconds[row] *= 1000
     fitted = auto(EventTimings("kernel", samples.params, seconds))
-    near = samples.params[100:101] + 1
+    near = samples.params[[row]] + 1
     error = relative_errors(fitted.predict("kernel", near), times_of(near))
     assert error < 0.5
+
+
+def test_lines_may_come_in_the_order_of_their_sizes() -> None:
+    """What is similar was learnt from the first lines, here those without waves."""
+    rng = np.random.default_rng(2)
+    n, m = np.sort(10 ** rng.uniform(1, 4, 1200)), 10 ** rng.uniform(1, 4, 1200)
+    depth = np.where(n > 3000, 0.5, 0.0)
+    seconds = 1e-7 * n * np.sqrt(m) * np.exp(depth * np.sin(4 * np.log(m)))
+    seconds *= np.exp(0.02 * rng.normal(size=1200))
+    params, odd = np.column_stack((n, m)), np.arange(1200) % 2 == 1
+    errors = []
+    for order in (np.arange(600), rng.permutation(600)):
+        fitted = auto(EventTimings("kernel", params[odd][order], seconds[odd][order]))
+        errors.append(relative_errors(fitted.predict("kernel", params[~odd]), seconds[~odd]).mean())
+    assert errors[0] < min(0.04, 1.1 * errors[1])
 
 
 def test_of_many_lines_some_are_interpolated_between() -> None:

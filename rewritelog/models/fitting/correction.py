@@ -18,11 +18,12 @@ from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction
 from rewritelog.models.fitting.process import (
+    LAST_STEPS,
     MOST_LEARNT_FROM,
     MOST_POINTS,
-    MOST_STEPS,
     STEPS,
     STEPS_FROM_SIMILAR,
+    TRIED_POINTS,
     Correction,
     Inputs,
     Kernel,
@@ -69,7 +70,7 @@ class Similarity:
         """Return the similarity learnt from more of the samples, without idle inputs."""
         points, codes = self.inputs.columns(params), self.kernel.codes
         likely = like_neighbours(self.inputs, points, logs)
-        kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, MOST_STEPS)
+        kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, LAST_STEPS)
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
         used = np.flatnonzero(lengths <= max(tuning.LONGEST, float(lengths.min())))
         return Similarity(self.inputs.part(used), kernel.part(used))
@@ -80,9 +81,8 @@ class Similarity:
         There are at most `MOST_POINTS` samples. Each correction comes with the logarithm of the
         factor at each sample of a correction without that sample.
         """
-        limited = list(map(within_reach, logs))
-        results = conditioned(self.kernel, self.inputs.columns(params), *limited)
-        for values, (weights, without) in zip(limited, results, strict=True):
+        results = conditioned(self.kernel, self.inputs.columns(params), *logs)
+        for values, (weights, without) in zip(logs, results, strict=True):
             most = float(np.abs(values).max())
             yield Correction(self.inputs, self.kernel, most, params, weights), without
 
@@ -112,16 +112,16 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     `selected` is the family whose formula predicts them best without a correction.
     """
     families, samples = validation.families, validation.selection.samples
-    rows = samples.random_rows(MOST_POINTS)
-    if len(rows) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
+    if len(samples) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
         return None
     plain = validation.predictions[selected]
     worth_it = tuning.GOOD_ENOUGH <= plain.mean_error <= tuning.TOO_POOR
     if not worth_it or not validation.selection.parameters.varying:
         return None
-    part = samples.part(rows)
 
     def trial(name: str, similar: Similarity | None, *, refine: bool = False) -> CorrectedFit:
+        rows = samples.random_rows(MOST_POINTS if refine else TRIED_POINTS)
+        part = samples.part(rows)
         formula = fit_family(families[name], validation.selection)
         logs = _residuals(part, formula.predict(part.params))
         if refine and similar is not None:
@@ -178,15 +178,6 @@ def _residuals(samples: Samples, predicted_s: Floats) -> Floats:
     return np.where(np.isfinite(logs), logs, 0.0)
 
 
-def within_reach(logs: Floats, middles: Floats | float | None = None) -> Floats:
-    """Return residuals, those limited that are far from these middles, by default the median."""
-    middle = median(logs) if middles is None else middles
-    apart = logs - middle
-    spread = 1.4826 * median(np.abs(apart))
-    reach = max(tuning.LARGEST_RESIDUAL * spread, tuning.LEAST_LIMIT)
-    return np.asarray(middle + np.clip(apart, -reach, reach))
-
-
 def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
     """Return residuals, those limited that are unlike those of the samples nearest by size.
 
@@ -197,7 +188,11 @@ def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
 
     sizes = points[:, [kind not in STEPS for kind in inputs.kinds]]
     _, nearest = KDTree(sizes).query(sizes, min(tuning.NEIGHBOURS, len(sizes)))
-    return within_reach(logs, np.median(logs[nearest], axis=1))
+    middles = np.median(logs[nearest], axis=1)
+    apart = logs - middles
+    reach = tuning.LARGEST_RESIDUAL * 1.4826 * median(np.abs(apart))
+    reach = max(reach, tuning.LEAST_LIMIT)
+    return np.asarray(middles + apart.clip(-reach, reach))
 
 
 def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:

@@ -19,15 +19,16 @@ from msgspec.structs import replace
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import core
 from rewritelog.models.equal_rows import grouped
+from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative
 
-FIRST_LEARNT_FROM, MOST_LEARNT_FROM = 256, 400
-"""Lengths and variances are learnt from so many points at first, and from more of them only where
-that is worth the time, which grows with their cube; still more hardly move them."""
+FIRST_LEARNT_FROM, FIRST_STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
+"""Lengths and variances are at first learnt from so many points, in so many steps: in fewer ones if
+the search begins at those of a process for nearly the same values."""
 
-FIRST_STEPS, STEPS_FROM_SIMILAR, MOST_STEPS = 40, 10, 60
-"""Steps of the search for lengths and variances: of the first one, of one that begins at those of
-a process for nearly the same values, and of one that refines them."""
+MOST_LEARNT_FROM, LAST_STEPS = 800, 20
+"""For the process that is used they are learnt from more points, since few points show little of
+what depends on many inputs. The time of a step grows with their cube."""
 
 LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 """Mean and deviation of the normal prior of a length's logarithm, in standard deviations of the
@@ -36,15 +37,16 @@ input: twice the range of most inputs, so that one without effect stays without.
 LEAST_NOISE = 1e-3
 """The least deviation of the noise, as a share of that of the values."""
 
-FARTHEST, ROUNDS = 4.0, 10
+FARTHEST, ROUNDS = 4.0, 20
 """How far a value may be from what the others say of it, and how often that is looked at."""
 
 _LOG_LENGTHS = (-4.0, 7.0)
 _LOG_DEVIATIONS = (-7.0, 2.0)
 """Bounds in the search for lengths and deviations; the latter relative to that of the values."""
 
-MOST_POINTS = 1000
-"""The samples between which a correction interpolates are at most this many."""
+TRIED_POINTS, MOST_POINTS = 500, 1000
+"""A correction interpolates between at most so many samples: where formulas are compared, and in
+the one that is used."""
 
 InputKind: TypeAlias = Literal["log", "arsinh", "aligned", "32", "64", "128", "256"]
 
@@ -297,7 +299,7 @@ def conditioned(kernel: Kernel, points: Floats, *values: Floats) -> Iterator[tup
             errors = inverse @ given / precisions
             deviations = np.maximum(precisions**-0.5, 1.4826 * median(np.abs(errors)))
             means = given - errors
-            given = np.clip(given, means - FARTHEST * deviations, means + FARTHEST * deviations)
+            given = np.clip(plain, means - FARTHEST * deviations, means + FARTHEST * deviations)
         weights = inverse @ given
         yield weights, given - weights / precisions
 
@@ -312,13 +314,14 @@ def learn(
 ) -> Kernel:
     """Return the kernel whose lengths and deviations make the values most probable.
 
-    `points` has the shape (points, inputs), each input with a standard deviation near 1. The first
+    `points` has the shape (points, inputs), each input with a standard deviation near 1. At most
     `most` of them count; the search begins at the lengths and deviations of `start` and takes
     at most so many `steps`.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - heavy
 
-    points, values = points[:most], values[:most]
+    some = random_rows(len(points), most)
+    points, values = points[some], values[some]
     spread = float(np.sqrt(np.mean(values**2))) or 1.0
     likelihood = _Likelihood(points, values / spread, codes)
     inputs = points.shape[1]

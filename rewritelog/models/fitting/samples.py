@@ -123,11 +123,11 @@ class Samples:
 
     def random_rows(self, count: int) -> Ints:
         """Return the rows of a pseudo-random part of at most `count` samples."""
-        return _random_rows(len(self), count)
+        return random_rows(len(self), count)
 
 
 @lru_cache(maxsize=8)
-def _random_rows(total: int, count: int) -> Ints:
+def random_rows(total: int, count: int) -> Ints:
     """Return the rows of the `count` smallest of the first `total` pseudo-random numbers."""
     if total <= count:
         return np.arange(total)

@@ -209,7 +209,7 @@ NEIGHBOURS = 7
 """A residual is compared with the median of those of so many nearest samples, itself among them."""
 
 LARGEST_RESIDUAL = 5.0
-"""Residuals further from the middle than this many robust standard deviations count as this far."""
+"""Residuals further from it than this many robust standard deviations count as this far."""
 
 LEAST_LIMIT = 0.1
 """Residuals up to this far from it count as they are, however near the others."""
