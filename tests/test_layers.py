@@ -89,3 +89,19 @@ def test_formats_do_not_know_each_other() -> None:
         text = path.read_text()
         others = names - {path.parent.name}
         assert not [name for name in others if f"rewritelog.formats.{name}" in text], path
+
+
+def test_no_constant_hides_another_one_of_its_name() -> None:
+    """Tuning and families have dozens: a second assignment would silently replace the first."""
+    for package in (rewritelog, tracebigsim):
+        for path in Path(package.__path__[0]).rglob("*.py"):
+            given = [
+                name.id
+                for statement in ast.parse(path.read_text()).body
+                if isinstance(statement, ast.Assign | ast.AnnAssign)
+                for name in ast.walk(statement)
+                if isinstance(name, ast.Name)
+                and isinstance(name.ctx, ast.Store)
+                and name.id.isupper()
+            ]
+            assert len(given) == len(set(given)), f"{path}: {given}"

@@ -227,7 +227,7 @@ SHOWN = 10
 
 _UNKNOWN = -1
 
-_STEP = 1 << 20
+_REACHED_AT_ONCE = 1 << 20
 """How many SEBs are visited before a signal is handled."""
 
 
@@ -294,7 +294,7 @@ def _roots(workload: Workload, never: Flags, origins: Numbers) -> Numbers:
     more = True
     while more:
         raise_if_stopped()
-        more = core.spread_roots(*links, origins, root, stack, state, _STEP)
+        more = core.spread_roots(*links, origins, root, stack, state, _REACHED_AT_ONCE)
     return root
 
 

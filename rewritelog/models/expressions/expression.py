@@ -164,8 +164,11 @@ _LATEX = (
     }
 )
 
-TEMPLATES: Mapping[Language, Mapping[str, tuple[str, int]]]
-TEMPLATES = {"text": _TEXT, "python": _PYTHON, "latex": _LATEX}
+TEMPLATES: Mapping[Language, Mapping[str, tuple[str, int]]] = {
+    "text": _TEXT,
+    "python": _PYTHON,
+    "latex": _LATEX,
+}
 """How each language spells the operations that it has, with their precedences.
 
 An operand `{:3}` is in parentheses unless its precedence is 3 or higher."""

@@ -199,7 +199,7 @@ def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:
     """Return which inputs are codes: few values, each unlike even its neighbours in order."""
     codes = np.zeros(points.shape[1], dtype=np.bool_)
     for index, column in enumerate(points.T):
-        if 3 <= len(np.unique(values[:, index])) <= tuning.FEW_VALUES:
+        if 3 <= len(np.unique(values[:, index])) <= tuning.MOST_VALUES:
             gap = float(np.diff(np.unique(column)).min())
             codes[index] = kernel.smooth_lengths[index] < gap
     return codes

@@ -241,7 +241,7 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
     """
     best = np.inf
     chosen = plain = TimesBesideConstant(0.0, np.log(times_s), np.ones(len(times_s)))
-    if len(times_s) < tuning.FEWEST_PER_REGRESSOR * (2 * columns.shape[1] - 1):
+    if len(times_s) < tuning.FEWEST_PER_NUMBER * (2 * columns.shape[1] - 1):
         return plain
     curved = np.hstack((columns, columns[:, 1:] ** 2))
     shortest_s = float(np.quantile(times_s, tuning.SHORTEST_QUANTILE))
