@@ -180,13 +180,14 @@ def _show(report: Readable, command: Command[Any]) -> str:
         from rewritelog.text import json_text  # noqa: PLC0415
 
         json = json_text(report.to_json(), indent=2) + "\n"
+    printed = (getattr(command, "output", None), command.html_file)
+    beside = any(map(is_stdout, printed))  # a file on standard output
     if command.as_json:
-        sys.stdout.write(json)
+        (sys.stderr if beside else sys.stdout).write(json)
     elif not command.quiet:
         more = f"\n{report.details()}" if command.verbose else f"-v: {report.more}"
         text = f"{report.text()}\n{more}" if report.more else report.text()
-        printed = (getattr(command, "output", None), command.html_file)
-        console.show(text, err=any(map(is_stdout, printed)))
+        console.show(text, err=beside)
     console.hint_all(getattr(report, "hints", ()))
     return json
 

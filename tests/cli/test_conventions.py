@@ -183,6 +183,12 @@ def test_standard_streams_are_named_by_a_dash(timings: Path) -> None:
     assert "least-squares" in done.stderr
 
 
+def test_a_report_in_json_stands_beside_a_file_on_stdout(timings: Path) -> None:
+    done = rewritelog("fit", timings, "-o", "-", "--json")
+    assert json.loads(done.stdout)["format"] == "rewritelog model"
+    assert json.loads(done.stderr)["timing_lines"] == 8
+
+
 def test_a_picture_on_stdout_is_svg(logs: Path) -> None:
     pytest.importorskip("matplotlib")
     done = rewritelog("timeline", logs, "-o", "-")
