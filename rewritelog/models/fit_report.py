@@ -271,7 +271,8 @@ def warn(fit: EventFit) -> list[Remark]:
             f"other parameters determine {rename(some_text(tied, 5))} in all samples; if that is "
             "not so in the logs, time values that vary independently"
         )
-    texts[_cause(fit, poor)[0]] = _inaccuracy(fit, poor)
+    inaccurate, advice = _cause(fit, poor)
+    texts[inaccurate] = _inaccuracy(fit, poor, advice)
     if quality.negative:
         texts["negative"] = (
             f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
@@ -308,10 +309,10 @@ def _few_lines(fit: EventFit) -> str:
     return ""
 
 
-def _inaccuracy(fit: EventFit, poor: str) -> str:
+def _inaccuracy(fit: EventFit, poor: str, advice: str) -> str:
     """Return how far predictions are off, the probable cause and what to do; empty if they fit.
 
-    `poor` is what `_poor_r2` returns.
+    `poor` is what `_poor_r2` returns, `advice` the second result of `_cause`.
     """
     whole = fit.whole
     quality, enough, symptoms = whole.quality, fit.samples >= ENOUGH, []
@@ -325,7 +326,7 @@ def _inaccuracy(fit: EventFit, poor: str) -> str:
     if not (symptoms or poor or (enough and modes_of(whole.ratios) is not None)):
         return ""
     off = f"predictions are off {', '.join(symptoms)}" if symptoms else poor
-    return ": ".join(filter(None, (off, _cause(fit, poor)[1])))
+    return ": ".join(filter(None, (off, advice)))
 
 
 def _poor_r2(fit: EventFit) -> str:

@@ -20,14 +20,10 @@ from rewritelog.rewriting.statistics import (
     Examples,
 )
 from rewritelog.rewriting.traces import TraceTask
-from rewritelog.text import count_text, percent_text, printable
+from rewritelog.text import MOST_ALIKE, count_text, percent_text, printable
 
 if TYPE_CHECKING:
     from rewritelog.rewriting.report import RewriteReport
-
-_MOST_EVENTS = 5
-"""Of more events with the same cause for doubt, a single warning says all."""
-
 
 _WHOLE_SEBS = {
     BlockCount.MARKS_IRREGULAR: "with unmatched or reversed marks dilated as a whole",
@@ -130,10 +126,10 @@ def _about_events(statistics: BlockStatistics, columns: Columns, terms: Terms) -
     concerned = Counter(cause for causes in causes_of.values() for cause in causes)
     for name, causes in causes_of.items():
         for cause, sentence in causes.items():
-            if concerned[cause] <= _MOST_EVENTS:
+            if concerned[cause] <= MOST_ALIKE:
                 yield f"event {printable(name)!r}: {sentence}"
     for cause, count in concerned.items():
-        if count > _MOST_EVENTS:
+        if count > MOST_ALIKE:
             names = [name for name in events if cause in causes_of[name]]
             most = max(names, key=lambda name: events[name].counts["records"])
             together = sum((events[name] for name in names), EventStatistics())
