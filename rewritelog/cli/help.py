@@ -13,8 +13,8 @@ from rewritelog.options import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTIO
 from rewritelog.replaying.options import NETWORK
 
 ABOUT = (
-    "Rewrite BigSim bgTrace logs with new SEB durations, so that a network simulator predicts the "
-    "run time on the target machine."
+    "Give BigSim bgTrace logs and Chakra execution traces new durations, so that a network "
+    "simulator predicts the run time on the target machine."
 )
 MOST_INDENTED = 30
 """Options with a longer name and metavar have their help text on the next line."""
