@@ -180,7 +180,7 @@ class Declaration:
             if not function:
                 return value
             opener = getattr(import_module(f"rewritelog.{module}"), function)
-            return opener(value, self.name if self.names else self.field)
+            return opener(value, self.name if self.names and self.shell else self.field)
         if kind not in _EXPECTED and not choices(kind):
             return value
         try:
@@ -451,6 +451,11 @@ class NodeChoice(Options, group=MODEL):
         "Chakra traces: a TOML file of the events and parameters of nodes.",
         default=None, rare=True, for_traces=True,
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.types == ():
+            raise UsageError("--types names no type")
 
 
 class Selection(Options, group=SELECTION):

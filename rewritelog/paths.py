@@ -15,9 +15,11 @@ STANDARD_STREAM = Path("-")
 
 
 def to_path(value: object, what: str) -> Path:
-    """Return a path; raise `UsageTypeError` naming `what` for anything else."""
+    """Return a path; raise `UsageError` naming `what` for an empty text or anything else."""
     if isinstance(value, str | os.PathLike):
         path = os.fspath(value)
+        if path == "":  # which would be the current folder
+            raise UsageError(f"{what}: the path is empty")
         if isinstance(path, str):
             return Path(path)
     raise UsageTypeError(f"{what} must be a path, not {type(value).__name__}")

@@ -7,9 +7,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias
 
+from rewritelog.errors import UsageTypeError
+
 Unit: TypeAlias = Literal["", "bytes"]
 Listener: TypeAlias = Callable[[str, int, int, Unit], Any]
 """Called with the name of the stage, the amount done, the total (0: unknown), and their unit."""
+
+
+def to_listener(value: object, what: str) -> object:
+    """Return a listener; raise `UsageTypeError` for what cannot be called."""
+    if not callable(value):
+        raise UsageTypeError(f"{what} must be a function, not {type(value).__name__}")
+    return value
+
 
 _listener: ContextVar[Listener | None] = ContextVar("rewritelog_progress", default=None)
 

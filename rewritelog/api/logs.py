@@ -157,10 +157,14 @@ class Params:
     def to_pandas(self, rows: Ints | None = None) -> Any:
         """Return a DataFrame with the columns `pe`, `seb`, `event`, `p1`, `p2`, ….
 
-        Parameters that an event does not have are NaN; `rows` selects some of the records.
+        Parameters that an event does not have are NaN; `rows` selects some of the records, by their
+        indices or as flags. Raise `UsageError` for others.
         """
         records = self.records
-        chosen = np.arange(len(self)) if rows is None else rows
+        try:
+            chosen = np.ravel(np.arange(len(self))[slice(None) if rows is None else rows])
+        except IndexError as error:
+            raise UsageError(f"rows: {error}") from error
         columns: dict[str, Any] = {
             "pe": records.pe[chosen],
             "seb": records.seb[chosen],

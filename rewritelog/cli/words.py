@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +17,7 @@ from rewritelog.commands.command import ALWAYS, SHELL_OPTIONS, Command
 from rewritelog.commands.completion import COMPLETE, COMPLETERS
 from rewritelog.errors import UsageError
 from rewritelog.options import Declaration, Kind, choices
+from rewritelog.paths import to_path
 
 TOP_LEVEL = [option for option in SHELL_OPTIONS if option.field in ALWAYS - {"help_all"}]
 """The options that may stand before the name of a command."""
@@ -80,24 +83,33 @@ def parse(
     if not completing():
         app.command(HELP)(_receiver(after, ()))  # it is suggested for a name like it
     for words in known.values():
-        texts = gathered(texts, words)
+        texts = plain_words(texts, words)
     app(args=list(texts), prog_name="rewritelog", standalone_mode=False)
     return before, after
 
 
-def gathered(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]:
-    """Return a command line with the files after `--timings FILE` turned into values of it too.
+def plain_words(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]:
+    """Return a command line as typer reads it.
 
-    These are the files in excess of the command's positional arguments.
+    The files after `--timings FILE` become values of it too: those in excess of the command's
+    positional arguments. Where one of these is a negative number, they stand after a `--`.
     """
-    if not any(GATHERED in word.names and word.several for word in words):
-        return list(texts)
     places = list(_positionals(texts, words))
-    left_out = {word.field for word in words if word.is_flag and word.name in texts}
-    needed = 1 + sum(word.positional and word.needed not in left_out for word in words)
-    following = sorted(place for place, follows in places if follows)
-    moved = set(following[: max(0, len(places) - needed)])
-    return [f"{GATHERED}={text}" if place in moved else text for place, text in enumerate(texts)]
+    moved = set[int]()
+    if any(GATHERED in word.names and word.several for word in words):
+        left_out = {word.field for word in words if word.is_flag and word.name in texts}
+        needed = 1 + sum(word.positional and word.needed not in left_out for word in words)
+        following = sorted(place for place, follows in places if follows)
+        moved = set(following[: max(0, len(places) - needed)])
+    plain = [f"{GATHERED}={text}" if place in moved else text for place, text in enumerate(texts)]
+    arguments = [place for place, _ in places if place not in moved][1:]  # without the command
+    if "--" in texts or not any(_NEGATIVE.fullmatch(texts[place]) for place in arguments):
+        return plain
+    others = [text for place, text in enumerate(plain) if place not in arguments]
+    return [*others, "--", *(texts[place] for place in arguments)]
+
+
+_NEGATIVE = re.compile(r"-\.?[0-9].*")
 
 
 def _positionals(texts: Sequence[str], words: Sequence[Declaration]) -> Iterator[tuple[int, bool]]:
@@ -109,7 +121,7 @@ def _positionals(texts: Sequence[str], words: Sequence[Declaration]) -> Iterator
         if text == "--":
             yield from ((rest, False) for rest in range(place + 1, len(texts)))
             return
-        if text.startswith("-") and text != "-":
+        if text.startswith("-") and text != "-" and not _NEGATIVE.fullmatch(text):
             follows = text.partition("=")[0] == GATHERED
             place += takes_value.get(text, False)
         else:
@@ -183,7 +195,8 @@ def _value(word: Declaration, texts: str | Sequence[str]) -> Any:
     """Return the value that texts stand for; raise `typer.TyperException` if they do not."""
     several = [texts] if isinstance(texts, str) else texts
     if isinstance(word.kind, Kind):
-        read = [word.kind.read(text) for text in several]
+        of_path = word.kind.read is Path
+        read = [to_path(text, word.name) if of_path else word.kind.read(text) for text in several]
         return read if word.several else read[-1]
     text, allowed = several[-1], ", ".join(map(repr, choices(word.kind)))
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.commands.command import (
     DETAILS,
@@ -30,6 +30,7 @@ from rewritelog.options import (
     Flush,
     Force,
     Jobs,
+    Kind,
     OptionalInput,
     OptionalOutput,
     Seed,
@@ -56,6 +57,9 @@ if TYPE_CHECKING:
     from rewritelog.viewing.pictures import Picture
 
 
+OptionalListener: TypeAlias = Annotated["Listener | None", Kind("progress:to_listener")]
+
+
 class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["RewriteReport"]):
     """Rewrite logs or traces with new durations, and predict the run time.
 
@@ -77,7 +81,7 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
     dry_run: bool = option(
         "Print the report without writing OUT; takes no OUT.", default=False, group=OUTPUT
     )
-    progress: Listener | None = option(
+    progress: OptionalListener = option(
         "Called with the stage, and how much of it is done.", default=None, shell=False
     )
 

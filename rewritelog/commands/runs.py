@@ -91,6 +91,9 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
             require("bokeh", "the page")
             check_outputs([self.html], [], [logs.folder for logs in self.logs])
+        unused = [name for name in ("force", "copy_params", "no_flush") if getattr(self, name)]
+        if unused and self.write is None:
+            raise UsageError(f"--{unused[0].replace('_', '-')} is for --write")
         network, plain = self.read_network(), replace(self, gains=0, write=None)
         if len(self.logs) > 1:
             if self.against is not None or self.write is not None:
@@ -160,9 +163,14 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         """Return the run times."""
         from rewritelog.output.files import check_outputs, write_text_file
         from rewritelog.replaying.network import PACKET_QUANTITIES
-        from rewritelog.replaying.sweep import sweep
+        from rewritelog.replaying.sweep import DILATION, sweep
         from rewritelog.viewing.replay_page import check_plot, write_plot
 
+        for name in self.vary:
+            if getattr(self, name.replace("-", "_")) is not None:
+                raise UsageError(f"give --{name}, or vary it, not both")
+            if isinstance(self.network, str) and name != DILATION:
+                raise UsageError(f"--network log takes no {name}, which --vary gives")
         packets = {name: self.vary[name][0] for name in PACKET_QUANTITIES if name in self.vary}
         network = self.read_network(packets)  # packets need both, of which one may be swept
         if self.plot is not None:

@@ -24,6 +24,7 @@ ModelNames: TypeAlias = Annotated[
     As["str | Sequence[str]", "tuple[str, ...]"], Kind("options:listed", str, several=True)
 ]
 DEFAULT_MODELS = ("auto", "least-squares")
+DEFAULT_FOLDS = 10
 
 
 class FitRequest(Jobs, ParamNamesFile, ModelInputs, TimingLines):
@@ -53,7 +54,9 @@ class CompareRequest(Jobs, Seed, ModelInputs, TimingLines):
         default=DEFAULT_MODELS, metavar="NAME,NAME,...", group=MODEL, complete="models",
         kw_only=False,
     )  # fmt: skip
-    folds: int = option("Divide the lines into N parts, and hold out each in turn.", default=10)
+    folds: int = option(
+        "Divide the lines into N parts, and hold out each in turn.", default=DEFAULT_FOLDS
+    )
     fraction: float | None = option(
         "Fit to this share of each event's lines instead, drawn at random, and predict the rest.",
         default=None, metavar="SHARE",
@@ -68,6 +71,8 @@ class CompareRequest(Jobs, Seed, ModelInputs, TimingLines):
             raise UsageError(f"there must be at least 2 folds, not {self.folds}")
         if self.repeats < 1:
             raise UsageError(f"there must be at least 1 repeat, not {self.repeats}")
+        if self.fraction is not None and self.folds != DEFAULT_FOLDS:
+            raise UsageError("give --folds or --fraction, not both")
         if self.fraction is not None and not 0 < self.fraction < 1:
             raise UsageError(f"the fraction must lie between 0 and 1, not {self.fraction}")
 

@@ -243,7 +243,10 @@ def _check_writable(path: Path) -> None:
     descriptor = descriptor_of(path)
     if descriptor is not None:
         if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
-            raise PermissionError(0, "it is open for reading only")
+            closed = (
+                os.fstat(descriptor).st_rdev == Path(os.devnull).stat().st_rdev
+            )  # see `occupy_closed`
+            raise PermissionError(0, "it is closed" if closed else "it is open for reading only")
     elif path.exists() and _is_stream(path):
         if not os.access(path, os.W_OK):
             raise PermissionError(0, "Permission denied")

@@ -103,8 +103,7 @@ class NetworkOptions(Options, group=NETWORK):
     def read_network(self, swept: Mapping[str, str] | None = None) -> Network:
         """Return the network.
 
-        `swept` has quantities that a sweep replaces at each point, by the names of the options;
-        an option that is given has precedence.
+        `swept` has quantities that a sweep replaces at each point, by the names of the options.
         """
         from rewritelog.replaying.network import Network  # noqa: PLC0415 - imports msgspec
 

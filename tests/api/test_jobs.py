@@ -135,6 +135,8 @@ def test_params_become_a_frame() -> None:
     frame = rewritelog.read_params(CELLS).to_pandas()
     assert list(frame.columns) == ["pe", "seb", "event", "p1", "p2"]
     assert frame[frame["event"] == "Cell::bonded"]["p2"].isna().all()
+    some = rewritelog.read_params(CELLS).to_pandas(np.array([3, 1]))
+    assert some["seb"].tolist() == frame["seb"][[3, 1]].tolist()
 
 
 def test_a_choice_is_the_list_of_the_command(tmp_path: Path) -> None:

@@ -79,6 +79,9 @@ def test_other_types_are_rewritten_on_demand(traces: Path, tmp_path: Path) -> No
     assert durations(tmp_path / "p")[0][-1] == 120
     with pytest.raises(UsageError, match="there is no type 'KERNEL'"):
         rewrite(rewritelog.open_traces(traces), None, RewriteOptions(types=("KERNEL",)))
+    for command in ("rewrite", "replay"):
+        done = run(command, traces, *(("--dry-run",) if command == "rewrite" else ()), "--types=,")
+        assert (done.returncode, "--types names no type" in done.stderr) == (2, True)
 
 
 def test_timings_of_one_machine_predict_the_kernels_of_another(

@@ -55,6 +55,13 @@ def test_a_call_that_cannot_be_predicted(model: Path, words: tuple[str, ...], sa
     assert said in done.stderr
 
 
+def test_a_negative_parameter_needs_no_dashes_before_it(model: Path) -> None:
+    done = run("predict", model, "--json", "Cell::work", "-4", "-.5e1", "-q")
+    assert json.loads(done.stdout)["params"] == [-4, -5]
+    assert done.stdout == run("predict", model, "--json", "Cell::work", "--", "-4", "-5").stdout
+    assert "no such option: -x" in run("predict", model, "Cell::work", "-x4").stderr
+
+
 def test_a_model_may_come_through_a_pipe(model: Path) -> None:
     words = [sys.executable, "-m", "rewritelog", "predict", "-", "Cell::work", "4", "3"]
     done = subprocess.run(

@@ -115,6 +115,14 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
         (["--vary", "colour=1"], "expected NAME=VALUE"),
         (["--vary", "dilation=0"], "the dilation must be"),
         (["--lost-as", "first=a}b"], "invalid category name"),
+        (["--force"], "--force is for --write"),
+        (["--no-flush"], "--no-flush is for --write"),
+        (["--copy-params"], "--copy-params is for --write"),
+        (["--params", ""], "--params: the path is empty"),
+        (["--vary", "dilation=1,2", "--dilation", "3"], "give --dilation, or vary it, not both"),
+        (["--vary", "dilation=1,2", "--speedup", "3"], "give --dilation, or vary it, not both"),
+        (["--vary", "latency=1us", "--latency", "2us"], "give --latency, or vary it, not both"),
+        (["--vary", "latency=1us", "--network", "log"], "--network log takes no latency"),
     ],
 )
 def test_wrong_use_is_said_in_a_line(logs: Path, words: list[str], said: str) -> None:

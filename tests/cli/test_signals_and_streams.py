@@ -257,6 +257,14 @@ def test_a_full_standard_output_is_one_line_and_no_answer(name: str) -> None:
     assert done.stderr == f"rewritelog: error: {problem}\n"
 
 
+def test_a_model_is_not_written_to_a_closed_standard_output() -> None:
+    """It was said to be open for reading only: so is what stands in its place."""
+    words = f"'{SCRIPT}' fit '{CELLS / 'timings.txt'}' -o - >&-"
+    done = subprocess.run(["sh", "-c", words], stderr=subprocess.PIPE, text=True, check=False)
+    problem = "/dev/stdout: cannot be written: it is closed"
+    assert (done.returncode, done.stderr) == (1, f"rewritelog: error: {problem}\n")
+
+
 @pytest.mark.parametrize("name", SOME_PRINTING)
 def test_a_closed_pipe_is_silence(name: str) -> None:
     reader, writer = os.pipe()
