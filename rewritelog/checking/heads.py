@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,14 @@ from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats import SUMMARY_NAME
+from rewritelog.formats.bgtrace.blocks import Pieces, walk
 from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
     FAULTS,
     LOG_VERSIONS,
     MACHINE_HEADER_BYTES,
-    ByteOrder,
     layout,
-    number_type,
+    newest_layout,
 )
 from rewritelog.formats.bgtrace.heads import (
     LOG_VERSION_AT,
@@ -31,11 +32,11 @@ from rewritelog.formats.bgtrace.heads import (
     summary_faults,
 )
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.records import seb_records, walk_pieces
+from rewritelog.formats.bgtrace.records import Records
 from rewritelog.formats.files import InputFile, paths_in
 
-_SAMPLES, _TRIES = 8, 64
-"""The number of timelines read, and of those examined to find some with SEBs."""
+_SAMPLES = 8
+"""The number of files whose first timelines are examined."""
 
 _SAMPLE_BYTES = 1 << 18
 
@@ -43,22 +44,12 @@ _SAME_LAYOUT = {5: 4}
 """Versions with the same layout as another one."""
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """The beginning of a timeline after its SEB count."""
-
-    window: Bytes
-    order: ByteOrder
-    count: int
-    whole: bool
-
-
 def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
     """Return the log version that fits the first timelines better than the claimed one.
 
     Return None if there is none. 4 also stands for 5, which has the same layout.
     """
-    samples = list(_samples(files))
+    samples = [_sample(file) for file in islice((f for f in files if len(f.pes)), _SAMPLES)]
     fits = {
         version: _fit(samples, version) for version in LOG_VERSIONS if version not in _SAME_LAYOUT
     }
@@ -85,43 +76,38 @@ def version_text(version: int) -> str:
     return " or ".join(str(number) for number in (version, *others))
 
 
-def _samples(files: Iterable[TimelineFile]) -> Iterator[_Sample]:
-    """Yield the beginnings of a few timelines with SEBs, some of each file."""
-    chosen = [file for file in files if len(file.pes)]
-    each = max(1, _SAMPLES // max(1, len(chosen)))
-    for file in chosen[:_SAMPLES]:
-        taken = 0
-        with InputFile(file.path) as source:
-            for begin, end in zip(file.borders[:_TRIES], file.borders[1:], strict=False):
-                size = int(end - begin)
-                if size <= COUNT_BYTES or taken == each:
-                    continue
-                window = source.read(int(begin), min(size, _SAMPLE_BYTES))
-                count = int(window[:COUNT_BYTES].view(number_type(file.order, "i4"))[0])
-                if count > 0:
-                    taken += 1
-                    yield _Sample(window[COUNT_BYTES:], file.order, count, size == len(window))
+def _sample(file: TimelineFile) -> tuple[TimelineFile, Bytes]:
+    """Return a file with its first bytes from the first timeline on."""
+    begin = int(file.borders[0])
+    with InputFile(file.path) as source:
+        return file, source.read(begin, min(int(file.borders[-1]) - begin, _SAMPLE_BYTES))
 
 
-def _fit(samples: list[_Sample], version: int) -> tuple[int, int]:
-    """Return how many samples can be read completely in a version, and how many SEBs in all.
+def _fit(samples: Sequence[tuple[TimelineFile, Bytes]], version: int) -> tuple[int, int]:
+    """Return how many timelines can be read completely in a version, and how many SEBs of all.
 
-    SEBs are read until one has a wrong seqno.
+    The SEBs of a timeline have to have the right seqno. The last timeline of a sample may be cut.
     """
     exact = total = 0
-    for sample in samples:
-        lay, window = layout(version, sample.order), sample.window
-        starts, ends, counts = (np.array([n]) for n in (0, len(window), sample.count))
-        walk = walk_pieces(window, starts, ends, counts, lay)
-        seqno = seb_records(window, walk, lay)["seqno"]
-        wrong = np.flatnonzero(seqno != np.arange(len(seqno)))
-        sebs = int(wrong[0]) if len(wrong) else len(seqno)
-        fault = core.OK if len(wrong) else int(walk.faults[0, core.FAULT_CODE])
-        total += sebs
-        if sample.whole:
-            exact += sebs == sample.count and fault == core.OK
-        else:
-            exact += sebs > 0 and fault in FAULTS and FAULTS[fault].truncated
+    for file, window in samples:
+        lay = layout(version, file.order)
+        borders = np.minimum(file.borders - file.borders[0], len(window))
+        kept = np.flatnonzero(np.diff(borders) > COUNT_BYTES)
+        starts, ends = borders[kept], borders[kept + 1]
+        raw = window[starts[:, np.newaxis] + np.arange(COUNT_BYTES)].view(lay.count)[:, 0]
+        counts = np.maximum(raw.astype(np.int64), 0)
+        claimed = Pieces(starts + COUNT_BYTES, ends, counts, np.zeros_like(counts))
+        pieces, sebs, faults = walk(window, claimed, lay)
+        piece = np.repeat(np.arange(len(kept)), pieces.counts)
+        index = np.arange(len(sebs)) - pieces.begins[piece]
+        records = Records(window, lay.seb, newest_layout().seb, index, sebs["at"].copy())
+        right = np.bincount(piece, records["seqno"] == index, len(kept))
+        codes = faults[:, core.FAULT_CODE].tolist()
+        cut = np.array([code in FAULTS and FAULTS[code].truncated for code in codes], dtype=bool)
+        cut &= (ends == len(window)) & (len(window) == _SAMPLE_BYTES) & (right > 0)
+        whole = (np.array(codes) == core.OK) & (pieces.counts == counts)
+        exact += int(((right == pieces.counts) & (counts > 0) & (whole | cut)).sum())
+        total += int(right.sum())
     return exact, total
 
 

@@ -2,7 +2,7 @@
 
    This header is their only declaration: `tracebigsim.core` reads it, checks every call
    against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
-   `buf`, times are in seconds. Only `tally`, `patch` and `walk_nodes` read bytes
+   `buf`, times are in seconds. Only `walk`, `patch` and `walk_nodes` read bytes
    that nobody has checked: they check every count against `buf_len`. All other functions take what these returned
    for the same bytes. No function keeps state, so that threads may call any at a time. */
 #ifndef REWRITELOG_CORE_H
@@ -60,23 +60,25 @@ enum fault_code {
 /* A fault is FAULT_SIZE integers: its code, offset, value, piece and SEB in the piece. */
 enum fault_part { FAULT_CODE, FAULT_AT, FAULT_VALUE, FAULT_PIECE, FAULT_SEB, FAULT_SIZE };
 
-/* Walk the `counts` SEBs of each piece, which begins at `starts` and has to end at `ends`. Add the
-   numbers of messages, events, backward and forward dependencies to `totals` (4), set `counts` to
-   the number of whole SEBs of each piece, `ends` to where the last one ends, and `faults` (pieces x
-   FAULT_SIZE) to what ended the walk. */
-CORE void tally(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
-                int64_t *ends, int64_t *counts, const layout *lay, int64_t *totals,
-                int64_t *faults);
+/* The lists of a SEB after its fixed part. */
+enum seb_list { MESSAGES_OF_SEB, EVENTS_OF_SEB, BACKWARD_OF_SEB, FORWARD_OF_SEB, SEB_LISTS };
 
-/* Fill in where the records of all `walked` SEBs are, in the order of the buffer. `sebs` has a row
-   of 5 for each SEB: its offset and the numbers of its messages, events, backward and forward
-   dependencies. The other arrays come in pairs: the SEB of each record, counted over all pieces,
-   and its offset. */
-CORE void locate(const uint8_t *buf, const int64_t *starts, int64_t starts_len,
-                 const int64_t *walked, const layout *lay, int64_t *sebs, int64_t *message_seb,
-                 int64_t *message_at, int64_t *event_seb, int64_t *event_at,
-                 int64_t *backward_seb, int64_t *backward_at, int64_t *forward_seb,
-                 int64_t *forward_at);
+/* A SEB: its offset, those of its events and backward dependencies, which begin with their numbers,
+   and the number of records in each of its lists. */
+typedef struct {
+    int64_t at, events_at, backward_at, messages, events, backward, forward;
+} walked_seb;
+
+/* Walk the `counts` SEBs of each piece, which begins at `starts` and has to end at `ends`. Fill in
+   `sebs`, which has room for all of them; set `counts` to the number of whole SEBs of each piece,
+   `ends` to where the last one ends, and `faults` (pieces x FAULT_SIZE) to what ended the walk. */
+CORE void walk(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
+               int64_t *ends, int64_t *counts, const layout *lay, walked_seb *sebs,
+               int64_t *faults);
+
+/* Fill in the SEB, counted over all of them, and the offset of each record in a `seb_list`. */
+CORE void locate(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len, const layout *lay,
+                 int64_t list, int64_t *seb, int64_t *at);
 
 /* ---- columns.c: fields of records to columns and back ---- */
 
@@ -107,13 +109,12 @@ CORE int64_t number_names(const uint8_t *buf, int64_t buf_len, const int64_t *at
 
 enum { IRREGULAR = -1 };
 
-/* Find the brackets of all `walked` SEBs: set `counts` to the number of each SEB's brackets, or
+/* Find the brackets of SEBs: set `counts` to the number of each SEB's brackets, or
    IRREGULAR if its marks do not pair up in order within the SEB; in an unclosed SEB, only their
    order counts. Write start and end of each bracket, in seconds since the start of its SEB, to
    `times`, which has room for a number for each event. Return how many brackets there are. */
-CORE int64_t find_brackets(const uint8_t *buf, int64_t buf_len, const int64_t *starts,
-                           int64_t starts_len, const int64_t *walked, const layout *lay,
-                           int64_t *counts, double *times);
+CORE int64_t find_brackets(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len,
+                           const layout *lay, int64_t *counts, double *times);
 
 /* ---- text.c: rows of numbers as text ---- */
 

@@ -158,17 +158,16 @@ static bool patch_message(const patching *p, int64_t at)
     return true;
 }
 
-/* Map the times of the events whose count is at `at`; marks move to the bounds of their regions. No
-   event within the SEB may exceed its new duration as a reader computes it. Return whether all
-   times that were finite are still finite. */
-static bool patch_events(const patching *p, int64_t at)
+/* Map the times of the events of a SEB; marks move to the bounds of their regions. No event within
+   the SEB may exceed its new duration as a reader computes it. Return whether all times that were
+   finite are still finite. */
+static bool patch_events(const patching *p, const walked_seb *seb)
 {
     const regions *r = &p->regions;
     double old_end = r->old[r->count], latest = old_end + rounding_of(p->start, p->end);
     double limit = p->new_end - p->start;
-    int64_t count = load_i4(p->buf + at, p->lay->swap), bound = 0;
-    at += p->lay->count_bytes;
-    for (int64_t k = 0; k < count; k++, at = after_event(p->buf, at, p->lay)) {
+    int64_t bound = 0, at = list_at(seb, EVENTS_OF_SEB, p->lay);
+    for (int64_t k = 0; k < seb->events; k++, at = after_event(p->buf, at, p->lay)) {
         double time = load_f8(p->buf + at + p->lay->event_r_time, p->lay->swap), moved;
         if (r->count > 1 && is_mark(p->buf, at, p->lay))
             moved = smaller(r->new[++bound], limit);
@@ -183,12 +182,11 @@ static bool patch_events(const patching *p, int64_t at)
     return true;
 }
 
-/* Write the new times of the SEB at `at`, whose index in its timeline is `index`; return false for
-   a fault. */
-static bool patch_times(patching *p, int64_t at, seb_parts parts, int64_t index)
+/* Write the new times of a SEB, whose index in its timeline is `index`; return false for a fault. */
+static bool patch_times(patching *p, const walked_seb *seb, int64_t index)
 {
     const layout *lay = p->lay;
-    int64_t seqno = load_i4(p->buf + at + lay->seb_seqno, lay->swap);
+    int64_t at = seb->at, seqno = load_i4(p->buf + at + lay->seb_seqno, lay->swap);
     if (seqno != index)
         return !set_fault(p->fault, SEQNO_WRONG, at + lay->seb_seqno, seqno);
     double duration = p->regions.new[p->regions.count];
@@ -197,10 +195,10 @@ static bool patch_times(patching *p, int64_t at, seb_parts parts, int64_t index)
         return !set_fault(p->fault, DURATION_OVERFLOW, at + lay->seb_end_time, 0);
     store_f8(p->buf + at + lay->seb_exec_time, duration, lay->swap);
     store_f8(p->buf + at + lay->seb_end_time, p->new_end, lay->swap);
-    if (!patch_events(p, parts.events))
+    if (!patch_events(p, seb))
         return false;
-    int64_t message = parts.messages + lay->count_bytes;
-    for (; message < parts.events; message += lay->message_bytes)
+    int64_t message = list_at(seb, MESSAGES_OF_SEB, lay);
+    for (; message < seb->events_at; message += lay->message_bytes)
         if (!patch_message(p, message))
             return false;
     return true;
@@ -236,14 +234,13 @@ static int use_records(const regions *r, bool paired, param_record *records, int
     return used;
 }
 
-/* Rewrite the SEB at `at`, which has a duration and `many` records; return its outcome, or -1 for a
-   fault. */
-static int patch_seb(patching *p, int64_t at, seb_parts parts, int64_t index,
-                     param_record *records, int64_t many, double *sums)
+/* Rewrite a SEB, which has a duration and `many` records; return its outcome, or -1 for a fault. */
+static int patch_seb(patching *p, const walked_seb *seb, int64_t index, param_record *records,
+                     int64_t many, double *sums)
 {
     regions *r = &p->regions;
     double duration = p->end - p->start, latest = duration + rounding_of(p->start, p->end);
-    int64_t brackets = pair_marks(p->buf, parts.events, p->lay, duration, latest, r->old + 1);
+    int64_t brackets = pair_marks(p->buf, seb, p->lay, duration, latest, r->old + 1);
     if (brackets > 0) {
         p->counts[BRACKETS] += brackets;
         p->counts[BRACKETS_WITHOUT_RECORD] += many ? 0 : brackets;
@@ -258,21 +255,22 @@ static int patch_seb(patching *p, int64_t at, seb_parts parts, int64_t index,
     add_durations(r, kind == SEBS_UNMARKED_WITH_RECORD, sums);
     bool paired = kind == 0 || kind == SEBS_UNMARKED_WITH_RECORD;
     int used = use_records(r, paired, records, many);
-    if (changed && !patch_times(p, at, parts, index))
+    if (changed && !patch_times(p, seb, index))
         return -1;
     return flag | (used ? used : changed ? SEBS_BY_DILATION : SEBS_UNCHANGED);
 }
 
-/* Return the outcome of the SEB at `at`, -1 for a fault. */
-static int patch_timed(patching *p, int64_t at, seb_parts parts, int64_t index,
-                       param_record *records, int64_t many, double *sums)
+/* Return the outcome of a SEB, -1 for a fault. */
+static int patch_timed(patching *p, const walked_seb *seb, int64_t index, param_record *records,
+                       int64_t many, double *sums)
 {
-    p->start = load_f8(p->buf + at + p->lay->seb_start_time, p->lay->swap);
-    p->end = load_f8(p->buf + at + p->lay->seb_end_time, p->lay->swap);
+    int64_t start_at = seb->at + p->lay->seb_start_time;
+    p->start = load_f8(p->buf + start_at, p->lay->swap);
+    p->end = load_f8(p->buf + seb->at + p->lay->seb_end_time, p->lay->swap);
     if (!(isfinite(p->start) && isfinite(p->end)))
-        return (int)set_fault(p->fault, TIME_NOT_FINITE, at + p->lay->seb_start_time, 0);
+        return (int)set_fault(p->fault, TIME_NOT_FINITE, start_at, 0);
     if (p->end > p->start)
-        return patch_seb(p, at, parts, index, records, many, sums);
+        return patch_seb(p, seb, index, records, many, sums);
     for (int64_t k = 0; k < many; k++)
         records[k].state = RECORD_LEFT_ALONE;
     return p->end == p->start ? SEBS_ZERO_LENGTH : SEBS_UNCLOSED;
@@ -291,26 +289,27 @@ void patch(uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_
     };
     for (int64_t piece = 0; piece < starts_len; piece++, sums += 2 * DURATION_SUMS) {
         int64_t at = starts[piece], end = ends[piece] < buf_len ? ends[piece] : buf_len;
-        seb_parts parts = {.next = at};
         fault[FAULT_PIECE] = piece;
-        for (int64_t k = 0; k < counts[piece]; k++, row++, at = parts.next) {
+        for (int64_t k = 0; k < counts[piece]; k++, row++) {
+            walked_seb seb;
             fault[FAULT_SEB] = k;
-            if (skip_seb(buf, at, end, lay, &parts, fault) < 0)
+            at = skip_seb(buf, at, end, lay, &seb, fault);
+            if (at < 0)
                 return;
             for (first = last; first < records_len && records[first].seb < row;)
                 first++;
             for (last = first; last < records_len && records[last].seb == row;)
                 last++;
             p.regions.factor = factors[row];
-            int outcome = patch_timed(&p, at, parts, firsts[piece] + k, records + first,
-                                      last - first, sums);
+            int outcome = patch_timed(&p, &seb, firsts[piece] + k, records + first, last - first,
+                                      sums);
             if (outcome < 0)
                 return;
-            sebs[row] = at;
+            sebs[row] = seb.at;
             outcomes[row] = (uint8_t)outcome;
             patch_counts[SEBS]++;
             patch_counts[outcome % IRREGULAR_FLAG]++;
-            patch_counts[MESSAGES] += load_i4(buf + parts.messages, lay->swap);
+            patch_counts[MESSAGES] += seb.messages;
         }
         fault[FAULT_SEB] = counts[piece];
         if (at != ends[piece]) {

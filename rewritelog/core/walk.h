@@ -16,11 +16,6 @@ static inline int64_t set_fault(int64_t *fault, int64_t code, int64_t at, int64_
     return -1;
 }
 
-/* The offsets of the parts of a SEB: each begins with its count. */
-typedef struct {
-    int64_t messages, events, backward, forward, next;
-} seb_parts;
-
 /* Return the offset after the event at `at`, which the walk has checked. */
 static inline int64_t after_event(const uint8_t *buf, int64_t at, const layout *lay)
 {
@@ -28,26 +23,21 @@ static inline int64_t after_event(const uint8_t *buf, int64_t at, const layout *
     return buf[at] == PROJECTIONS_EVENT ? text : text + load_i4(buf + number, lay->swap);
 }
 
-/* Check the SEB at `at` and fill in its parts; return the offset after it, or -1 with a fault if it
-   is damaged or does not end before `end`. */
-int64_t skip_seb(const uint8_t *buf, int64_t at, int64_t end, const layout *lay, seb_parts *parts,
+/* Check the SEB at `at` and fill it in; return the offset after it, or -1 with a fault if it is
+   damaged or does not end before `end`. */
+int64_t skip_seb(const uint8_t *buf, int64_t at, int64_t end, const layout *lay, walked_seb *seb,
                  int64_t *fault);
 
-/* Return the parts of the SEB at `at`, which the walk has checked. */
-static inline seb_parts parts_of(const uint8_t *buf, int64_t at, const layout *lay)
+/* Return the offset of the first record of a list of a SEB that the walk has checked. */
+static inline int64_t list_at(const walked_seb *seb, int64_t list, const layout *lay)
 {
-    seb_parts parts = {.messages = at + lay->seb_bytes};
-    parts.events = parts.messages + lay->count_bytes
-                   + load_i4(buf + parts.messages, lay->swap) * lay->message_bytes;
-    int64_t events = load_i4(buf + parts.events, lay->swap);
-    parts.backward = parts.events + lay->count_bytes;
-    for (int64_t k = 0; k < events; k++)
-        parts.backward = after_event(buf, parts.backward, lay);
-    parts.forward = parts.backward + lay->count_bytes
-                    + load_i4(buf + parts.backward, lay->swap) * lay->dependency_bytes;
-    parts.next = parts.forward + lay->count_bytes
-                 + load_i4(buf + parts.forward, lay->swap) * lay->dependency_bytes;
-    return parts;
+    if (list == MESSAGES_OF_SEB)
+        return seb->at + lay->seb_bytes + lay->count_bytes;
+    if (list == EVENTS_OF_SEB)
+        return seb->events_at + lay->count_bytes;
+    int64_t backward = seb->backward_at + lay->count_bytes;
+    bool is_forward = list == FORWARD_OF_SEB;
+    return backward + is_forward * (seb->backward * lay->dependency_bytes + lay->count_bytes);
 }
 
 /* Whether the event at `at`, which the walk has checked, is a mark. */
@@ -56,11 +46,10 @@ bool is_mark(const uint8_t *buf, int64_t at, const layout *lay);
 /* Return the largest rounding error of the duration of a SEB, in seconds. */
 double rounding_of(double start, double end);
 
-/* Pair the marks among the events whose count is at `events`: write start and end of each bracket
-   to `times`, which has room for a number for each event. Return the number of brackets, or
-   IRREGULAR if the marks do not pair up in order, from 0 to `latest`. Times beyond `duration`
-   become `duration`. */
-int64_t pair_marks(const uint8_t *buf, int64_t events, const layout *lay, double duration,
+/* Pair the marks among the events of a SEB: write start and end of each bracket to `times`, which
+   has room for a number for each event. Return the number of brackets, or IRREGULAR if the marks do
+   not pair up in order, from 0 to `latest`. Times beyond `duration` become `duration`. */
+int64_t pair_marks(const uint8_t *buf, const walked_seb *seb, const layout *lay, double duration,
                    double latest, double *times);
 
 #endif

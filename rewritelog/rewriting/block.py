@@ -58,7 +58,7 @@ def patch(
     if sums is None:
         sums = no_sums(len(loaded.pes))
     pieces, lay = loaded.pieces, loaded.layout
-    smallest_event = lay.event.itemsize + lay.count.itemsize
+    smallest_event = lay.event.itemsize
     sebs = np.empty(int(pieces.counts.sum()), dtype=np.int64)
     outcomes = np.empty(len(sebs), dtype=np.uint8)
     counts = np.zeros(len(BlockCount), dtype=np.int64)

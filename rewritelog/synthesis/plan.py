@@ -202,7 +202,7 @@ def _set_times(rows: Table, lay: Layout, events: tuple[SynthEvent, ...]) -> int:
     events_at = lay.seb.itemsize + 2 * lay.count.itemsize + messages * lay.message.itemsize
     first_at = events_at + int(lay.core["event_r_time"])
     rows["time_1"] = np.where(marked | calls, first_at, 0)
-    bytes_1 = lay.event.itemsize + lay.count.itemsize + len(_START[1])
+    bytes_1 = lay.event.itemsize + len(_START[1])
     rows["time_2"] = np.where(marked, first_at + bytes_1, 0)
     return int(rows["at_ns"][-2]) + program.JITTER_NS + _GAP_NS
 

@@ -33,7 +33,7 @@ def test_dtypes_have_the_structs_size(version: int, order: declaration.ByteOrder
     lay = layout(version, order)
     assert lay.seb.itemsize == declaration.seb_head_struct(version, order).sizeof()
     assert lay.message.itemsize == declaration.message_struct(version, order).sizeof()
-    assert lay.event.itemsize == 9
+    assert lay.event.itemsize == 13
     more = {2: 12, 3: 16, 4: 18, 5: 18, 6: 24}
     assert lay.seb.itemsize == 77 + more.get(version, 0), "FORMAT 4, added up by hand"
     assert lay.message.itemsize == (34 if version else 30)

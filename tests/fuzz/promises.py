@@ -9,9 +9,8 @@ from blocks import loaded_from, params_of, rewritten
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes, Floats, Ints
-from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
-from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, walk
 from rewritelog.formats.bgtrace.declaration import COUNT_BYTES, Layout
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 
@@ -96,10 +95,9 @@ def _fault_of_walk(loaded: LoadedBlock) -> DamagedLogError | None:
 
 def _walked(loaded: LoadedBlock, start: int, end: int, count: int) -> tuple[int, int]:
     """Return where a walk of some SEBs ends, and how many of them are whole."""
-    starts, ends, counts = (np.array([number]) for number in (start, end, count))
-    totals, fault = np.zeros(4, dtype=np.int64), np.zeros(core.FAULT_SIZE, dtype=np.int64)
-    core.tally(loaded.buffer, starts, ends, counts, loaded.layout.core, totals, fault)
-    return int(ends[0]), int(counts[0])
+    piece = Pieces(*(np.array([number]) for number in (start, end, count, 0)))
+    pieces, _, _ = walk(loaded.buffer, piece, loaded.layout)
+    return int(pieces.ends[0]), int(pieces.counts[0])
 
 
 def _check_rewrite(old: BlockRecords, new: BlockRecords, *, keep_recv: bool) -> None:

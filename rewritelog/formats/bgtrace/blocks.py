@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Ints
+from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats.bgtrace.declaration import (
@@ -91,6 +91,20 @@ class Pieces(NamedTuple):
         inside = index - self.firsts[piece]
         known = (inside >= 0) & (inside < self.counts[piece])
         return np.where(known, self.begins[piece] + inside, -1)
+
+
+def walk(buffer: Bytes, pieces: Pieces, lay: Layout) -> tuple[Pieces, Table, Ints]:
+    """Walk pieces of a buffer, as far as they are whole; each count in it is checked.
+
+    Return the whole SEBs of each piece, each of them as the core's `walked_seb`, and the faults
+    that ended the pieces, shape (pieces, FAULT_SIZE).
+    """
+    starts, ends = pieces.starts, pieces.ends.copy()
+    counts = np.minimum(pieces.counts, (ends - starts) // lay.least_seb_bytes + 1)
+    sebs = np.empty(int(counts.sum()), dtype=core.structs["walked_seb"])
+    faults = np.zeros((len(counts), core.FAULT_SIZE), dtype=np.int64)
+    core.walk(buffer, starts, ends, counts, lay.core, sebs, faults)
+    return pieces._replace(ends=ends, counts=counts), sebs[: counts.sum()], faults
 
 
 @dataclass(frozen=True)
@@ -237,13 +251,12 @@ def _count_sebs(window: Bytes, starts: Ints, ends: Ints, layout: Layout) -> tupl
     Shapes: `starts` and `ends`, (timelines,), byte offsets of each timeline in the window. A
     timeline that is too short for its count counts 0 SEBs, which do not fit.
     """
-    smallest_seb_bytes = layout.seb.itemsize + 4 * COUNT_BYTES
     room = ends - starts - COUNT_BYTES
     long_enough = np.flatnonzero(room >= 0)
     raw = window[starts[long_enough, np.newaxis] + np.arange(COUNT_BYTES)]
     counts = np.zeros(len(starts), dtype=np.int64)
     counts[long_enough] = raw.view(layout.count)[:, 0]
-    return counts, (room >= 0) & (counts >= 0) & (counts * smallest_seb_bytes <= room)
+    return counts, (room >= 0) & (counts >= 0) & (counts * layout.least_seb_bytes <= room)
 
 
 def _count_fault(file: TimelineFile, index: int, count: int) -> DamagedLogError:
@@ -335,21 +348,23 @@ class LongTimeline:
 
     def _walked(self, window: Bytes, most: int) -> tuple[LoadedBlock, Ints]:
         """Return up to `most` SEBs of the window, as many as are whole, and what ends the walk."""
-        start, end, count, first = (
-            np.array([n]) for n in (self._skip, len(window), most, self._seb)
-        )
-        totals, fault = np.zeros(4, dtype=np.int64), np.zeros(core.FAULT_SIZE, dtype=np.int64)
-        core.tally(window, start, end, count, self._layout.core, totals, fault)
-        used, sebs = int(end[0]), int(count[0])
+        bounds = Pieces(*(np.array([n]) for n in (self._skip, len(window), most, self._seb)))
+        pieces, _, faults = walk(window, bounds, self._layout)
+        used, sebs = int(pieces.ends[0]), int(pieces.counts[0])
         last = bool(self._seb + sebs == self._totals[0])
         inside = TimelinePart(self._seb, sebs, last)
         block = replace(self._block, offset=self._at, end=self._at + used, part=inside)
-        pieces, closed = Pieces(start, end, count, first), np.zeros(1, dtype=np.bool_)
-        used_window, lay = window[:used], self._layout
         part = LoadedBlock(
-            block, self._file, used_window, lay, pieces, self._pes, self._totals, closed
+            block=block,
+            file=self._file,
+            buffer=window[:used],
+            layout=self._layout,
+            pieces=pieces,
+            pes=self._pes,
+            totals=self._totals,
+            closed=np.zeros(1, dtype=np.bool_),
         )
-        return part, fault
+        return part, faults[0]
 
     def _stop(self, fault: DamagedLogError, left: int) -> None:
         """Report damage, and let the timeline end after the next `left` SEBs."""

@@ -6,6 +6,7 @@ damage are declared here too.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -227,11 +228,17 @@ class Layout:
     """The fixed part of a SEB, up to the number of its messages."""
     message: np.dtype[Any]
     event: np.dtype[Any]
-    """The fixed part of an event, up to its index or text."""
+    """The fixed part of an event: up to `number`, its index or the length of its text."""
+    dependency: np.dtype[Any]
     count: np.dtype[Any]
     """The type of counts, indices and dependencies."""
     core: np.ndarray[Any, Any]
     """The struct `layout` of the compiled core."""
+
+    @property
+    def least_seb_bytes(self) -> int:
+        """The size of a SEB whose lists are empty."""
+        return self.seb.itemsize + 4 * COUNT_BYTES
 
 
 def dtype_of(struct: c.Struct) -> np.dtype[Any]:
@@ -278,12 +285,19 @@ def format_names(record: Record) -> dict[str, str]:
     return {part.name: part.docs or part.name for part in structs[record].subcons}
 
 
+def newest_layout() -> Layout:
+    """Return the layout of the newest log version in the byte order of this machine."""
+    return layout(LOG_VERSIONS[-1], sys.byteorder)
+
+
 @cache
 def layout(log_version: int, order: ByteOrder) -> Layout:
     """Return the layout of a log version in a byte order, derived from the declaration."""
     seb = dtype_of(seb_head_struct(log_version, order))
     message = dtype_of(message_struct(log_version, order))
-    event = dtype_of(c.Struct(*event_struct(order).subcons[:2]))
+    i4 = PRIMITIVES[order].i4
+    event = dtype_of(c.Struct(*event_struct(order).subcons[:2], "number" / i4))
+    dependency = dtype_of(c.Struct("other" / i4))
     count = number_type(order, "i4")
     offsets = {
         f"{record}_{name}": int(offset)
@@ -296,13 +310,13 @@ def layout(log_version: int, order: ByteOrder) -> Layout:
         "name_bytes": NAME_BYTES,
         "count_bytes": COUNT_BYTES,
         "message_bytes": message.itemsize,
-        "event_bytes": event.itemsize,
+        "event_bytes": event.itemsize - COUNT_BYTES,
         "index_bytes": COUNT_BYTES,
-        "dependency_bytes": COUNT_BYTES,
+        "dependency_bytes": dependency.itemsize,
     }
     struct = core.structs["layout"]
     values = np.array(tuple(offsets[name] for name in struct.names or ()), dtype=struct)
-    return Layout(log_version, order, seb, message, event, count, values)
+    return Layout(log_version, order, seb, message, event, dependency, count, values)
 
 
 class FaultKind(NamedTuple):

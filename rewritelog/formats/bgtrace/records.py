@@ -12,21 +12,18 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Bytes, Floats, Ints, Table
 from rewritelog.core import core
-from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error, walk
 from rewritelog.formats.bgtrace.declaration import (
-    LOG_VERSIONS,
     MISSING,
     NAME_BYTES,
-    ByteOrder,
     FaultHandler,
-    Layout,
-    layout,
+    newest_layout,
     raise_first,
 )
 
@@ -163,15 +160,47 @@ class BlockRecords:
     loaded: LoadedBlock
     pieces: Pieces
     """The whole SEBs of each piece of the block."""
-    sebs: Records
-    messages: Records
-    events: Records
-    """Log events; the field `number` is the index into a Projections log, or the text's length."""
-    backward: Records
-    """Backward dependencies; the field `other` is a SEB of the same timeline."""
-    forward: Records
-    counts: Ints
-    """The number of records in each SEB's lists, shape (SEBs, 4), in the order of `LISTS`."""
+    walked: Table
+    """The core's `walked_seb` of each SEB."""
+
+    @cached_property
+    def sebs(self) -> Records:
+        """The SEBs."""
+        at, newest = np.ascontiguousarray(self.walked["at"]), newest_layout().seb
+        return Records(self.loaded.buffer, self.loaded.layout.seb, newest, np.arange(len(at)), at)
+
+    @cached_property
+    def messages(self) -> Records:
+        """The messages."""
+        return self._listed("messages", "message")
+
+    @cached_property
+    def events(self) -> Records:
+        """Log events; `number` is the index into a Projections log, or the length of a text."""
+        return self._listed("events", "event")
+
+    @cached_property
+    def backward(self) -> Records:
+        """Backward dependencies; the field `other` is a SEB of the same timeline."""
+        return self._listed("backward", "dependency")
+
+    @cached_property
+    def forward(self) -> Records:
+        """Forward dependencies, like `backward`."""
+        return self._listed("forward", "dependency")
+
+    def _listed(self, name: str, kind: str) -> Records:
+        seb, at = np.empty((2, int(self.walked[name].sum())), dtype=np.int64)
+        buffer, lay = self.loaded.buffer, self.loaded.layout
+        core.locate(buffer, self.walked, lay.core, LISTS.index(name), seb, at)
+        return Records(buffer, getattr(lay, kind), getattr(newest_layout(), kind), seb, at)
+
+    @property
+    def counts(self) -> Ints:
+        """The number of records in each SEB's lists, shape (SEBs, 4), in the order of `LISTS`."""
+        each = self.walked.itemsize // np.dtype(np.int64).itemsize
+        rows = self.walked.view(np.int64).reshape(len(self.walked), each)
+        return np.asarray(rows[:, -len(LISTS) :])
 
     @cached_property
     def piece(self) -> Ints:
@@ -196,11 +225,10 @@ class BlockRecords:
         A time that rounding puts behind the end of its SEB is the SEB's duration. In a SEB that
         ends before it starts, or has no times, marks are only checked for their order.
         """
-        counts, times = np.empty(len(self.sebs), dtype=np.int64), np.empty(len(self.events))
-        pieces, lay = self.pieces, self.loaded.layout.core
-        closed = core.find_brackets(
-            self.loaded.buffer, pieces.starts, pieces.counts, lay, counts, times
-        )
+        buffer, lay = self.loaded.buffer, self.loaded.layout.core
+        counts = np.empty(len(self.walked), dtype=np.int64)
+        times = np.empty(int(self.walked["events"].sum()))
+        closed = core.find_brackets(buffer, self.walked, lay, counts, times)
         sebs = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
         return Brackets(counts, sebs, times[: 2 * closed].reshape(-1, 2))
 
@@ -209,39 +237,7 @@ class BlockRecords:
 
         Shape (SEBs + 1,): the records of SEB k are those from element k to element k + 1.
         """
-        return np.concatenate([[0], np.cumsum(self.counts[:, LISTS.index(name)])])
-
-
-class Walked(NamedTuple):
-    """Where the records of some pieces are, as far as these could be walked."""
-
-    counts: Ints
-    """The number of whole SEBs in each piece."""
-    sebs: Ints
-    """The offset of each SEB, and the lengths of its lists; shape (SEBs, 5)."""
-    lists: list[Ints]
-    """The SEB and the offset of each record, for each of `LISTS`; shape (2, records)."""
-    faults: Ints
-    """What ended the walk of each piece, shape (pieces, FAULT_SIZE)."""
-
-
-def walk_pieces(buffer: Bytes, starts: Ints, ends: Ints, counts: Ints, lay: Layout) -> Walked:
-    """Walk pieces of `counts` SEBs between offsets in a buffer; each count in it is checked."""
-    walked, totals = counts.copy(), np.zeros(len(LISTS), dtype=np.int64)
-    faults = np.zeros((len(walked), core.FAULT_SIZE), dtype=np.int64)
-    core.tally(buffer, starts, ends.copy(), walked, lay.core, totals, faults)
-    sebs = np.empty((int(walked.sum()), 1 + len(LISTS)), dtype=np.int64)
-    lists = [np.empty((2, count), dtype=np.int64) for count in totals.tolist()]
-    core.locate(
-        buffer, starts, walked, lay.core, sebs, *(array for pair in lists for array in pair)
-    )
-    return Walked(walked, sebs, lists, faults)
-
-
-def seb_records(buffer: Bytes, walked: Walked, lay: Layout) -> Records:
-    """Return the fixed parts of the SEBs that were walked."""
-    at = np.ascontiguousarray(walked.sebs[:, 0])
-    return Records(buffer, lay.seb, layout(LOG_VERSIONS[-1], _NATIVE).seb, np.arange(len(at)), at)
+        return np.concatenate([[0], np.cumsum(self.walked[name])])
 
 
 def records_of(loaded: LoadedBlock, on_faults: FaultHandler = raise_first) -> BlockRecords:
@@ -249,36 +245,12 @@ def records_of(loaded: LoadedBlock, on_faults: FaultHandler = raise_first) -> Bl
 
     Raise `DamagedLogError` for damage that it does not tolerate.
     """
-    pieces, lay = loaded.pieces, loaded.layout
-    walk = walk_pieces(loaded.buffer, pieces.starts, pieces.ends, pieces.counts, lay)
-    codes = walk.faults[:, core.FAULT_CODE]
+    pieces, sebs, faults = walk(loaded.buffer, loaded.pieces, loaded.layout)
+    codes = faults[:, core.FAULT_CODE]
     damaged = (codes != core.OK) & (loaded.closed | (codes != core.BYTES_LEFT_OVER))
     for piece in np.flatnonzero(damaged).tolist():
-        on_faults([fault_error(walk.faults[piece], loaded)])
-    newest = layout(LOG_VERSIONS[-1], _NATIVE)
-    dependency = np.dtype([("other", lay.count)])
-    kinds = (
-        (lay.message, newest.message),
-        (_event_dtype(lay), _event_dtype(newest)),
-        (dependency, np.dtype([("other", newest.count)])),
-        (dependency, np.dtype([("other", newest.count)])),
-    )
-    messages, events, backward, forward = (
-        Records(loaded.buffer, *kind, *where) for kind, where in zip(kinds, walk.lists, strict=True)
-    )
-    heads = seb_records(loaded.buffer, walk, lay)
-    lengths = walk.sebs[:, 1:]
-    walked = pieces._replace(counts=walk.counts)
-    return BlockRecords(loaded, walked, heads, messages, events, backward, forward, lengths)
-
-
-_NATIVE: ByteOrder = "little" if np.dtype("<i4").isnative else "big"
-
-
-def _event_dtype(lay: Layout) -> np.dtype[Any]:
-    """Return the dtype of an event's fixed part and the number after it."""
-    fields = [(name, lay.event[name]) for name in lay.event.names or ()]
-    return np.dtype([*fields, ("number", lay.count)])
+        on_faults([fault_error(faults[piece], loaded)])
+    return BlockRecords(loaded, pieces, sebs)
 
 
 def names_of(fields: Table) -> Table:

@@ -14,10 +14,9 @@ import numpy as np
 
 from rewritelog.arrays import Table
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, EventType, layout
+from rewritelog.formats.bgtrace.declaration import EventType, newest_layout
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
 
-_NEWEST = layout(LOG_VERSIONS[-1], "little")
 _SEB: list[Any] = [("pe", np.int64), ("seb", np.int64)]
 
 
@@ -40,14 +39,14 @@ SEB_ROW = np.dtype(
     [
         *_SEB,
         ("offset", np.int64),
-        *_native(_NEWEST.seb),
+        *_native(newest_layout().seb),
         *((_COLUMNS.get(name, name), np.int64) for name in LISTS),
     ]
 )
 """A SEB: its location, its fields, and the lengths of its lists. Times are in seconds."""
 
 MESSAGE_ROW = np.dtype(
-    [*_SEB, ("message", np.int64), ("offset", np.int64), *_native(_NEWEST.message)]
+    [*_SEB, ("message", np.int64), ("offset", np.int64), *_native(newest_layout().message)]
 )
 """A message: its SEB, its index in the SEB, its file offset and its fields."""
 
@@ -56,7 +55,7 @@ EVENT_ROW = np.dtype(
         *_SEB,
         ("log_event", np.int64),
         ("offset", np.int64),
-        *_native(_NEWEST.event),
+        *_native(newest_layout().event)[:-1],
         ("index", np.int64),
         ("text", object),
     ]
@@ -102,8 +101,8 @@ def _rows(block: BlockRecords, records: Records, dtype: np.dtype[Any], list_name
 def seb_rows(block: BlockRecords) -> Table:
     """Return the SEBs of a block as rows of `SEB_ROW`."""
     rows = _rows(block, block.sebs, SEB_ROW, "")
-    for column, name in enumerate(LISTS):
-        rows[_COLUMNS.get(name, name)] = block.counts[:, column]
+    for name in LISTS:
+        rows[_COLUMNS.get(name, name)] = block.walked[name]
     return rows
 
 

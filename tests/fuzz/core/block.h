@@ -11,9 +11,10 @@ typedef struct {
     const uint8_t *buf;
     int64_t len, pieces;
     int64_t starts[MOST_PIECES], ends[MOST_PIECES], counts[MOST_PIECES];
-    int64_t after[MOST_PIECES], walked[MOST_PIECES], totals[4], faults[MOST_PIECES * FAULT_SIZE];
-    int64_t seb_count, *sebs;             /* as `locate` gives them */
-    int64_t *record_seb[4], *record_at[4]; /* messages, events, backward, forward */
+    int64_t after[MOST_PIECES], walked[MOST_PIECES], faults[MOST_PIECES * FAULT_SIZE];
+    int64_t seb_count, totals[SEB_LISTS]; /* the numbers of SEBs, and of records in all their lists */
+    walked_seb *sebs;
+    int64_t *record_seb[SEB_LISTS], *record_at[SEB_LISTS];
 } block;
 
 /* Set the pieces: those that have no room for their count of SEBs end them. */
@@ -33,6 +34,22 @@ static inline void split(block *all, const uint8_t *head)
     }
 }
 
+/* Return the number of records in a list of a SEB. */
+static inline int64_t listed(const walked_seb *seb, int list)
+{
+    int64_t counts[SEB_LISTS] = {seb->messages, seb->events, seb->backward, seb->forward};
+    return counts[list];
+}
+
+/* Return an array with room for all SEBs that pieces with room for them may have. */
+static inline walked_seb *room_for_sebs(const block *all)
+{
+    int64_t room = 0, least = all->lay->seb_bytes + SEB_LISTS * all->lay->count_bytes;
+    for (int64_t piece = 0; piece < all->pieces; piece++)
+        room += (all->ends[piece] - all->starts[piece]) / least + 1;
+    return array_of(room, sizeof(walked_seb));
+}
+
 /* Walk a block and find its records; return false if the bytes are too few for one. */
 static inline bool open_block(block *all, const uint8_t *data, size_t size)
 {
@@ -45,18 +62,19 @@ static inline bool open_block(block *all, const uint8_t *data, size_t size)
     split(all, data);
     memcpy(all->after, all->ends, sizeof all->ends);
     memcpy(all->walked, all->counts, sizeof all->counts);
-    tally(all->buf, all->len, all->starts, all->pieces, all->after, all->walked, all->lay,
-          all->totals, all->faults);
+    all->sebs = room_for_sebs(all);
+    walk(all->buf, all->len, all->starts, all->pieces, all->after, all->walked, all->lay,
+         all->sebs, all->faults);
     for (int64_t piece = 0; piece < all->pieces; piece++)
         all->seb_count += all->walked[piece];
-    all->sebs = array_of(5 * all->seb_count, sizeof(int64_t));
-    for (int kind = 0; kind < 4; kind++) {
-        all->record_seb[kind] = array_of(all->totals[kind], sizeof(int64_t));
-        all->record_at[kind] = array_of(all->totals[kind], sizeof(int64_t));
+    for (int list = 0; list < SEB_LISTS; list++) {
+        for (int64_t seb = 0; seb < all->seb_count; seb++)
+            all->totals[list] += listed(all->sebs + seb, list);
+        all->record_seb[list] = array_of(all->totals[list], sizeof(int64_t));
+        all->record_at[list] = array_of(all->totals[list], sizeof(int64_t));
+        locate(all->buf, all->sebs, all->seb_count, all->lay, list, all->record_seb[list],
+               all->record_at[list]);
     }
-    locate(all->buf, all->starts, all->pieces, all->walked, all->lay, all->sebs,
-           all->record_seb[0], all->record_at[0], all->record_seb[1], all->record_at[1],
-           all->record_seb[2], all->record_at[2], all->record_seb[3], all->record_at[3]);
     return true;
 }
 
@@ -65,15 +83,15 @@ static inline int64_t *seb_offsets(const block *all)
 {
     int64_t *offsets = array_of(all->seb_count, sizeof *offsets);
     for (int64_t seb = 0; seb < all->seb_count; seb++)
-        offsets[seb] = all->sebs[5 * seb];
+        offsets[seb] = all->sebs[seb].at;
     return offsets;
 }
 
 static inline void close_block(block *all)
 {
     free(all->sebs);
-    for (int kind = 0; kind < 4; kind++) {
-        free(all->record_seb[kind]);
-        free(all->record_at[kind]);
+    for (int list = 0; list < SEB_LISTS; list++) {
+        free(all->record_seb[list]);
+        free(all->record_at[list]);
     }
 }

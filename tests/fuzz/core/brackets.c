@@ -8,10 +8,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     int64_t *counts = array_of(all.seb_count, sizeof *counts);
     double *times = array_of(all.totals[1], sizeof *times);
-    int64_t found = find_brackets(all.buf, all.len, all.starts, all.pieces, all.walked, all.lay,
-                                  counts, times);
+    int64_t found = find_brackets(all.buf, all.sebs, all.seb_count, all.lay, counts, times);
     for (int64_t seb = 0; seb < all.seb_count; seb++) {
-        HOLDS(counts[seb] >= IRREGULAR && 2 * counts[seb] <= all.sebs[5 * seb + 2]);
+        HOLDS(counts[seb] >= IRREGULAR && 2 * counts[seb] <= all.sebs[seb].events);
         found -= counts[seb] > 0 ? counts[seb] : 0;
     }
     HOLDS(found == 0);

@@ -52,8 +52,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (fault[FAULT_CODE] == OK) {
             HOLDS(sebs == all.seb_count);
             for (int64_t k = 0; k < sebs; k++) {
-                HOLDS(at[k] == all.sebs[5 * k]);
-                HOLDS(parts_of(buf, at[k], all.lay).next == parts_of(all.buf, at[k], all.lay).next);
+                walked_seb seb = {0};
+                HOLDS(at[k] == all.sebs[k].at);
+                HOLDS(skip_seb(buf, at[k], all.len, all.lay, &seb, fault) > at[k]);
+                HOLDS(!memcmp(&seb, all.sebs + k, sizeof seb));
             }
         }
         free(records);

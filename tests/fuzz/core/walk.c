@@ -1,20 +1,23 @@
-/* tally and locate: they agree, and what they find lies in the buffer, in order. */
+/* walk and locate: they agree, and what they find lies in the buffer, in order. */
 #include "block.h"
 
-/* Walk each piece SEB by SEB, and compare with what `tally` found in one walk. */
-static void check_tally(const block *all)
+/* Walk each piece SEB by SEB, and compare with what was found in one walk. */
+static void check_walk(const block *all)
 {
+    const walked_seb *sebs = all->sebs;
     for (int64_t piece = 0; piece < all->pieces; piece++) {
         int64_t at = all->starts[piece], count = all->counts[piece], walked = 0;
-        int64_t fault[FAULT_SIZE] = {0}, totals[4] = {0};
+        int64_t fault[FAULT_SIZE] = {0};
+        walked_seb seb = {0};
         const int64_t *found = all->faults + FAULT_SIZE * piece;
         for (int64_t one = 1; walked < count; walked++) {
             int64_t end = all->ends[piece];
             memset(fault, 0, sizeof fault);
-            tally(all->buf, all->len, &at, 1, &end, &one, all->lay, totals, fault);
+            walk(all->buf, all->len, &at, 1, &end, &one, all->lay, &seb, fault);
             at = end;
             if (one == 0)
                 break;
+            HOLDS(!memcmp(&seb, sebs++, sizeof seb));
         }
         HOLDS(walked == all->walked[piece] && at == all->after[piece]);
         HOLDS(at >= all->starts[piece] && at <= all->ends[piece]);
@@ -31,9 +34,9 @@ static void check_records(const block *all, int kind, int64_t bytes)
 {
     int64_t next = 0;
     for (int64_t seb = 0; seb < all->seb_count; seb++)
-        for (int64_t k = 0; k < all->sebs[5 * seb + 1 + kind]; k++, next++) {
+        for (int64_t k = 0; k < listed(all->sebs + seb, kind); k++, next++) {
             HOLDS(all->record_seb[kind][next] == seb);
-            HOLDS(all->record_at[kind][next] > all->sebs[5 * seb]);
+            HOLDS(all->record_at[kind][next] > all->sebs[seb].at);
             HOLDS(all->record_at[kind][next] + bytes <= all->len);
             HOLDS(!next || all->record_at[kind][next] > all->record_at[kind][next - 1]);
         }
@@ -45,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     block all;
     if (!open_block(&all, data, size))
         return 0;
-    check_tally(&all);
+    check_walk(&all);
     check_records(&all, 0, all.lay->message_bytes);
     check_records(&all, 1, all.lay->event_bytes + all.lay->index_bytes);
     check_records(&all, 2, all.lay->dependency_bytes);
