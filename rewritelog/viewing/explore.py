@@ -27,8 +27,8 @@ from rewritelog.viewing.extra import require
 from rewritelog.viewing.options import ExploreOptions
 
 if TYPE_CHECKING:
+    from rewritelog.models.fitted_events import FittedEvents
     from rewritelog.viewing.explorer.server import Effect, Explorer
-    from rewritelog.viewing.explorer.session import Session
 
 MOST_EVENTS = 3_000
 """The live page shows every event as a row, and refuses timings with more events than this."""
@@ -113,11 +113,11 @@ def _effect_on(logs: LogSet, params: Path | None) -> Effect:
         prepared = prepare(logs, options)
         return run_time(prepared.workload, prepared.case(Network()))
 
-    def effect(session: Session, dilation: float) -> dict[str, Any]:
+    def effect(first_fits: FittedEvents, fits: FittedEvents, dilation: float) -> dict[str, Any]:
         """Return summary sentences, warnings, and seconds of run and events before and after."""
         models = (
             FromFile(ModelFile(fitted, "params", Source("", (), 0, None, "")))
-            for fitted in (session.first_fitted(), session.fitted())
+            for fitted in (first_fits, fits)
         )
         first, now = (
             rewrite(logs, None, RewriteOptions(fitted=model, params=params, dilation=dilation))
@@ -126,7 +126,7 @@ def _effect_on(logs: LogSet, params: Path | None) -> Effect:
         by_event = {line.event: line.new_s for line in first.events}
         runs = [RewriteOptions(), first.options, now.options]
         return {
-            "verdict": summary_sentences(now),
+            "effect": summary_sentences(now),
             "warnings": list(now.warnings),
             "seconds": [
                 ["the whole run, replayed", *map(run_s, runs)],

@@ -301,14 +301,23 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
             "the whole run, replayed",
             "2\u00a0s",
         ]
+        opened.page.reload()
+        opened.page.wait_for_function("() => document.documentElement.dataset.ready")
+        choose(opened, "sync", 1)
+        opened.page.wait_for_function("() => Pages.model('left-data').data.measured.length === 1")
+        assert opened.page.locator("#overview tr.changed").count() == 1
+        opened.page.click("#undo")
+        opened.page.wait_for_selector(".verdict p:has-text('none left out')")
+        opened.page.click("#redo")
+        opened.page.wait_for_selector(".verdict p:has-text('1 left out')")
         opened.page.click("#save")
         wait_for_status(opened, "saved: ")
+        assert opened.errors == []
         process.send_signal(signal.SIGINT)
         assert process.wait(HANGS_S) == 0
         opened.page.wait_for_selector("#gone:visible")
         origin = address.rsplit("/", 2)[0]
         assert {url for url in opened.requests if not url.startswith(origin)} == set()
-        assert opened.errors == []
     done = run("rewrite", logs, tmp_path / "out", "--fitted", saved / "model.json", "--json")
     assert done.returncode == 0, done.stderr
     (event,) = json.loads(done.stdout)["events"]

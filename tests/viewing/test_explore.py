@@ -29,13 +29,19 @@ from rewritelog.timings.texts import read_model_file, read_model_text
 pytest.importorskip("bokeh", reason="needs the extra [view]")
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
-from tornado.websocket import websocket_connect
 
 from rewritelog.viewing.explorer import requests, server
 from rewritelog.viewing.explorer.requests import read_request
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
 from rewritelog.viewing.explorer.server import serve
-from rewritelog.viewing.explorer.session import FitChoices, Result, Session, fitted
+from rewritelog.viewing.explorer.session import (
+    NOT_CHANGED,
+    Changed,
+    FitChoices,
+    Result,
+    Session,
+    fitted,
+)
 from rewritelog.viewing.explorer.workers import in_process
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
@@ -44,7 +50,7 @@ FORMULA = FitChoices(("1", "p1*log(p1)"))
 
 def refit(event: Any, **changes: Any) -> dict[str, Any]:
     """The request to fit an event by the formula, with some changes."""
-    return {"do": "refit", "event": event, "choices": FORMULA.to_json() | changes}
+    return {"do": "fit", "event": event, "changed": {event: FORMULA.to_json() | changes}}
 
 
 def session_of(folder: Path, *more: tuple[Any, ...]) -> Session:
@@ -55,14 +61,20 @@ def session_of(folder: Path, *more: tuple[Any, ...]) -> Session:
 def fitted_first(session: Session) -> Session:
     """A session all of whose first fits are there."""
     for number in session.numbers:
-        session.take_first(number, session.first_fit(number))
+        session.keep(number, session.first_fit(number))
     return session
 
 
-def result_of(session: Session, event: int) -> Result:
-    result = session.results[event]
+def result_of(session: Session, event: int, changed: Changed = NOT_CHANGED) -> Result:
+    result = session.result(event, changed)
     assert result is not None
     return result
+
+
+def changed_to(session: Session, event: int, choices: FitChoices) -> Changed:
+    """What is changed if an event is fitted as chosen; it is."""
+    session.keep(event, session.fit(event, choices))
+    return {event: choices}
 
 
 @pytest.fixture
@@ -97,6 +109,14 @@ def converse(
     asyncio.run(both())
 
 
+async def asked(address: str, request: Any, **headers: str) -> Any:
+    """What the server answers to a request of its page."""
+    named = {"Origin": address.rsplit("/", 2)[0]} | headers
+    body = request if isinstance(request, str) else json.dumps(request)
+    asking = HTTPRequest(address, "POST", named, body)
+    return json.loads((await AsyncHTTPClient().fetch(asking)).body)
+
+
 async def status(address: str, **headers: str) -> int:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     try:
@@ -114,6 +134,7 @@ def test_nothing_is_answered_without_the_token_or_to_strangers(session: Session)
         assert await status(f"{origin}/") == 404
         assert await status(f"{origin}/{'a' * 43}/") == 404
         assert await status(f"{origin}/{'a' * 43}/socket") == 404
+        assert await status(f"{address}more") == 404
         for host in (f"evil.example:{port}", f"localhost:{port}", "127.0.0.1", "127.0.0.1:1"):
             assert await status(address, Host=host) == 403
         assert await status(address, Origin="http://evil.example") == 403
@@ -199,26 +220,38 @@ def test_who_says_nothing_more_is_not_waited_for(
     converse(session, talk)
 
 
-def test_a_socket_is_opened_to_the_own_page_alone(session: Session) -> None:
+def test_requests_are_taken_from_the_own_page_alone(session: Session) -> None:
     async def talk(address: str) -> None:
         origin = address.rsplit("/", 2)[0]
-        port, socket = origin.rsplit(":", 1)[1], address.replace("http:", "ws:") + "socket"
+        port = origin.rsplit(":", 1)[1]
         for headers in (
             {}, {"Origin": "http://evil.example"}, {"Origin": f"http://localhost:{port}"},
             {"Origin": origin, "Host": f"evil.example:{port}"},
         ):  # fmt: skip
             with pytest.raises(HTTPClientError) as refused:
-                await websocket_connect(HTTPRequest(socket, headers=headers))
+                await AsyncHTTPClient().fetch(HTTPRequest(address, "POST", headers, "{}"))
             assert refused.value.code == 403
-        open_socket = await websocket_connect(HTTPRequest(socket, headers={"Origin": origin}))
-        await open_socket.write_message("nonsense")
-        refusal = json.loads(str(await open_socket.read_message()))
-        assert refusal["error"].startswith("the message is invalid: JSON is malformed")
-        await open_socket.write_message(json.dumps({"do": "undo"}))
-        assert json.loads(str(await open_socket.read_message())) == {
-            "error": "there is nothing to undo"
-        }
-        open_socket.close()
+        answer = await asked(address, "nonsense")
+        assert answer["error"].startswith("the request is invalid: JSON is malformed")
+        with pytest.raises(HTTPClientError) as refused:
+            await asked(f"{origin}/{'a' * 43}/", {"do": "stop"})
+        assert refused.value.code == 404
+
+    converse(session, talk)
+
+
+@pytest.mark.parametrize(("token", "accepted"), [(True, True), (False, False)])
+def test_only_the_own_page_may_send_much(session: Session, token: bool, accepted: bool) -> None:
+    async def talk(address: str) -> None:
+        origin = address.rsplit("/", 2)[0]
+        wanted = address if token else f"{origin}/{'a' * 43}/"
+        head = f"POST /{wanted.split('/', 3)[3]} HTTP/1.1\r\nHost: {origin[7:]}\r\nOrigin: {origin}"
+        length = f"Content-Length: {1 << 20}\r\nConnection: close\r\n\r\n"
+        body = b'{"do": "stop"}' + b" " * ((1 << 20) - 14)
+        answer = await said_to(
+            address, f"{head}\r\n{length}".encode() + (body if accepted else b"")
+        )
+        assert (answer.startswith(b"HTTP/1.1 200 "), b"a fit" in answer) == (accepted, False)
 
     converse(session, talk)
 
@@ -226,8 +259,7 @@ def test_a_socket_is_opened_to_the_own_page_alone(session: Session) -> None:
 def test_the_page_is_served_while_events_are_fitted(tmp_path: Path) -> None:
     lines = [(f"e{k}", 1e-6 * k * n, float(n)) for k in range(1, 5) for n in range(1, 9)]
     session = Session(read_timings([write_timings(tmp_path / "t.txt", *lines)]))
-    messages: list[Any] = []
-    go, first_fit = tmp_path / "go", session.first_fit
+    go, first_fit, told = tmp_path / "go", session.first_fit, list[int]()
 
     def late_fit(event: int) -> Result:
         while not go.exists():
@@ -237,24 +269,21 @@ def test_the_page_is_served_while_events_are_fitted(tmp_path: Path) -> None:
     session.first_fit = late_fit  # type: ignore[method-assign]
 
     async def talk(address: str) -> None:
-        origin = address.rsplit("/", 2)[0]
         page = (await AsyncHTTPClient().fetch(HTTPRequest(address))).body.decode()
-        assert '"fitting":true' in page
-        request = HTTPRequest(
-            address.replace("http:", "ws:") + "socket", headers={"Origin": origin}
-        )
-        socket = await websocket_connect(request)
-        await socket.write_message(json.dumps({"do": "save"}))
-        while not messages or "fitting" not in messages[-1]:
-            messages.append(json.loads(str(await socket.read_message())))
+        assert '"known":0' in page
+        refused = {"error": "events are being fitted: wait for them, or stop the fit"}
+        assert await asked(address, {"do": "save"}) == refused
+        fitting = True
+        while fitting:
+            answer = await asked(address, {"do": "news", "known": len(told), "fitting": True})
+            told.extend(event for event, _ in answer["rows"])
+            fitting = answer["fitting"]
+            assert ("verdict" in answer) != fitting
             go.touch()
         page = (await AsyncHTTPClient().fetch(HTTPRequest(address))).body.decode()
-        assert '"fitting":false' in page
-        socket.close()
+        assert '"known":4' in page
 
     converse(session, talk, wait=False)
-    assert messages[0] == {"error": "events are being fitted: wait for them, or stop the fit"}
-    told = [one["first"] for one in messages[1:-1]]
     assert sorted(told) == list(session.numbers)
     whole = Auto(AutoOptions(), None).fit(session.read.timings)
     table = np.array([[3.0], [50.0]])
@@ -275,30 +304,19 @@ def test_a_first_fit_that_fails_ends_the_server(session: Session) -> None:
 
 def test_a_refit_is_told_to_the_page(session: Session) -> None:
     event = number_of(session, "sync")
-    asked = refit(event)
 
     async def talk(address: str) -> None:
-        origin = address.rsplit("/", 2)[0]
-        request = HTTPRequest(
-            address.replace("http:", "ws:") + "socket", headers={"Origin": origin}
-        )
-        socket = await websocket_connect(request)
-
-        async def said() -> Any:
-            return json.loads(str(await socket.read_message()))
-
-        await socket.write_message(json.dumps(refit(event, terms=["1", "p1*lg(p1)"])))
-        wrong = await said()
+        wrong = await asked(address, refit(event, terms=["1", "p1*lg(p1)"]))
         assert (wrong["line"], wrong["column"]) == (2, 4)
-        await socket.write_message(json.dumps(asked))
-        assert [await said(), await said()] == [{"busy": "fitting"}, {"busy": None}]
-        told = await said()
-        assert (told["event"], told["state"]["changed"]) == (event, True)
+        first = await asked(address, {"do": "show", "event": event})
+        told = await asked(address, refit(event))
+        assert told["event"] == event
         assert told["state"]["numbers"]["R² on held-out lines"] == pytest.approx(1)
-        assert told["steps"] == {"undo": 1, "redo": 0}
-        await socket.write_message(json.dumps({"do": "undo"}))
-        assert (await said())["steps"] == {"undo": 0, "redo": 1}
-        socket.close()
+        assert told["state"]["choices"]["terms"] == list(FORMULA.terms)
+        assert await asked(address, {"do": "show", "event": event}) == first
+        assert await asked(address, {**refit(event), "do": "show"}) == told
+        other = await asked(address, {**refit(event, left_out=[1, 2]), "do": "fit"})
+        assert "2 left out" in other["verdict"][0]
 
     converse(session, talk)
 
@@ -312,11 +330,13 @@ EVENTS = [
 @pytest.mark.parametrize(
     "message",
     [
-        "", "[]", "{}", "[" * 100_000, '{"do": "shutdown"}', '{"do": "undo", "more": 1}',
-        {"do": "refit"}, {"do": "refit", "event": 0}, refit(0) | {"more": 1}, refit(0, more=1),
+        "", "[]", "{}", "[" * 100_000, '{"do": "shutdown"}', '{"do": "save", "more": 1}',
+        {"do": "fit"}, {"do": "fit", "event": 2}, refit(0) | {"more": 1}, refit(0, more=1),
         refit(2), refit(True), refit(-1), refit(0, terms="p1"), refit(0, terms=[1]),
         refit(0, terms=["1"] * 101), refit(0, terms=["1" * 999]), refit(0, weights="heavy"),
         refit(0, loss=["huber"]), refit(0, left_out=[20]), refit(0, left_out=[0.5]),
+        {"do": "fit", "event": 0, "changed": {"2": {}}}, {"do": "save", "changed": {"-1": {}}},
+        {"do": "save", "changed": []}, {"do": "news", "known": 0},
         {"do": "rewrite"}, {"do": "rewrite", "dilation": 0},
         {"do": "predict", "event": 0, "params": []},
         {"do": "show"}, {"do": "show", "event": 2}, {"do": "show", "event": 0, "more": 1},
@@ -328,27 +348,9 @@ EVENTS = [
     ],
 )  # fmt: skip
 def test_what_the_page_asks_is_validated(message: str | dict[str, Any]) -> None:
+    text = message if isinstance(message, str) else json.dumps(message)
     with pytest.raises(UsageError):
-        read_request(message if isinstance(message, str) else json.dumps(message), EVENTS)
-
-
-def test_steps_are_undone_and_redone(session: Session) -> None:
-    event = number_of(session, "sync")
-    first = result_of(session, event)
-    session.put(event, fitted(session.events[event], FORMULA))
-    second = result_of(session, event)
-    assert session.undo() == event
-    assert session.results[event] is first
-    assert session.redo() == event
-    assert session.results[event] is second
-    with pytest.raises(UsageError, match="nothing to redo"):
-        session.redo()
-    session.undo()
-    session.put(event, fitted(session.events[event], FitChoices(("p1",))))
-    with pytest.raises(UsageError, match="nothing to redo"):
-        session.redo()
-    numbers = session.state_of(event)["data"]["before"]["numbers"]
-    assert numbers["R² on the lines of the fit"] == first.fit.whole.quality.r2
+        read_request(text.encode(), EVENTS)
 
 
 def test_what_cannot_be_fitted_is_an_error(session: Session) -> None:
@@ -366,16 +368,16 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     session = session_of(tmp_path, ("sync", 1.0, 5.0))
     event = number_of(session, "sync")
     choices = FitChoices(FORMULA.terms, left_out=frozenset({len(LINES)}))
-    session.put(event, fitted(session.events[event], choices))
+    changed = changed_to(session, event, choices)
     (tmp_path / "saved").mkdir()
     saving = Saving(tmp_path / "saved", [tmp_path / "t.txt"], None)
-    saving.save(session)
+    saving.save(session, changed)
     model = tmp_path / "saved/model.json"
     read = read_model_file(model)
     assert read.fitted.extra["left_out"] == [f"{tmp_path / 't.txt'}:{len(LINES) + 1}"]
     assert read.source.lines == len(LINES)
     params = np.array([[3.0], [7.5], [400.0]])
-    expected = result_of(session, event).fit.predict_detailed(params).seconds
+    expected = result_of(session, event, changed).fit.predict_detailed(params).seconds
     assert read.fitted.predict("sync", params).tobytes() == expected.tobytes()
     logs = write_logs(tmp_path / "logs", [[seb(0, 2, events=bracket(0.5, 1.5))]])
     write_params(logs, 0, (0, "sync", 8))
@@ -388,17 +390,16 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     same = read_model_file(again).fitted.predict("sync", params)
     assert same.tobytes() == expected.tobytes()
     with pytest.raises(OutputError, match="exists"):
-        Saving(tmp_path / "saved", [], None).save(session)
-    saving.save(session)
+        Saving(tmp_path / "saved", [], None).save(session, changed)
+    saving.save(session, changed)
 
 
-def saved_in(folder: Path, session: Session, **more: Any) -> Saving:
-    """What saves model and formulas in a folder, and has done so once."""
-    event = number_of(session, "sync")
-    session.put(event, fitted(session.events[event], FORMULA))
+def saved_in(folder: Path, session: Session, **more: Any) -> Callable[[], object]:
+    """What saves model and formulas in a folder once more."""
+    changed = changed_to(session, number_of(session, "sync"), FORMULA)
     saving = Saving(folder, [], None, **more)
-    saving.save(session)
-    return saving
+    saving.save(session, changed)
+    return lambda: saving.save(session, changed)
 
 
 @pytest.mark.parametrize("name", ["model.json", "formulas.toml"])
@@ -408,7 +409,7 @@ def test_what_was_put_in_place_of_a_saved_file_is_not_replaced(
 ) -> None:
     saved, victim = tmp_path / "saved", tmp_path / "victim"
     saved.mkdir()
-    saving = saved_in(saved, session)
+    save_again = saved_in(saved, session)
     (saved / name).rename(tmp_path / "kept")
     if kind != "dangling link":
         victim.write_text("mine")
@@ -419,7 +420,7 @@ def test_what_was_put_in_place_of_a_saved_file_is_not_replaced(
     else:
         (saved / name).symlink_to(victim)
     with pytest.raises(OutputError, match=f"{name}: was replaced since it was saved; give another"):
-        saving.save(session)
+        save_again()
     assert victim.exists() == (kind != "dangling link")
     assert kind == "dangling link" or (saved / name).read_text() == "mine"
     assert len(list(saved.iterdir())) == 2
@@ -453,10 +454,9 @@ def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:
     session = fitted_first(Session(read_timings([timings]), text))
     event = number_of(session, "sync")
     assert result_of(session, event).choices.terms == ("p1",)
-    assert formulas_text(session, text).endswith(text.text)
-    for number in session.numbers:
-        session.put(number, fitted(session.events[number], FORMULA))
-    saved = parse_formulas(formulas_text(session, text), "saved")
+    assert formulas_text(session, {}, text).endswith(text.text)
+    changed = dict.fromkeys(session.numbers, FORMULA)
+    saved = parse_formulas(formulas_text(session, changed, text), "saved")
     for entry in (saved.for_event("sync", 1), saved.for_event(session.events[1 - event].event, 1)):
         assert entry is not None
         assert [str(term) for term in entry.terms] == list(FORMULA.terms)
@@ -481,34 +481,25 @@ def test_work_is_stopped_and_its_errors_come_back() -> None:
     asyncio.run(work())
 
 
-def test_a_page_can_stop_the_fit_that_it_asked_for(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_can_stop_the_fit_that_it_asked_for(session: Session) -> None:
     """The server did not read its next message before the fit was done."""
-    monkeypatch.setattr(server, "fitted", lambda *_: time.sleep(600))
+    session.fit = lambda *_: time.sleep(600)  # type: ignore[method-assign,assignment]
 
     async def talk(address: str) -> None:
-        origin = address.rsplit("/", 2)[0]
-        request = HTTPRequest(
-            address.replace("http:", "ws:") + "socket", headers={"Origin": origin}
-        )
-        socket = await websocket_connect(request)
-        await socket.write_message(json.dumps(refit(0)))
-        assert json.loads(str(await socket.read_message())) == {"busy": "fitting"}
-        await socket.write_message(json.dumps({"do": "undo"}))
-        assert "a fit is in progress" in str(await socket.read_message())
-        await socket.write_message(json.dumps({"do": "stop"}))
-        said = [json.loads(str(await socket.read_message())) for _ in range(2)]
-        assert said == [{"busy": None}, {"stopped": True}]
-        socket.close()
+        fit = asyncio.create_task(asked(address, refit(0)))
+        rewrite = {"do": "rewrite", "dilation": 1}
+        while "a fit is in progress" not in (await asked(address, rewrite))["error"]:
+            pass  # the server may not have got the first request yet
+        assert await asked(address, {"do": "stop"}) == {}
+        assert await fit == {"stopped": True}
 
     converse(session, talk)
 
 
 def test_predictions_are_those_of_the_fit(session: Session) -> None:
     event = number_of(session, "sync")
-    session.put(event, fitted(session.events[event], FORMULA))
-    found = session.predict(event, [50.0])
+    changed = changed_to(session, event, FORMULA)
+    found = session.predict(event, [50.0], changed)
     assert found["seconds"] == pytest.approx(1e-6 * 50 * np.log(50), rel=1e-6)
     assert found["by"] == "fit, outside the range of the lines"
 
@@ -544,7 +535,7 @@ def test_first_fits_keep_to_the_number_of_jobs(
     with limited_to(1):
         converse(session, talk)
     assert len(started) == 1
-    assert session.fitted_events == 5
+    assert len(session.fitted_first) == 5
 
 
 def test_the_progress_of_a_single_event_is_reported(tmp_path: Path) -> None:

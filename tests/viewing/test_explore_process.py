@@ -10,8 +10,9 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +25,7 @@ from rewritelog.timings.texts import read_model_file
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
 
-from tornado.httpclient import HTTPRequest
-from tornado.websocket import websocket_connect
+from tornado.httpclient import AsyncHTTPClient, HTTPError, HTTPRequest
 
 from rewritelog.viewing.explorer.session import FitChoices
 
@@ -119,32 +119,20 @@ STRUCK = textwrap.dedent("""
 
 async def saved_twice(address: str, contents: Callable[[], Contents]) -> Contents:
     """Have the page save, refit and save again; return what the first save wrote."""
-    origin = address.rsplit("/", 2)[0]
-    request = HTTPRequest(address.replace("http:", "ws:") + "socket", headers={"Origin": origin})
-    socket = await websocket_connect(request)
 
-    async def told(*keys: str) -> str:
-        """The first of these keys that a message has; what has ended says nothing more."""
-        while (said := await socket.read_message()) is not None:
-            for key in keys:
-                if key in json.loads(said):
-                    return key
-        return ""
+    async def answer(do: str, terms: tuple[str, ...], **more: object) -> Any:
+        body = json.dumps({"do": do, "changed": {0: FitChoices(terms).to_json()}, **more})
+        headers = {"Origin": address.rsplit("/", 2)[0]}
+        done = await AsyncHTTPClient().fetch(HTTPRequest(address, "POST", headers, body))
+        return json.loads(done.body)
 
-    async def ask(do: str, **more: object) -> None:
-        await socket.write_message(json.dumps({"do": do, **more}))
-
-    await ask("refit", event=0, choices=FitChoices(("1", "p1")).to_json())
-    assert await told("state", "error") == "state"
-    await ask("save")
-    while await told("saved", "error") == "error":  # until all events are fitted
-        await ask("save")
+    assert "state" in await answer("fit", ("1", "p1"), event=0)
+    while "error" in await answer("save", ("1", "p1")):  # until all events are fitted
+        pass
     first = contents()
-    await ask("refit", event=0, choices=FitChoices(("p1*p1",)).to_json())
-    assert await told("state", "error") == "state"
-    await ask("save")
-    await told("")
-    socket.close()
+    assert "state" in await answer("fit", ("p1*p1",), event=0)
+    with suppress(HTTPError, OSError):  # what has ended says nothing more
+        await answer("save", ("p1*p1",))
     return first
 
 

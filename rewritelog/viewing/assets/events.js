@@ -58,7 +58,7 @@ const Events = (() => {
     };
     const marked = (mark) => part(all, [...columns.row.keys()].filter((k) => columns.mark[k] === mark));
     const before = { predicted: [], measured: [] };
-    if (event.before) Object.assign(before, { predicted: floats(event.before.points), measured: columns.measured });
+    if (event.before) Object.assign(before, { predicted: event.before.predicted, measured: columns.measured });
     const finite = columns.predicted.filter((value) => Number.isFinite(value) && value > 0);
     const ends = finite.length
       ? [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b))] : [];

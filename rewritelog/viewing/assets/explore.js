@@ -1,27 +1,70 @@
-// What changes a fit: formulas, options, lines left out, undo; and the conversation with the server.
+// What changes a fit: formulas, options, lines left out, undo; and the requests to the server.
 "use strict";
 
 (() => {
-  const { byId, element, fillTable, text, time } = Pages;
+  const { byId, element, fillTable, floats, text, time } = Pages;
   const { percent } = Events;
   const OPTIONS = ["weights", "loss", "exact_match"];
+  const FITTING_MS = 300, FITTED_MS = 1000; // how often the server is asked for news
   const given = Pages.json("explore-data");
   const states = [];
   let left = new Set();
   let busy = false;
-  let asked = false; // whether a fit was asked for that has not begun
   let again = false; // whether to fit once more when the fit in progress has ended
-  let fitting = given.fitting;
+  let fitting = true; // whether first fits are in progress, as far as the page knows
+  let known = given.known;
 
-  const address = location.origin.replace("http:", "ws:") + location.pathname + `socket?version=${given.version}`;
-  const socket = new WebSocket(address);
+  // How events are fitted that were changed, and the steps that can be undone and redone: an event,
+  // how it was fitted (null: as at first), and what was shown of that fit. They outlive a reload.
+  const { changed, done, undone } = JSON.parse(sessionStorage.getItem(location.pathname)
+    || '{ "changed": {}, "done": [], "undone": [] }');
 
-  function send(message) {
-    const text = JSON.stringify(message);
-    if (socket.readyState === WebSocket.OPEN) socket.send(text);
-    else if (socket.readyState === WebSocket.CONNECTING) {
-      socket.addEventListener("open", () => socket.send(text), { once: true });
+  function keep() {
+    const kept = (steps) => steps.map(({ event, choices }) => ({ event, choices }));
+    sessionStorage.setItem(location.pathname,
+      JSON.stringify({ changed, done: kept(done), undone: kept(undone) }));
+    enable();
+  }
+
+  function enable() {
+    byId("undo").disabled = busy || !done.length;
+    byId("redo").disabled = busy || !undone.length;
+    byId("stop").disabled = !busy && !fitting;
+  }
+
+  // The answer to a request; null if the server refuses it, has stopped it, or is gone.
+  async function ask(request, choices = changed) {
+    const body = JSON.stringify({ changed: choices, ...request });
+    let answer;
+    try {
+      answer = await (await fetch(location.pathname, { method: "POST", body })).json();
+    } catch {
+      gone();
+      return null;
     }
+    if ("verdict" in answer) {
+      document.querySelector(".verdict").replaceChildren(...answer.verdict.map((line) => element("p", line)));
+    }
+    if (answer.stopped) say("the fit was stopped; all is as it was");
+    if (answer.error) failed(answer);
+    return answer.stopped || answer.error ? null : answer;
+  }
+
+  // The answer to a request that takes long, and can be stopped.
+  async function work(what, request, choices = changed) {
+    busy = true;
+    enable();
+    say(`${what} …`);
+    const answer = await ask(request, choices);
+    busy = false;
+    enable();
+    return answer;
+  }
+
+  function gone() {
+    byId("gone").hidden = false;
+    for (const button of document.querySelectorAll(".bar button, #controls button")) button.disabled = true;
+    say("");
   }
 
   function say(words) {
@@ -37,14 +80,44 @@
     ...Object.fromEntries(OPTIONS.map((name) => [name, byId(name).value])),
   });
 
-  const sendChoices = (kind) => send({ do: kind, event: Events.state.event, choices: choices() });
+  const withChoices = () => ({ ...changed, [Events.state.event]: choices() });
 
-  function refit() {
+  async function refit() {
     byId("terms-error").textContent = "";
-    again = busy || asked;
+    again = busy;
     if (again) return;
-    asked = true;
-    sendChoices("refit");
+    const event = Events.state.event, chosen = withChoices();
+    const answer = await work("fitting", { do: "fit", event }, chosen);
+    if (answer) {
+      done.push(stepBack(event));
+      undone.length = 0;
+      changed[event] = chosen[event];
+      keep();
+      refitted(answer);
+    }
+    if (again) refit();
+  }
+
+  // ---- steps
+
+  // What leads back to the present fit of an event.
+  function stepBack(event) {
+    const data = Events.state.events[event], state = states[event];
+    const shown = data && state && {
+      numbers: state.numbers, curves: data.curves, steps: data.steps,
+      predicted: floats(data.points).slice(data.shown, 2 * data.shown),
+    };
+    return { event, choices: changed[event] ?? null, shown };
+  }
+
+  async function takeBack(from, to) {
+    const { event, choices } = from.pop();
+    to.push(stepBack(event));
+    if (choices) changed[event] = choices;
+    else delete changed[event];
+    keep();
+    const answer = await ask({ do: "show", event });
+    if (answer) refitted(answer);
   }
 
   // ---- what is shown of an event
@@ -88,14 +161,15 @@
     });
     const button = element("button", "predict", { type: "submit" });
     form.append(button, " ", element("output", "", { id: "time-at" }));
-    form.addEventListener("submit", (submitted) => {
+    form.addEventListener("submit", async (submitted) => {
       submitted.preventDefault();
       const params = fields.map((field) => Number(field.value.trim() || "NaN"));
       if (!params.every(Number.isFinite)) {
         byId("time-at").textContent = "each parameter must be a number";
         return;
       }
-      send({ do: "predict", event: Events.state.event, params });
+      const answer = await ask({ do: "predict", event: Events.state.event, params });
+      if (answer) predicted(answer);
     });
     byId("predict-at").replaceChildren(form);
   }
@@ -149,62 +223,66 @@
 
   // ---- what the server says
 
-  function taken(message) {
-    Events.state.events[message.event] = message.data;
-    states[message.event] = message.state;
-    setRow(message.event, message.data.row, message.state.changed);
-    steps(message.steps);
+  function taken({ event, data, state }) {
+    data.before = done.findLast((step) => step.event === event && step.shown)?.shown ?? null;
+    Events.state.events[event] = data;
+    states[event] = state;
+    setRow(event, data.row);
   }
 
   const rowOf = (place) => document.querySelector(`#overview tbody tr[data-e="${place}"]`);
 
-  function setRow(place, html, changed) {
+  function setRow(place, html) {
     const made = document.createElement("template");
     made.innerHTML = html;
     const row = made.content.firstElementChild;
-    row.classList.toggle("changed", changed);
+    row.classList.toggle("changed", place in changed);
     row.classList.toggle("chosen", place === Events.state.event);
     row.hidden = rowOf(place).hidden;
     rowOf(place).replaceWith(row);
   }
 
-  function loaded(message) {
-    taken(message);
-    if (message.event === Events.state.event) Events.show(message.event, Events.state.parameter);
+  async function load(event) {
+    const answer = await ask({ do: "show", event });
+    if (!answer) return;
+    taken(answer);
+    if (event === Events.state.event) Events.show(event, Events.state.parameter);
   }
 
-  function refitted(message) {
-    taken(message);
-    Events.show(message.event, message.event === Events.state.event ? Events.state.parameter : 0);
-    say(`${message.data.label}: R² ${text(message.state.numbers["R² on held-out lines"], 4)} on held-out lines`);
+  function refitted(answer) {
+    taken(answer);
+    Events.show(answer.event, answer.event === Events.state.event ? Events.state.parameter : 0);
+    say(`${answer.data.label}: R² ${text(answer.state.numbers["R² on held-out lines"], 4)} on held-out lines`);
   }
 
-  function firstFit(message) {
-    setRow(message.first, message.row, false);
-    Events.state.events[message.first] = undefined;
-    if (message.first === Events.state.event) Events.show(message.first, 0);
-    sayFitted(message.fitted);
+  // Asks for first fits again and again; without an answer, the server is gone.
+  async function hear() {
+    const answer = await ask({ do: "news", known, fitting });
+    if (!answer) return;
+    known += answer.rows.length;
+    answer.rows.forEach(firstFit);
+    if (fitting && !answer.fitting) allFitted();
+    else if (answer.rows.length) say(`${known} of ${given.count} events are fitted …`);
+    setTimeout(hear, fitting ? FITTING_MS : FITTED_MS);
   }
 
-  function sayFitted(fitted) {
-    say(`${fitted} of ${given.count} events are fitted …`);
+  function firstFit([event, row]) {
+    if (event in changed) return;
+    setRow(event, row);
+    Events.state.events[event] = undefined;
+    if (event === Events.state.event) Events.show(event, 0);
   }
 
   // The worst event comes first, now that all are known.
-  function allFitted(fitted) {
+  function allFitted() {
     fitting = false;
-    working(busy ? "fitting" : null);
+    enable();
     const heads = byId("overview").tHead.rows[0];
     if (!heads.querySelector("[aria-sort]")) {
       [...heads.cells].find((one) => one.textContent === "fit: R²").querySelector("button").click();
     }
-    say(fitted === given.count ? "all events are fitted"
-      : `the fit was stopped: ${fitted} of ${given.count} events are fitted`);
-  }
-
-  function steps(counts) {
-    byId("undo").disabled = !counts.undo;
-    byId("redo").disabled = !counts.redo;
+    say(known === given.count ? "all events are fitted"
+      : `the fit was stopped: ${known} of ${given.count} events are fitted`);
   }
 
   function failed(message) {
@@ -216,16 +294,6 @@
     }
     byId("terms-error").textContent = words;
     say(message.line ? "the formula is invalid" : message.error);
-    asked = false;
-    if (again && !busy) refit();
-  }
-
-  function working(what) {
-    busy = Boolean(what);
-    asked = false;
-    byId("stop").disabled = !busy && !fitting;
-    if (what) say(`${what} …`);
-    else if (again) refit();
   }
 
   function predicted(found) {
@@ -235,7 +303,7 @@
 
   function effect(told) {
     const body = byId("effect");
-    body.replaceChildren(element("h3", "Effect on the run"), ...told.verdict.map((words) => element("p", words)),
+    body.replaceChildren(element("h3", "Effect on the run"), ...told.effect.map((words) => element("p", words)),
       ...told.warnings.map((words) => element("p", words, { class: "warning" })),
       element("div", null, { id: "effect-table" }));
     fillTable("effect-table", "The whole run, and its brackets by event",
@@ -245,39 +313,28 @@
     say("rewritten and replayed in memory; nothing was written");
   }
 
-  function rewrite() {
+  async function rewrite() {
     const dilation = Number(byId("dilation").value.trim() || "NaN");
-    if (dilation > 0 && Number.isFinite(dilation)) send({ do: "rewrite", dilation });
-    else say("the dilation must be a number above 0");
+    if (!(dilation > 0 && Number.isFinite(dilation))) {
+      say("the dilation must be a number above 0");
+      return;
+    }
+    const answer = await work("rewriting", { do: "rewrite", dilation });
+    if (answer) effect(answer);
   }
 
-  // What is done with each kind of message, which has one of these keys.
-  const KINDS = {
-    error: failed,
-    busy: (message) => working(message.busy),
-    valid: () => { byId("terms-error").textContent = ""; },
-    predicted: (message) => predicted(message.predicted),
-    saved: (message) => say(`saved: ${message.saved.join(", ")}`),
-    stopped: () => say("the fit was stopped; all is as it was"),
-    rewrite: (message) => effect(message.rewrite),
-    event: refitted,
-    shown: (message) => loaded(message.shown),
-    first: firstFit,
-    fitting: (message) => allFitted(message.fitted),
-    verdict: (message) =>
-      document.querySelector(".verdict").replaceChildren(...message.verdict.map((line) => element("p", line))),
-  };
-
-  function received(message) {
-    for (const [key, take] of Object.entries(KINDS)) if (key in message) take(message);
+  async function save() {
+    const answer = await ask({ do: "save" });
+    if (answer) say(`saved: ${answer.saved.join(", ")}`);
   }
 
   let waiting = null;
   function check() {
     clearTimeout(waiting);
-    waiting = setTimeout(() => {
+    waiting = setTimeout(async () => {
       fillTicks();
-      sendChoices("check");
+      const answer = await ask({ do: "check", event: Events.state.event }, withChoices());
+      if (answer) byId("terms-error").textContent = "";
     }, 250);
   }
 
@@ -302,25 +359,19 @@
     });
     byId("put-all-back").addEventListener("click", () => leaveOut(new Set()));
     byId("rewrite").addEventListener("click", rewrite);
-    for (const name of ["undo", "redo", "stop", "save"]) {
-      byId(name).addEventListener("click", () => send({ do: name }));
-    }
+    byId("undo").addEventListener("click", () => takeBack(done, undone));
+    byId("redo").addEventListener("click", () => takeBack(undone, done));
+    byId("stop").addEventListener("click", () => ask({ do: "stop" }));
+    byId("save").addEventListener("click", save);
     byId("effect-of").hidden = given.dilation === null;
     byId("dilation").value = given.dilation ?? "";
-    if (fitting) sayFitted(given.fitted);
-    else allFitted(given.fitted);
-    byId("stop").disabled = !fitting;
-    steps(given.steps);
-    given.changed.forEach((place) => rowOf(place).classList.add("changed"));
+    say(`${known} of ${given.count} events are fitted …`);
+    enable();
+    Object.keys(changed).forEach((event) => load(Number(event)));
+    hear();
   }
 
-  socket.addEventListener("message", (event) => received(JSON.parse(event.data)));
-  socket.addEventListener("close", () => {
-    byId("gone").hidden = false;
-    for (const button of document.querySelectorAll(".bar button, #controls button")) button.disabled = true;
-    say("");
-  });
-  start();
   Events.state.shown = shown;
-  Events.state.load = (event) => send({ do: "show", event });
+  Events.state.load = load;
+  start();
 })();

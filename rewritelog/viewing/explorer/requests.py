@@ -61,9 +61,9 @@ class Access:
         `explore` opens.
         """
         headers = request.headers
-        is_socket = headers.get("Upgrade", "").lower() == "websocket"
         own_host = headers.get_list("Host") == [f"{HOST}:{self.port}"]
-        own_origin = headers.get_list("Origin") in ([self.origin], *([] if is_socket else [[]]))
+        origin = headers.get_list("Origin")
+        own_origin = origin == [self.origin] or not (origin or request.method == "POST")
         by_user = headers.get("Sec-Fetch-Site") in (None, "none", "same-origin")
         fetch = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")
         if not (own_host and own_origin and (by_user or fetch == ("navigate", "document"))):
@@ -101,21 +101,47 @@ class Queue:
         self._waiting = [stream for stream in waiting if stream is not own and not stream.closed()]
 
 
-MOST_CHARACTERS = 8 << 20
-"""Longer messages are refused; a list of a million lines left out is shorter."""
+MOST_BYTES = 8 << 20
+"""Longer requests are refused; a list of a million lines left out is shorter."""
 
 
 class _Request(Struct, forbid_unknown_fields=True, tag_field="do", tag=str.lower):
     """A request; its key `do` says which."""
 
+    changed: dict[Index, FitChoices] = {}
+    """How the page has events fitted, apart from those that are fitted as at first."""
 
-class Show(_Request):
+
+class News(_Request, kw_only=True):
+    """Request for the first fits that the page does not know yet."""
+
+    known: Index
+    """How many of these it knows."""
+    fitting: bool
+    """Whether it has not been told yet that they have ended."""
+
+
+class Save(_Request):
+    """Request to write the files."""
+
+
+class Stop(_Request):
+    """Request to stop a fit."""
+
+
+class Rewrite(_Request, kw_only=True):
+    """Request for the effect of the fits on a rewrite with a dilation."""
+
+    dilation: Annotated[float, Meta(gt=0, le=1e300)]
+
+
+class Show(_Request, kw_only=True):
     """Request for the data that the page shows of an event."""
 
     event: Index
 
 
-class Predict(Show):
+class Predict(Show, kw_only=True):
     """Request to predict an event's time at parameters."""
 
     params: tuple[float, ...]
@@ -124,59 +150,31 @@ class Predict(Show):
 class Check(Show):
     """Request to check whether terms and category are valid, sent while the user types."""
 
-    choices: FitChoices
+
+class Fit(Show):
+    """Request to fit an event as chosen, and to show it."""
 
 
-class Refit(Check):
-    """Request to fit an event as chosen."""
-
-
-class Rewrite(_Request):
-    """Request for the effect of the fits on a rewrite with a dilation."""
-
-    dilation: Annotated[float, Meta(gt=0, le=1e300)]
-
-
-class Undo(_Request):
-    """Request to undo the last step."""
-
-
-class Redo(_Request):
-    """Request to redo the step that was undone last."""
-
-
-class Stop(_Request):
-    """Request to stop a fit."""
-
-
-class Save(_Request):
-    """Request to write the files."""
-
-
-Request: TypeAlias = Show | Predict | Check | Refit | Rewrite | Undo | Redo | Stop | Save
+Request: TypeAlias = News | Save | Stop | Rewrite | Show | Predict | Check | Fit
 
 _DECODER: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
 
-def read_request(text: str, events: Sequence[EventTimings]) -> Request:
-    """Return the request in a message about events; raise `UsageError` for an invalid one."""
-    if len(text) > MOST_CHARACTERS:
-        raise UsageError("the message is too long")
+def read_request(body: bytes, events: Sequence[EventTimings]) -> Request:
+    """Return the request about events in a body; raise `UsageError` for an invalid one."""
     try:
-        request = _DECODER.decode(text)
+        request = _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise UsageError(f"the message is invalid: {error}") from error
-    if not isinstance(request, Show):
-        return request
-    if request.event >= len(events):
-        raise UsageError(f"event must be an integer from 0 to {len(events) - 1}")
-    timings = events[request.event]
-    if isinstance(request, Check):
-        last = max(request.choices.left_out, default=0)
-        if last >= len(timings.seconds):
+        raise UsageError(f"the request is invalid: {error}") from error
+    named = [*request.changed, *([request.event] if isinstance(request, Show) else [])]
+    if max(named, default=-1) >= len(events):
+        raise UsageError(f"an event must be an integer from 0 to {len(events) - 1}")
+    for event, choices in request.changed.items():
+        last = max(choices.left_out, default=0)
+        if last >= len(events[event].seconds):
             raise UsageError(f"the event has no line {last}")
     if isinstance(request, Predict):
-        count = timings.parameters
+        count = events[request.event].parameters
         if len(request.params) != count or not all(map(math.isfinite, request.params)):
             raise UsageError(f"params must be a list of {count} finite numbers")
     return request

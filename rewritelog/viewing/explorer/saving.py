@@ -13,7 +13,13 @@ from rewritelog.models.base import ModelText
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.model_file import ModelFile, Source
 from rewritelog.output.files import check_outputs, write_text_file
-from rewritelog.viewing.explorer.session import Session, parsed_terms
+from rewritelog.viewing.explorer.session import (
+    NOT_CHANGED,
+    Changed,
+    FitChoices,
+    Session,
+    parsed_terms,
+)
 
 FORMULAS, MODEL = "formulas.toml", "model.json"
 
@@ -30,13 +36,13 @@ class Saving:
     written: dict[Path, int | None] = field(default_factory=dict, init=False)
     """The inode of each file that this session has written."""
 
-    def save(self, session: Session) -> list[str]:
+    def save(self, session: Session, changed: Changed = NOT_CHANGED) -> list[str]:
         """Write both files and return their names; raise a `RewriteLogError` if that fails."""
-        formulas = formulas_text(session, self.formulas)
+        formulas = formulas_text(session, changed, self.formulas)
         paths = [self.folder / name for name in ((MODEL, FORMULAS) if formulas else (MODEL,))]
         self._check(paths)
-        source = Source.of(session.read.files, session.kept_timings(), self.clock_hz)
-        model = ModelFile(session.fitted(), "params", source)
+        source = Source.of(session.read.files, session.kept_timings(changed), self.clock_hz)
+        model = ModelFile(session.model(changed), "params", source)
         for path in paths:
             if path.name == MODEL:
                 write_model(path, model, through_links=False)
@@ -67,15 +73,15 @@ def _inode(path: Path) -> int | None:
         return None
 
 
-def formulas_text(session: Session, formulas: ModelText | None) -> str:
-    """Return a formulas file: the events that the session changed, then the given file's entries.
+def formulas_text(session: Session, changed: Changed, formulas: ModelText | None) -> str:
+    """Return a formulas file: the events that were changed, then the given file's entries.
 
     It is empty if all events are fitted automatically and no file was given.
     """
     by_count = sorted(
-        session.numbers, key=lambda number: -session.events[number].parameters
+        changed, key=lambda event: -session.events[event].parameters
     )  # an entry without params is for any number of them: it must come last
-    entries = [line for number in by_count for line in _entry(session, number)]
+    entries = [line for event in by_count for line in _entry(session, event, changed[event])]
     if not entries and formulas is None:
         return ""
     text = "\n".join(["# written by rewritelog explore", *entries]) + "\n"
@@ -85,11 +91,9 @@ def formulas_text(session: Session, formulas: ModelText | None) -> str:
     return text
 
 
-def _entry(session: Session, number: int) -> Iterator[str]:
-    """Yield the lines of an event whose terms or category were chosen in this session."""
-    result, timings = session.results[number], session.events[number]
-    first = session.first_choices[number]
-    choices = first if result is None else result.choices
+def _entry(session: Session, event: int, choices: FitChoices) -> Iterator[str]:
+    """Yield the lines of an event whose terms or category were chosen on the page."""
+    timings, first = session.events[event], session.first_choices[event]
     if not choices.terms or (choices.terms, choices.category) == (first.terms, first.category):
         return
     count = timings.parameters

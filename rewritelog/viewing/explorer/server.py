@@ -1,4 +1,4 @@
-"""Web server of the live page, and the messages to and from the page."""
+"""Web server of the live page, and its answers to the requests of pages."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ import asyncio
 import secrets
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from signal import SIGINT
-from typing import Any
+from typing import Any, cast
 
+from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPConnection, HTTPMessageDelegate
 from tornado.netutil import bind_sockets
-from tornado.web import Application, RequestHandler
-from tornado.websocket import WebSocketClosedError, WebSocketHandler
+from tornado.web import Application, RequestHandler, stream_request_body
 
 from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.progress import listening, report_progress
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
 from rewritelog.viewing.explorer.requests import HOST, NOT_FOUND, WAIT_S, Access, Queue
 from rewritelog.viewing.explorer.saving import Saving
-from rewritelog.viewing.explorer.session import Session, fitted
+from rewritelog.viewing.explorer.session import NOT_CHANGED, Changed, Session
 from rewritelog.viewing.explorer.workers import Send, in_process
 from rewritelog.viewing.fit_pages import OWN_LINES, events_sections, quality_lines
 from rewritelog.viewing.page import POLICY, asset, json_of, page_text
@@ -42,8 +43,8 @@ HEADERS = {
     "Server": "rewritelog",
 }
 
-Effect = Callable[[Session, float], dict[str, Any]]
-"""Computes the effect of a session's fits on a rewrite, and on the run, with a dilation."""
+Effect = Callable[[FittedEvents, FittedEvents, float], dict[str, Any]]
+"""Computes the effect of the first fits and of others on a rewrite, and on the run."""
 
 
 class Explorer(Application):
@@ -58,19 +59,16 @@ class Explorer(Application):
         dilation: float = 1.0,
     ) -> None:
         super().__init__(
-            [(r"/[^/]+/", _Page), (r"/[^/]+/socket", _Socket)],
+            [(r"/[^/]+/", _Page)],
             default_handler_class=_Unknown,
-            websocket_max_message_size=requests.MOST_CHARACTERS,
             log_function=lambda _handler: None,
         )
         self.session = session
         self.access = access
-        self.sockets: set[_Socket] = set()
         self.queue = Queue()
         self._first_fits: list[asyncio.Task[Any]] = []
         self._work: asyncio.Task[Any] | None = None
         """What is done for a request, in another process."""
-        self._answers: set[asyncio.Task[None]] = set()
         self._saving = saving
         self._effect = effect
         self._dilation = dilation if effect else None
@@ -85,15 +83,11 @@ class Explorer(Application):
     def document(self) -> str:
         """Return the page as HTML; its policy allows connections to its own origin only."""
         session = self.session
-        views = [session.view(number) for number in session.numbers]
+        views = [session.view(event) for event in session.numbers]
         *sections, last = events_sections(views, OWN_LINES, editor=asset("explore.html"))
         state = {
             "count": len(session.numbers),
-            "changed": [number for number in session.numbers if session.is_changed(number)],
-            "steps": session.steps,
-            "fitted": session.fitted_events,
-            "fitting": session.fitting,
-            "version": session.version,
+            "known": len(session.fitted_first),
             "dilation": self._dilation,
         }
         return page_text(
@@ -101,24 +95,26 @@ class Explorer(Application):
             self._verdict(),
             [*sections, replace(last, script="explore.js", data={"explore-data": state})],
             session.warnings,
-            policy=f"{POLICY}; connect-src {self.access.origin.replace('http:', 'ws:')}",
+            policy=f"{POLICY}; connect-src {self.access.origin}",
             head=asset("explore_bar.html"),
         )
 
     def _files(self) -> str:
         return some_text([path.name for path in self.session.read.files], 3)
 
-    def _verdict(self) -> list[str]:
-        """Return the summary of the current fits at the top of the page."""
+    def _verdict(self, changed: Changed = NOT_CHANGED) -> list[str]:
+        """Return the summary of the fits at the top of the page."""
         session = self.session
-        views = [session.view(number) for number in session.numbers]
-        left_out = sum(len(result.choices.left_out) for result in session.results if result)
+        views = [session.view(event, changed) for event in session.numbers]
+        left_out = sum(
+            len(result.choices.left_out) for result in session.results(changed) if result
+        )
         words = f"{left_out:,} left out" if left_out else "none left out"
         lines = count_text(len(session.read), "timing line")
         return [f"{lines} of {self._files()}; {words}.", *quality_lines(views, ())]
 
     async def fit_first(self) -> None:
-        """Fit all events as `fit` does, on all cores, and send each to the pages when it is done.
+        """Fit all events as `fit` does, on all cores.
 
         Raise the first `RewriteLogError` of an event that cannot be fitted.
         """
@@ -135,9 +131,8 @@ class Explorer(Application):
             if event is None:
                 report_progress(*words)
                 return
-            session.take_first(event, *words)
-            report_progress("fitted events", session.fitted_events, count)
-            self.tell(self._first(event))
+            session.keep(event, *words)
+            report_progress("fitted events", len(session.fitted_first), count)
 
         self._first_fits = [
             asyncio.create_task(in_process(partial(fit_some, first), take))
@@ -150,109 +145,90 @@ class Explorer(Application):
             for task in self._first_fits:
                 task.cancel()
             session.fitting = False
-            session.version += 1
         for task in self._first_fits:
             if task.done() and not task.cancelled():
                 task.result()
-        self.tell(self._all_fitted())
 
-    def _all_fitted(self) -> dict[str, Any]:
-        fitted = self.session.fitted_events
-        return {"fitting": False, "fitted": fitted, "verdict": self._verdict()}
-
-    def _first(self, event: int) -> dict[str, Any]:
-        row, fitted = self.session.row(event), self.session.fitted_events
-        return {"first": event, "row": row, "fitted": fitted}
-
-    def catch_up(self, socket: _Socket) -> None:
-        """Send a page the first fits, some of which were done after its text was made."""
-        for event, first in enumerate(self.session.first):
-            if first is not None:
-                socket.send(self._first(event))
-        if not self.session.fitting:
-            socket.send(self._all_fitted())
-
-    def answer(self, socket: _Socket, text: str) -> None:
-        """Begin to carry out the request in a message; the next one may be one to stop."""
-        task = asyncio.create_task(self._answer(socket, text))
-        self._answers.add(task)
-        task.add_done_callback(self._answers.discard)
-
-    async def _answer(self, socket: _Socket, text: str) -> None:
-        """Carry out the request in a message, and send the result."""
+    async def answer(self, body: bytes) -> dict[str, Any]:
+        """Carry out the request in a body; return what the page is told."""
         try:
-            request = requests.read_request(text, self.session.events)
+            request = requests.read_request(body, self.session.events)
             self._check_possible(request)
-            await self._do(socket, request)
+            return await self._do(request)
         except FormulaError as error:
             place = {"line": error.line, "column": error.column, "where": error.name}
-            socket.send({"error": str(error), **place})
+            return {"error": str(error), **place}
         except RewriteLogError as error:
-            socket.send({"error": str(error)})
+            return {"error": str(error)}
         except asyncio.CancelledError:
-            self.tell({"stopped": True})
+            return {"stopped": True}
 
     def _check_possible(self, request: requests.Request) -> None:
         """Raise `RewriteLogError` if a request has to wait, or needs logs."""
-        alone = requests.Refit | requests.Rewrite | requests.Undo | requests.Redo
-        if self._work and isinstance(request, alone):
+        if self._work and isinstance(request, requests.Fit | requests.Rewrite):
             raise RewriteLogError("a fit is in progress: wait for it, or stop it")
         if self.session.fitting and isinstance(request, requests.Save | requests.Rewrite):
             raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
         if self._effect is None and isinstance(request, requests.Rewrite):
             raise RewriteLogError("no logs were given: start explore with --logs DIR")
 
-    async def _do(self, socket: _Socket, request: requests.Request) -> None:
-        session, effect = self.session, self._effect
+    async def _do(self, request: requests.Request) -> dict[str, Any]:
+        session, changed, effect = self.session, request.changed, self._effect
         match request:
-            case requests.Refit():
-                timings = session.events[request.event]
-                request.choices.config(timings.parameters)
-                result = await self._result_of("fitting", lambda: fitted(timings, request.choices))
-                session.put(request.event, result)
-                self._tell_step(request.event)
-            case requests.Check():
-                request.choices.config(session.events[request.event].parameters)
-                socket.send({"valid": True})
-            case requests.Predict():
-                socket.send({"predicted": session.predict(request.event, request.params)})
             case requests.Show():
-                socket.send({"shown": session.state_of(request.event)})
+                return await self._do_with_event(request)
             case requests.Stop():
                 self.stop()
-            case requests.Undo():
-                self._tell_step(session.undo())
-            case requests.Redo():
-                self._tell_step(session.redo())
             case requests.Save():
-                self.tell({"saved": self._saving.save(session)})
+                return {"saved": self._saving.save(session, changed)}
+            case requests.News():
+                return self._news(request)
             case requests.Rewrite() if effect is not None:
-                work = self._result_of("rewriting", lambda: effect(session, request.dilation))
-                self.tell({"rewrite": await work})
+                models = session.model(), session.model(changed)
+                told: dict[str, Any] = await self._result_of(
+                    lambda: effect(*models, request.dilation)
+                )
+                return told
+        return {}
 
-    async def _result_of(self, what: str, work: Callable[[], Any]) -> Any:
-        """Return the result of `work`, while all pages show that it is in progress."""
-        self.tell({"busy": what})
+    async def _do_with_event(self, request: requests.Show) -> dict[str, Any]:
+        session, event, changed = self.session, request.event, request.changed
+        choices = session.choices(event, changed)
+        if isinstance(request, requests.Predict):
+            return session.predict(event, request.params, changed)
+        if isinstance(request, requests.Fit | requests.Check):
+            choices.config(session.events[event].parameters)  # raises its errors at once
+        if isinstance(request, requests.Check):
+            return {}
+        if isinstance(request, requests.Fit) and session.result(event, changed) is None:
+            session.keep(event, await self._result_of(lambda: session.fit(event, choices)))
+        return {**session.state_of(event, changed), "verdict": self._verdict(changed)}
+
+    def _news(self, request: requests.News) -> dict[str, Any]:
+        """Return the rows of the first fits that a page does not know yet."""
+        session = self.session
+        told: dict[str, Any] = {
+            "rows": [
+                [event, session.row(event)] for event in session.fitted_first[request.known :]
+            ],
+            "fitting": session.fitting,
+        }
+        if request.fitting and not session.fitting:
+            told["verdict"] = self._verdict(request.changed)
+        return told
+
+    async def _result_of(self, work: Callable[[], Any]) -> Any:
+        """Return the result of work for a request, which can be stopped."""
         self._work = asyncio.create_task(in_process(lambda _: work()))
         try:
             return await self._work
         finally:
             self._work = None
-            self.tell({"busy": None})
 
     def stop(self) -> None:
         """Stop what is done for a request, else the first fits; fits so far are kept."""
         for task in [self._work] if self._work else self._first_fits:
             task.cancel()
-
-    def _tell_step(self, event: int) -> None:
-        """Send all pages the state of an event that a step has changed."""
-        self.tell({**self.session.state_of(event), "verdict": self._verdict()})
-
-    def tell(self, message: dict[str, Any]) -> None:
-        """Send a message to all open pages."""
-        for socket in list(self.sockets):
-            socket.send(message)
 
 
 class _Handler(RequestHandler):
@@ -279,39 +255,27 @@ class _Unknown(_Handler):
     refusal = NOT_FOUND
 
 
+@stream_request_body
 class _Page(_Handler):
+    """Sends the page, and answers its requests; only these may have a long body."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._body = bytearray()
+        if not self._finished:
+            cast(HTTP1Connection, self.request.connection).set_max_body_size(requests.MOST_BYTES)
+
+    def data_received(self, chunk: bytes) -> None:
+        """Take a part of a request's body."""
+        self._body += chunk
+
     def get(self) -> None:
         """Send the page."""
         self.finish(self.application.document())
 
-
-class _Socket(_Handler, WebSocketHandler):
-    def check_origin(self, origin: str) -> bool:
-        """Return whether the origin is the page's own; `Access` has checked the request before."""
-        return origin == self.application.access.origin
-
-    def open(self, *_path: str) -> None:
-        """Add the page to those that receive changes, and send what it has missed."""
-        self.application.sockets.add(self)
-        current = str(self.application.session.version)
-        if self.get_query_argument("version", current) != current:
-            self.application.catch_up(self)
-
-    def on_close(self) -> None:
-        """Remove the page from those that receive changes."""
-        self.application.sockets.discard(self)
-
-    def on_message(self, message: str | bytes) -> None:
-        """Answer a message; the page sends text only, never bytes."""
-        if isinstance(message, str):
-            self.application.answer(self, message)
-        else:
-            self.close(1003)
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message, unless the page has been closed."""
-        with suppress(WebSocketClosedError):
-            self.write_message(json_of(message))
+    async def post(self) -> None:
+        """Answer a request of the page."""
+        self.finish(json_of(await self.application.answer(bytes(self._body))))
 
 
 async def serve(
@@ -353,8 +317,6 @@ async def serve(
         fits.cancel()  # which stops its processes
         await asyncio.gather(fits, return_exceptions=True)
         server.stop()
-        for socket in list(explorer.sockets):
-            socket.close(1001, "the server has ended")
         await server.close_all_connections()
 
 

@@ -1,8 +1,8 @@
-"""All events with their current fits: how each is fitted, and the steps that can be undone."""
+"""All events, how each can be fitted, and the fits that were made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, TypeAlias
@@ -102,6 +102,12 @@ def parsed_terms(texts: tuple[str, ...], parameters: int) -> tuple[Expression, .
     return tuple(terms)
 
 
+Changed: TypeAlias = Mapping[int, FitChoices]
+"""How events are fitted that are not fitted as at first, by their numbers."""
+
+NOT_CHANGED: Changed = {}
+
+
 @dataclass(frozen=True)
 class Result:
     """An event's choices and the resulting fit."""
@@ -141,12 +147,11 @@ def fitted(timings: EventTimings, choices: FitChoices) -> Result:
     return Result(choices, fit_event(kept, config), single_terms)
 
 
-Step = tuple[int, Result | None]
-"""An event, and the fit that it gets back."""
-
-
 class Session:
-    """The events that have usable lines; none is fitted at first."""
+    """The events that have usable lines; none is fitted at first.
+
+    Pages say how they want events to be fitted; the fits are kept, so that each is made once.
+    """
 
     def __init__(
         self, read: Timings, text: ModelText | None = None, names: ParamNames | None = None
@@ -166,16 +171,11 @@ class Session:
             for timings in self.events
         )
         """How each event is fitted at first."""
-        self.first: list[Result | None] = [None for _ in self.events]
-        self.results: list[Result | None] = [None for _ in self.events]
-        """The current fits; None for an event that is not fitted yet."""
+        self._results: dict[tuple[int, FitChoices], Result] = {}
+        self.fitted_first: list[int] = []
+        """The events whose first fits are done, in the order in which they were."""
         self.fitting = True
         """Whether first fits are still in progress."""
-        self._done: list[Step] = []
-        self._undone: list[Step] = []
-        """The steps that can be undone, and redone, the next one last."""
-        self.version = 0
-        """Number of changes so far."""
         self.most_parameters = max((timings.parameters for timings in self.events), default=0)
 
     def first_fit(self, event: int) -> Result:
@@ -187,11 +187,33 @@ class Session:
             fit = fit.named(names)
         return Result(self.first_choices[event], fit, single_term_functions(timings))
 
-    def take_first(self, event: int, result: Result) -> None:
-        """Store an event's first fit, which cannot be undone."""
-        self.first[event] = result
-        if self.results[event] is None:
-            self._set(event, result)
+    def fit(self, event: int, choices: FitChoices) -> Result:
+        """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
+        if choices == self.first_choices[event]:
+            return self.first_fit(event)
+        return fitted(self.events[event], choices)
+
+    def keep(self, event: int, result: Result) -> None:
+        """Keep a fit of an event."""
+        choices, first = result.choices, self.first_choices[event]
+        if choices == first and (event, first) not in self._results:
+            self.fitted_first.append(event)
+        elif (event, first) in self._results:
+            names = self._results[event, first].fit.names
+            result = replace(result, fit=result.fit.named(names))
+        self._results[event, choices] = result
+
+    def choices(self, event: int, changed: Changed) -> FitChoices:
+        """Return how an event is fitted."""
+        return changed.get(event, self.first_choices[event])
+
+    def result(self, event: int, changed: Changed = NOT_CHANGED) -> Result | None:
+        """Return the fit of an event, None if it was not made yet."""
+        return self._results.get((event, self.choices(event, changed)))
+
+    def results(self, changed: Changed = NOT_CHANGED) -> list[Result | None]:
+        """Return the fits of all events."""
+        return [self.result(event, changed) for event in self.numbers]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -205,125 +227,59 @@ class Session:
         """Return the numbers of all events."""
         return range(len(self.events))
 
-    def view(self, event: int) -> EventView:
+    def view(self, event: int, changed: Changed = NOT_CHANGED) -> EventView:
         """Return what the page shows of an event."""
         where = partial(self.read.where, self.entries[event])
-        result, timings = self.results[event], self.events[event]
+        result, timings = self.result(event, changed), self.events[event]
         if result is not None:
             return result.view(timings, where)
         unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), {})
         return EventView(timings, unfitted, untried, where)
 
-    def put(self, event: int, result: Result) -> None:
-        """Store a new fit of an event as a step; steps that were undone are forgotten."""
-        first = self.first[event]
-        if first is not None:
-            result = replace(result, fit=result.fit.named(first.fit.names))
-        self._done.append((event, self.results[event]))
-        self._undone.clear()
-        self._set(event, result)
-
-    def undo(self) -> int:
-        """Undo the last step and return its event; raise `UsageError` if there is no step."""
-        return self._take_back("undo", self._done, self._undone)
-
-    def redo(self) -> int:
-        """Redo the step undone last and return its event; raise `UsageError` if there is none."""
-        return self._take_back("redo", self._undone, self._done)
-
-    def _take_back(self, what: str, steps: list[Step], others: list[Step]) -> int:
-        if not steps:
-            raise UsageError(f"there is nothing to {what}")
-        event, result = steps.pop()
-        others.append((event, self.results[event]))
-        self._set(event, result)
-        return event
-
-    def _set(self, event: int, result: Result | None) -> None:
-        self.results[event] = result
-        self.version += 1
-
-    @property
-    def steps(self) -> dict[str, int]:
-        """Return the numbers of steps that can be undone and redone, by name."""
-        return {"undo": len(self._done), "redo": len(self._undone)}
-
-    @property
-    def fitted_events(self) -> int:
-        """Return the number of events whose first fit is done."""
-        return sum(result is not None for result in self.first)
-
-    def fitted(self) -> FittedEvents:
-        """Return the current model, whose file lists the lines left out."""
+    def model(self, changed: Changed = NOT_CHANGED) -> FittedEvents:
+        """Return the model of the fits that there are, whose file lists the lines left out."""
         plain = FitChoices().options
         left_out, odd = [], []
-        for entry, result in zip(self.entries, self.results, strict=True):
+        by_key = {}
+        for entry, result in zip(self.entries, self.results(changed), strict=True):
             if result is None:
                 continue
             choices, fit = result.choices, result.fit
+            by_key[fit.event, fit.parameters] = fit
             left_out += [self.read.where(entry, row) for row in sorted(choices.left_out)]
             if choices.options != plain:
                 odd.append({"event": fit.event, "parameters": fit.parameters, **choices.options})
         extra: dict[str, Any] = {"left_out": left_out} if left_out else {}
         extra |= {"options_of_events": odd} if odd else {}
-        return replace(self._model(self.results), options=plain, extra=extra)
-
-    def first_fitted(self) -> FittedEvents:
-        """Return the model of the first fits."""
-        return self._model(self.first)
-
-    def _model(self, results: Sequence[Result | None]) -> FittedEvents:
-        fits = [result.fit for result in results if result is not None]
         usable = set(self.entries)
         unfitted = [t.key for entry, t in enumerate(self.read.timings) if entry not in usable]
-        by_key = {(fit.event, fit.parameters): fit for fit in fits}
-        return FittedEvents("auto", {}, by_key, tuple(unfitted))
+        return FittedEvents("auto", plain, by_key, tuple(unfitted), extra=extra)
 
-    def kept_timings(self) -> tuple[EventTimings, ...]:
+    def kept_timings(self, changed: Changed) -> tuple[EventTimings, ...]:
         """Return the samples that the model is fitted to, in the order of the files."""
         kept = list(self.read.timings)
-        for entry, result in zip(self.entries, self.results, strict=True):
+        for entry, result in zip(self.entries, self.results(changed), strict=True):
             if result is not None:
                 kept[entry] = kept[entry].part(result.choices.kept(len(kept[entry].seconds)))
         return tuple(kept)
 
-    def row(self, event: int) -> str:
+    def row(self, event: int, changed: Changed = NOT_CHANGED) -> str:
         """Return an event's row of the overview, as HTML."""
-        return row_html(self.view(event), event, self.most_parameters)
+        return row_html(self.view(event, changed), event, self.most_parameters)
 
-    def is_changed(self, event: int) -> bool:
-        """Return whether an event's fit differs from its first one."""
-        return self.results[event] is not self.first[event]
-
-    def state_of(self, event: int) -> dict[str, Any]:
+    def state_of(self, event: int, changed: Changed) -> dict[str, Any]:
         """Return how the page shows an event, how it is fitted, and the quality of the fit."""
-        timings, result, choices = (
-            self.events[event],
-            self.results[event],
-            self.first_choices[event],
-        )
-        data = event_json(self.view(event)) | {"row": self.row(event), "before": None}
-        before = next((result for of, result in reversed(self._done) if of == event), None)
-        if before is not None:
-            view = before.view(timings)
-            plain = event_json(view)
-            data["before"] = {
-                "numbers": before.numbers(timings),
-                "points": view.predicted_s[plain["rows"]],
-                "curves": plain["curves"],
-                "steps": plain["steps"],
-            }
-        state: dict[str, Any] = {"changed": self.is_changed(event), "terms": [], "numbers": {}}
+        result, choices = self.result(event, changed), self.choices(event, changed)
+        state: dict[str, Any] = {"terms": [], "numbers": {}, "choices": choices.to_json()}
         if result is not None:
-            choices = result.choices
             state["terms"] = [str(term) for term in result.fit.whole.function.terms]
-            state["numbers"] = result.numbers(timings)
-        state["choices"] = choices.to_json()
-        return {"event": event, "data": data, "state": state, "steps": self.steps}
+            state["numbers"] = result.numbers(self.events[event])
+        data = event_json(self.view(event, changed)) | {"row": self.row(event, changed)}
+        return {"event": event, "data": data, "state": state}
 
-    def predict(self, event: int, params: Sequence[float]) -> dict[str, Any]:
+    def predict(self, event: int, params: Sequence[float], changed: Changed) -> dict[str, Any]:
         """Return the fit's prediction and interval; raise `UsageError` if there is no fit yet."""
-        result = self.results[event]
+        result = self.result(event, changed)
         if result is None:
             raise UsageError("the event is not fitted yet")
         table = np.array([params], dtype=np.float64).reshape(1, -1)
