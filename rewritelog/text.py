@@ -36,6 +36,7 @@ _SHORTEST_S, _LONGEST_S = 1e-12, 1e9
 
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµnp]?s|[kMGT]?B|bytes)(?!\w))")
 
+_LAST_WORD = re.compile(r"\w+\Z")
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
 _NEWLINE = "\n"
@@ -61,6 +62,41 @@ def shorten(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def shorten_all(texts: Sequence[str], width: int) -> list[str]:
+    """Return printable texts of at most `width` characters, of which only equal ones look alike.
+
+    Those that a cut in the middle would make alike are cut before the first word that differs, and
+    numbered if that is not enough.
+    """
+    short = {text: shorten(text, width) for text in texts}
+    alike = _groups_alike(short)
+    for group in alike:
+        first, last, head = min(group), max(group), width // 4
+        pairs = enumerate(zip(first, last, strict=False))
+        begin = next((at for at, (a, b) in pairs if a != b), len(first))
+        word = _LAST_WORD.search(group[0], max(0, begin - width // 3), begin)
+        begin = word.start() if word else begin
+        cuts = {
+            text: f"{shorten(text[:head], head)}…{printable(text[begin:][:width])}"
+            for text in group
+        }
+        for text, cut in cuts.items():
+            short[text] = cuts[text] = cut if len(cut) <= width else f"{cut[: width - 1]}…"
+        alike += [fewer for fewer in _groups_alike(cuts) if len(fewer) < len(group)]
+    for group in _groups_alike(short):
+        for number, text in enumerate(group, 1):
+            short[text] = f"{short[text][: width - len(f'{number}') - 1]}#{number}"
+    return [short[text] for text in texts]
+
+
+def _groups_alike(short: Mapping[str, str]) -> list[list[str]]:
+    """Return the texts, by which these short ones are given, of each that several have."""
+    by_short: dict[str, list[str]] = {}
+    for text, cut in short.items():
+        by_short.setdefault(cut, []).append(text)
+    return [group for group in by_short.values() if len(group) > 1]
 
 
 def wrapped(line: str) -> str:
@@ -295,7 +331,7 @@ class Readable(ABC):
 class TextTable:
     """A table of at most `WIDTH` columns: names aligned to the left, numbers to the right.
 
-    Long names in the first column are shortened in the middle. Columns that do not fit beside it
+    Long names in the first column are shortened. Columns that do not fit beside it
     are continued below, with the names repeated.
     """
 
@@ -317,12 +353,14 @@ class TextTable:
     def lines(self) -> list[str]:
         """Return the lines, the heads first."""
         shown = [self.heads, *self.rows[: self.most_rows]]
-        names = [shorten(row[0], WIDTH) for row in shown]
-        cells = [[shorten(cell, WIDTH) for cell in row[1:]] for row in shown]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        cells = [[shorten(cell, WIDTH) for cell in row] for row in shown]
+        longest, *widths = (max(map(len, column)) for column in zip(*cells, strict=True))
         lines: list[str] = []
-        for part in _column_parts(widths, max(map(len, names))):
-            lines += self._part_lines(names, cells, widths, part)
+        for part in _column_parts(widths, longest):
+            room = WIDTH - len(_INDENT) - sum(len(_GAP) + widths[k] for k in part)
+            width = max(min(longest, room), min(_LEAST_NAME, longest))
+            names = shorten_all([row[0] for row in shown], width)
+            lines += self._part_lines([f"{name:<{width}}" for name in names], cells, widths, part)
         left_out = len(self.rows) - len(shown) + 1
         return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
 
@@ -331,7 +369,11 @@ class TextTable:
         from html import escape  # noqa: PLC0415 - only pages and notebooks need it
 
         shown = [self.heads, *self.rows[: self.most_rows]]
-        lines = [[escape(shorten(cell, WIDTH)) for cell in row] for row in shown]
+        names = shorten_all([row[0] for row in shown], WIDTH)
+        lines = [
+            [escape(shorten(cell, WIDTH)) for cell in (name, *row[1:])]
+            for name, row in zip(names, shown, strict=True)
+        ]
         head = "".join(f"<th>{cell}</th>" for cell in lines[0])
         rows = "".join(
             f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in lines[1:]
@@ -343,15 +385,13 @@ class TextTable:
     def _part_lines(
         self, names: list[str], cells: list[list[str]], widths: list[int], part: range
     ) -> Iterator[str]:
-        """Yield the lines of a part of the columns."""
-        room = WIDTH - len(_INDENT) - sum(len(_GAP) + widths[k] for k in part)
-        width = max(min(max(map(len, names)), room), min(_LEAST_NAME, max(map(len, names))))
-        for name, row in zip(names, cells, strict=True):
+        """Yield the lines of a part of the columns after the first."""
+        for name, (_, *row) in zip(names, cells, strict=True):
             aligned = (
                 f"{row[k]:<{widths[k]}}" if k + 1 in self.left else f"{row[k]:>{widths[k]}}"
                 for k in part
             )
-            yield (_INDENT + _GAP.join((f"{shorten(name, width):<{width}}", *aligned))).rstrip()
+            yield (_INDENT + _GAP.join((name, *aligned))).rstrip()
 
 
 def _column_parts(widths: Sequence[int], longest_name: int) -> Iterator[range]:

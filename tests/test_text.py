@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -14,6 +15,7 @@ from rewritelog.text import (
     json_number,
     percent_text,
     shorten,
+    shorten_all,
     time_column,
     time_range_text,
     time_text,
@@ -37,6 +39,37 @@ def test_long_names_are_cut_in_the_middle() -> None:
     assert row.startswith("  Namespace::xxx")
     assert "…" in row
     assert row.endswith("::kernel(double const*, int)      7")
+
+
+KERNELS = [
+    f"void at::native::vectorized_elementwise_kernel<4, at::native::{functor}<{kind}>, "
+    "at::detail::Array<char*, 3>>(int, at::detail::Array<char*, 3>)"
+    for functor in ("CUDAFunctor_add", "MulFunctor", "BinaryFunctor")
+    for kind in ("float", "double", "c10::Half")
+]
+
+
+@pytest.mark.parametrize("columns", [1, 4, 7])
+def test_long_names_that_differ_only_in_the_middle_can_be_told_apart(columns: int) -> None:
+    rows = [(name, *("1,234,567",) * columns) for name in (*KERNELS, KERNELS[0])]
+    table = TextTable(("event", *("lines",) * columns), rows)
+    lines, rows_of_part = table.lines(), len(rows) + 1
+    assert max(map(len, lines)) <= WIDTH
+    for start in range(0, len(lines), rows_of_part):
+        _, *part = lines[start : start + rows_of_part]
+        assert len(set(part)) == len(KERNELS)  # the first one has two rows
+        assert part[0] == part[-1]
+    assert len(set(re.findall("<tr><td>(.*?)</td>", table.html()))) == len(KERNELS)
+
+
+@pytest.mark.parametrize("width", [20, 40, 60])
+def test_names_are_told_apart_by_the_word_that_differs(width: int) -> None:
+    short = shorten_all([*KERNELS, "short", LONG], width)
+    assert len(set(short)) == len(short)
+    assert max(map(len, short)) <= width
+    assert short[-2:] == ["short", shorten(LONG, width)]
+    if width >= 40:
+        assert all(word in name for word, name in zip(("add<f", "add<d"), short, strict=False))
 
 
 def test_columns_that_do_not_fit_go_on_below_with_the_names_repeated() -> None:

@@ -146,7 +146,7 @@ class ModelResult:
             "sum": percent_text(score.sum_error, sign="+"),
             "later": percent_text(score.later_sum_error, sign="+"),
             "no answer": percent_text(missing),
-            "below 0": f"{score.negative}",
+            "below 0": f"{score.negative:,}",
             "seconds": f"{self.seconds:.2f}",
         }
 

@@ -71,15 +71,15 @@ class Verified:
         """Return the numbers as the cells of a table's row, by their heads."""
         score = self.score
         return {
-            "lines": f"{score.lines}",
-            "no model": f"{score.lines - score.predicted}",
+            "lines": f"{score.lines:,}",
+            "no model": f"{score.lines - score.predicted:,}",
             "R²": NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
             "median": percent_text(score.median_relative_error),
             "mean": percent_text(score.mean_relative_error),
             "sum": percent_text(score.sum_error, sign="+"),
             "later": percent_text(score.later_sum_error, sign="+"),
             "in 90 %": percent_text(self.coverage, 1),
-            "below 0": f"{score.negative}",
+            "below 0": f"{score.negative:,}",
         }
 
 
@@ -171,7 +171,7 @@ def verify(predictor: LinePredictor, read: Timings, *, worst: int = 10) -> Verif
     verified = tuple((event, _verified(of_event)) for event, of_event in parts.items())
     uncovered = (
         f"event {printable(event)!r}: the model has no fit for "
-        f"{score.lines - score.predicted} of {count_text(score.lines, 'line')}"
+        f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')}"
         for event, score in ((event, result.score) for event, result in verified)
         if score.predicted < score.lines
     )

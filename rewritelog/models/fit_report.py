@@ -250,8 +250,11 @@ def _growth_texts(fit: EventFit) -> list[str]:
     return parts or ["no growth"]
 
 
-def warn(fit: EventFit) -> list[Remark]:
-    """Return the weak points of an event's fit, each as a sentence with advice, by their causes."""
+def warn(fit: EventFit, event: str = "") -> list[Remark]:
+    """Return the weak points of an event's fit, each as a sentence with advice, by their causes.
+
+    `event` is its name in them, unless that is the whole name.
+    """
     rename, quality, whole = renaming(fit.names), fit.whole.quality, fit.whole
     plain = [drop for drop in whole.dropped if "^" not in drop.term]
     constant = [drop.term for drop in plain if "is constant" in drop.reason]
@@ -275,8 +278,8 @@ def warn(fit: EventFit) -> list[Remark]:
     texts[inaccurate] = _inaccuracy(fit, poor, advice)
     if quality.negative:
         texts["negative"] = (
-            f"the fit is below zero for {quality.negative} of its own samples; choose other terms, "
-            "or --model auto"
+            f"the fit is below zero for {quality.negative:,} of its own samples; choose other "
+            "terms, or --model auto"
         )
     if quality.condition > ILL_CONDITIONED:
         texts["dependent"] = (
@@ -289,7 +292,8 @@ def warn(fit: EventFit) -> list[Remark]:
             f"the first call took {quality.first_call:.1f} times as long as the fit predicts: cold "
             "caches or set-up; leave a warm-up call out of the timings"
         )
-    return [Remark(cause, _label(fit), fit.seconds, text) for cause, text in texts.items() if text]
+    label = event_label(event or fit.event, fit.parameters, names=fit.names)
+    return [Remark(cause, label, fit.seconds, text) for cause, text in texts.items() if text]
 
 
 def _label(fit: EventFit) -> str:
@@ -322,7 +326,9 @@ def _inaccuracy(fit: EventFit, poor: str, advice: str) -> str:
     if enough and sum_error is not None and abs(sum_error) > LARGE_SUM_ERROR:
         symptoms.append(f"by {share_text(sum_error, 0, '+')} in their sum")
     if enough and quality.outliers > MANY_OUTLIERS * fit.samples:
-        symptoms.append(f"by more than a factor of 2 for {quality.outliers} of {fit.samples} lines")
+        symptoms.append(
+            f"by more than a factor of 2 for {quality.outliers:,} of {fit.samples:,} lines"
+        )
     if not (symptoms or poor or (enough and modes_of(whole.ratios) is not None)):
         return ""
     off = f"predictions are off {', '.join(symptoms)}" if symptoms else poor

@@ -29,7 +29,7 @@ from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.formulas import ParamNames
 from rewritelog.models.parallel import map_in_processes, one_blas_thread
 from rewritelog.progress import part_of, report_progress
-from rewritelog.text import merged, shorten
+from rewritelog.text import LABEL_WIDTH, merged, shorten, shorten_all
 
 FEW = 3
 """A fit of so few samples takes less time than its transfer from another process."""
@@ -119,7 +119,9 @@ class FittedEvents(ModelFit):
     def warnings(self) -> tuple[str, ...]:
         """Return the weak points of all fits, event by event; those of many events once."""
         nothing = (uncovered_text(*key) for key in self.unfitted)
-        weak_points = (point for fit in self.fits.values() for point in fit_report.warn(fit))
+        names = shorten_all([event for event, _ in self.fits], LABEL_WIDTH)
+        by_name = zip(self.fits.values(), names, strict=True)
+        weak_points = (point for fit, name in by_name for point in fit_report.warn(fit, name))
         return (*nothing, *self.notes, *merged(weak_points))
 
 

@@ -175,7 +175,7 @@ class SampleReport(Readable):
         """Return the report as text."""
         out = "not written" if self.out is None else str(self.out)
         o = self.options
-        twice = f", {self.replicates} of them replicates" if self.replicates else ""
+        twice = f", {self.replicates:,} of them replicates" if self.replicates else ""
         share = self.extrapolated / self.records
         chosen = (
             f"  {count_text(self.chosen, 'SEB')} chosen of {self.records:,} with a param record "
@@ -209,15 +209,16 @@ class SampleReport(Readable):
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
         once, size = self.chosen - self.replicates, list[str]()
+        chosen = count_text(once, "SEB is chosen", "SEBs are chosen")
         asked = round(self.options.fraction * self.records)
         if once > asked:
             size.append(
-                f"{once} SEBs are chosen, more than the {asked} of --fraction: each event and "
-                f"category has at least {self.options.floor} (--floor)"
+                f"{chosen}, more than the {asked:,} of --fraction: each event and "
+                f"category has at least {self.options.floor:,} (--floor)"
             )
         if once < asked:
             size.append(
-                f"{once} SEBs are chosen, fewer than the {asked} of --fraction: all other SEBs "
+                f"{chosen}, fewer than the {asked:,} of --fraction: all other SEBs "
                 "have parameters that are chosen or timed already"
             )
         return (*self.remarks, *size, *self._span_warnings(), *self._spread_warnings())
@@ -261,11 +262,11 @@ def _spread_text(spread: ReplicateSpread) -> str:
     name = event_label(spread.event, spread.parameters)
     if spread.relative is None:
         return f"  variation of {name}: unknown, since no parameters were timed twice"
-    outliers = f", {spread.left_out} off by more than a factor of 2 left out" * bool(
+    outliers = f", {spread.left_out:,} off by more than a factor of 2 left out" * bool(
         spread.left_out
     )
     return (
-        f"  variation of {name}: {percent_text(spread.relative, 1)} ({spread.lines} lines at "
+        f"  variation of {name}: {percent_text(spread.relative, 1)} ({spread.lines:,} lines at "
         f"{count_text(spread.points, 'point')}{outliers})"
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rewritelog.evaluation.compare import CompareReport
-from rewritelog.text import count_text, percent_text, shorten
+from rewritelog.text import LABEL_WIDTH, count_text, percent_text, shorten_all
 from rewritelog.viewing.fit_pages import Cell, event_table
 from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import (
@@ -50,6 +50,7 @@ def compare_page(report: CompareReport) -> str:
 
     every = dict.fromkeys(event for of_event in errors.values() for event in of_event)
     events = sorted(every, key=least, reverse=True)
+    labels = dict(zip(events, shorten_all(events, LABEL_WIDTH), strict=True))
     plot = new_plot("predicted time", "measured time", height=480, seconds="xy", name="event")
     for number, model in enumerate(errors):
         style = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
@@ -60,12 +61,12 @@ def compare_page(report: CompareReport) -> str:
     rows = [tuple(trial.cells().values()) for trial in report.tried]
     sections = [
         Section("All lines", table=PageTable("Models, on held-out lines", _HEADS, rows)),
-        Section("Events and models", html=_overview(errors, events), script="overview.js"),
+        Section("Events and models", html=_overview(errors, labels), script="overview.js"),
         swap_section(
             "One event: measured against predicted time of held-out lines",
             "event",
             plot,
-            [_option(report, event, most) for event in events],
+            [_option(report, event, label, most) for event, label in labels.items()],
             of_overview=True,
         ),
     ]
@@ -86,8 +87,8 @@ def _summary(report: CompareReport) -> Iterator[str]:
             yield f"{trial.model}: {trial.failed_fits} of {trial.fits} fits failed."
 
 
-def _overview(errors: Errors, events: list[str]) -> str:
-    """Return the sortable and filterable table of events by models, as HTML."""
+def _overview(errors: Errors, labels: dict[str, str]) -> str:
+    """Return the sortable and filterable table of events, with their labels, by models, as HTML."""
 
     def cell(error: float | None) -> Cell:
         if error is None:
@@ -95,19 +96,18 @@ def _overview(errors: Errors, events: list[str]) -> str:
         grade = (error > GOOD_ERROR) + (error > FAIR_ERROR)
         return Cell(percent_text(error), float(f"{error:.5g}"), grade)
 
-    labels = [shorten(event, 60) for event in events]
     return event_table(
         "Mean relative error on held-out lines. Choose a cell to see its event below.",
         (f"up to {percent_text(GOOD_ERROR, 0)}", f"up to {percent_text(FAIR_ERROR, 0)}", "above"),
         ("event", *errors),
         (
             (number, [Cell(label, label), *(cell(by.get(event)) for by in errors.values())])
-            for number, (label, event) in enumerate(zip(labels, events, strict=True))
+            for number, (event, label) in enumerate(labels.items())
         ),
     )
 
 
-def _option(report: CompareReport, event: str, most: int) -> Option:
+def _option(report: CompareReport, event: str, label: str, most: int) -> Option:
     """Return the option of an event: its times by model, of at most `most` held-out lines."""
     sources, names, sentences = {}, {}, []
     for number, trial in enumerate(report.tried):
@@ -122,7 +122,7 @@ def _option(report: CompareReport, event: str, most: int) -> Option:
     times = np.concatenate([column for by in sources.values() for column in by.values()])
     ends = np.array([times.min(), times.max()] if len(times) else [])
     return Option(
-        label=shorten(event, 60),
+        label=label,
         sources=sources | {"same": {"x": ends, "y": ends}},
         heads=("predicted", "measured"),
         names=names,

@@ -28,7 +28,14 @@ from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 from rewritelog.sampling.strata import spread_of
-from rewritelog.text import count_text, event_label, parameter_names, percent_text
+from rewritelog.text import (
+    LABEL_WIDTH,
+    count_text,
+    event_label,
+    parameter_names,
+    percent_text,
+    shorten_all,
+)
 from rewritelog.timings.samples import Timings
 from rewritelog.viewing.plots import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, is_wide, some_rows
 
@@ -50,6 +57,8 @@ class EventView:
     """Returns the location of a line, as `file:line`."""
     unseen: bool = False
     """Whether the fit was not made from these lines."""
+    called: str = ""
+    """The event's name in a list of events, if that is not the whole name."""
     left_out: Flags | None = None
     """Which lines were excluded from the fit; None if none were."""
 
@@ -83,7 +92,7 @@ class EventView:
     @property
     def label(self) -> str:
         """Return the event's name on the page."""
-        return event_label(self.timings.event, self.parameters, names=self.names)
+        return event_label(self.called or self.timings.event, self.parameters, names=self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,11 +135,12 @@ def views_of(read: Timings, fitted: ModelFit, *, unseen: bool = False) -> list[E
     loss = cast(Loss, options.get("loss", "huber"))
     shown = [read.timings[entry] for entry in entries]
     tried = map_in_processes(lambda event: single_term_functions(event, weights, loss), shown)
+    called = shorten_all([event.event for event in shown], LABEL_WIDTH)
     views: list[EventView] = []
-    for entry, timings, terms in zip(entries.tolist(), shown, tried, strict=True):
+    for entry, timings, terms, name in zip(entries.tolist(), shown, tried, called, strict=True):
         where = partial(read.where, entry)
         report_progress("trying functions of event term, event", len(views) + 1, len(shown))
-        views.append(EventView(timings, fitted, terms, where, unseen))
+        views.append(EventView(timings, fitted, terms, where, unseen, name))
     return views
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.inspection.survey import Traffic
-from rewritelog.text import bytes_text, count_text, printable, shorten, time_text
+from rewritelog.text import LABEL_WIDTH, bytes_text, count_text, printable, shorten_all, time_text
 from rewritelog.viewing.page import PageTable, Section, page_text
 from rewritelog.viewing.plots import COLOURS, new_plot
 
@@ -40,9 +40,10 @@ def info_page(info: LogInfo) -> str:
 def traces_page(info: TraceInfo) -> str:
     """Return the HTML page of traces."""
     ranked = sorted(info.sums.by("names"), key=lambda row: -row[2])[:MOST_ROWS]
+    names = shorten_all([name for (_, name), _, _ in ranked], LABEL_WIDTH)
     rows = [
-        (shorten(name, 60), kind, f"{events:,}", time_text(seconds))
-        for (kind, name), events, seconds in ranked
+        (name, kind, f"{events:,}", time_text(seconds))
+        for name, ((kind, _), events, seconds) in zip(names, ranked, strict=True)
     ]
     plot = None
     if rows:

@@ -25,7 +25,7 @@ from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
 from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import percent_text, ratio_text, shorten, time_text
+from rewritelog.text import LABEL_WIDTH, percent_text, ratio_text, shorten_all, time_text
 from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import (
     OWN_LINES,
@@ -145,10 +145,9 @@ Named = list[tuple[str, Row]]
 
 def _longest_first(rows: Rows) -> Named:
     ranked = sorted(rows.items(), key=lambda item: -float(item[1].b_s))
-    return [
-        ("(others)" if name is None else shorten(name, 60) or "(no name)", row)
-        for name, row in ranked
-    ]
+    names = ["(others)" if name is None else name or "(no name)" for name, _ in ranked]
+    labels = shorten_all(names, LABEL_WIDTH)
+    return [(label, row) for label, (_, row) in zip(labels, ranked, strict=True)]
 
 
 def _sum(rows: Iterable[Row]) -> Row:

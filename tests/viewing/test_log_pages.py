@@ -166,7 +166,7 @@ def test_names_that_are_cut_to_the_same_text_have_a_bar_each(tmp_path: Path) -> 
     traces = write_traces(tmp_path / "traces", [nodes])
     page = tmp_path / "page.html"
     assert run("info", traces, "--html", page).returncode == 0
-    assert len(re.findall(r"<td>a+…b+</td>", page.read_text())) == 2
+    assert len(set(re.findall(r"<td>(a+….*?)</td>", page.read_text()))) == 2
     labels = re.search(r'"major_label_overrides":\{"type":"map",(.*?)\]\]', page.read_text())
     assert labels is not None
-    assert labels[1].count("b (COMP)") == 2
+    assert labels[1].count(" (COMP)") == 2
