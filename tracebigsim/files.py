@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -136,7 +137,10 @@ def compression_of(start: bytes) -> tuple[str, str] | None:
 def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file or a pipe for reading, through a decompressor if its first bytes call for one."""
     with _opened_raw(path) as raw:
-        kind = compression_of(raw.peek(_LONGEST_MAGIC))
+        start = raw.peek(_LONGEST_MAGIC)
+        kind = compression_of(start)
+        if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise TraceFileError(path, "is UTF-16: convert it to UTF-8, as by iconv -f UTF-16")
         if kind is None:
             yield raw
         else:

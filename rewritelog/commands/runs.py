@@ -162,7 +162,6 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     def run(self) -> Sweep:
         """Return the run times."""
         from rewritelog.output.files import check_outputs, write_text_file
-        from rewritelog.replaying.network import PACKET_QUANTITIES
         from rewritelog.replaying.sweep import DILATION, sweep
         from rewritelog.viewing.replay_page import check_plot, write_plot
 
@@ -171,8 +170,9 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
                 raise UsageError(f"give --{name}, or vary it, not both")
             if isinstance(self.network, str) and name != DILATION:
                 raise UsageError(f"--network log takes no {name}, which --vary gives")
-        packets = {name: self.vary[name][0] for name in PACKET_QUANTITIES if name in self.vary}
-        network = self.read_network(packets)  # packets need both, of which one may be swept
+        first = {name: values[0] for name, values in self.vary.items() if name != DILATION}
+        has_packets = self.cost_per_packet is not None or "cost-per-packet" in first
+        network = self.read_network(first if has_packets else {})  # a cost alone is no network
         if self.plot is not None:
             check_plot(self.plot)
         check_outputs([self.output, self.plot], self.files, [self.logs.folder, self.params])

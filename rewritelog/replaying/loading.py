@@ -70,7 +70,9 @@ def columns_of(
     refuse_infinite(block)
     sebs, messages, backward = block.sebs, block.messages, block.backward
     paired, names = Paired.of(block, params), NameTable()
-    scaled, fixed = _durations(block, paired, params, given_s, predicts=predicts)
+    with np.errstate(over="ignore"):
+        scaled, fixed = _durations(block, paired, params, given_s, predicts=predicts)
+        transit_s = messages["recv_time"] - messages["send_time"]
     depends = block.counts[:, 2] > 0
     levels = {
         "sebs": {
@@ -88,7 +90,7 @@ def columns_of(
         "messages": {
             "scaled_s": scaled[1],
             "fixed_s": fixed[1],
-            "transit_s": messages["recv_time"] - messages["send_time"],
+            "transit_s": transit_s,
             "size_bytes": messages["size"],
             "number": messages["msg_id"],
             "node": messages["dst_node"],
@@ -182,6 +184,9 @@ _give_back = getattr(ctypes.CDLL(None), "malloc_trim", int)
 """Returns freed memory to the system, as far as the C library can: it keeps it for later, although
 large arrays that follow the many small ones of loading cannot use it."""
 
+_BLOCK_BYTES = 4 << 20
+"""A block and its copies while it is loaded are to be small beside the columns that are kept."""
+
 _MOST = np.iinfo(np.int32).max
 
 Name = TypeVar("Name", str, bytes)
@@ -196,7 +201,8 @@ def load_workload(logs: LogSet, predictor: Predictor, options: DurationOptions) 
     params = list_params(options.params or logs.folder)
     work = partial(_parts_of, params, predictor, options.strict)
     with limited_to(options.jobs):
-        blocks = logs.map(work, blocks=plan_in_turn(logs.files))
+        planned = plan_in_turn(logs.files, _BLOCK_BYTES)
+        blocks = logs.map(work, blocks=planned, block_bytes=_BLOCK_BYTES)
         return _assembled(logs, list(chain.from_iterable(blocks)))
 
 

@@ -36,9 +36,6 @@ QUANTITIES = {
 }
 """The quantities of a network, by the names of the options."""
 
-PACKET_QUANTITIES = ("cost-per-packet", "packet-size")
-"""A network has both of them or neither."""
-
 _MACHINES = Path(__file__).with_name("machines")
 
 _TEXTS = ("name", "source")
@@ -56,7 +53,7 @@ class Network:
     bandwidth_bytes_per_s: float | None = None
     cost_per_packet_s: float = 0.0
     packet_bytes: float = 0.0
-    """0 without a cost per packet."""
+    """0 without packets."""
     node_latency_s: float = 0.0
     """The latency between worker threads of the same node."""
     name: str = ""
@@ -75,7 +72,7 @@ class Network:
             if not lowest_fits or (math.isinf(value) and option != "bandwidth"):
                 least = "above 0" if option == "bandwidth" else "not negative, and finite"
                 raise UsageError(f"{option} must be {least}, not {value}")
-        if bool(self.cost_per_packet_s) != bool(self.packet_bytes):
+        if self.cost_per_packet_s and not self.packet_bytes:
             raise UsageError("packets need both a cost (cost-per-packet) and a size (packet-size)")
         if self.recorded and self.packet_bytes:
             raise UsageError("a cost per packet needs a latency or a bandwidth")

@@ -132,6 +132,14 @@ def test_wrong_use_is_said_in_a_line(logs: Path, words: list[str], said: str) ->
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("fixed", [("--latency", "1us"), ("--vary", "latency=1us")])
+def test_a_sweep_may_begin_without_a_cost_per_packet(logs: Path, fixed: tuple[str, str]) -> None:
+    """It said that packets need both a cost and a size, or a latency, which was swept."""
+    words = ("--vary", "cost-per-packet=0,1s", "--packet-size", "500B", *fixed)
+    points = answer("sweep", logs, *words)["sweep"]
+    assert [point["predicted_s"] for point in points] == [2.500001, 4.500001]
+
+
 def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Path) -> None:
     assert run("rewrite", logs, tmp_path / "fast", "--dilation", "0.5").returncode == 0
     found = answer("replay", tmp_path / "fast", "--against", logs, "--latency", "0")

@@ -194,6 +194,14 @@ def test_corrupt_gzip(tmp_path: Path) -> None:
     assert_refused(path, "corrupt gzip data")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_named(tmp_path: Path, encoding: str) -> None:
+    """As some shells redirect output; no line was found in it."""
+    path = tmp_path / "timings.txt"
+    path.write_bytes(("\ufeff" + TEXT.decode()).encode(encoding))
+    assert_refused(path, "is UTF-16")
+
+
 def test_no_column_is_forgotten_in_a_summary() -> None:
     known = {"events", "event", "faults", "fault_count", "counters", "counter_start", "param_start"}
     known |= {"line", "offset", "seb", "seqno", "time", "time_unit", "params"}

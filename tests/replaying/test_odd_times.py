@@ -127,3 +127,10 @@ def test_no_field_leads_out_of_the_arrays(field: str, value: int, tmp_path: Path
     report = replay(logs)
     assert report.predicted_s in (1, 2)
     assert math.isclose(np.sum(report.lost.seconds), report.pes * report.predicted_s)
+
+
+def test_differences_of_times_may_overflow(tmp_path: Path) -> None:
+    """numpy warned of it, on stderr."""
+    sends = [message(1e308, -1e308, dst_node=0), message(1e308, math.inf, dst_node=0)]
+    line = [seb(-1e308, 1e308, exec_time=1.0, messages=sends), seb(1, 2, src_pe=0, msg_id=0)]
+    assert replay(write_logs(tmp_path / "logs", [line])).predicted_s == 2
