@@ -43,9 +43,6 @@ from rewritelog.text import (
     some_text,
 )
 
-POOR_R2 = 0.5
-"""A fit with a lower R² gets a warning."""
-
 LARGE_ERROR = 0.2
 """A larger mean relative error on held-out samples gets a warning."""
 
@@ -69,9 +66,6 @@ FEW_INTERRUPTED = 0.2
 
 MOST_SPELLED_OUT = 1e4
 """Larger shares are written in scientific notation."""
-
-ILL_CONDITIONED = 1e6
-"""A larger condition number of the design matrix gets a warning."""
 
 ONE_CALL = 10.0
 """A call that takes this many times as long as the others may have been interrupted."""
@@ -163,12 +157,12 @@ def fits_table(fits: Iterable[EventFit]) -> list[str]:
 
 def verdict(fit: EventFit) -> str:
     """Return in a word or two how far a fit can be relied on."""
-    quality, poor = fit.whole.quality, _poor_r2(fit)
+    quality = fit.whole.quality
     if quality.held_out_error is None or _few_lines(fit):
         return "few lines"
-    word, _ = _cause(fit, poor)
+    word, _ = _cause(fit)
     large_sum = abs(quality.held_out_sum_error or 0.0) > LARGE_SUM_ERROR
-    if word and (word != "interrupted" or large_sum or poor):
+    if word and (word != "interrupted" or large_sum):
         return word
     return "fair" if quality.held_out_error > FAIR_ERROR else "good"
 
@@ -259,7 +253,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     plain = [drop for drop in whole.dropped if "^" not in drop.term]
     constant = [drop.term for drop in plain if "is constant" in drop.reason]
     tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
-    poor, texts = _poor_r2(fit), dict[str, str]()
+    texts = dict[str, str]()
     if fit.unusable:
         left_out = count_text(fit.unusable, "sample")
         texts["not finite"] = f"{left_out} with numbers that are not finite left out"
@@ -274,17 +268,12 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
             f"other parameters determine {rename(some_text(tied, 5))} in all samples; if that is "
             "not so in the logs, time values that vary independently"
         )
-    inaccurate, advice = _cause(fit, poor)
-    texts[inaccurate] = _inaccuracy(fit, poor, advice)
+    inaccurate, advice = _cause(fit)
+    texts[inaccurate] = _inaccuracy(fit, advice)
     if quality.negative:
         texts["negative"] = (
             f"the fit is below zero for {quality.negative:,} of its own samples; choose other "
             "terms, or --model auto"
-        )
-    if quality.condition > ILL_CONDITIONED:
-        texts["dependent"] = (
-            f"the terms are nearly dependent (condition number {quality.condition:.1g}), so "
-            "single coefficients mean little; time values that vary independently"
         )
     accurate = fit.samples >= ENOUGH and (quality.held_out_error or 0.0) <= LARGE_ERROR
     if accurate and quality.first_call is not None and quality.first_call >= FIRST_CALL:
@@ -313,10 +302,10 @@ def _few_lines(fit: EventFit) -> str:
     return ""
 
 
-def _inaccuracy(fit: EventFit, poor: str, advice: str) -> str:
+def _inaccuracy(fit: EventFit, advice: str) -> str:
     """Return how far predictions are off, the probable cause and what to do; empty if they fit.
 
-    `poor` is what `_poor_r2` returns, `advice` the second result of `_cause`.
+    `advice` is the second result of `_cause`.
     """
     whole = fit.whole
     quality, enough, symptoms = whole.quality, fit.samples >= ENOUGH, []
@@ -329,28 +318,15 @@ def _inaccuracy(fit: EventFit, poor: str, advice: str) -> str:
         symptoms.append(
             f"by more than a factor of 2 for {quality.outliers:,} of {fit.samples:,} lines"
         )
-    if not (symptoms or poor or (enough and modes_of(whole.ratios) is not None)):
-        return ""
-    off = f"predictions are off {', '.join(symptoms)}" if symptoms else poor
-    return ": ".join(filter(None, (off, advice)))
+    if symptoms:
+        return f"predictions are off {', '.join(symptoms)}: {advice}"
+    return advice if enough and modes_of(whole.ratios) is not None else ""
 
 
-def _poor_r2(fit: EventFit) -> str:
-    """Return that the parameters explain little of the variance, empty if they explain enough."""
-    quality = fit.whole.quality
-    if not fit.parameters or not quality.dof or quality.r2 is None:
-        return ""
-    if quality.r2 < POOR_R2:
-        return f"R² is {quality.r2:.3f}"
-    if (quality.held_out_r2 or 1.0) < POOR_R2:
-        return f"R² is {quality.r2:.3f}, but {quality.held_out_r2:.3f} on held-out lines"
-    return ""
-
-
-def _cause(fit: EventFit, poor: str) -> tuple[str, str]:
+def _cause(fit: EventFit) -> tuple[str, str]:
     """Return the probable cause of inaccurate predictions in a word or two, and with advice.
 
-    The first is empty if they are accurate; `poor` is what `_poor_r2` returns.
+    The first is empty if they are accurate.
     """
     ratios, error = fit.whole.ratios, fit.whole.quality.held_out_error
     call_share, modes = one_call_share(fit), modes_of(ratios)
@@ -375,9 +351,7 @@ def _cause(fit: EventFit, poor: str) -> tuple[str, str]:
             "long as predicted; time the event again on an idle machine, see whether these calls "
             "differ, or leave them out of totals with --total typical"
         )
-    if "held-out" in poor:
-        return "poor", "the fit is too detailed for so few lines; add timing lines"
-    if poor or (error or 0.0) > LARGE_ERROR:
+    if (error or 0.0) > LARGE_ERROR:
         return "poor", (
             "the parameters explain little of the time; pass parameters that determine it, split "
             "the event by a category, or add timing lines"

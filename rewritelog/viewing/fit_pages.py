@@ -12,17 +12,15 @@ from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.text import (
     NO_VALUE,
     count_text,
-    event_label,
     parameter_names,
     percent_text,
     some_text,
 )
 from rewritelog.timings.samples import files_of
-from rewritelog.viewing.events import EventView, Quality, events_json, short, views_of
+from rewritelog.viewing.events import EventView, events_json, short, views_of
 from rewritelog.viewing.page import Section, asset, page_text, rendered
 from rewritelog.viewing.plots import (
     COLOURS,
@@ -58,13 +56,13 @@ class Cell:
     """The parameter that choosing the cell chooses, 0 for none."""
 
 
-Rows = Iterable[tuple[int | None, Iterable[Cell]]]
+Rows = Iterable[tuple[int, Iterable[Cell]]]
 """Rows of cells, each with the number of the event that choosing it chooses."""
 
 
 def worst_first(views: Sequence[EventView]) -> list[EventView]:
-    """Return the events in ascending order of R², those without one last."""
-    return sorted(views, key=lambda view: _rank(view.quality[0]))
+    """Return the events with the largest mean error first, those without one last."""
+    return sorted(views, key=lambda view: -(view.quality[1] or 0.0))
 
 
 def event_table(note: str, legend: Sequence[str], heads: Sequence[str], rows: Rows) -> str:
@@ -82,42 +80,15 @@ def row_html(view: EventView, number: int, most: int) -> str:
     return rendered("overview.html", grades=_GRADES, rows=[(number, _cells(view, most))])
 
 
-def fits_html(fitted: FittedEvents) -> str:
-    """Return a table of fits without their timing lines, the worst first, as HTML."""
-    rows = []
-    for fit in sorted(fitted.fits.values(), key=lambda fit: _rank(fit.whole.quality.held_out_r2)):
-        quality, about = fit.whole.quality, "; ".join(fit_report.summarise(fit)[1:])
-        label = event_label(fit.event, fit.parameters, names=fit.names)
-        errors, warnings = (quality.held_out_r2, quality.held_out_error), fit_report.warn(fit)
-        texts = [warning.text for warning in warnings]
-        rows.append((None, _fit_cells(label, fit.samples, errors, texts, about)))
-    return event_table(
-        "R² and mean error of the fit on held-out lines; the lines are not on this page.",
-        _LEGEND,
-        _HEADS,
-        rows,
-    )
-
-
-def _rank(r2: float | None) -> tuple[bool, float]:
-    return r2 is None, r2 or 0.0
-
-
-def _fit_cells(
-    label: str, lines: int, quality: Quality, warnings: Sequence[str], about: str = ""
-) -> Iterator[Cell]:
-    """Yield the cells under `_HEADS`."""
-    r2, error = quality
-    yield Cell(label, label, title=about)
+def _cells(view: EventView, most: int) -> Iterator[Cell]:
+    """Yield the cells of an event, and of each of `most` parameters."""
+    r2, error = view.quality
+    lines, warnings = len(view.timings.seconds), view.warnings
+    yield Cell(view.label, view.label)
     yield Cell(f"{lines:,}", lines)
     yield _r2_cell(r2, "the fit in all parameters")
     yield Cell() if error is None else Cell(percent_text(error, 1), short(error))
     yield Cell(f"{len(warnings) or ''}", len(warnings), title="; ".join(warnings))
-
-
-def _cells(view: EventView, most: int) -> Iterator[Cell]:
-    """Yield the cells of an event, and of each of `most` parameters."""
-    yield from _fit_cells(view.label, len(view.timings.seconds), view.quality, view.warnings)
     names = parameter_names(view.parameters, view.names)
     for parameter in range(1, most + 1):
         best = next(iter(view.single_terms.of(parameter)), None)
@@ -174,29 +145,26 @@ def verify_page(report: VerifyReport) -> str:
 
 
 def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -> list[str]:
-    """Return sentences on how many of the events shown have reliable fits."""
-    known = [(r2, view.label) for view in views if (r2 := view.quality[0]) is not None]
-    unknown = len(views) - len(known)
-    good = sum(r2 >= GOOD for r2, _ in known)
-    poor = [label for r2, label in known if r2 < FAIR]
+    """Return sentences on how far the predictions of the events shown are off."""
+    errors = [(error, view.label) for view in views if (error := view.quality[1]) is not None]
+    large = [label for error, label in errors if error > fit_report.LARGE_ERROR]
     sentences = []
     if len(views) < len(timings):
         sentences.append(
             f"Of {len(timings):,} events, the {len(views):,} whose lines took the most time are "
             "shown."
         )
-    sentences += [
-        f"{good} of {count_text(len(views), 'event')} have a fit with an R² of {GOOD:g} or more"
-        + (f", {unknown} {'has' if unknown == 1 else 'have'} no R²." if unknown else ".")
-    ]
-    if poor:
-        names = some_text(poor, 3)
-        sentences.append(f"Little of the time is explained (R² below {FAIR:g}) for {names}.")
-    errors = [error for view in views if (error := view.quality[1]) is not None]
     if errors:
+        median = percent_text(float(np.median([error for error, _ in errors])))
+        sentences.append(f"The median event has a mean error of {median}.")
+    if large:
+        limit = percent_text(fit_report.LARGE_ERROR, 0)
         sentences.append(
-            f"The median event has a mean error of {percent_text(float(np.median(errors)))}."
+            f"The mean error is over {limit} for {len(large):,} of "
+            f"{count_text(len(views), 'event')}: {some_text(large, 3)}."
         )
+    if unknown := len(views) - len(errors):
+        sentences.append(f"{count_text(unknown, 'event')} without a known error.")
     return sentences
 
 

@@ -30,7 +30,6 @@ from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import (
     OWN_LINES,
     events_sections,
-    fits_html,
     quality_lines,
     worst_first,
 )
@@ -83,8 +82,8 @@ def rewrite_page(report: RewriteReport) -> str:
         verdict += quality_lines(views, report.timings.timings)
         sections += events_sections(views, OWN_LINES)
     elif isinstance(report.fitted, FittedEvents):
-        fits = fits_html(report.fitted)
-        sections.append(Section("Fits of the model file", html=fits, script="overview.js"))
+        text = "\n".join((*report.fitted.overview(), "", *report.fitted.summary()))
+        sections.append(Section("Fits of the model file", text=text))
     return page_text(f"Rewrite of {report.logs.folder}", verdict, sections, report.warnings)
 
 

@@ -230,6 +230,17 @@ def test_a_fit_has_a_line_for_each_event_worst_first(tmp_path: Path) -> None:
     assert report.details().count("seconds =") == 4
 
 
+def test_an_event_that_no_parameter_changes_is_as_good_as_its_predictions(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    times = (1e-3 * np.exp(rng.normal(0, 0.01, 200))).tolist()
+    lines = [("flat", time_s, float(n % 17), float(n % 5)) for n, time_s in enumerate(times)]
+    for model in ("auto", "least-squares"):
+        report = fit(FitRequest((write_timings(tmp_path / "t.txt", *lines),), model=model))
+        (row,) = (line for line in report.text().splitlines() if line.startswith("  flat"))
+        assert row.endswith("good")
+        assert report.warnings == ()
+
+
 def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> None:
     warnings = fit(FitRequest((noisy(tmp_path),))).warnings
     assert sum("noise" in text for text in warnings) == 1
