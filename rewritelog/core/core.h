@@ -247,52 +247,6 @@ CORE int64_t exchange_for_slower(const double *products, const double *squares, 
    and one more. */
 CORE double bic_penalty(int64_t terms, int64_t samples);
 
-/* ---- nnls.c: non-negative least squares ---- */
-
-/* Fill `found` (columns) with the coefficients, none negative, with which the sum of the columns is
-   nearest to the target (Lawson and Hanson 1974). `rows` (samples, columns + 1), which is used up,
-   has the columns and the target as the last one, all finite; `room` has the shape (columns + 2,
-   columns + 1), `order` is room for an integer for each column. */
-CORE void nnls(double *rows, int64_t samples, int64_t width, double *room, int64_t *order,
-               double *found);
-
-/* ---- posteriors.c: the most probable products of factors ---- */
-
-enum { MOST_FACTORS = 5 };
-
-/* How many products are tried in sums of two terms that both depend on parameters. */
-enum { MOST_WITH_SECOND = 8 };
-
-/* Fill `found` with the most probable functions, best first, at most `most`; return their number.
-
-   `logs` has the logarithms of each factor's values, -inf for 0 (factors, samples), `prior` the log
-   prior probability of each factor, relative to none of its parameters, `second_prior` that of it
-   as G, -inf if it cannot be that; `uses` its parameters as a bit mask, and `marks` a positive
-   pseudo-random number: that of a product is the exclusive or of its factors'.
-   A row of `found` (most, 1 + depth) has the factor G, or -1 for a constant or none, then the
-   factors of F, and -1 after the last. The row of `figures` (most, 2) has its log posterior and
-   d/c. Each of the `depth` rounds, at most MOST_FACTORS, multiplies the `width` best products of
-   the last one by one more factor. Every G is tried with the MOST_WITH_SECOND best products of all
-   rounds. Room: `seen` for marks, all 0 and larger than their number, `beam` and `beam_figures`
-   (2 width + MOST_WITH_SECOND + 1 rows of 2 + depth and 2 + samples), `work` (5, samples). */
-CORE int64_t most_probable_products(const double *logs, const double *prior,
-                                    const double *second_prior, const int64_t *uses,
-                                    const int64_t *marks, int64_t marks_len, const double *times,
-                                    int64_t times_len, int64_t width, int64_t depth,
-                                    int64_t *seen, int64_t seen_len, int64_t *beam,
-                                    double *beam_figures, double *work, int64_t *found,
-                                    double *figures, int64_t most);
-
-/* ---- shape.c: the errors of shapes of a product ---- */
-
-/* Fill `errors` (shapes) with the mean weighted error of c0 + c1 exp(fixed + column) for each
-   column of `logs` (samples, shapes). `target` has the weighted times, `shape` is room for a number
-   for each sample. c0 and c1 are the non-negative weighted least-squares solution. Errors above 1,
-   and NaN, count as 1, so that outliers do not determine the shape. */
-CORE void shape_errors(const double *logs, int64_t shapes, const double *fixed,
-                       const double *weights, const double *target, int64_t target_len,
-                       double *shape, double *errors);
-
 /* ---- process.c: means of a Gaussian process ---- */
 
 /* Fill `means` with that of each row: the sum over points of smooth_weight (1 + s + s^2/3) exp(-s) +

@@ -96,23 +96,29 @@ static bool solve(const problem *of, const int64_t *places, int64_t count, doubl
     return positive;
 }
 
-/* Fill `found` with the non-negative solution: with G = L Lt, of Lt x nearest to the x of L x = b. */
+/* Fill `size` with coefficients that are not negative: of those below 0 the least becomes 0, and the
+   others are solved anew. */
 static void solve_non_negative(const problem *of, const int64_t *places, int64_t count,
-                               double *found)
+                               double *size)
 {
-    triangle root;
-    double target[TRIED], rows[TRIED * (TRIED + 1)], room[(TRIED + 2) * (TRIED + 1)];
-    int64_t order[TRIED];
-    cholesky(of, places, count, root);
-    for (int64_t i = 0; i < count; i++)
-        target[i] = of->along[places[i]];
-    substitute(root, count, target);
+    int64_t left[TRIED], at[TRIED], kept = count;
+    double solution[TRIED];
     for (int64_t i = 0; i < count; i++) {
-        for (int64_t j = 0; j < count; j++)
-            rows[i * (count + 1) + j] = j < i ? 0 : root[j][i];
-        rows[i * (count + 1) + count] = target[i];
+        left[i] = places[i];
+        at[i] = i;
+        size[i] = 0;
     }
-    nnls(rows, count, count + 1, room, order, found);
+    while (kept && !solve(of, left, kept, solution)) {
+        int64_t least = 0;
+        for (int64_t i = 1; i < kept; i++)
+            if (solution[i] < solution[least])
+                least = i;
+        kept--;
+        memmove(left + least, left + least + 1, (size_t)(kept - least) * sizeof *left);
+        memmove(at + least, at + least + 1, (size_t)(kept - least) * sizeof *at);
+    }
+    for (int64_t i = 0; i < kept; i++)
+        size[at[i]] = solution[i];
 }
 
 /* k log n n/(n - k - 1), beyond any n log(chi2/n) if there are too few samples for the terms. */

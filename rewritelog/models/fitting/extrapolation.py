@@ -135,7 +135,7 @@ def growth_of(
     positive = samples.seconds[samples.seconds > 0]
     least_s = tuning.LEAST_SHARE_OF_TIME * float(positive.min()) if len(positive) else 0.0
     most_s = float(positive.max()) if len(positive) else None
-    weights, error = _weights_without_trial(own, validation), None
+    weights, error = own, None
     splits = list(_trial_splits(validation.selection))
     if splits:
         report_progress("extrapolation")
@@ -236,24 +236,3 @@ def _weights(
     total = sum(weight for weight in weights.values() if weight >= enough)
     falling = sorted(weights, key=lambda name: -weights[name])
     return {name: weights[name] / total for name in falling if weights[name] >= enough}
-
-
-def _weights_without_trial(
-    own: Mapping[str, float], validation: CrossValidation
-) -> Mapping[str, float]:
-    """Return the weights where no trial was possible: the best prior knowledge gets some of it.
-
-    That is the family with the largest prior weight. With enough samples for a trial, or an exact
-    fit, the weights remain as they are.
-    """
-    families, samples = validation.families, validation.selection.samples
-    likeliest = max(families, key=lambda name: families[name].prior_weight)
-    if families[likeliest].prior_weight <= 1 or len(samples) >= tuning.FEWEST_FOR_TRIAL:
-        return own
-    held_out_s = validation.predicted_by(own)
-    if held_out_s is not None:
-        errors = np.abs(held_out_s / samples.sigma_s - 1)
-        if float(errors.mean()) < tuning.EXACT_FIT:
-            return own
-    weights = {name: weight * (1 - tuning.UNTRIED_WEIGHT) for name, weight in own.items()}
-    return weights | {likeliest: weights.get(likeliest, 0.0) + tuning.UNTRIED_WEIGHT}

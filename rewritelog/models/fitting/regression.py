@@ -15,7 +15,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Floats, median
-from rewritelog.core import core
 from rewritelog.models.expressions import Expression
 
 Loss: TypeAlias = Literal["huber", "squares"]
@@ -36,6 +35,9 @@ DEPENDENT = 1e-7
 It bounds the coefficients: none is larger than the norm of the times divided by it. Parameters
 that are functions of one another, printed with six decimals, differ by less.
 """
+
+LEAST_SLOPE = 1e-13
+"""A column of length 1 along which the misfit falls less, as a share of the target, stays at 0."""
 
 _SMALL, _LARGE = 1e-140, 1e140
 """Lengths between these have squares that neither overflow nor underflow."""
@@ -105,14 +107,28 @@ def least_squares(
     With `non_negative` none is negative (NNLS, Lawson and Hanson 1974), and the columns should have
     length 1. None for `collinear` is the rounding error of float64.
     """
-    if not non_negative:
-        return np.asarray(np.linalg.lstsq(columns, target, rcond=collinear)[0])
-    samples, count = columns.shape
-    rows, room = np.empty((samples, count + 1)), np.empty((count + 2, count + 1))
-    coefficients = np.empty(count)
-    rows[:, :-1], rows[:, -1] = columns, target
-    core.nnls(rows, samples, count + 1, room, np.empty(count, np.int64), coefficients)
-    return coefficients
+    coefficients = np.asarray(np.linalg.lstsq(columns, target, rcond=collinear)[0])
+    if not non_negative or (coefficients >= 0).all():
+        return coefficients
+    found, passive = np.zeros(len(coefficients)), np.zeros(len(coefficients), dtype=np.bool_)
+    for _ in range(3 * len(found)):
+        slopes = np.where(passive, 0.0, columns.T @ (target - columns @ found))
+        steepest = int(np.argmax(slopes))
+        if not slopes[steepest] > LEAST_SLOPE * np.linalg.norm(target):
+            break
+        passive[steepest] = True
+        while True:
+            solution = np.zeros(len(found))
+            solution[passive] = np.linalg.lstsq(columns[:, passive], target, rcond=collinear)[0]
+            below = np.flatnonzero(passive & (solution <= 0))
+            if not len(below):
+                break
+            steps = found[below] / (found[below] - solution[below])
+            found += steps.min() * (solution - found)
+            found[below[np.argmin(steps)]] = 0.0
+            passive &= found > 0
+        found = solution
+    return found
 
 
 def robust_spread(errors: Floats, least: float = LEAST_SPREAD) -> float:
@@ -131,7 +147,7 @@ def huber_loss(errors: Floats) -> Floats:
     return np.where(sizes <= HUBER, sizes**2, HUBER * (2 * sizes - HUBER))
 
 
-def huber_weights(errors: Floats, corner: float) -> Floats:
+def huber_weights(errors: Floats, corner: float | Floats) -> Floats:
     """Return the factor of each squared error in Huber's loss with this corner: at most 1."""
     return np.asarray(np.minimum(1.0, corner / np.maximum(np.abs(errors), 1e-300)))
 

@@ -67,12 +67,13 @@ def fit_terms(
         level_s = float(samples.seconds.min() / 2 + samples.seconds.max() / 2)
     rows = _Rows(terms, samples, level_s, columns)
     robust = loss == "huber" and len(samples) > len(terms) + 2
-    coefficients, spread = np.zeros(len(terms)), np.inf
+    coefficients, spread, lengths = np.zeros(len(terms)), np.inf, None
     for _ in range((ROUNDS if len(samples) <= LARGE else ROUNDS_IN_BLOCKS) if robust else 1):
         before = coefficients
         reduced = rows.reduced(coefficients, HUBER * spread)
-        lengths = lengths_of(reduced[:, :-1])
-        lengths[lengths == 0] = 1.0
+        if lengths is None:
+            lengths = lengths_of(reduced[:, :-1])
+            lengths[lengths == 0] = 1.0
         units, signs = reduced[:, :-1] / lengths, family.non_negative
         sizes = least_squares(units, reduced[:, -1], non_negative=signs, collinear=COLLINEAR)
         coefficients = sizes / lengths

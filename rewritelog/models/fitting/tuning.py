@@ -119,8 +119,6 @@ POWER_OF_ERRORS = 9.0
 PRIOR_WEIGHT_OF_OWN = 3.0  # that of the family that was selected within the range
 LEAST_PART = 0.05  # families with less than this share of the largest weight have none
 LARGEST_LOG_ERROR = 5.0  # larger errors, as differences of logarithms, count as this
-EXACT_FIT = 0.01  # a fit with a held-out error below this is extrapolated as it is
-UNTRIED_WEIGHT = 0.25  # share, without a trial, of the family with the most prior weight
 WITHIN = 0.8  # the power at the edge is measured from this share of the largest value to it
 
 # No prediction above the range is below this share of the shortest measured time. Where a function

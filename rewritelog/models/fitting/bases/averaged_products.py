@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints, median
-from rewritelog.core import core
-from rewritelog.hashing import sequence
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.program_terms import most_correlated
@@ -27,6 +25,7 @@ from rewritelog.models.fitting.design import (
     logarithm,
     product_of,
 )
+from rewritelog.models.fitting.regression import HUBER, huber_weights
 
 NONE = 0.36
 """Prior probability that a parameter does not matter, and of what has none of its own."""
@@ -80,6 +79,31 @@ WIDTH = 24
 """How many products of n factors are tried with one more factor."""
 
 
+MOST_FACTORS = 5
+"""A product has at most so many."""
+
+MOST_WITH_SECOND = 8
+"""How many products are tried in sums of two terms that both depend on parameters."""
+
+NOISES = (0.04, 0.1, 0.25, 0.6)
+"""Standard deviations of log t about the product, each as probable as the others."""
+
+HEAVY_TAIL = 4.0
+"""Degrees of freedom of Student's t distribution of the errors of log t."""
+
+LARGEST_ERROR, LARGEST_LOG = 5.0, 700.0
+"""A larger error of log t counts as this; the exponential of a larger logarithm overflows."""
+
+LEAST_SPREAD = 1e-3
+"""The least standard deviation of relative errors."""
+
+CHUNK = 32
+"""The product of so many densities does not overflow."""
+
+LEAST_SHARE = 1e-9
+"""Two terms are collinear if their determinant is less than this share of its largest value."""
+
+
 @dataclass(frozen=True)
 class _Factor:
     column: Expression
@@ -90,8 +114,33 @@ class _Factor:
     """Whether it is the factor of an indicator."""
 
 
+class _Functions(NamedTuple):
+    """Functions c·F or c·F + d·G: F is a product of factors, G a factor or the constant."""
+
+    posteriors: Floats
+    """Log posterior probabilities, shape (functions,)."""
+    products: Ints
+    """The indices of the factors of F, filled up with −1, shape (functions, most factors)."""
+    seconds: Ints
+    """The index of the factor G, −1 for the constant."""
+    ratios: Floats
+    """d/c, 0 without G."""
+
+    def best(self, count: int) -> _Functions:
+        """Return the most probable ones, the best first."""
+        order = np.argsort(-self.posteriors, kind="stable")[:count]
+        return _Functions(
+            self.posteriors[order], self.products[order], self.seconds[order], self.ratios[order]
+        )
+
+    @classmethod
+    def together(cls, parts: Sequence[_Functions]) -> _Functions:
+        """Return the functions of all parts."""
+        return cls._make(map(np.concatenate, zip(*parts, strict=True)))
+
+
 def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose the geometric mean of probable functions, each c·F or c0 + c·F with a product F.
+    """Choose the geometric mean of probable functions, each c·F, c·F + d or c·F + d·G.
 
     They are weighted by their posterior probabilities: Bayesian model averaging (J. Hoeting et al.,
     "Bayesian model averaging: a tutorial", Statistical Science 14, 1999).
@@ -101,69 +150,127 @@ def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
     )
     if not factors:
         return (ONE,)
-    logs, *rest = selection.table.once(
-        "factor logs", lambda: _arrays(factors, columns, selection.parameters)
-    )
     times = selection.samples.sigma_s / median(selection.samples.sigma_s)
-    depth = min(core.MOST_FACTORS, len(selection.parameters.used))
-    functions, figures = _most_probable(logs[:, selection.rows], rest, times, depth)
-    return (_average(factors, functions.tolist(), figures),)
+    with np.errstate(all="ignore"):
+        logs = np.log(np.maximum(columns[selection.rows].T, 0.0))
+        found = _Search(factors, logs, times).most_probable(len(selection.parameters.used))
+        return (_average(factors, found),)
 
 
-def _most_probable(
-    logs: Floats, rest: Sequence[Any], times: Floats, depth: int
-) -> tuple[Ints, Floats]:
-    """Return the most probable functions of up to `depth` factors, as the core fills them in."""
-    factors, samples = logs.shape
-    seen = np.zeros(4 * WIDTH * factors * depth + 64, dtype=np.int64)
-    rows = 2 * WIDTH + core.MOST_WITH_SECOND + 1
-    beam, beam_figures = np.empty((rows, 2 + depth), np.int64), np.empty((rows, 2 + samples))
-    functions, figures = (
-        np.empty((tuning.MOST_AVERAGED, 1 + depth), np.int64),
-        np.empty((tuning.MOST_AVERAGED, 2)),
+class _Search:
+    """A beam search: larger products are made of the most probable smaller ones."""
+
+    def __init__(self, factors: Sequence[_Factor], logs: Floats, times: Floats) -> None:
+        """Take the logarithms of the factors, shape (factors, samples), and positive times."""
+        self._times = times
+        # the last row of each, index −1, stands for no factor
+        self._logs = np.vstack((logs, np.zeros(len(times))))
+        self._prior = np.array([*(factor.prior for factor in factors), 0.0])
+        uses = [sum(1 << number for number in factor.parameters) for factor in factors]
+        self._uses = np.array([*uses, 0])
+        self._usable_as_second = np.flatnonzero([not factor.indicator for factor in factors])
+        self._single = self._shapes(np.arange(len(self._logs))[:, None])
+
+    def most_probable(self, parameters: int) -> _Functions:
+        """Return the most probable functions of so many parameters, the best first."""
+        depth = min(MOST_FACTORS, parameters)
+        products = np.full((1, depth), -1)
+        found, singles = [self._functions(products, 1)], list[_Functions]()
+        for size in range(depth):
+            products = self._extended(products, size)
+            alone, with_constant = (self._functions(products, terms) for terms in (1, 2))
+            found += [alone, with_constant]
+            posteriors = np.maximum(alone.posteriors, with_constant.posteriors)
+            singles.append(alone._replace(posteriors=posteriors).best(WIDTH))
+            products = singles[-1].products
+        most = _Functions.together(singles).best(MOST_WITH_SECOND).products
+        seconds = np.tile(self._usable_as_second, len(most))
+        products = np.repeat(most, len(self._usable_as_second), axis=0)
+        found.append(self._functions(products, 2, seconds))
+        return _Functions.together(found).best(tuning.MOST_AVERAGED)
+
+    def _extended(self, products: Ints, size: int) -> Ints:
+        """Return each product of `size` factors times each that uses other parameters, once."""
+        used = np.bitwise_or.reduce(self._uses[products], axis=1)
+        old, new = np.nonzero((used[:, None] & self._uses[:-1]) == 0)
+        larger = products[old]
+        larger[:, size] = new
+        keys = np.sort(larger, axis=1) @ len(self._uses) ** np.arange(larger.shape[1])
+        return np.asarray(larger[np.sort(np.unique(keys, return_index=True)[1])])
+
+    def _functions(self, products: Ints, terms: int, seconds: Ints | None = None) -> _Functions:
+        """Return the functions c·F, or c·F + d·G with the constant or the factors `seconds`."""
+        shapes, scales = self._shapes(products)
+        others = np.full(len(products), -1) if seconds is None else seconds
+        second_shapes, second_scales = (single[others] for single in self._single)
+        logs, ratios = _evidence(shapes, second_shapes if terms == 2 else None, self._times)
+        logs += self._prior[products].sum(axis=1)
+        if seconds is not None:
+            logs += self._prior[seconds] + np.log(SECOND)
+        ratios *= np.exp(np.minimum(scales - second_scales, LARGEST_LOG))
+        return _Functions(np.where(np.isfinite(logs), logs, -np.inf), products, others, ratios)
+
+    def _shapes(self, products: Ints) -> tuple[Floats, Floats]:
+        """Return the products' values over the largest one of each, and its logarithm."""
+        logs = self._logs[products[:, 0]]
+        for column in products.T[1:]:
+            logs += self._logs[column]
+        largest = logs.max(axis=1)
+        return np.exp(logs - largest[:, None]), largest
+
+
+def _evidence(shapes: Floats, others: Floats | None, times: Floats) -> tuple[Floats, Floats]:
+    """Return the log marginal likelihood of c·shape or c·shape + d·other for each row, and d/c.
+
+    c and d are those of a robust fit; each one costs log(noise / √n), the width of its posterior
+    relative to that of its prior (Laplace's approximation). The likelihood is NaN without a fit.
+    """
+    one, other = shapes / times, None if others is None else others / times
+    count, terms = len(times), 1 if others is None else 2
+    _, _, relative = _lines(one, other, np.ones_like(one))
+    errors = np.abs(relative - 1)
+    medians = np.partition(errors, count // 2, axis=1)[:, count // 2, None]
+    corners = HUBER * (1.4826 * medians + LEAST_SPREAD)
+    c, d, relative = _lines(one, other, np.sqrt(huber_weights(errors, corners)))
+    logs = np.log(np.maximum(relative, np.exp(-LARGEST_ERROR)))
+    squares = np.minimum(logs, LARGEST_ERROR) ** 2
+    chunks = np.arange(0, count, CHUNK)
+    likelihoods = [
+        np.log(np.multiply.reduceat(1 + squares / (HEAVY_TAIL * noise**2), chunks, axis=1)).sum(1)
+        * (-(HEAVY_TAIL + 1) / 2)
+        + (terms - count) * np.log(noise)
+        for noise in NOISES
+    ]
+    return np.logaddexp.reduce(likelihoods) - terms / 2 * np.log(count), d / c
+
+
+def _lines(one: Floats, other: Floats | None, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return c, d and c·one + d·other nearest to 1 for each row; NaN unless both are positive."""
+    ones = one * weights
+    square, along = np.einsum("ij,ij->i", ones, ones), np.einsum("ij,ij->i", ones, weights)
+    if other is None:
+        c = along / square
+        return c, np.zeros(len(c)), c[:, None] * one
+    others = other * weights
+    own, level = np.einsum("ij,ij->i", others, others), np.einsum("ij,ij->i", others, weights)
+    cross = np.einsum("ij,ij->i", ones, others)
+    determinant = own * square - cross * cross
+    c, d = (
+        (own * along - cross * level) / determinant,
+        (square * level - cross * along) / determinant,
     )
-    count = core.most_probable_products(
-        np.ascontiguousarray(logs),
-        *rest,
-        times,
-        WIDTH,
-        depth,
-        seen,
-        beam,
-        beam_figures,
-        np.empty((5, samples)),
-        functions,
-        figures,
-        tuning.MOST_AVERAGED,
-    )
-    return functions[:count], figures[:count]
+    c[~((determinant > LEAST_SHARE * own * square) & (c > 0) & (d > 0))] = np.nan
+    return c, d, c[:, None] * one + d[:, None] * other
 
 
-def _arrays(
-    factors: Sequence[_Factor], columns: Floats, parameters: Parameters
-) -> tuple[Floats, Floats, Floats, Ints, Ints]:
-    """Return what the core needs of the factors, their logarithms over all samples first."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(np.maximum(columns.T, 0.0))
-    prior = np.array([factor.prior for factor in factors])
-    places = {number: place for place, number in enumerate(parameters.used)}
-    uses = [sum(1 << places[number] for number in factor.parameters) for factor in factors]
-    marks = (sequence(len(factors)) >> np.uint64(2)).astype(np.int64)
-    second = np.where([factor.indicator for factor in factors], -np.inf, prior + np.log(SECOND))
-    return logs, prior, second, np.array(uses, dtype=np.int64), marks
-
-
-def _average(
-    factors: Sequence[_Factor], functions: Sequence[Sequence[int]], figures: Floats
-) -> Expression:
+def _average(factors: Sequence[_Factor], functions: _Functions) -> Expression:
     """Return the geometric mean of the functions, up to a constant factor."""
-    relative = np.exp(figures[:, 0] - figures[0, 0])
+    relative = np.exp(functions.posteriors - functions.posteriors[0])
     shares = relative[relative >= tuning.LEAST_PROBABILITY]
     shares /= shares.sum()
     means = []
-    for (second, *places), (_, offset), share in zip(
-        functions, figures.tolist(), shares.tolist(), strict=False
-    ):
+    columns = (functions.products.tolist(), functions.seconds.tolist(), functions.ratios.tolist())
+    for places, second, offset, share in zip(*columns, shares.tolist(), strict=False):
         own = [factors[place].column for place in sorted(places) if place >= 0]
         function = product_of(own)
         if offset > 0:

@@ -17,7 +17,6 @@ from typing import TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Floats, median
-from rewritelog.core import core
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.power_laws import power_of
@@ -32,6 +31,9 @@ from rewritelog.models.fitting.regression import least_squares
 from rewritelog.models.fitting.samples import Samples
 
 POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3, 2, 2.5, 3)
+
+LARGEST_LOG = 300.0
+"""The square of the exponential of a larger number overflows."""
 
 _SWEEPS = 6
 """At most this many rounds of coordinate descent."""
@@ -147,16 +149,29 @@ def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
 def _errors_of(samples: Samples) -> _Errors:
     """Return the function that computes, for each factor, the mean error of c0 + c1 · shape.
 
-    The shape is exp(fixed + logs). The errors of more complex factors are increased a little.
+    The shape is exp(fixed + logs), c0 and c1 are the non-negative weighted least-squares solution.
+    An error counts as at most 1, so that outliers do not determine the shape; the errors of more
+    complex factors are increased a little.
     """
     unit = median(samples.sigma_s)
-    weights = unit / samples.sigma_s
-    target = samples.seconds / unit * weights
-    room, errors = np.empty(len(target)), np.empty(len(FACTORS))
+    weights, target = unit / samples.sigma_s, samples.seconds / samples.sigma_s
+    ones, level = float(weights @ weights), float(weights @ target)
 
     def errors_of(fixed: Floats, logs: Floats) -> Floats:
-        core.shape_errors(logs, len(FACTORS), fixed, weights, target, room, errors)
-        return np.asarray(errors * _PENALTY)
+        shapes = fixed[:, None] + logs
+        shapes -= shapes.mean(axis=0)
+        shapes = np.exp(np.minimum(shapes, LARGEST_LOG)) * weights[:, None]
+        cross, along = weights @ shapes, target @ shapes
+        square = np.einsum("ij,ij->j", shapes, shapes)
+        determinant = ones * square - cross * cross
+        constant = (square * level - cross * along) / determinant
+        slope = (ones * along - cross * level) / determinant
+        both = (determinant > 0) & (constant > 0) & (slope > 0)
+        only_constant = (determinant > 0) & (constant > 0) & ~both
+        constant = np.where(both, constant, np.where(only_constant, level / ones, 0.0))
+        slope = np.where(both, slope, np.where(only_constant, 0.0, along / square))
+        errors = np.abs(constant * weights[:, None] + slope * shapes - target[:, None])
+        return np.asarray(np.fmin(errors, 1.0).mean(axis=0) * _PENALTY)
 
     return errors_of
 
