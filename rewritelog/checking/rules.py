@@ -242,11 +242,10 @@ def _starting_message(block: CheckedBlock) -> Iterator[Violations]:
 def _not_sent(block: CheckedBlock) -> Iterator[Violations]:
     if block.never_sent is None:
         return
-    source, number = block.records.sebs["src_pe"], block.records.sebs["msg_id"]
-    missing = names_message(block.records, block.summary.total_pes)
-    missing[missing] = block.never_sent.has(source[missing], number[missing])
     yield block.where(
-        "sebs", missing, lambda k: f"it is started by {_cause(block, k)}, which is never sent"
+        "sebs",
+        block.never_sent,
+        lambda k: f"it is started by {_cause(block, k)}, which is never sent",
     )
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Ints
-from rewritelog.checking.block import CheckedBlock, MessageFlags, NeverSent, params_of
+from rewritelog.arrays import Flags, Ints
+from rewritelog.checking.block import BlockParams, CheckedBlock, names_message
 from rewritelog.checking.findings import SHOWN, CheckReport, Finding, Findings, Rule, Severity
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
@@ -23,8 +23,9 @@ from rewritelog.formats.bgtrace.declaration import layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
-from rewritelog.formats.bgtrace.records import records_of
+from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.traces import MISSING, Traces, Unit, UnitEvents, load_unit, never_run
+from rewritelog.hashing import mix
 from rewritelog.running.engines import Gathered, map_blocks, map_over
 from rewritelog.text import LABEL_WIDTH, shorten
 
@@ -129,6 +130,19 @@ def _violations(traces: Traces, events: UnitEvents) -> Iterator[tuple[str, Ints,
     yield "zero-duration", zero, "takes no time"
 
 
+_FEWEST_FLAGS, _MOST_FLAGS = 1 << 10, 1 << 25
+_BYTES_A_FLAG = 32
+
+
+def _no_flags(size_bytes: int) -> Flags:
+    """Return as many flags as files of this size may contain messages, up to a limit.
+
+    A row says which messages are sent, and one which SEBs await; none is set.
+    """
+    fitting = 1 << (size_bytes // _BYTES_A_FLAG).bit_length()
+    return np.zeros((2, min(max(_FEWEST_FLAGS, fitting), _MOST_FLAGS)), dtype=np.bool_)
+
+
 @dataclass
 class CheckPass(Gathered[Block, Findings]):
     """The check of blocks; all damage is in the results, none is raised."""
@@ -140,9 +154,10 @@ class CheckPass(Gathered[Block, Findings]):
     key: int
     """A random number of 64 bits."""
     block_bytes: int
-    flags: MessageFlags
-    never_sent: NeverSent | None = None
-    """What a first pass has found; the second one checks `not-sent` alone."""
+    flags: Flags
+    """The flags of messages, which threads may set concurrently."""
+    never_sent: Ints | None = None
+    """The flags that a first pass has found; the second one checks `not-sent` alone."""
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks of all files."""
@@ -158,28 +173,55 @@ class CheckPass(Gathered[Block, Findings]):
         try:
             for loaded in read_block(file, block, lay, self.block_bytes, on_faults):
                 records = records_of(loaded, on_faults)
-                params = params_of(self.params, loaded) if self.params and is_first else None
-                checked = CheckedBlock(
-                    records, self.summary, params, self.never_sent, state, self.key
-                )
+                params = BlockParams.read(self.params, loaded) if self.params and is_first else None
+                never = self._note_messages(records)
+                checked = CheckedBlock(records, self.summary, params, never, state, self.key)
                 with np.errstate(all="ignore"):
                     for rule in RULES.values() if is_first else [RULES["not-sent"]]:
                         rule.check(checked, findings)
                 if is_first:
-                    self.flags.add(records, self.summary.total_pes)
                     findings.sebs += len(records.sebs)
                     findings.records += 0 if params is None else len(params.records)
         except RewriteLogError as error:
             findings.add_unreadable(file.path, error)
         return findings
 
-    def state(self) -> Any:
-        """Return the flags of the messages of this process."""
-        return self.flags.state
+    def _note_messages(self, block: BlockRecords) -> Flags | None:
+        """Set the flags of messages that are sent, and of those that SEBs await.
 
-    def gather(self, state: Any) -> None:
+        In a second pass, return which SEBs await one that is never sent.
+        """
+        source, number = block.sebs["src_pe"], block.sebs["msg_id"]
+        named = names_message(block, self.summary.total_pes)
+        awaited = self._flags_of(source[named], number[named])
+        if self.never_sent is not None:
+            named[named] = np.isin(awaited, self.never_sent)
+            return named
+        sender, sent = block.pe[block.messages.seb], block.messages["msg_id"]
+        self.flags[0, self._flags_of(sender[sent >= 0], sent[sent >= 0])] = True
+        self.flags[1, awaited] = True
+        return None
+
+    def _flags_of(self, pe: Ints, number: Ints) -> Ints:
+        """Return the index of the flag of each message, given the sender and its number for it."""
+        messages = pe.astype(np.uint64) << np.uint64(32) | number.astype(np.uint64)
+        return (mix(messages) & np.uint64(self.flags.shape[1] - 1)).astype(np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is set, which stays in each process until it is gathered."""
+        return {**vars(self), "flags": self.flags.shape}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begin with no flags set."""
+        vars(self).update(state, flags=np.zeros(state["flags"], dtype=np.bool_))
+
+    def state(self) -> Flags:
+        """Return the flags of the messages of this process."""
+        return self.flags
+
+    def gather(self, state: Flags) -> None:
         """Add the flags of another process."""
-        self.flags.add_state(state)
+        self.flags |= state
 
 
 def check_logs(
@@ -209,14 +251,14 @@ def _check(folder: Path, params: Path | None, block_bytes: int) -> CheckReport:
     summary, files = heads
     size = sum(file.size_bytes for file in files)
     by_index = {file.index: file for file in files}
-    key, flags = secrets.randbits(64), MessageFlags(size)
-    work = CheckPass(summary, by_index, source, key, block_bytes, flags)
+    key = secrets.randbits(64)
+    work = CheckPass(summary, by_index, source, key, block_bytes, _no_flags(size))
     for _, more in map_blocks(work, work.blocks(), "checking", size):
         findings.add_all(more)
     why_not = _not_checked(summary, findings)
-    missing = flags.never_sent()
-    if not why_not and len(missing.flags):
-        for more in map_over(replace(work, never_sent=missing), work.blocks()):
+    never_sent = np.flatnonzero(work.flags[1] > work.flags[0])
+    if not why_not and len(never_sent):
+        for more in map_over(replace(work, never_sent=never_sent), work.blocks()):
             findings.add_all(more)
     if source is not None:
         unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)

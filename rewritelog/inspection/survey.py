@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.checking.block import CheckedBlock, params_of
+from rewritelog.checking.block import BlockParams, CheckedBlock
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
 from rewritelog.core import core
@@ -216,7 +216,7 @@ def read_survey(
 def _survey(summary: Summary, source: ParamFolder | None, parts: Iterator[LoadedBlock]) -> Survey:
     survey = Survey()
     for loaded in parts:
-        params = None if source is None else params_of(source, loaded)
+        params = None if source is None else BlockParams.read(source, loaded)
         survey.add(_survey_of(CheckedBlock(records_of(loaded), summary, params)))
     return survey
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +75,32 @@ def list_params(folder: Path) -> ParamFolder:
     return ParamFolder(folder, frozenset(pes))
 
 
+OnUnreadable: TypeAlias = Callable[[Path, int, RewriteLogError], None]
+"""Takes the path of a param file, its PE, and why it cannot be read."""
+
+
+def raise_unreadable(_path: Path, _pe: int, error: RewriteLogError) -> None:
+    """Raise the error of a param file that cannot be read."""
+    raise error
+
+
 def read_params(
-    source: ParamFolder, loaded: LoadedBlock, *, strict: bool, columns: Columns = "params"
+    source: ParamFolder,
+    loaded: LoadedBlock,
+    *,
+    strict: bool,
+    columns: Columns = "params",
+    on_unreadable: OnUnreadable = raise_unreadable,
 ) -> tuple[ParamRecords, ParamNotes]:
     """Read the records of a block's SEBs, and those for SEBs beyond the end of a timeline.
 
-    Raise `TimingError` if a file cannot be read or, with `strict`, a line is malformed.
+    A file that cannot be read is left out if the handler tolerates that. Raise `TimingError` if it
+    does not and, with `strict`, if a line is malformed.
     """
-    pes = loaded.pes.tolist()
-    return read_records(source, pes, loaded.block.part, strict=strict, columns=columns)
+    pes, part = loaded.pes.tolist(), loaded.block.part
+    return read_records(
+        source, pes, part, strict=strict, columns=columns, on_unreadable=on_unreadable
+    )
 
 
 def read_records(
@@ -92,6 +110,7 @@ def read_records(
     *,
     strict: bool,
     columns: Columns = "params",
+    on_unreadable: OnUnreadable = raise_unreadable,
 ) -> tuple[ParamRecords, ParamNotes]:
     """Read the records of some PEs, the i-th being piece i, or of a part of the only PE.
 
@@ -100,7 +119,7 @@ def read_records(
     notes = ParamNotes()
     parts = []
     kept_bytes = 0
-    for scanned in _scan_files(source, pes, part):
+    for scanned in _scan_files(source, pes, part, on_unreadable):
         _note_malformed(scanned, notes, part, strict=strict)
         parts.append(_wanted_records(scanned, part, notes, columns))
         kept_bytes += parts[-1].size_bytes
@@ -138,7 +157,10 @@ class _Scanned:
 
 
 def _scan_files(
-    source: ParamFolder, pes: Sequence[int], part: TimelinePart | None
+    source: ParamFolder,
+    pes: Sequence[int],
+    part: TimelinePart | None,
+    on_unreadable: OnUnreadable,
 ) -> Iterator[_Scanned]:
     """Scan the param files of PEs: small ones as one text, which is faster, large ones in parts."""
     small: list[tuple[int, Path, NDArray[np.uint8]]] = []
@@ -155,18 +177,22 @@ def _scan_files(
         if pe not in source.pes:
             continue
         path = source.path(pe)
-        with InputFile(path) as file:
-            text = file.read(0, min(file.size_bytes, SMALL_BYTES))
+        try:
+            with InputFile(path) as file:
+                text = file.read(0, min(file.size_bytes, SMALL_BYTES))
             is_packed = compression_of(text[:8].tobytes()) is not None
-        if len(text) == file.size_bytes and not is_packed:
-            small.append((piece, path, text))
-            small_bytes += len(text)
-            if small_bytes >= _TOGETHER_BYTES:
-                yield from together()
-                small_bytes = 0
-        else:
-            for lines_before, table in _scan_large(path, part, is_packed=is_packed):
-                yield _Scanned(table, [], np.array([piece]), [path], lines_before)
+            if len(text) < file.size_bytes or is_packed:
+                for lines_before, table in _scan_large(path, part, is_packed=is_packed):
+                    yield _Scanned(table, [], np.array([piece]), [path], lines_before)
+                continue
+        except RewriteLogError as error:
+            on_unreadable(path, pe, error)
+            continue
+        small.append((piece, path, text))
+        small_bytes += len(text)
+        if small_bytes >= _TOGETHER_BYTES:
+            yield from together()
+            small_bytes = 0
     yield from together()
 
 
