@@ -173,19 +173,6 @@ bool spread_roots(const seb_links *links, const int32_t *waiting, const int32_t 
     return size > 0 || state[0] < origins_len;
 }
 
-void add_up(const int64_t *first, int64_t first_len, const double *values, double *before,
-            int64_t before_len)
-{
-    for (int64_t group = 0; group < first_len; group++) {
-        int64_t last = group + 1 < first_len ? first[group + 1] : before_len;
-        double sum = 0.0;
-        for (int64_t k = first[group] > 0 ? first[group] : 0; k < last && k < before_len; k++) {
-            before[k] = sum;
-            sum += values[k];
-        }
-    }
-}
-
 int64_t run_order(const int64_t *first, const int64_t *waiting, int64_t *missing, int64_t missing_len,
                   int64_t *order)
 {

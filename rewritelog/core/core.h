@@ -21,13 +21,11 @@
 typedef struct {
     int64_t swap; /* whether the byte order differs from this machine's */
     int64_t seb_bytes; /* the fixed part of a SEB, up to the number of messages */
-    int64_t seb_seqno, seb_src_pe, seb_msg_id, seb_recv_time, seb_eff_recv_time;
-    int64_t seb_start_time, seb_exec_time, seb_end_time, seb_name, name_bytes;
-    int64_t count_bytes;
-    int64_t message_bytes, message_msg_id, message_dst_node, message_send_time;
-    int64_t message_recv_time, message_tid, message_size;
+    int64_t seb_seqno, seb_start_time, seb_exec_time, seb_end_time, seb_name, name_bytes;
+    int64_t count_bytes; /* of counts, indices and dependencies */
+    int64_t message_bytes, message_msg_id, message_send_time, message_recv_time;
     int64_t event_bytes; /* the fixed part of an event, up to the index or the text length */
-    int64_t event_r_time, index_bytes, dependency_bytes;
+    int64_t event_r_time;
 } layout;
 
 /* The codes of faults; `formats/bgtrace/declaration.py` has a message for each. */
@@ -350,11 +348,6 @@ CORE bool spread_roots(const seb_links *links, const int32_t *waiting,
                        const int32_t *first_receiver, const int32_t *receivers,
                        const int32_t *origins, int64_t origins_len, int32_t *root, int32_t *stack,
                        int64_t *state, int64_t most);
-
-/* Set `before` to the sum of all values of the same group before each one, in their order; group k
-   begins at `first[k]`. */
-CORE void add_up(const int64_t *first, int64_t first_len, const double *values, double *before,
-                 int64_t before_len);
 
 /* ---- patch.c: new times for SEBs, their messages and log events ---- */
 

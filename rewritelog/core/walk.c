@@ -24,7 +24,7 @@ static int64_t skip_list(const uint8_t *buf, int64_t at, int64_t end, int64_t si
 static int64_t skip_events(const uint8_t *buf, int64_t at, int64_t end, const layout *lay,
                            int64_t *fault, int64_t *count)
 {
-    int64_t smallest = lay->event_bytes + lay->index_bytes;
+    int64_t smallest = lay->event_bytes + lay->count_bytes;
     if (skip_list(buf, at, end, smallest, lay, fault, EVENT_COUNT_NEGATIVE, count) < 0)
         return -1;
     int64_t offset = at + lay->count_bytes;
@@ -60,11 +60,11 @@ int64_t skip_seb(const uint8_t *buf, int64_t at, int64_t end, const layout *lay,
     seb->backward_at = skip_events(buf, seb->events_at, end, lay, fault, &seb->events);
     if (seb->backward_at < 0)
         return -1;
-    int64_t forward_at = skip_list(buf, seb->backward_at, end, lay->dependency_bytes, lay, fault,
+    int64_t forward_at = skip_list(buf, seb->backward_at, end, lay->count_bytes, lay, fault,
                                    BACKWARD_NEGATIVE, &seb->backward);
     if (forward_at < 0)
         return -1;
-    return skip_list(buf, forward_at, end, lay->dependency_bytes, lay, fault, FORWARD_NEGATIVE,
+    return skip_list(buf, forward_at, end, lay->count_bytes, lay, fault, FORWARD_NEGATIVE,
                      &seb->forward);
 }
 
@@ -92,7 +92,7 @@ void walk(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t st
 void locate(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len, const layout *lay,
             int64_t list, int64_t *seb, int64_t *at)
 {
-    int64_t size = list == MESSAGES_OF_SEB ? lay->message_bytes : lay->dependency_bytes;
+    int64_t size = list == MESSAGES_OF_SEB ? lay->message_bytes : lay->count_bytes;
     for (int64_t k = 0; k < sebs_len; k++) {
         const walked_seb *own = sebs + k;
         int64_t counts[SEB_LISTS] = {own->messages, own->events, own->backward, own->forward};

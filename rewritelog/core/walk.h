@@ -37,7 +37,7 @@ static inline int64_t list_at(const walked_seb *seb, int64_t list, const layout 
         return seb->events_at + lay->count_bytes;
     int64_t backward = seb->backward_at + lay->count_bytes;
     bool is_forward = list == FORWARD_OF_SEB;
-    return backward + is_forward * (seb->backward * lay->dependency_bytes + lay->count_bytes);
+    return backward + is_forward * (seb->backward * lay->count_bytes + lay->count_bytes);
 }
 
 /* Whether the event at `at`, which the walk has checked, is a mark. */

@@ -311,8 +311,6 @@ def layout(log_version: int, order: ByteOrder) -> Layout:
         "count_bytes": COUNT_BYTES,
         "message_bytes": message.itemsize,
         "event_bytes": event.itemsize - COUNT_BYTES,
-        "index_bytes": COUNT_BYTES,
-        "dependency_bytes": dependency.itemsize,
     }
     struct = core.structs["layout"]
     values = np.array(tuple(offsets[name] for name in struct.names or ()), dtype=struct)

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_field(&all, sebs, all.seb_count, all.lay->seb_name, all.lay->name_bytes);
     check_field(&all, all.record_at[0], all.totals[0], all.lay->message_msg_id, 4);
     check_field(&all, all.record_at[1], all.totals[1], all.lay->event_bytes, 4);
-    check_field(&all, all.record_at[3], all.totals[3], 0, all.lay->dependency_bytes);
+    check_field(&all, all.record_at[3], all.totals[3], 0, all.lay->count_bytes);
     check_names(&all, sebs);
     free(sebs);
     close_block(&all);

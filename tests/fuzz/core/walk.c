@@ -50,9 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     check_walk(&all);
     check_records(&all, 0, all.lay->message_bytes);
-    check_records(&all, 1, all.lay->event_bytes + all.lay->index_bytes);
-    check_records(&all, 2, all.lay->dependency_bytes);
-    check_records(&all, 3, all.lay->dependency_bytes);
+    check_records(&all, 1, all.lay->event_bytes + all.lay->count_bytes);
+    check_records(&all, 2, all.lay->count_bytes);
+    check_records(&all, 3, all.lay->count_bytes);
     close_block(&all);
     return 0;
 }
