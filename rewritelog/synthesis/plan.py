@@ -11,6 +11,7 @@ from rewritelog.arrays import Ints, Table
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.declaration import (
     LOG_VERSIONS,
+    MISSING,
     NAME_BYTES,
     ByteOrder,
     Layout,
@@ -215,7 +216,7 @@ def _seb_bytes(row: Any, lay: Layout, surface: float, is_first: bool) -> bytes:
     name, chare = row["name"], row["event"] >= 0
     allreduce, calls = name == b"AMPI_Allreduce", [_PRINT] if name == b"user_code" else []
     indices = lay.seb["obj_id"].shape[0] if "obj_id" in (lay.seb.names or ()) else 0
-    fields: dict[str, Any] = {
+    fields: dict[str, Any] = MISSING | {
         "ep": 2 if row["started"] >= 0 else -1,
         "seqno": 0,
         "src_pe": -1,
@@ -240,5 +241,5 @@ def _seb_bytes(row: Any, lay: Layout, surface: float, is_first: bool) -> bytes:
 
 
 def _message(number: int, node: int, size: int) -> dict[str, Any]:
-    own = {"msg_id": number, "dst_node": node, "tid": min(node, 0), "size": size, "group": 1}
-    return {**own, "send_time": 0.0, "recv_time": 0.0}
+    own = {"msg_id": number, "dst_node": node, "tid": min(node, 0), "size": size}
+    return MISSING | own | {"send_time": 0.0, "recv_time": 0.0}

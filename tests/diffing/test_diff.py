@@ -442,8 +442,21 @@ write_logs(Path("old"), sebs(0, 0), log_version=4)
 for b in ("a", "old", "b", "c"):
     changes = compare_logs(open_logs("a"), open_logs(b)).to_json()["fields"]
     print(b, *((one["field"], one["kind"], *one["first"].values()) for one in changes))
+
+import rewritelog
+
+rewritelog.synth("made", pes=2, sebs=9)
+rewritelog.convert("made", "older", log_version=5)
+rewritelog.convert("older", "newer", log_version=6)
+rewritelog.rewrite("made", "half", dilation=0.5)
+print(rewritelog.diff("made", "newer").same, rewritelog.diff("made", "half").times_alone)
+print(rewritelog.check("half").sound, rewritelog.info("half").messages > 0)
+first = next(rewritelog.dump("half", pe=0))
+print(first["power_s"], {sent["hops_s"] for sent in first["messages"]})
+print(set(rewritelog.open_logs("half").sebs(0)["power"].tolist()))
 """
-"""Declares two new fields; compares logs that have them, and one that is too old for them."""
+"""Declares two new fields; compares logs that have them, and one that is too old for them; makes
+logs that have them, which all other commands read."""
 
 
 def test_a_new_field_is_compared_once_it_is_declared(tmp_path: Path) -> None:
@@ -463,4 +476,8 @@ def test_a_new_field_is_compared_once_it_is_declared(tmp_path: Path) -> None:
         "old",
         "b ('watts', 'time', 0, 0, None, '1.5', '2.5')",
         "c ('message hopCount', 'time', 0, 0, 0, '2', '7')",
+        "True True",
+        "True True",
+        "1.5 {2.0}",
+        "{1.5}",
     ]
