@@ -95,13 +95,13 @@ CORE void copy_ranges(const uint8_t *buf, int64_t buf_len, const int64_t *from, 
 
 /* ---- names.c: distinct SEB names, numbered in order of first appearance ---- */
 
-/* Number the NUL-terminated names of `width` bytes at `at`. The table holds `capacity` names,
-   padded with NULs, `slots` (2 x capacity) the hash table: 1 + the number of a name, or 0. `key` is
-   random, so that no log can make all names collide. Unknown names are added if `adds`; otherwise
-   their number is -1. Return how many names were numbered before the table was full. */
-CORE int64_t number_names(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len,
-                          int64_t width, uint64_t key, bool adds, uint8_t *names, int32_t *slots,
-                          int64_t slots_len, int64_t *known, int64_t *numbers);
+/* Number the NUL-terminated names of `width` bytes at `at`. `slots` is the hash table, a power of
+   two and more than there are names: 1 + the number of a name, or 0; `key` is random, so that no
+   log can make all names collide. Fill in the number of each name, and where each distinct one is
+   `first`; return how many these are. */
+CORE int64_t number_names(const uint8_t *buf, const int64_t *at, int64_t at_len, int64_t width,
+                          uint64_t key, int32_t *slots, int64_t slots_len, int64_t *first,
+                          int64_t *numbers);
 
 /* ---- walk.c: the pairs of start and end marks in SEBs ---- */
 

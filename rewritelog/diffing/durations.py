@@ -12,7 +12,8 @@ from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
 from rewritelog.core import core
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.params import Paired
-from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, NameTable
+from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, distinct_names
+from rewritelog.formats.traces import joined_texts
 from rewritelog.text import printable
 
 OCTAVES, BINS_AN_OCTAVE = 20, 64
@@ -110,11 +111,11 @@ def seconds_of(side: BlockRecords) -> Floats:
 
 def rows_by_name(whole: Sides, common: Sides) -> Rows:
     """Return the durations of all SEBs by name; those of `common`, the SEBs of both sides, pair."""
-    table = NameTable()
-    timed = [Timed(table.add(side.sebs), seconds_of(side)) for side in whole]
-    name = table.add(common[0].sebs)
-    pairs = [Timed(name, seconds_of(side)) for side in common]
-    return rows_of(list(map(printable, table.names)), timed, pairs)
+    names, number = joined_texts([distinct_names(side.sebs) for side in (*whole, common[0])])
+    a, b, both = np.split(number, np.cumsum([len(side.sebs) for side in whole]))
+    timed = [Timed(a, seconds_of(whole[0])), Timed(b, seconds_of(whole[1]))]
+    pairs = [Timed(both, seconds_of(side)) for side in common]
+    return rows_of(list(map(printable, names)), timed, pairs)
 
 
 def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int], int]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.options import PathLike
 
+
+Text = TypeVar("Text", str, bytes)
 
 LogsLike: TypeAlias = "LogSet | PathLike"
 TracesLike: TypeAlias = "LogSet | Traces | PathLike"
@@ -312,9 +314,9 @@ def _columns(part: Part) -> dict[str, Any]:
     }
 
 
-def joined_texts(parts: Iterable[tuple[tuple[str, ...], Ints]]) -> tuple[tuple[str, ...], Ints]:
+def joined_texts(parts: Iterable[tuple[Sequence[Text], Ints]]) -> tuple[tuple[Text, ...], Ints]:
     """Return the distinct texts of several parts, and the number of each event's."""
-    known: dict[str, int] = {}
+    known: dict[Text, int] = {}
     numbers = [np.zeros(0, dtype=np.int64)]
     for texts, number in parts:
         renumbered = [known.setdefault(text, len(known)) for text in texts]

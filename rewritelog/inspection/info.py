@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rewritelog.arrays import NOTHING
 from rewritelog.cores import limited_to
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -216,14 +217,15 @@ def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
     params = list_params(logs.folder)
     with limited_to(jobs):
         surveyed = read_survey(logs, params if params.pes else None)
+    total = sum((seconds for _, seconds in surveyed.names.values()), NOTHING)
     return LogInfo(
         folder=printable(str(logs.folder)),
         summary=logs.summary,
         files=tuple(FileInfo(file.path.name, file.size_bytes) for file in logs.files),
         earliest_s=surveyed.earliest_s if surveyed.earliest_s < math.inf else None,
         latest_s=surveyed.latest_s if surveyed.latest_s > -math.inf else None,
-        seb_seconds=surveyed.seconds,
-        names=_shares(surveyed),
+        seb_seconds=float(total),
+        names=_shares(surveyed, float(total)),
         param_files=param_files,
         companions=companions,
         provenance=read_provenance(logs.folder),
@@ -235,11 +237,10 @@ def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
     )
 
 
-def _shares(surveyed: Survey) -> tuple[NameShare, ...]:
-    total_s = surveyed.seconds
+def _shares(surveyed: Survey, total_s: float) -> tuple[NameShare, ...]:
     shares = [
-        NameShare(printable(name), sebs, seconds, share_of(seconds, total_s))
-        for name, sebs, seconds in surveyed.by_name()
+        NameShare(printable(name), sebs, float(seconds), share_of(float(seconds), total_s))
+        for name, (sebs, seconds) in surveyed.names.items()
     ]
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
 from rewritelog.checking.block import BlockParams, CheckedBlock
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
@@ -20,7 +20,13 @@ from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
-from rewritelog.formats.bgtrace.records import IRREGULAR, LISTS, BlockRecords, NameTable, records_of
+from rewritelog.formats.bgtrace.records import (
+    IRREGULAR,
+    LISTS,
+    BlockRecords,
+    distinct_names,
+    records_of,
+)
 from rewritelog.text import TextTable, percent_text, time_column
 
 MOST_ROWS = 128
@@ -166,21 +172,8 @@ class Survey:
     unpaired: Counter[str] = field(default_factory=Counter)
     """The violations of the rules in `PAIRING`."""
     traffic: Traffic | None = None
-    names: NameTable = field(default_factory=NameTable)
-    name_sebs: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """The number of SEBs of each name."""
-    name_seconds: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    """High and low part of the durations of each name's SEBs, shape (names, 2)."""
-
-    @property
-    def seconds(self) -> float:
-        """The durations of all closed SEBs."""
-        return _total(self.name_seconds)
-
-    def by_name(self) -> Iterator[tuple[bytes, int, float]]:
-        """Yield each name, the number of its SEBs and their durations."""
-        seconds = map(_total, self.name_seconds)
-        return zip(self.names.names, self.name_sebs.tolist(), seconds, strict=True)
+    names: dict[bytes, tuple[int, ExactSum]] = field(default_factory=dict)
+    """The number of SEBs of each name, and the sum of their durations."""
 
     def add(self, other: Survey) -> None:
         """Add a later block."""
@@ -191,13 +184,9 @@ class Survey:
         if other.traffic is not None:
             known = self.traffic
             self.traffic = other.traffic if known is None else known + other.traffic
-        numbers = self.names.merge(other.names)
-        more = len(self.names) - len(self.name_sebs)
-        self.name_sebs = np.concatenate([self.name_sebs, np.zeros(more, dtype=np.int64)])
-        self.name_seconds = np.concatenate([self.name_seconds, np.zeros((more, 2))])
-        self.name_sebs[numbers] += other.name_sebs
-        for part in np.ascontiguousarray(other.name_seconds.T):
-            core.add_by_group(numbers, part, self.name_seconds)
+        for name, (sebs, seconds) in other.names.items():
+            known_sebs, known_seconds = self.names.get(name, (0, NOTHING))
+            self.names[name] = known_sebs + sebs, known_seconds + seconds
 
 
 def read_survey(
@@ -226,11 +215,11 @@ def _survey_of(block: CheckedBlock) -> Survey:
     start, end = sebs["start_time"], sebs["end_time"]
     finite = np.isfinite(start) & np.isfinite(end)
     closed = finite & (end >= start)
-    names = NameTable()
-    name = names.add(sebs)
+    names, name = distinct_names(sebs)
     seconds = np.zeros((len(names), 2))
     with np.errstate(over="ignore"):
         core.add_by_group(name[closed], end[closed] - start[closed], seconds)
+    sums = [NOTHING.plus(high_low) for high_low in seconds.tolist()]
     brackets = block.records.brackets
     lists = dict(zip(LISTS, block.records.counts.sum(axis=0).tolist(), strict=True))
     lists["log_events"] = lists.pop("events")
@@ -251,9 +240,7 @@ def _survey_of(block: CheckedBlock) -> Survey:
         latest_s=float(end[closed].max(initial=-math.inf)),
         unpaired=Counter(findings.counts),
         traffic=Traffic.of(block.records, block.summary),
-        names=names,
-        name_sebs=np.bincount(name, minlength=len(names)),
-        name_seconds=seconds,
+        names=dict(zip(names, zip(np.bincount(name).tolist(), sums, strict=True), strict=True)),
     )
 
 
@@ -272,13 +259,3 @@ def time_table(
 def share_of(seconds: float, total_s: float) -> float:
     """Return a share from 0 to 1; 0 of a total that is 0 or infinite."""
     return seconds / total_s if 0 < total_s < math.inf else 0.0
-
-
-def _total(seconds: Floats) -> float:
-    """Return the sum of high and low parts; infinite if it overflows."""
-    if not np.isfinite(seconds).all():
-        return math.inf
-    try:
-        return math.fsum(seconds.ravel())
-    except OverflowError:
-        return math.inf

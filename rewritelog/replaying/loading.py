@@ -21,7 +21,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, list_params, read_params
 from rewritelog.formats.bgtrace.records import (
     BlockRecords,
-    NameTable,
+    distinct_names,
     offset_of,
     records_of,
 )
@@ -69,7 +69,7 @@ def columns_of(
     block = records_of(loaded)
     refuse_infinite(block)
     sebs, messages, backward = block.sebs, block.messages, block.backward
-    paired, names = Paired.of(block, params), NameTable()
+    paired, (names, name) = Paired.of(block, params), distinct_names(sebs)
     with np.errstate(over="ignore"):
         scaled, fixed = _durations(block, paired, params, given_s, predicts=predicts)
         transit_s = messages["recv_time"] - messages["send_time"]
@@ -78,7 +78,7 @@ def columns_of(
         "sebs": {
             "scaled_s": scaled[0],
             "fixed_s": fixed[0],
-            "name": names.add(sebs).astype(np.int32),
+            "name": name.astype(np.int32),
             "follows": (block.index > 0)
             & (sebs["msg_id"] < 0)
             & (~depends | (sebs["recv_time"] != -1.0)),
@@ -114,7 +114,7 @@ def columns_of(
         loaded.pieces.firsts.copy(),
         np.column_stack(counts),
         float(sebs["end_time"].max(initial=0.0)),
-        names.names,
+        names,
         params.events,
     )
 

@@ -20,7 +20,7 @@ from rewritelog.formats.bgtrace.blocks import (
 )
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, list_params, read_params
-from rewritelog.formats.bgtrace.records import NameTable, Records, tracer_replaces
+from rewritelog.formats.bgtrace.records import Records, distinct_names, tracer_replaces
 from rewritelog.output.files import FlushingWork
 from rewritelog.rewriting.options import DilationRules, OutputOptions, RewriteOptions
 from rewritelog.rewriting.predicting import Predictor, dilations_of
@@ -81,9 +81,9 @@ def patch(
         raise fault_error(fault, loaded)
     patched = Records(loaded.buffer, lay.seb, lay.seb, np.arange(len(sebs)), sebs)
     by_model = np.isin(outcomes % core.IRREGULAR_FLAG, (BlockCount.BY_MODEL, BlockCount.BY_EXACT))
-    table = NameTable()
-    of_name = np.bincount(table.add(patched.take(np.flatnonzero(by_model))))
-    replaced = np.array([tracer_replaces(name) for name in table.names], dtype=np.bool_)
+    names, number = distinct_names(patched.take(np.flatnonzero(by_model)))
+    of_name = np.bincount(number)
+    replaced = np.array([tracer_replaces(name) for name in names], dtype=np.bool_)
     counts[BlockCount.TRACER_REPLACES] = of_name[replaced].sum()
     return Patched(patched, outcomes, records, counts)
 

@@ -15,7 +15,7 @@ from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
 from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.records import NameTable, records_of
+from rewritelog.formats.bgtrace.records import distinct_names, records_of
 from rewritelog.formats.traces import Part, Terms
 from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventKey, Model, ModelFit
@@ -216,9 +216,8 @@ def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Float
     if isinstance(items, Part):
         names, number = items.names
     else:
-        table = NameTable()
-        number = table.add(records_of(items).sebs)
-        names = [name.decode("utf-8", "replace") for name in table.names]
+        distinct, number = distinct_names(records_of(items).sebs)
+        names = [name.decode("utf-8", "replace") for name in distinct]
     factors = np.array([rules.factor_for(name) for name in names], dtype=np.float64)
     return factors[number], matching(rules.by_name, names)
 

@@ -13,7 +13,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import NameTable, records_of
+from rewritelog.formats.bgtrace.records import distinct_names, records_of
 from rewritelog.formats.traces import UnitEvents, joined_texts
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.text import printable
@@ -64,9 +64,10 @@ class Spans:
     @classmethod
     def of_block(cls, loaded: LoadedBlock, params: ParamFolder | None) -> Spans:
         """Return those of a part of a block; without params, no event is known."""
-        block, names = records_of(loaded), NameTable()
+        block = records_of(loaded)
+        names, name = distinct_names(block.sebs)
         start_s, end_s = block.sebs["start_time"], block.sebs["end_time"]
-        sebs = block.pe, block.index, start_s, end_s, names.add(block.sebs)
+        sebs = block.pe, block.index, start_s, end_s, name
         brackets, events = block.brackets, tuple[str, ...]()
         of, times, event = brackets.seb, brackets.times, np.full(len(brackets), -1)
         if params is not None and params.pes:
@@ -78,7 +79,7 @@ class Spans:
             event = np.append(records.event[paired.record], event[rest])
         with np.errstate(over="ignore", invalid="ignore"):
             begins_s, ends_s = start_s[of] + times.T
-        return cls._of(names.names, sebs, events, (of, begins_s, ends_s, event))
+        return cls._of(names, sebs, events, (of, begins_s, ends_s, event))
 
     @classmethod
     def of_replay(cls, outcome: ReplayedRun) -> Spans:

@@ -20,7 +20,6 @@ from logbuilder import bracket, message, write_logs
 from logbuilder import seb as made_seb
 
 from rewritelog.errors import DamagedLogError
-from rewritelog.formats.bgtrace import records
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.inspection import info
 from rewritelog.inspection.info import survey
@@ -191,7 +190,6 @@ def test_blocks_of_any_size_give_the_same_answer(
 ) -> None:
     whole = made.survey()
     monkeypatch.setattr(info, "read_survey", partial(read_survey, block_bytes=2000))
-    monkeypatch.setattr(records, "_FEW_NAMES", 1)
     assert made.survey() == whole
 
 

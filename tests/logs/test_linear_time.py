@@ -13,9 +13,10 @@ from growth import Job, check_growth
 from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
+from rewritelog.core import core
 from rewritelog.diffing.run import compare_logs
 from rewritelog.formats.bgtrace.blocks import plan_blocks
-from rewritelog.formats.bgtrace.records import NameTable, records_of
+from rewritelog.formats.bgtrace.records import distinct_names, records_of
 from rewritelog.inspection.info import survey
 from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
@@ -79,7 +80,9 @@ def test_timelines(timeline_of: Callable[[int], list[dict[str, Any]]], tmp_path:
 
 
 @pytest.mark.slow
-def test_names_cannot_be_chosen_to_meet_in_one_slot(tmp_path: Path) -> None:
+def test_names_cannot_be_chosen_to_meet_in_one_slot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Names that the hash alone, without the key of each table, would put into one slot."""
     numbers = np.arange(1, 3_000_000, dtype=np.uint64)
     numbers *= np.uint64(11_400_714_819_323_198_485)
@@ -87,17 +90,23 @@ def test_names_cannot_be_chosen_to_meet_in_one_slot(tmp_path: Path) -> None:
     mixed = np.full(len(numbers), 14695981039346656037, dtype=np.uint64)
     for letter in letters.astype(np.uint64):
         mixed = (mixed ^ letter) * np.uint64(1099511628211)
-    capacity = 1024  # of the table, which has twice as many slots
-    meeting = np.flatnonzero((mixed >> np.uint64(32)) & np.uint64(2 * capacity - 1) == 5)
-    chosen = letters[:, meeting[:capacity]].T.astype(np.uint8)
+    slots = 2048  # of the table of up to 1023 names
+    meeting = np.flatnonzero((mixed >> np.uint64(32)) & np.uint64(slots - 1) == 5)
+    chosen = letters[:, meeting[: slots // 2 - 1]].T.astype(np.uint8)
     logs = rewritelog.open_logs(
         write_logs(tmp_path / "in", [[seb(0, 1, name=name.tobytes()) for name in chosen]])
     )
     block = next(logs.load(plan_blocks(logs.files[0])))
-    table = NameTable()
-    table.add(records_of(block).sebs)
-    assert len(table.names) == len(chosen) > 900
-    taken = np.flatnonzero(table._slots != 0)
-    assert len(table._slots) == 2 * capacity
+    number_names, tables = core.number_names, []
+
+    def number_and_keep(*args: Any) -> int:
+        tables.append(args[4])
+        return int(number_names(*args))
+
+    monkeypatch.setattr(core, "number_names", number_and_keep)
+    assert len(distinct_names(records_of(block).sebs)[0]) == len(chosen) > 900
+    (table,) = tables
+    taken = np.flatnonzero(table != 0)
+    assert len(table) == slots
     longest = max(map(len, np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1)))
     assert longest < 100

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.errors import RewriteLogError, TimingError
-from rewritelog.formats import Columns, ParamRecords
+from rewritelog.formats import NO_RECORDS, Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
 from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.formats.files import InputFile
+from rewritelog.formats.traces import joined_texts
 from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import compression_of, read_text_chunks
@@ -316,28 +317,23 @@ def _sorting_order(piece: Ints, seb: Ints) -> Ints | slice:
 
 def join_records(parts: Sequence[ParamRecords]) -> ParamRecords:
     """Return the records of all parts, sorted by piece and SEB with a stable sort."""
-    names: dict[str, int] = {}
-    events, starts, counts, params = [], [], [], []
-    base = 0
-    for part in parts:
-        known = [names.setdefault(name, len(names)) for name in part.events]
-        events.append(np.array([*known, -1])[part.event])
-        starts.append(part.param_start + base)
-        counts.append(part.param_count)
-        params.append(part.params)
-        base += len(part.params)
-    none = [np.zeros(0, dtype=np.int64)]
-    piece = np.concatenate(none + [part.piece for part in parts])
-    seb = np.concatenate(none + [part.seb for part in parts])
+    parts = [NO_RECORDS, *parts]
+    events, event = joined_texts((part.events, part.event) for part in parts)
+    bases = np.cumsum([0, *(len(part.params) for part in parts[:-1])])
+    starts = [part.param_start + base for part, base in zip(parts, bases, strict=True)]
+    piece, seb, counts, params = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("piece", "seb", "param_count", "params")
+    )
     order = _sorting_order(piece, seb)
     return ParamRecords(
-        events=tuple(names),
-        event=np.concatenate(none + events)[order],
+        events=events,
+        event=event[order],
         piece=piece[order],
         seb=seb[order],
-        param_start=np.concatenate(none + starts)[order],
-        param_count=np.concatenate(none + counts)[order],
-        params=np.concatenate([np.zeros(0), *params]),
+        param_start=np.concatenate(starts)[order],
+        param_count=counts[order],
+        params=params,
     )
 
 
