@@ -369,12 +369,11 @@ _ROUNDING = 4.0 * np.finfo(np.float64).eps
     "and dilates all of it.",
 )
 def _marks(block: CheckedBlock) -> Iterator[Violations]:
-    sebs, lay = block.records.sebs, block.records.loaded.layout
-    head = lay.seb.itemsize + lay.count.itemsize
-    events = sebs.at + head + block.records.counts[:, 0] * lay.message.itemsize
-    irregular = block.records.brackets.counts == IRREGULAR
     yield block.where(
-        "sebs", irregular, lambda _: "its marks do not pair up inside the SEB", events
+        "sebs",
+        block.records.brackets.counts == IRREGULAR,
+        lambda _: "its marks do not pair up inside the SEB",
+        block.records.walked["events_at"],
     )
 
 

@@ -39,7 +39,12 @@ from rewritelog.formats.bgtrace.blocks import (
     read_block,
     thread_buffers,
 )
-from rewritelog.formats.bgtrace.declaration import MACHINE_HEADER_BYTES, Layout, MachineHeader
+from rewritelog.formats.bgtrace.declaration import (
+    MACHINE_HEADER_BYTES,
+    Layout,
+    MachineHeader,
+    format_names,
+)
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.files import InputFile
@@ -265,25 +270,6 @@ def _both(
     return a, b
 
 
-_MACHINE = {
-    "total_pes": "total PEs",
-    "x": "x",
-    "y": "y",
-    "z": "z",
-    "num_cth": "communication threads per node",
-    "num_wth": "worker threads per node",
-    "stack_size": "stack size",
-    "timing_method": "timing method",
-    "thread_entry_point": "thread entry point",
-}
-_REPRESENTATION = {
-    "log_version": "log version",
-    "order": "byte order",
-    "header_version": "header version",
-    "files": "timeline files",
-}
-
-
 def compare_logs(
     a: LogSet,
     b: LogSet,
@@ -306,12 +292,8 @@ def compare_logs(
     with limited_to(jobs or cores()):
         for _, of_pair in map_blocks(work, pairs, "comparing", total_bytes):
             totals.add(of_pair)
-    return Comparison(
-        sides=(a, b),
-        totals=totals,
-        representation=_changes(_representation(a), _representation(b)),
-        machine=_changes(_summary_facts(a, _MACHINE), _summary_facts(b, _MACHINE)),
-    )
+    (old_machine, old), (new_machine, new) = map(_facts, (a, b))
+    return Comparison((a, b), totals, _changes(old, new), _changes(old_machine, new_machine))
 
 
 def _params(a: LogSet, b: LogSet, params: Path | None) -> ParamFolder | None:
@@ -324,20 +306,23 @@ def _params(a: LogSet, b: LogSet, params: Path | None) -> ParamFolder | None:
     return None
 
 
-def _summary_facts(logs: LogSet, names: dict[str, str]) -> dict[str, str]:
-    return {label: str(getattr(logs.summary, name)) for name, label in names.items()}
-
-
-def _representation(logs: LogSet) -> dict[str, str]:
-    """Return the representation of logs: also the length of the summary, sizes without effect."""
-    facts = _summary_facts(logs, _REPRESENTATION)
+def _facts(logs: LogSet) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the emulated machine, and how it is written: sizes without effect too."""
+    summary = vars(logs.summary)
+    machine = {n: str(summary[k]) for k, n in format_names("summary").items() if k in summary}
+    facts = {
+        "log version": machine.pop("log version"),
+        "byte order": logs.summary.order,
+        "header version": str(logs.summary.header_version),
+        "timeline files": machine.pop("timeline files"),
+    }
     with InputFile(logs.summary_path) as file:
         facts["bytes of the summary"] = str(file.size_bytes)
         sizes = MachineHeader.parse(file.read(0, MACHINE_HEADER_BYTES).tobytes()).sizes
     for name, value in sizes.items():
         if isinstance(value, int) and not name.endswith("_format"):
             facts[f"{name.replace('_', ' ')} in the header"] = str(value)
-    return facts
+    return machine, facts
 
 
 def _changes(old: dict[str, str], new: dict[str, str]) -> tuple[HeadDifference, ...]:

@@ -32,19 +32,16 @@ _NUMBERS: dict[str, tuple[Any, str]] = {
 _ADDRESS = ctypes.POINTER(ctypes.c_uint8)
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-_CONSTANT = re.compile(r"^#define\s+(\w+)\s+\(?(-?\d+)\)?\s*$", re.MULTILINE)
 _ENUM = re.compile(r"\benum\s*\w*\s*\{([^}]*)\}")
 _STRUCT = re.compile(r"\btypedef\s+struct\s*\w*\s*\{([^}]*)\}\s*(\w+)\s*;")
 _FUNCTION = re.compile(r"\bCORE\s+([\w\s]+?\**)\s*(\w+)\s*\(([^)]*)\)\s*;")
 
 
 class Library:
-    """The functions, constants and structs of a compiled core, as attributes of these names."""
+    """The functions and enumerators of a compiled core as attributes, and its structs."""
 
     structs: dict[str, np.dtype[Any]]
     """The dtype of each struct."""
-    constants: dict[str, int]
-    """The enumerators, and the macros that are integers."""
 
     def __init__(self, folder: Path) -> None:
         """Load `libcore.so` as `core.h` declares it; raise `ImportError` if it is not built."""
@@ -54,13 +51,13 @@ class Library:
         except OSError as error:
             why = f"the compiled core is missing or unusable ({error}): reinstall the package"
             raise ImportError(why) from error
-        self.constants = {name: int(value) for name, value in _CONSTANT.findall(text)}
+        constants = dict[str, int]()
         for body in _ENUM.findall(text):
-            self.constants |= _enumerators(body)
+            constants |= _enumerators(body)
         self.structs = {name: _struct_dtype(body) for body, name in _STRUCT.findall(text)}
         for result, name, parameters in _FUNCTION.findall(text):
             setattr(self, name, self._function(name, result, parameters))
-        for name, value in self.constants.items():
+        for name, value in constants.items():
             setattr(self, name, value)
 
     def __getattr__(self, name: str) -> Any:

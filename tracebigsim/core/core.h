@@ -14,8 +14,7 @@
 #endif
 
 /* The limits of the grammar, as in `writing.py`; a longer line is one fault, whatever it holds. */
-#define MAX_PARAMS 20
-#define MAX_LINE_BYTES 1048576
+enum { MAX_PARAMS = 20, MAX_LINE_BYTES = 1048576 };
 
 /* What is wrong with a line; `lines.py` has a message for each. */
 enum fault_code {

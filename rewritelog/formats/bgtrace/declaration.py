@@ -101,17 +101,17 @@ def summary_struct(order: ByteOrder) -> c.Struct:
     i4 = PRIMITIVES[order].i4
     return c.Struct(
         "machine" / MachineHeader,
-        "total_pes" / i4,
+        _field("total_pes", i4, "total PEs"),
         "x" / i4,
         "y" / i4,
         "z" / i4,
-        "num_cth" / i4,
-        "num_wth" / i4,
-        "stack_size" / i4,
-        "timing_method" / i4,
-        "files" / i4,
-        "log_version" / c.Optional(i4),
-        "thread_entry_point" / c.Optional(i4),
+        _field("num_cth", i4, "communication threads per node"),
+        _field("num_wth", i4, "worker threads per node"),
+        _field("stack_size", i4, "stack size"),
+        _field("timing_method", i4, "timing method"),
+        _field("files", i4, "timeline files"),
+        _field("log_version", c.Optional(i4), "log version"),
+        _field("thread_entry_point", c.Optional(i4), "thread entry point"),
         c.Terminated,
     )
 
@@ -215,7 +215,7 @@ MISSING: dict[str, Any] = {
 """The values of fields that a log version lacks, which a conversion to a newer one writes."""
 
 
-Record: TypeAlias = Literal["seb", "message", "event"]
+Record: TypeAlias = Literal["summary", "seb", "message", "event"]
 
 
 @dataclass(frozen=True)
@@ -246,23 +246,18 @@ def dtype_of(struct: c.Struct) -> np.dtype[Any]:
 
     Raise `TypeError` naming the field for one without a fixed size.
     """
-    dtype = np.dtype([_dtype_field(part) for part in struct.subcons])
+    dtype = np.dtype([(part.name, _numpy_type(part.name, part.subcon)) for part in struct.subcons])
     if dtype.itemsize != struct.sizeof():
         raise TypeError(f"numpy packs {struct} into {dtype.itemsize} bytes, not {struct.sizeof()}")
     return dtype
 
 
-def _dtype_field(part: Any) -> tuple[Any, ...]:
-    kind = part.subcon
+def _numpy_type(name: str, kind: Any) -> Any:
     if isinstance(kind, c.Array):
-        return (part.name, _dtype_text(part.name, kind.subcon), (kind.count,))
-    return (part.name, _dtype_text(part.name, kind))
-
-
-def _dtype_text(name: str, kind: Any) -> str:
+        return _numpy_type(name, kind.subcon), (kind.count,)
     if isinstance(kind, c.FormatField):
         order, letter = kind.fmtstr
-        return str(order + next(name for name, known in _TYPES.items() if known == letter))
+        return order + next(name for name, known in _TYPES.items() if known == letter)
     if isinstance(kind, c.Bytes):
         return f"V{kind.length}"
     raise TypeError(f"field {name} has no fixed size: {kind}")
@@ -270,7 +265,7 @@ def _dtype_text(name: str, kind: Any) -> str:
 
 def number_type(order: ByteOrder, name: str) -> np.dtype[Any]:
     """Return the numpy type of a primitive type, as in `number_type("big", "u4")`."""
-    return np.dtype(_dtype_text(name, getattr(PRIMITIVES[order], name)))
+    return np.dtype(str(_numpy_type(name, getattr(PRIMITIVES[order], name))))
 
 
 @cache
@@ -278,6 +273,7 @@ def format_names(record: Record) -> dict[str, str]:
     """Return the names of a record's fields in the documentation of the format."""
     newest = LOG_VERSIONS[-1]
     structs = {
+        "summary": summary_struct("little"),
         "seb": seb_head_struct(newest, "little"),
         "message": message_struct(newest, "little"),
         "event": event_struct("little"),
