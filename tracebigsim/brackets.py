@@ -20,14 +20,10 @@ from enum import Enum
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, ParamSpec, Self, TextIO, TypeVar
+from typing import Final, ParamSpec, Self, TextIO, TypeVar
 
 from tracebigsim.errors import BracketError, BracketWarning, TraceFileError
 from tracebigsim.writing import format_line
-
-if TYPE_CHECKING:
-    from tracebigsim.chosen import Chosen
-
 
 OUTPUT_VARIABLE: Final = "TRACEBIGSIM_OUTPUT"
 """Names the file that lines are appended to; %p in it is the process id, %h the host's name."""
@@ -282,16 +278,17 @@ def _check_function(
 
 
 @functools.cache
-def _list(path: str) -> Chosen:
+def _kernels(path: str) -> frozenset[tuple[str, tuple[float, ...]]]:
+    """Return the events of a list of chosen SEBs, each with its parameters."""
     from tracebigsim.chosen import read_chosen  # noqa: PLC0415 - most programs run without a list
 
-    return read_chosen(path)
+    return frozenset((seb.event, seb.params) for seb in read_chosen(path))
 
 
 def _is_chosen(event: str, params: tuple[float, ...]) -> bool:
     """Return whether this bracket is on the list of chosen SEBs, or there is no list."""
     path = os.environ.get(CHOSEN_VARIABLE)
-    return not path or _list(path).has(event, params)
+    return not path or (event, tuple(map(float, params))) in _kernels(path)
 
 
 def _warn(problem: str) -> None:

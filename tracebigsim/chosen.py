@@ -13,8 +13,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -38,23 +37,7 @@ class ChosenSeb(NamedTuple):
     params: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A list of chosen SEBs with fast look-up by event and parameters."""
-
-    sebs: tuple[ChosenSeb, ...]
-    _kernels: frozenset[tuple[str, tuple[float, ...]]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        kernels = frozenset((seb.event, seb.params) for seb in self.sebs)
-        object.__setattr__(self, "_kernels", kernels)
-
-    def has(self, event: str, params: Iterable[float]) -> bool:
-        """Return whether a SEB with this event and exactly these parameters is on the list."""
-        return (event, tuple(float(param) for param in params)) in self._kernels
-
-
-def read_chosen(path: str | os.PathLike[str]) -> Chosen:
+def read_chosen(path: str | os.PathLike[str]) -> tuple[ChosenSeb, ...]:
     """Read a list of chosen SEBs.
 
     Raises TraceFileError if it cannot be read, and for a malformed line, with the line's number.
@@ -65,7 +48,7 @@ def read_chosen(path: str | os.PathLike[str]) -> Chosen:
         raise TraceFileError(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise TraceFileError(path, f"not a list of chosen SEBs: {error}") from error
-    return Chosen(tuple(_sebs(path, text)))
+    return tuple(_sebs(path, text))
 
 
 def _sebs(path: str | os.PathLike[str], text: str) -> Iterator[ChosenSeb]:

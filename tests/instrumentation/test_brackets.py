@@ -239,7 +239,7 @@ def test_a_list_that_cannot_be_read(chosen: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_list_comes_back_as_it_was(chosen: Path) -> None:
-    assert read_chosen(chosen).sebs == ((3, 19, "a {b}", (53.0, 0.1)), (0, 2, "none", ()))
+    assert read_chosen(chosen) == ((3, 19, "a {b}", (53.0, 0.1)), (0, 2, "none", ()))
 
 
 def test_the_package_is_light(chosen: Path) -> None:

@@ -41,7 +41,7 @@ def run(logs: Path, **options: Any) -> SampleReport:
 
 
 def listed(logs: Path) -> list[tuple[Any, ...]]:
-    return [tuple(line) for line in read_chosen(logs.parent / "list.txt").sebs]
+    return [tuple(line) for line in read_chosen(logs.parent / "list.txt")]
 
 
 def said(report: SampleReport, *words: str) -> bool:
@@ -243,6 +243,6 @@ def test_real_runs_of_two_workers(reference: Path, tmp_path: Path) -> None:
     report = sample(folder, SampleOptions(fraction=0.25), tmp_path / "list.txt")
     lines = sum(path.read_text().count("TRACEBIGSIM") for path in folder.glob("param.*"))
     assert report.records == lines
-    for chosen in read_chosen(tmp_path / "list.txt").sebs:
+    for chosen in read_chosen(tmp_path / "list.txt"):
         text = (folder / f"param.{chosen.pe}").read_text()
         assert f"{chosen.seb} TRACEBIGSIM: event:{{ {chosen.event} }}" in text
