@@ -61,28 +61,6 @@ static chain_link split_link(const history *all, int32_t seb, double since)
     return link;
 }
 
-/* Prefetch what the chain of the SEB `AHEAD` SEBs further on needs, and half of that, its cause. */
-static void load_ahead(const history *all, const int32_t *sebs, int64_t left,
-                       const chain_link *chains)
-{
-    enum { AHEAD = 16 };
-    if (left > AHEAD) {
-        __builtin_prefetch(&all->runs[sebs[AHEAD]]);
-        __builtin_prefetch(&all->starter[sebs[AHEAD]]);
-        __builtin_prefetch(&chains[sebs[AHEAD]], 1);
-    }
-    if (left > AHEAD / 2) {
-        int32_t seb = sebs[AHEAD / 2], source = all->runs[seb].cause;
-        if (source < 0)
-            return;
-        __builtin_prefetch(&all->runs[source]);
-        __builtin_prefetch(&all->start_s[source]);
-        __builtin_prefetch(&chains[source]);
-        if (all->runs[seb].kind == BY_MESSAGE)
-            __builtin_prefetch(&all->messages[all->starter[seb]]);
-    }
-}
-
 void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_run *runs,
                    const double *start_s, const int32_t *starter, const sent_message *messages,
                    const lone_interval *alone, int64_t alone_len, chain_link *chains)
@@ -90,7 +68,6 @@ void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_run *runs,
     history all = {runs, start_s, starter, messages, alone, alone_len};
     for (int64_t k = 0; k < sebs_len; k++) {
         int32_t seb = sebs[k], source = runs[seb].cause;
-        load_ahead(&all, sebs + k, sebs_len - k, chains);
         if (source < 0) {
             chains[seb] = (chain_link){.jump = seb};
             continue;
