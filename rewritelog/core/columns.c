@@ -3,55 +3,42 @@
 #include "core.h"
 #include "numbers.h"
 
-/* Copy the field of each record one way or the other; the compiler knows `width` and `swap`. */
-#define MOVE(type, swapped)                                                                       \
-    for (int64_t k = 0; k < at_len; k++) {                                                        \
-        type word;                                                                                \
-        memcpy(&word, MOVE_FROM, sizeof word);                                                    \
-        word = swap ? swapped(word) : word;                                                       \
-        memcpy(MOVE_TO, &word, sizeof word);                                                      \
-    }
-
-/* Copy `width` bytes, reversing each number of `number` bytes in them. */
-static void copy_swapped(uint8_t *to, const uint8_t *from, int64_t width, int64_t number)
+/* Copy the `width` bytes of a field; `swap` reverses each number of `number` bytes in them. */
+static inline void copy_field(uint8_t *to, const uint8_t *from, int64_t width, int64_t number,
+                              bool swap)
 {
-    for (int64_t k = 0; k < width; k++)
-        to[k] = from[k - k % number + number - 1 - k % number];
-}
-
-#define MOVE_FIELDS                                                                               \
-    if (width == 8 && number == 8) {                                                              \
-        MOVE(uint64_t, __builtin_bswap64)                                                         \
-    } else if (width == 4 && number == 4) {                                                       \
-        MOVE(uint32_t, __builtin_bswap32)                                                         \
-    } else if (width == 2 && number == 2) {                                                       \
-        MOVE(uint16_t, __builtin_bswap16)                                                         \
-    } else {                                                                                      \
-        for (int64_t k = 0; k < at_len; k++)                                                      \
-            if (swap)                                                                             \
-                copy_swapped(MOVE_TO, MOVE_FROM, width, number);                                  \
-            else                                                                                  \
-                memcpy(MOVE_TO, MOVE_FROM, (size_t)width);                                        \
+    if (width == 8 && number == 8) {
+        uint64_t word;
+        memcpy(&word, from, sizeof word);
+        word = swap ? __builtin_bswap64(word) : word;
+        memcpy(to, &word, sizeof word);
+    } else if (number == 4) {
+        for (int64_t k = 0; k < width; k += 4) {
+            uint32_t word;
+            memcpy(&word, from + k, sizeof word);
+            word = swap ? __builtin_bswap32(word) : word;
+            memcpy(to + k, &word, sizeof word);
+        }
+    } else {
+        for (int64_t k = 0; k < width; k++)
+            to[k] = from[swap ? k - k % number + number - 1 - k % number : k];
     }
+}
 
 void gather(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, int64_t field,
             int64_t width, int64_t number, bool swap, uint8_t *column)
 {
     (void)buf_len;
-#define MOVE_FROM (buf + at[k] + field)
-#define MOVE_TO (column + k * width)
-    MOVE_FIELDS
-#undef MOVE_FROM
-#undef MOVE_TO
+    for (int64_t k = 0; k < at_len; k++)
+        copy_field(column + k * width, buf + at[k] + field, width, number, swap);
 }
 
 void scatter(uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, int64_t field,
              int64_t width, int64_t number, bool swap, const uint8_t *column)
 {
     (void)buf_len;
-#define MOVE_FROM (column + k * width)
-#define MOVE_TO (buf + at[k] + field)
-    MOVE_FIELDS
+    for (int64_t k = 0; k < at_len; k++)
+        copy_field(buf + at[k] + field, column + k * width, width, number, swap);
 }
 
 void copy_ranges(const uint8_t *buf, int64_t buf_len, const int64_t *from, int64_t from_len,
