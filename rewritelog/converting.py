@@ -129,7 +129,7 @@ def _shifts(block: BlockRecords, target: Layout) -> Ints:
     source = block.loaded.layout
     longer = target.seb.itemsize - source.seb.itemsize
     longer_messages = target.message.itemsize - source.message.itemsize
-    return np.concatenate([[0], np.cumsum(longer + block.counts[:, 0] * longer_messages)])
+    return np.concatenate([[0], np.cumsum(longer + block.walked["messages"] * longer_messages)])
 
 
 def convert_block(block: BlockRecords, target: Layout) -> Bytes:
@@ -137,9 +137,8 @@ def convert_block(block: BlockRecords, target: Layout) -> Bytes:
 
     Fields that the source lacks get default values.
     """
-    source, pieces = block.loaded.layout, block.loaded.pieces
-    sebs, messages = block.sebs, block.messages
-    sent, shift = block.counts[:, 0], _shifts(block, target)
+    sebs, messages, pieces = block.sebs, block.messages, block.loaded.pieces
+    sent, shift = block.walked["messages"], _shifts(block, target)
     data = np.empty(len(block.loaded.buffer) + int(shift[-1]), dtype=np.uint8)
     at = sebs.at + shift[:-1]
     _write(sebs, data, at, target.seb)
@@ -148,8 +147,7 @@ def convert_block(block: BlockRecords, target: Layout) -> Bytes:
     begin = at + target.seb.itemsize + COUNT_BYTES
     place = begin[messages.seb] + index * target.message.itemsize
     _write(messages, data, place, target.message)
-    after = sebs.at + source.seb.itemsize + COUNT_BYTES + sent * source.message.itemsize
-    _copy_lists(block, data, after, begin + sent * target.message.itemsize, target)
+    _copy_lists(block, data, begin + sent * target.message.itemsize, target)
     bounds = shift[np.concatenate([[0], np.cumsum(block.pieces.counts)])]
     begun = pieces.firsts == 0
     counts = pieces.starts - COUNT_BYTES + bounds[:-1]
@@ -157,22 +155,20 @@ def convert_block(block: BlockRecords, target: Layout) -> Bytes:
     return data
 
 
-def _copy_lists(block: BlockRecords, data: Bytes, begin: Ints, to: Ints, target: Layout) -> None:
+def _copy_lists(block: BlockRecords, data: Bytes, to: Ints, target: Layout) -> None:
     """Copy the lists of events and dependencies of SEBs, whose sizes no log version changes."""
-    ends = np.append(block.sebs.at[1:], 0)
-    last = np.cumsum(block.pieces.counts)[block.pieces.counts > 0] - 1
-    ends[last] = block.pieces.ends[block.pieces.counts > 0]
-    sizes = ends - begin
+    walked, begin = block.walked, np.ascontiguousarray(block.walked["events_at"])
+    forward_at = walked["backward_at"] + COUNT_BYTES * (1 + walked["backward"])
+    sizes = forward_at + COUNT_BYTES * (1 + walked["forward"]) - begin
     core.copy_ranges(block.loaded.buffer, begin, to, sizes, data)
     if target.order == block.loaded.layout.order:
         return
-    _, events, backward, forward = block.counts.T
-    _put(data, to, events, target.count)
-    forward_at = to + sizes - COUNT_BYTES * (1 + forward)
-    _put(data, forward_at, forward, target.count)
-    _put(data, forward_at - COUNT_BYTES * (1 + backward), backward, target.count)
+    moved = to - begin
+    _put(data, to, walked["events"], target.count)
+    _put(data, walked["backward_at"] + moved, walked["backward"], target.count)
+    _put(data, forward_at + moved, walked["forward"], target.count)
     for records in (block.events, block.backward, block.forward):
-        at = records.at + (to - begin)[records.seb]
+        at = records.at + moved[records.seb]
         _write(records, data, at, records.dtype.newbyteorder("S"))
 
 

@@ -16,7 +16,7 @@ from rewritelog.checking.dependencies import DEPENDENCY_RULES
 from rewritelog.checking.findings import SHOWN, Finding, Rule, Severity, Violations
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import Record, format_names
-from rewritelog.formats.bgtrace.records import IRREGULAR, LISTS, Records
+from rewritelog.formats.bgtrace.records import IRREGULAR, Records
 from rewritelog.text import count_text, printable
 
 _OF_FILES = (
@@ -264,7 +264,7 @@ def _times_of(records: Records) -> list[str]:
 
 def _depends(block: CheckedBlock) -> Flags:
     """Return whether each SEB has backward dependencies."""
-    return np.asarray(block.records.counts[:, LISTS.index("backward")] > 0)
+    return np.asarray(block.records.walked["backward"] > 0)
 
 
 def _cause(block: CheckedBlock, seb: int) -> str:

@@ -111,7 +111,7 @@ def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder 
     for side, counts in zip(whole, totals.sides, strict=True):
         counts["SEBs"] = len(side.sebs)
         counts["unclosed"] = int(np.count_nonzero(np.isnan(seconds_of(side))))
-        counts.update(dict(zip(LISTS, side.counts.sum(axis=0).tolist(), strict=True)))
+        counts.update({name: int(side.walked[name].sum()) for name in LISTS})
     records = NO_RECORDS
     if params is not None and len(whole[0].sebs):
         records, notes = read_params(params, loaded[0], strict=False)
@@ -196,8 +196,7 @@ class _Pair:
 
     def counts(self, name: str) -> tuple[Ints, Ints]:
         """Return the length of each SEB's list `name` on both sides."""
-        column = LISTS.index(name)
-        return self.a.counts[:, column], self.b.counts[:, column]
+        return self.a.walked[name], self.b.walked[name]
 
     def paired(self, name: str) -> tuple[Records, Records]:
         """Return the records that the lists `name` of both sides have, the first of each SEB."""

@@ -221,7 +221,7 @@ def _survey_of(block: CheckedBlock) -> Survey:
         core.add_by_group(name[closed], end[closed] - start[closed], seconds)
     sums = [NOTHING.plus(high_low) for high_low in seconds.tolist()]
     brackets = block.records.brackets
-    lists = dict(zip(LISTS, block.records.counts.sum(axis=0).tolist(), strict=True))
+    lists = {name: int(block.records.walked[name].sum()) for name in LISTS}
     lists["log_events"] = lists.pop("events")
     flags = {
         "not_finite": ~finite,

@@ -73,7 +73,7 @@ def columns_of(
     with np.errstate(over="ignore"):
         scaled, fixed = _durations(block, paired, params, given_s, predicts=predicts)
         transit_s = messages["recv_time"] - messages["send_time"]
-    depends = block.counts[:, 2] > 0
+    depends = block.walked["backward"] > 0
     levels = {
         "sebs": {
             "scaled_s": scaled[0],
@@ -84,8 +84,8 @@ def columns_of(
             & (~depends | (sebs["recv_time"] != -1.0)),
             "source": sebs["src_pe"],
             "number": sebs["msg_id"],
-            "messages": block.counts[:, 0].astype(np.int32),
-            "dependencies": block.counts[:, 2].astype(np.int32),
+            "messages": block.walked["messages"].astype(np.int32),
+            "dependencies": block.walked["backward"].astype(np.int32),
         },
         "messages": {
             "scaled_s": scaled[1],

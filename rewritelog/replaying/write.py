@@ -75,7 +75,7 @@ def _write(
         block = records_of(loaded)
         sebs = slice(seb, seb + len(block.sebs))
         sent = slice(message, message + len(block.messages))
-        changed = not np.array_equal(block.counts[:, 0], placed.messages[sebs])
+        changed = not np.array_equal(block.walked["messages"], placed.messages[sebs])
         if changed:
             break
         block.messages.put("send_time", placed.sent_s[sent])

@@ -194,13 +194,6 @@ class BlockRecords:
         core.locate(buffer, self.walked, lay.core, LISTS.index(name), seb, at)
         return Records(buffer, getattr(lay, kind), getattr(newest_layout(), kind), seb, at)
 
-    @property
-    def counts(self) -> Ints:
-        """The number of records in each SEB's lists, shape (SEBs, 4), in the order of `LISTS`."""
-        each = self.walked.itemsize // np.dtype(np.int64).itemsize
-        rows = self.walked.view(np.int64).reshape(len(self.walked), each)
-        return np.asarray(rows[:, -len(LISTS) :])
-
     @cached_property
     def piece(self) -> Ints:
         """The piece of each SEB."""
