@@ -9,8 +9,8 @@ import json
 import sys
 import time
 
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.run import replay, replay_prepared
 

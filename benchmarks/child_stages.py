@@ -17,12 +17,12 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.formats.bgtrace import params
 from rewritelog.formats.files import InputFile
 from rewritelog.output.files import OutputFile
 from rewritelog.rewriting import block, predicting
 from rewritelog.rewriting.block import RewriteTask
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.predicting import Predicted, Predictor
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import BlockStatistics

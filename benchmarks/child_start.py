@@ -30,7 +30,7 @@ def main() -> None:
     import rewritelog.cli  # noqa: F401, PLC0415
 
     _done("import the command line")
-    from rewritelog.rewriting.options import RewriteOptions  # noqa: PLC0415
+    from rewritelog.commands.durations import RewriteOptions  # noqa: PLC0415
     from rewritelog.rewriting.run import rewrite  # noqa: PLC0415
 
     _done("import the pipeline: construct, the core")

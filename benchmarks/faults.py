@@ -38,7 +38,7 @@ from faulty import (
 from many_sebs import write_many
 from random_sebs import BATCH, predict_detailed, random_batch
 
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import DurationSum
 

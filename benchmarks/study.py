@@ -12,12 +12,12 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
+from rewritelog.commands.fits import FitCommand
+from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.evaluation.fit import fit
-from rewritelog.evaluation.options import FitRequest
 from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.totals import RunPrediction, predict_run
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import LostTimeOptions
 from rewritelog.replaying.study import StudyRun, study_run
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 
@@ -75,7 +75,7 @@ def main() -> None:
     file, model = folder / "study.txt", folder / "model.json"
     file.unlink(missing_ok=True)
     runs = {(pes, size): run(folder, pes, size, file) for pes in PES for size in SIZES}
-    fit(FitRequest((file,), formulas=DOCS / "lost-cycles.toml"), model)
+    fit(FitCommand((file,), formulas=DOCS / "lost-cycles.toml", output=model))
     found = predict_run(LinePredictor.of(model), {"P": float(LARGER[0]), "D": float(LARGER[1])})
     print(found.text())
     truth = run(folder, *LARGER)

@@ -15,6 +15,7 @@ import pytest
 from benchmarks.forms import FORMS, text_of
 from rewritelog import LogSet, open_logs
 from rewritelog.arrays import Floats
+from rewritelog.commands.durations import DilationRules
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, plan_blocks
 from rewritelog.formats.bgtrace.records import records_of
@@ -22,7 +23,6 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactTimes
 from rewritelog.models.registry import load_model
 from rewritelog.rewriting.block import patch
-from rewritelog.rewriting.options import DilationRules
 from rewritelog.rewriting.predicting import dilations_of
 from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.synthesis.synth import SynthOptions, synthesise

@@ -26,6 +26,7 @@ The map of the package, lowest layer first:
 - `progress`: progress of long jobs, reported to a listener
 - `cores`: the number of cores that a job may use, and parallel work with its results in order
 - `running`: a function mapped over blocks by threads or by the ranks of an MPI job
+- `commands`: each command, declared once: its options, which its job takes, and what is printed
 - `arrays`: type aliases for arrays, medians, exact sums, rows by a key; tables as data frames
 - `hashing`: the hash function for look-ups and pseudo-random numbers
 - `core`: the compiled core: C functions for what is sequential, checked against their header
@@ -46,7 +47,6 @@ The map of the package, lowest layer first:
 - `evaluation`: fits without a rewrite: `fit`, `predict`, `verify` and `compare`
 - `viewing`: figures and HTML pages of logs and fits: `timeline`, `explore`
 - `api`: what the Python interface returns besides reports: fitted models, params, pages
-- `commands`: each command, declared once: options, job and report
 - `cli`: the command line
 
 `tracebigsim`, a separate package, contains the instrumentation and the grammar of timing lines.

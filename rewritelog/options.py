@@ -1,7 +1,7 @@
 """Options declared once: type, default, unit, help and group, for Python and the command line.
 
-A job's options are a frozen dataclass, by inheriting `Options`, whose fields are made by `option`;
-a command is one that inherits them, with its arguments (`argument`). The command line, signatures,
+A command is a frozen dataclass, by inheriting `Options`, whose fields are made by `option` or
+`argument`; jobs take it, or a class with a part of its options. The command line, signatures,
 completion, `--help`, the reference pages, and the options in reports and provenance files are
 derived from these fields. Values are checked, and made what jobs take, when options are made. The
 modules with declarations are imported before anything else is, and import nothing heavy.

@@ -34,10 +34,20 @@ def map_of(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("- `")]
 
 
+def at_import(tree: ast.Module) -> list[ast.AST]:
+    """The imports that are made when a module is imported: not those in functions or for types."""
+    return [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imports_of(path: Path) -> set[str]:
-    """The layers of this project that a module imports."""
+    """The layers of this project that a module imports.
+
+    Commands are declared below the jobs that take them, and call these: of commands it is what they
+    import before they are run.
+    """
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for node in at_import(tree) if path.parent.name == "commands" else ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"

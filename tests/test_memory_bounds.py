@@ -12,12 +12,12 @@ from faulty import SCRIPT
 from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
 from many_sebs import write_many
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import ModelError, TimingError
 from rewritelog.formats.bgtrace import params
 from rewritelog.models.base import ModelText
 from rewritelog.models.coefficients import parse_coefficients
 from rewritelog.models.model_file import parse_model
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from tracebigsim import LineFormatError, format_line
 

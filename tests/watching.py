@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import listening
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from rewritelog.cli import main
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats, new_frame, to_table
+from rewritelog.commands.durations import FittedLike
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
@@ -27,7 +28,6 @@ from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.model_file import ModelFile, Source, model_text, writable
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path
-from rewritelog.rewriting.options import FittedLike
 from rewritelog.text import (
     TextTable,
     count_text,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from rewritelog import commands
 from rewritelog.cli.words import TOP_LEVEL, words_of
+from rewritelog.commands.network import NETWORK
 from rewritelog.options import ADVANCED, MODEL, OTHER, OUTPUT, RUNNING, SELECTION, Declaration
-from rewritelog.replaying.options import NETWORK
 
 ABOUT = (
     "Give BigSim bgTrace logs and Chakra execution traces new durations, so that a network "

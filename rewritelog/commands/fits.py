@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.commands.command import (
     DETAILS,
@@ -17,21 +17,34 @@ from rewritelog.commands.command import (
     TracesArgument,
     function,
 )
+from rewritelog.commands.durations import (
+    MODEL_HELP,
+    TIMINGS_HELP,
+    FormulasFile,
+    ModelInputs,
+    ParamNamesFile,
+    Reading,
+    TimingLines,
+)
 from rewritelog.errors import UsageError
-from rewritelog.evaluation.options import CompareRequest, FitRequest
 from rewritelog.options import (
+    MODEL,
     OUTPUT,
+    As,
+    InputPaths,
     Jobs,
     Kind,
     NodeChoice,
+    OptionalInput,
+    OptionalInputs,
     OptionalOutput,
+    OutputPath,
+    ParamsFolder,
     PathsLike,
+    Seed,
     argument,
     option,
 )
-from rewritelog.sampling.options import SampleOptions
-from rewritelog.timings.options import ParamNamesFile, Reading, TimingLines
-from rewritelog.viewing.options import ExploreOptions
 
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel
@@ -39,9 +52,24 @@ if TYPE_CHECKING:
     from rewritelog.evaluation.fit import FitReport
     from rewritelog.evaluation.predict import CallPrediction, Predictions
     from rewritelog.evaluation.verify import VerifyReport
+    from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.formats.traces import LogsLike
+    from rewritelog.models.base import Model
     from rewritelog.sampling.sample import SampleReport
+    from rewritelog.sampling.selection import Plan
     from rewritelog.timings.traces import WrittenTimings
 
+ModelArgument: TypeAlias = Annotated["str | Model[Any]", Kind(read=str)]
+ModelNames: TypeAlias = Annotated[
+    As["str | Sequence[str]", "tuple[str, ...]"], Kind("options:listed", str, several=True)
+]
+DEFAULT_MODELS = ("auto", "least-squares")
+DEFAULT_FOLDS = 10
+OptionalLogs: TypeAlias = Annotated[
+    As["LogsLike | None", "LogSet | None"], Kind("api.logs:to_logs")
+]
+SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
+"""How the SEBs to be timed are chosen among those of an event."""
 FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True, read=str)]
 
 
@@ -71,7 +99,7 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
         return write_timings(self.traces, self.output, types, self.event_params, jobs=self.jobs)
 
 
-class FitCommand(FitRequest, Command["FittedModel"]):
+class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["FittedModel"]):
     """Fit a model to timing lines, and write it to a model file.
 
     `rewrite --fitted`, `predict` and `verify` use the file without the timings.
@@ -83,16 +111,30 @@ class FitCommand(FitRequest, Command["FittedModel"]):
 
     shell = REPORT | WARNINGS | PAGE | DETAILS
 
+    model: ModelArgument = option(
+        f"{MODEL_HELP}.", default="auto", metavar="NAME", group=MODEL, complete="model",
+        kw_only=False,
+    )  # fmt: skip
+
+    event: str | None = option(
+        "Show the whole fit of this event, and its formula; * matches anything.",
+        default=None, metavar="NAME", complete="event",
+    )  # fmt: skip
     output: OptionalOutput = option(
         "The model file to write [default: none, only report]; - is standard output.",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
     )  # fmt: skip
 
+    @property
+    def model_name(self) -> str:
+        """The name of the model in reports."""
+        return self.model if isinstance(self.model, str) else type(self.model).__name__
+
     def run(self) -> FitReport:
         """Fit the model; return the report."""
         from rewritelog.evaluation.fit import fit
 
-        return fit(self, self.output)
+        return fit(self)
 
     def returned(self, result: FitReport) -> FittedModel:
         """Return the fitted model."""
@@ -172,7 +214,7 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, Fitted, Command["Verif
         return int(not result.overall.score.predicted)
 
 
-class CompareCommand(CompareRequest, Command["CompareReport"]):
+class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareReport"]):
     """Compare models on held-out timing lines.
 
     Lines are held out event by event. Options of models go to all models that have them.
@@ -184,6 +226,40 @@ class CompareCommand(CompareRequest, Command["CompareReport"]):
 
     shell = REPORT | WARNINGS | PAGE
 
+    models: ModelNames = option(
+        "The models to compare [default: auto, least-squares].",
+        default=DEFAULT_MODELS, metavar="NAME,NAME,...", group=MODEL, complete="models",
+        kw_only=False,
+    )  # fmt: skip
+    folds: int = option(
+        "Divide the lines into N parts, and hold out each in turn.", default=DEFAULT_FOLDS
+    )
+    fraction: float | None = option(
+        "Fit to this share of each event's lines instead, drawn at random, and predict the rest.",
+        default=None, metavar="SHARE",
+    )  # fmt: skip
+    repeats: int = option("Repeat the comparison N times, each time with a new seed.", default=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.models or len(set(self.models)) < len(self.models):
+            raise UsageError("give at least one model, each only once")
+        if self.folds < 2:
+            raise UsageError(f"there must be at least 2 folds, not {self.folds}")
+        if self.repeats < 1:
+            raise UsageError(f"there must be at least 1 repeat, not {self.repeats}")
+        if self.fraction is not None and self.folds != DEFAULT_FOLDS:
+            raise UsageError("give --folds or --fraction, not both")
+        if self.fraction is not None and not 0 < self.fraction < 1:
+            raise UsageError(f"the fraction must lie between 0 and 1, not {self.fraction}")
+
+    def method_text(self) -> str:
+        """Return the method of the comparison as text."""
+        repeats = "" if self.repeats == 1 else f" × {self.repeats}"
+        if self.fraction is None:
+            return f"{self.folds} folds{repeats}, seed {self.seed}"
+        return f"fits to {self.fraction:.3g} of each event's lines{repeats}, seed {self.seed}"
+
     def run(self) -> CompareReport:
         """Return the errors of each model."""
         from rewritelog.evaluation.compare import compare
@@ -191,7 +267,7 @@ class CompareCommand(CompareRequest, Command["CompareReport"]):
         return compare(self)
 
 
-class SampleCommand(SampleOptions, Logs, Command["SampleReport"]):
+class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleReport"]):
     """Choose the SEBs to time, for a fit that predicts all others best.
 
     The list has the PE, SEB, event and parameters of each; a program that is instrumented with
@@ -205,19 +281,52 @@ class SampleCommand(SampleOptions, Logs, Command["SampleReport"]):
 
     shell = REPORT | WARNINGS | PAGE
 
+    timings: OptionalInputs = option(
+        "Files of timing lines that exist already; - is standard input.",
+        default=None, metavar="FILE...", group=MODEL,
+    )  # fmt: skip
+    fraction: float = option(
+        "Share of all SEBs with a param record, in (0, 1].", default=0.02, metavar="SHARE"
+    )
+    method: SampleMethod = option(
+        "design: half where a fit is least certain, half spread over the parameters; coverage: "
+        "spread over the parameters; random: at random.",
+        default="design",
+    )  # fmt: skip
+    floor: int = option(
+        "Choose at least N SEBs of each event and category, if there are as many.", default=5
+    )
+    formulas: OptionalInput = option(
+        "A formulas file: SEBs are chosen from each category, to span its terms.",
+        default=None, rare=True,
+    )  # fmt: skip
+    replicates: int = option(
+        "Choose some parameters of each event N times, if they recur.",
+        default=1, rare=True, least=1,
+    )  # fmt: skip
     output: OptionalOutput = option(
         "The list to write [default: none, only report]; - is standard output.",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT, kw_only=False,
     )  # fmt: skip
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.plan()
+
+    def plan(self) -> Plan:
+        """Return the plan of the choice."""
+        from rewritelog.sampling.selection import Plan
+
+        return Plan(self.fraction, self.method, self.seed, self.floor)
+
     def run(self) -> SampleReport:
         """Return the choice; `listing()` of it is the list."""
         from rewritelog.sampling.sample import sample
 
-        return sample(self.logs, self, self.output)
+        return sample(self)
 
 
-class ExploreCommand(Jobs, ExploreOptions, Command[None]):
+class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, Command[None]):
     """Look at fits on a live page, change them, and save the result.
 
     The page is served to browsers on this machine only, at an address that cannot be guessed, until
@@ -227,6 +336,22 @@ class ExploreCommand(Jobs, ExploreOptions, Command[None]):
     """
 
     shell = frozenset({"quiet"})
+
+    timings: InputPaths = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
+    logs: OptionalLogs = option(
+        "Logs on which to show the effect of the fits.", default=None, metavar="DIR", kw_only=False
+    )
+    dilation: float | None = option(
+        "Factor on durations that no fit covers, for the effect on LOGS; the page can change it "
+        "[default: 1].",
+        default=None, metavar="FACTOR", group=MODEL,
+    )  # fmt: skip
+    output: OutputPath = option(
+        "The folder for formulas.toml and model.json [default: the current folder].",
+        default=".", names=("--output", "-o"), metavar="DIR", group=OUTPUT,
+    )  # fmt: skip
+    force: bool = option("Replace existing files of these names.", default=False, group=OUTPUT)
+    no_browser: bool = option("Print the address, and open no browser.", default=False)
 
     def run(self) -> None:
         """Serve the page, and print its address."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -23,8 +24,9 @@ from rewritelog.commands.command import (
     UncheckedArgument,
     function,
 )
+from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.network import NETWORK, NetworkOptions
 from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
-from rewritelog.exporting.options import ExportOptions
 from rewritelog.options import (
     OUTPUT,
     Flush,
@@ -33,6 +35,7 @@ from rewritelog.options import (
     Kind,
     OptionalInput,
     OptionalOutput,
+    ParamsFolder,
     Seed,
     Selection,
     argument,
@@ -40,9 +43,6 @@ from rewritelog.options import (
 )
 from rewritelog.paths import is_stdout
 from rewritelog.progress import Listener
-from rewritelog.replaying.options import NETWORK, NetworkOptions
-from rewritelog.rewriting.options import RewriteOptions
-from rewritelog.synthesis.options import VERSION_HELP, SynthOptions
 
 if TYPE_CHECKING:
     from rewritelog.checking.findings import CheckReport
@@ -51,12 +51,15 @@ if TYPE_CHECKING:
     from rewritelog.exporting.run import Exported
     from rewritelog.inspection.dump import Dump
     from rewritelog.inspection.info import LogInfo
+    from rewritelog.replaying.network import Network
     from rewritelog.rewriting.report import RewriteReport
     from rewritelog.synthesis.synth import Synthesis
     from rewritelog.text import Readable
     from rewritelog.viewing.pictures import Picture
 
 
+CELLS_OF_A_PE = 1000
+VERSION_HELP = "The log version to write, 0 to 6"
 OptionalListener: TypeAlias = Annotated["Listener | None", Kind("progress:to_listener")]
 
 
@@ -325,6 +328,49 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
         )
 
 
+Target: TypeAlias = Literal["chrome", "parquet", "csv", "goal", "simgrid"]
+
+SIMULATORS: tuple[Target, ...] = ("goal", "simgrid")
+"""Targets that need the whole program: a part of it would wait for messages forever."""
+
+
+class ExportOptions(ParamsFolder, Selection):
+    """The format, and the selection of what is exported."""
+
+    to: Target = option(
+        "chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: LogGOPSim; "
+        "simgrid: smpirun -replay.",
+        kw_only=False,
+    )
+
+    @property
+    def begin_s(self) -> float:
+        """The begin of the interval; SEBs that end before it are left out."""
+        return -math.inf if self.from_s is None else self.from_s
+
+    @property
+    def end_s(self) -> float:
+        """The end of the interval; SEBs that start after it are left out."""
+        return math.inf if self.until_s is None else self.until_s
+
+    def check(self, network: Network | None) -> None:
+        """Raise `UsageError` for contradictory options."""
+        if math.isnan(self.begin_s) or math.isnan(self.end_s) or self.begin_s > self.end_s:
+            raise UsageError(f"--from {self.begin_s} s is not before --until {self.end_s} s")
+        if self.to in SIMULATORS and (self.pes is not None or self.has_interval):
+            raise UsageError(
+                f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "
+                "the complete program"
+            )
+        if network is not None and self.to not in SIMULATORS:
+            raise UsageError(f"--replayed is for {' and '.join(SIMULATORS)}, not for {self.to}")
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether SEBs are selected by time."""
+        return self.begin_s > -math.inf or self.end_s < math.inf
+
+
 class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Command["Exported"]):
     """Write logs in the format of a trace viewer, of tables, or of a simulator.
 
@@ -347,6 +393,37 @@ class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Comman
             raise UsageError("a network is for --replayed")
         network = self.read_network() if self.replayed else None
         return export(self.logs, self.out, self, network, force=self.force)
+
+
+class SynthOptions(Seed):
+    """The options of `synth`; the defaults have the proportions of real logs."""
+
+    pes: int = option("Number of emulated PEs.", default=16)
+    sebs: int = option("SEBs per PE.", default=1000)
+    messages: float = option("Mean number of messages per SEB.", default=0.6, metavar="MEAN")
+    files: int = option("Number of timeline files.", default=2)
+    wth: int = option("Worker threads per node.", default=1)
+    size: int = option(
+        "Cells of the domain that the PEs share; work and messages grow with a PE's part "
+        "[default: 1000 per PE].",
+        default=0, metavar="D", least=0,
+    )  # fmt: skip
+    byte_order: Literal["little", "big"] = option("The byte order to write.", default="little")
+    log_version: int = option(f"{VERSION_HELP}.", default=6)
+    bracketed: float = option(
+        "Share of SEBs that have a bracket and a param record.", default=0.0926, shell=False
+    )
+    timings: int = option("Number of timing lines.", default=600, shell=False)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells per PE."""
+        return max(self.size // self.pes, 1) if self.size else CELLS_OF_A_PE
+
+    @property
+    def nodes(self) -> int:
+        """The number of emulated nodes."""
+        return self.pes // self.wth
 
 
 class SynthCommand(Flush, Force, Jobs, SynthOptions, Out, Command["Synthesis"]):

@@ -19,8 +19,11 @@ from rewritelog.commands.command import (
     OptionalTraces,
     function,
 )
+from rewritelog.commands.durations import DurationOptions, OutputOptions
+from rewritelog.commands.network import NetworkOptions
 from rewritelog.errors import UsageError
 from rewritelog.options import (
+    ADVANCED,
     OUTPUT,
     As,
     Kind,
@@ -28,8 +31,6 @@ from rewritelog.options import (
     argument,
     option,
 )
-from rewritelog.replaying.options import LostTimeOptions, NetworkOptions, ReplayOptions
-from rewritelog.rewriting.options import DurationOptions
 
 if TYPE_CHECKING:
     from rewritelog.evaluation.totals import RunPrediction
@@ -50,6 +51,45 @@ RunPoint: TypeAlias = Annotated[
     As["Mapping[str, float]", "Mapping[str, float]"],
     Kind("evaluation.totals:to_point", str, several=True),
 ]
+
+
+CategoriesByName: TypeAlias = Annotated[
+    As["Mapping[str, str] | Iterable[tuple[str, str]] | None", "tuple[tuple[str, str], ...]"],
+    Kind("options:pairs", str, several=True, nothing=(), shown="Mapping[str, str] | None"),
+]
+_FORBIDDEN = "{}\n\r\t"
+"""Not in categories, which are parts of timing lines."""
+
+
+class LostTimeOptions(DurationOptions):
+    """The options of a replay that counts lost time."""
+
+    lost_as: CategoriesByName = option(
+        "Count SEBs of that name, or middle regions of that event, in a category; repeatable, the "
+        "last match wins.",
+        default=None, metavar="PATTERN=CATEGORY", complete="event",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for pattern, category in self.lost_as:
+            named = isinstance(category, str) and category.strip()
+            if not named or any(c in _FORBIDDEN for c in category):
+                raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
+
+
+class ReplayOptions(OutputOptions, LostTimeOptions):
+    """The options of a replay, apart from the network."""
+
+    write: OptionalOutput = option(
+        "Write the logs with their replayed times to this folder.",
+        default=None, metavar="OUT", group=OUTPUT,
+    )  # fmt: skip
+    gains: int | None = option(
+        "Replay with each of the N largest SEB names and events taking no time [default: 10; "
+        "fewer for more than 500,000 SEBs].",
+        default=None, metavar="N", group=ADVANCED, rare=True, least=0,
+    )  # fmt: skip
 
 
 class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):

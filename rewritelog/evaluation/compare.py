@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints
+from rewritelog.commands.fits import CompareCommand
 from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.options import CompareRequest
 from rewritelog.evaluation.predictions import LinePredictor, PredictedRows
 from rewritelog.formats import Columns
 from rewritelog.hashing import random_ranks
@@ -155,7 +155,7 @@ class ModelResult:
 class CompareReport(Readable):
     """The results of all models."""
 
-    request: CompareRequest
+    request: CompareCommand
     lines: int
     tried: tuple[ModelResult, ...]
     warnings: tuple[str, ...]
@@ -193,7 +193,7 @@ class CompareReport(Readable):
         return "\n".join([*lines, *decisive])
 
 
-def compare(request: CompareRequest) -> CompareReport:
+def compare(request: CompareCommand) -> CompareReport:
     """Fit each model to parts of the timing lines, and test it on the others.
 
     Raise a `RewriteLogError` for files that cannot be read. Fits that fail are counted.
@@ -223,14 +223,14 @@ def compare(request: CompareRequest) -> CompareReport:
     return CompareReport(request, lines, tried, all_warnings)
 
 
-def _read(request: CompareRequest, kinds: Collection[Columns]) -> Mapping[Columns, Timings]:
+def _read(request: CompareCommand, kinds: Collection[Columns]) -> Mapping[Columns, Timings]:
     """Return the timings with each of these kinds of columns."""
     if isinstance(request.timings, tuple):
         return read_timings_as(kinds, request.timings, request.clock_hz, strict=request.strict)
     return {columns: samples_of(request.timings, columns=columns) for columns in kinds}
 
 
-def _models(request: CompareRequest) -> dict[str, Model[Any]]:
+def _models(request: CompareCommand) -> dict[str, Model[Any]]:
     """Return the models, each with the options and texts that it accepts."""
     texts = read_texts(request.formulas, request.coefficients)
     unused = {*request.model_options, *texts}
@@ -291,7 +291,7 @@ def _ranks(timings: Sequence[EventTimings], seed: int) -> list[Ints]:
 
 
 def _cross_validate_model(
-    name: str, model: Model[Any], read: Timings, request: CompareRequest
+    name: str, model: Model[Any], read: Timings, request: CompareCommand
 ) -> ModelResult:
     """Fit a model to each split of each repeat, and predict the held-out lines."""
     started, timings = time.perf_counter(), read.timings

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import rewritelog
+from rewritelog.commands.fits import FitCommand
 from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, UsageError, UsageTypeError
-from rewritelog.evaluation.options import FitRequest
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.checks import checked_fit
 from rewritelog.models.fit_report import summarise
@@ -38,7 +38,7 @@ class FitReport(Readable):
 
     more = "options and formulas; --event NAME: those of one event"
 
-    request: FitRequest
+    request: FitCommand
     model: Model[Any]
     read: Timings
     fitted: ModelFit
@@ -99,10 +99,10 @@ class FitReport(Readable):
         return [f"  {line}" for fit in fits for line in summarise(fit)]
 
 
-def fit(request: FitRequest, out: Path | None = None) -> FitReport:
-    """Fit a model, and write it to the model file `out` if that is given.
+def fit(request: FitCommand) -> FitReport:
+    """Fit a model, and write it to the output, a model file, if there is one.
 
-    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
+    Raise a `RewriteLogError` for any invalid input; the output is then not changed.
     """
     texts = read_texts(request.formulas, request.coefficients)
     name, model = request.model_name, request.model
@@ -115,7 +115,7 @@ def fit(request: FitRequest, out: Path | None = None) -> FitReport:
             f"the model {name!r} is not fitted, so there is nothing to write: "
             f"use it directly, with --model {name}"
         )
-    files = files_of(request.timings)
+    files, out = files_of(request.timings), request.output
     names = names_of(request.param_names, request.timings)
     texts_given = (request.formulas, request.coefficients, request.param_names)
     check_outputs([out], (*files, *texts_given))

@@ -15,9 +15,9 @@ from typing import TextIO
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Table
+from rewritelog.commands.logs import ExportOptions
 from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
-from rewritelog.exporting.options import ExportOptions
 from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.text import printable

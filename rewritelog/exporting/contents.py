@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table
-from rewritelog.exporting.options import ExportOptions
+from rewritelog.commands.logs import ExportOptions
 from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Table
+from rewritelog.commands.logs import ExportOptions
 from rewritelog.exporting.contents import Contents, durations_of, map_contents
-from rewritelog.exporting.options import ExportOptions
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.workload import spans
 from rewritelog.stopping import in_steps

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rewritelog.commands.logs import SIMULATORS, ExportOptions
 from rewritelog.errors import UsageError
 from rewritelog.exporting.chrome import (
     SEB_KINDS,
@@ -23,7 +24,6 @@ from rewritelog.exporting.chrome import (
 from rewritelog.exporting.contents import Contents, map_contents
 from rewritelog.exporting.goal import goal_part, write_goal
 from rewritelog.exporting.matching import matched
-from rewritelog.exporting.options import SIMULATORS, ExportOptions
 from rewritelog.exporting.programs import StepMaker, Steps, program_part
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables

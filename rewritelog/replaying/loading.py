@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.commands.durations import DurationOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import RewriteLogError
@@ -37,7 +38,6 @@ from rewritelog.replaying.workload import (
     spans,
 )
 from rewritelog.rewriting.block import patch, records_for
-from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.stopping import in_steps
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Ints
+from rewritelog.commands.durations import DurationOptions
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, simulate
 from rewritelog.replaying.workload import Workload
-from rewritelog.rewriting.options import DurationOptions
 from rewritelog.rewriting.predicting import (
     Predictor,
     fit_warnings,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.cores import cores, in_order
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.traces import Traces
@@ -27,7 +28,6 @@ from rewritelog.replaying.analysis import (
 )
 from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, ReplayReport
 from rewritelog.replaying.simulate import ReplayedRun, simulate

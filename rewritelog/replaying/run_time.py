@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import RewriteLogError
 from rewritelog.progress import report_progress
 from rewritelog.replaying.loading import load_workload
@@ -11,7 +12,6 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import Case, run_time, simulate
 from rewritelog.replaying.traces import load_task
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.statistics import BlockCount
 from rewritelog.rewriting.traces import TraceTask

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rewritelog.arrays import Floats, Table
+from rewritelog.commands.durations import NO_DILATION, DilationRules
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Numbers, Workload, grouped
-from rewritelog.rewriting.options import NO_DILATION, DilationRules
 from rewritelog.stopping import raise_if_stopped
 
 _STEP = 1 << 18

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.models.base import LOST, PES
@@ -16,7 +17,6 @@ from rewritelog.options import settings
 from rewritelog.progress import report_progress
 from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import LostTimeOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.report import lost_table
 from rewritelog.replaying.simulate import simulate

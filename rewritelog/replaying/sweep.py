@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rewritelog import units
+from rewritelog.commands.durations import DurationOptions
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -22,7 +23,6 @@ from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, with_unit
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_time
-from rewritelog.rewriting.options import DurationOptions
 from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
 
 DILATION = "dilation"

@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
 from rewritelog.formats.traces import MISSING, Traces, UnitEvents, followers, joined_texts
 from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate
 from rewritelog.replaying.workload import Messages, PairedRegions, Sebs, Workload
 from rewritelog.rewriting.predicting import fit_warnings, fitted_predictor, warnings_of_unused

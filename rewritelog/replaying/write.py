@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.commands.durations import NO_DILATION, OutputOptions
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats.bgtrace.blocks import (
@@ -26,7 +27,6 @@ from rewritelog.replaying.prepare import Prepared
 from rewritelog.replaying.simulate import ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers, spans
 from rewritelog.rewriting.block import RewriteTask, logs_task, rewrite_part
-from rewritelog.rewriting.options import NO_DILATION, OutputOptions
 from rewritelog.rewriting.run import new_output
 from rewritelog.running.engines import map_blocks
 

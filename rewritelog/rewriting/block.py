@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
+from rewritelog.commands.durations import DilationRules, OutputOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import (
@@ -22,7 +23,6 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, list_params, read_params
 from rewritelog.formats.bgtrace.records import Records, distinct_names, tracer_replaces
 from rewritelog.output.files import FlushingWork
-from rewritelog.rewriting.options import DilationRules, OutputOptions, RewriteOptions
 from rewritelog.rewriting.predicting import Predictor, dilations_of
 from rewritelog.rewriting.statistics import (
     EXAMPLES,

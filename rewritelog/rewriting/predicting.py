@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
+from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
@@ -29,7 +30,6 @@ from rewritelog.models.checks import (
 from rewritelog.models.fitted_events import with_names
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
-from rewritelog.rewriting.options import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.rewriting.statistics import (
     EXAMPLES,
     EventStatistics,

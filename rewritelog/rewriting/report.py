@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import rewritelog
+from rewritelog.commands.durations import NO_DILATION, RewriteOptions
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Terms, Traces
 from rewritelog.models.base import Model, ModelFit
@@ -33,7 +34,6 @@ from rewritelog.rewriting.breakdown import (
     overheads_of,
     speedup,
 )
-from rewritelog.rewriting.options import NO_DILATION, RewriteOptions
 from rewritelog.rewriting.report_warnings import warnings_of
 from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum
 from rewritelog.rewriting.traces import TraceTask

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import rewritelog
+from rewritelog.commands.durations import OutputOptions, RewriteOptions
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
@@ -31,7 +32,6 @@ from rewritelog.output.folders import check_new_folder, new_folder
 from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import logs_task
 from rewritelog.rewriting.breakdown import expected_of
-from rewritelog.rewriting.options import OutputOptions, RewriteOptions
 from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import BlockStatistics

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
+from rewritelog.commands.durations import DilationRules, OutputOptions
 from rewritelog.core import core
 from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.traces import Part, Traces, Unit, UnitEvents, events_of
 from rewritelog.output.files import FlushingWork, copy_file
 from rewritelog.rewriting.block import no_sums
-from rewritelog.rewriting.options import DilationRules, OutputOptions
 from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
 from rewritelog.rewriting.statistics import (
     BlockCount,

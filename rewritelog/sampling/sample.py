@@ -12,14 +12,14 @@ import numpy as np
 
 from rewritelog import __version__
 from rewritelog.arrays import Ints
+from rewritelog.commands.fits import SampleCommand
 from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, RewriteLogError
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.options import reported
 from rewritelog.output.files import check_outputs, write_text_file
-from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.records import RunRecords, read_run
 from rewritelog.sampling.selection import Choice, choose
 from rewritelog.sampling.strata import (
@@ -96,7 +96,7 @@ class SampleReport(Readable):
 
     logs: LogSet
     out: Path | None
-    options: SampleOptions
+    options: SampleCommand
     records: int
     """The number of param records of the run."""
     strata: tuple[ChosenStratum, ...]
@@ -157,7 +157,7 @@ class SampleReport(Readable):
             "rewritelog": __version__,
             "logs": str(self.logs.folder),
             "out": None if self.out is None else str(self.out),
-            "options": reported(self.options, SampleOptions),
+            "options": reported(self.options, SampleCommand),
             "records": self.records,
             "chosen": self.chosen,
             "replicates": self.replicates,
@@ -271,17 +271,12 @@ def _spread_text(spread: ReplicateSpread) -> str:
     )
 
 
-def sample(
-    logs: LogSet | str | Path,
-    options: SampleOptions | None = None,
-    out: Path | None = None,
-) -> SampleReport:
-    """Choose SEBs of a run, and write the list of them to `out`.
+def sample(options: SampleCommand) -> SampleReport:
+    """Choose SEBs of a run, and write the list of them to the output, if there is one.
 
-    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
+    Raise a `RewriteLogError` for any invalid input; the output is then not changed.
     """
-    options = options or SampleOptions()
-    source = open_logs(logs)
+    source, out = options.logs, options.output
     folder = list_params(options.params or source.folder)
     check_outputs((out,), (*options.timings, options.formulas), (source.folder, folder.folder))
     formulas = read = None

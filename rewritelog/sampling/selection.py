@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Keys
+from rewritelog.commands.fits import SampleMethod
 from rewritelog.errors import UsageError
 from rewritelog.hashing import draw_numbers
 from rewritelog.models.equal_rows import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
 from rewritelog.progress import report_progress
 from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
-from rewritelog.sampling.options import SampleMethod
 
 _ROUNDING = 1 + 1e-9
 _HALVINGS = 200

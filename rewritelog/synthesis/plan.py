@@ -8,6 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rewritelog.arrays import Ints, Table
+from rewritelog.commands.logs import CELLS_OF_A_PE, SynthOptions
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.declaration import (
     LOG_VERSIONS,
@@ -19,7 +20,6 @@ from rewritelog.formats.bgtrace.declaration import (
     seb_struct,
 )
 from rewritelog.synthesis import program
-from rewritelog.synthesis.options import CELLS_OF_A_PE, SynthOptions
 from rewritelog.synthesis.program import EVENTS, SynthEvent, events_for
 
 _MOST_SLOTS, _LEAST_SLOTS = 64, 40

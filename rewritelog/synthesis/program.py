@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Keys, Table
+from rewritelog.commands.logs import CELLS_OF_A_PE
 from rewritelog.hashing import GOLDEN, mix, sequence
-from rewritelog.synthesis.options import CELLS_OF_A_PE
 
 _FIELDS = (
     "sends", "first_send", "broadcasts", "event", "started", "root", "backward", "forward",

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.commands.logs import SynthOptions
 from rewritelog.cores import cores, in_order
 from rewritelog.formats.bgtrace.declaration import (
     MAGIC,
@@ -27,7 +28,6 @@ from rewritelog.formats.bgtrace.heads import Summary, pes_of_file
 from rewritelog.output.folders import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped
-from rewritelog.synthesis.options import SynthOptions
 from rewritelog.synthesis.plan import check_options, program_of
 from rewritelog.synthesis.program import SyntheticProgram, timing_lines
 from rewritelog.synthesis.write import BatchWriter

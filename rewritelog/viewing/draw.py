@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -22,7 +23,6 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.traces import lanes_of, replay_traces
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.text import count_text, time_text
 from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import Section, page_text

@@ -11,20 +11,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.fits import ExploreCommand
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.models.model_file import FromFile, ModelFile, Source
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_time
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import summary_sentences
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import shorten
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_text, read_param_names
 from rewritelog.viewing.extra import require
-from rewritelog.viewing.options import ExploreOptions
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted_events import FittedEvents
@@ -34,7 +34,7 @@ MOST_EVENTS = 3_000
 """The live page shows every event as a row, and refuses timings with more events than this."""
 
 
-def explore(options: ExploreOptions) -> None:
+def explore(options: ExploreCommand) -> None:
     """Serve the page until Ctrl-C, and print its address.
 
     All events are fitted while it is served. Raise a `RewriteLogError` for inputs that cannot be

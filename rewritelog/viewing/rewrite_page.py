@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import NOTHING, Floats, Ints
+from rewritelog.commands.durations import NO_DILATION
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.records import Totals, compare_loaded
@@ -20,7 +21,6 @@ from rewritelog.formats.traces import Unit
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import speedup
-from rewritelog.rewriting.options import NO_DILATION
 from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
 from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.rewriting.traces import TraceTask

@@ -14,8 +14,8 @@ from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog import UsageTypeError
+from rewritelog.commands.fits import ExploreCommand
 from rewritelog.viewing import explore
-from rewritelog.viewing.options import ExploreOptions
 
 CELLS = SAMPLE_LOGS / "cells"
 LINES = CELLS / "timings.txt"
@@ -251,7 +251,7 @@ def test_the_live_page_is_served_with_what_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("bokeh")
-    served: list[ExploreOptions] = []
+    served: list[ExploreCommand] = []
     monkeypatch.setattr(explore, "explore", served.append)
     rewritelog.explore(str(LINES), rewritelog.open_logs(CELLS), output=tmp_path, no_browser=True)
     (options,) = served

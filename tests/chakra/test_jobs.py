@@ -13,10 +13,10 @@ from commands import rewritelog as run
 from oracle import SAMPLE_LOGS
 
 import rewritelog
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
 from rewritelog.formats.chakra import traces as reader
 from rewritelog.formats.traces import Traces
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}

@@ -23,9 +23,9 @@ from rewritelog.checking import run
 from rewritelog.checking.findings import CheckReport, Findings
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.run import check_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import DamagedLogError, RewriteLogError
 from rewritelog.formats.bgtrace import blocks
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 HEAD = 16 + 4 + 4 * 4

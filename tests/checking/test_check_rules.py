@@ -18,8 +18,8 @@ from rewritelog import open_logs
 from rewritelog.checking import dependencies
 from rewritelog.checking.findings import CheckReport, Severity
 from rewritelog.checking.run import check_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.converting import convert_logs
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 

@@ -17,12 +17,12 @@ from logbuilder import START, bracket, mark, message, seb, write_logs, write_par
 from oracle import rich_timelines
 
 from rewritelog import open_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.converting import convert_logs
 from rewritelog.diffing.durations import RATIO_ERROR
 from rewritelog.diffing.report import Comparison
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import DamagedLogError
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 HALF = RewriteOptions(dilation=0.5, jobs=1, no_flush=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rewritelog.commands.fits import CompareCommand
 from rewritelog.evaluation.compare import compare
-from rewritelog.evaluation.options import CompareRequest
 
 BOUNDS = {"Cell::pairForces": (0.05, 0.02), "Cell::bonded": (0.04, 0.02)}
 """By event: the largest mean relative error, and the largest error of the sum."""
@@ -22,7 +22,7 @@ BOUNDS = {"Cell::pairForces": (0.05, 0.02), "Cell::bonded": (0.04, 0.02)}
 def test_lines_that_are_held_out_are_predicted_well(
     fraction: float | None, sample_logs: Path
 ) -> None:
-    request = CompareRequest(
+    request = CompareCommand(
         (sample_logs / "cells/timings.txt",), ("auto",), folds=5, fraction=fraction, seed=1
     )
     (auto,) = compare(request).tried

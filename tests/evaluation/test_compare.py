@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from logbuilder import write_timings
 
+from rewritelog.commands.fits import CompareCommand
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.compare import compare, folds, fraction
-from rewritelog.evaluation.options import CompareRequest
 from rewritelog.models.base import EventTimings
 from rewritelog.text import json_text
 from tracebigsim.writing import format_line
@@ -56,7 +56,7 @@ def test_a_fraction_keeps_its_share_and_one_line_at_least() -> None:
 
 @pytest.mark.slow
 def test_the_model_that_knows_the_law_wins(timings: Path) -> None:
-    report = compare(CompareRequest((timings,), ("auto", "least-squares"), folds=5))
+    report = compare(CompareCommand((timings,), ("auto", "least-squares"), folds=5))
     auto, squares = report.tried
     assert auto.model == "auto"
     assert auto.overall.lines == 43
@@ -74,7 +74,7 @@ def test_held_out_lines_are_not_seen(tmp_path: Path) -> None:
         tmp_path / "t.txt", *[("k", float(time), float(n)) for n, time in enumerate(noise)]
     )
     options = {"exact_match": "always"}
-    report = compare(CompareRequest((path,), ("least-squares",), model_options=options))
+    report = compare(CompareCommand((path,), ("least-squares",), model_options=options))
     assert (report.tried[0].overall.mean_relative_error or 0) > 0.1
 
 
@@ -82,7 +82,7 @@ def test_models_without_an_answer_are_told(timings: Path, tmp_path: Path) -> Non
     given = tmp_path / "c.txt"
     given.write_text("few 0.0 1e-6\n")
     models = ("constant", "coefficients")
-    report = compare(CompareRequest((timings,), models, coefficients=given))
+    report = compare(CompareCommand((timings,), models, coefficients=given))
     constant, coefficients = report.tried
     assert constant.overall.predicted == 0
     assert coefficients.overall.predicted == 3
@@ -93,14 +93,14 @@ def test_models_without_an_answer_are_told(timings: Path, tmp_path: Path) -> Non
 
 def test_an_event_of_one_line_is_never_predicted(tmp_path: Path) -> None:
     path = write_timings(tmp_path / "t.txt", *CUBIC[:6], ("single", 1.0, 2.0))
-    report = compare(CompareRequest((path,), ("least-squares",), folds=3))
+    report = compare(CompareCommand((path,), ("least-squares",), folds=3))
     assert dict(report.tried[0].events)["single"].predicted == 0
     assert report.tried[0].failed_fits == 0
 
 
 def test_failed_fits_are_counted(timings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "models")
-    report = compare(CompareRequest((timings,), ("regressors:Plane", "least-squares"), folds=4))
+    report = compare(CompareCommand((timings,), ("regressors:Plane", "least-squares"), folds=4))
     plane = report.tried[0]
     assert (plane.fits, plane.failed_fits, plane.overall.predicted) == (4, 0, 43)
 
@@ -108,14 +108,14 @@ def test_failed_fits_are_counted(timings: Path, monkeypatch: pytest.MonkeyPatch)
         raise ModelError("it is Monday")
 
     monkeypatch.setattr("rewritelog.models.least_squares.LeastSquares.fit", fails)
-    report = compare(CompareRequest((timings,), ("least-squares",), folds=4))
+    report = compare(CompareCommand((timings,), ("least-squares",), folds=4))
     assert report.tried[0].failed_fits == 4
     assert report.tried[0].overall.predicted == 0
     assert any("4 of 4 fits failed: it is Monday" in text for text in report.warnings)
 
 
 def test_repeats_and_fractions(timings: Path) -> None:
-    one = CompareRequest((timings,), ("least-squares",), fraction=0.5, repeats=3)
+    one = CompareCommand((timings,), ("least-squares",), fraction=0.5, repeats=3)
     first, second = (compare(one).to_json() for _ in range(2))
     for told in (first, second):
         told["models"][0].pop("seconds")
@@ -136,14 +136,14 @@ def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
             format_line("k", [float(n)], time_s=1e-9 * n**2, counters=[n**2]) for n in range(1, 41)
         )
     )
-    report = compare(CompareRequest((path,), ("least-squares", "counters")))
+    report = compare(CompareCommand((path,), ("least-squares", "counters")))
     squares, counters = report.tried
     assert squares.overall.lines == counters.overall.lines == 40
     assert counters.overall.mean_relative_error is not None
     assert counters.overall.mean_relative_error < 1e-6
     assert not report.warnings
     path.write_text(path.read_text() + format_line("k", [3.0], time_s=9e-9))
-    report = compare(CompareRequest((path,), ("least-squares", "counters")))
+    report = compare(CompareCommand((path,), ("least-squares", "counters")))
     assert any("not all lines have counters" in text for text in report.warnings)
 
 
@@ -159,26 +159,26 @@ def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
 )
 def test_wrong_requests(told: dict[str, object], word: str, timings: Path) -> None:
     with pytest.raises(UsageError, match=word):
-        CompareRequest((timings,), **told)  # type: ignore[arg-type]
+        CompareCommand((timings,), **told)  # type: ignore[arg-type]
 
 
 def test_wrong_models_and_options(timings: Path) -> None:
     with pytest.raises(UsageError, match="unknown model 'nonsense'"):
-        compare(CompareRequest((timings,), ("nonsense",)))
+        compare(CompareCommand((timings,), ("nonsense",)))
     with pytest.raises(UsageError, match="none of the models has the option 'basis'"):
-        compare(CompareRequest((timings,), ("auto",), model_options={"basis": "linear"}))
+        compare(CompareCommand((timings,), ("auto",), model_options={"basis": "linear"}))
     with pytest.raises(UsageError, match="needs a file of coefficients"):
-        compare(CompareRequest((timings,), ("coefficients",)))
+        compare(CompareCommand((timings,), ("coefficients",)))
 
 
 def test_the_line_that_makes_up_the_error_of_the_sum_is_named(tmp_path: Path) -> None:
     lines = [("k", 1e-6 * n, float(n)) for n in range(1, 21)]
     path = write_timings(tmp_path / "t.txt", *lines, ("k", 1.0, 5.0))
-    report = compare(CompareRequest((path,), ("auto",), folds=3))
+    report = compare(CompareCommand((path,), ("auto",), folds=3))
     assert report.tried[0].decisive is not None
     assert report.tried[0].decisive.where == f"{path}:21"
     assert "one line makes up most of the sum's error" in " ".join(report.text().split())
-    even = compare(CompareRequest((write_timings(tmp_path / "u.txt", *lines),), ("auto",), folds=3))
+    even = compare(CompareCommand((write_timings(tmp_path / "u.txt", *lines),), ("auto",), folds=3))
     assert even.tried[0].decisive is None
 
 
@@ -191,6 +191,6 @@ def test_a_pipe_is_read_once_for_parameters_and_counters(tmp_path: Path) -> None
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(text,))
     writer.start()
-    report = compare(CompareRequest((pipe,), ("counters", "least-squares"), folds=3))
+    report = compare(CompareCommand((pipe,), ("counters", "least-squares"), folds=3))
     writer.join()
     assert [one.overall.predicted for one in report.tried] == [20, 20]

@@ -10,10 +10,10 @@ from chosen import by_tier
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 import rewritelog
+from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.fits import FitCommand
 from rewritelog.errors import ModelError, OutputError, TimingError, UsageError
 from rewritelog.evaluation.fit import fit
-from rewritelog.evaluation.options import FitRequest
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import json_text
 from rewritelog.timings.texts import read_model_file
@@ -42,7 +42,7 @@ def test_a_rewrite_with_the_file_is_one_with_the_timings(
     lines = (cells / "timings.txt").read_text().splitlines(keepends=True)
     timings.write_text("".join(lines[::4]))
     written = tmp_path / "m.json"
-    fit(FitRequest((timings,), model), written)
+    fit(FitCommand((timings,), model, output=written))
     told = RewriteOptions(model=model, timings=(timings,), dilation=0.5)
     first = rewrite(cells, tmp_path / "fitted", told)
     second = rewrite(cells, tmp_path / "read", RewriteOptions(fitted=written, dilation=0.5))
@@ -58,7 +58,9 @@ def test_a_rewrite_with_the_file_is_one_with_the_timings(
 
 
 def test_what_the_file_tells_of_its_making(timings: Path, tmp_path: Path) -> None:
-    report = fit(FitRequest((timings,), model_options={"loss": "squares"}), tmp_path / "m.json")
+    report = fit(
+        FitCommand((timings,), model_options={"loss": "squares"}, output=tmp_path / "m.json")
+    )
     told = json.loads((tmp_path / "m.json").read_text())
     assert told["format"] == "rewritelog model"
     assert told["source"]["files"] == ["timings.txt"]
@@ -80,7 +82,7 @@ def test_the_digest_is_of_the_samples_and_not_of_the_file(timings: Path, tmp_pat
     changed = tmp_path / "changed.txt"
     changed.write_text(timings.read_text().replace("28.0", "28.5"))
     first, same, different = (
-        fit(FitRequest((path,), "least-squares")).source.sha256
+        fit(FitCommand((path,), "least-squares")).source.sha256
         for path in (timings, other, changed)
     )
     assert first == same != different
@@ -88,7 +90,7 @@ def test_the_digest_is_of_the_samples_and_not_of_the_file(timings: Path, tmp_pat
 
 def test_without_an_output_nothing_is_written(timings: Path, tmp_path: Path) -> None:
     before = set(tmp_path.iterdir())
-    assert "not written" in fit(FitRequest((timings,), "least-squares")).text()
+    assert "not written" in fit(FitCommand((timings,), "least-squares")).text()
     assert set(tmp_path.iterdir()) == before
 
 
@@ -98,9 +100,9 @@ def test_no_output_goes_over_an_input(timings: Path, tmp_path: Path) -> None:
     link.symlink_to(timings)
     for out in (timings, link):
         with pytest.raises(OutputError, match="would replace an input"):
-            fit(FitRequest((timings,)), out)
+            fit(FitCommand((timings,), output=out))
     with pytest.raises(OutputError, match="is a folder"):
-        fit(FitRequest((timings,)), tmp_path)
+        fit(FitCommand((timings,), output=tmp_path))
     assert timings.read_text() == text
 
 
@@ -110,9 +112,9 @@ def test_a_failure_leaves_the_file_as_it_was(timings: Path, tmp_path: Path) -> N
     empty = tmp_path / "empty.txt"
     empty.write_text("nothing\n")
     with pytest.raises(TimingError, match="no timing line found"):
-        fit(FitRequest((empty,)), out)
+        fit(FitCommand((empty,), output=out))
     with pytest.raises(OutputError, match="No such file"):
-        fit(FitRequest((timings,), "least-squares"), tmp_path / "none" / "m.json")
+        fit(FitCommand((timings,), "least-squares", output=tmp_path / "none" / "m.json"))
     assert out.read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "empty.txt",
@@ -126,17 +128,17 @@ def test_a_file_that_could_not_be_read_back_is_not_written(
 ) -> None:
     monkeypatch.setattr("rewritelog.evaluation.fit.MAX_MODEL_BYTES", 1000)
     with pytest.raises(OutputError, match="--exact-match never"):
-        fit(FitRequest((timings,), "least-squares"), tmp_path / "m.json")
+        fit(FitCommand((timings,), "least-squares", output=tmp_path / "m.json"))
     assert not (tmp_path / "m.json").exists()
 
 
 def test_models_that_are_no_fit_are_refused(timings: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'constant' is not fitted.*--model constant"):
-        fit(FitRequest((timings,), "constant"), tmp_path / "m.json")
+        fit(FitCommand((timings,), "constant", output=tmp_path / "m.json"))
     given = tmp_path / "c.txt"
     given.write_text("k 1.0 2.0\n")
     with pytest.raises(UsageError, match=r"'coefficients' is not fitted.*--model coefficients"):
-        fit(FitRequest((timings,), "coefficients", coefficients=given), tmp_path / "m.json")
+        fit(FitCommand((timings,), "coefficients", coefficients=given, output=tmp_path / "m.json"))
 
 
 def test_a_regressor_from_outside_is_refused_by_name(
@@ -144,7 +146,7 @@ def test_a_regressor_from_outside_is_refused_by_name(
 ) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "models")
     with pytest.raises(ModelError, match="'regressors:Plane' cannot be written to a model file"):
-        fit(FitRequest((timings,), "regressors:Plane"), tmp_path / "m.json")
+        fit(FitCommand((timings,), "regressors:Plane", output=tmp_path / "m.json"))
     assert not (tmp_path / "m.json").exists()
 
 
@@ -161,7 +163,7 @@ def counted(path: Path, **more: Any) -> Path:
 
 def test_counters_are_read_and_remembered(tmp_path: Path) -> None:
     path = counted(tmp_path / "t.txt")
-    fit(FitRequest((path,), "counters"), tmp_path / "m.json")
+    fit(FitCommand((path,), "counters", output=tmp_path / "m.json"))
     file = read_model_file(tmp_path / "m.json")
     assert file.columns == "counters"
     assert list(file.fitted.fits) == [("k", 2)]
@@ -222,7 +224,7 @@ def noisy(tmp_path: Path) -> Path:
 
 
 def test_a_fit_has_a_line_for_each_event_worst_first(tmp_path: Path) -> None:
-    report = fit(FitRequest((noisy(tmp_path),)))
+    report = fit(FitCommand((noisy(tmp_path),)))
     rows = [line.split() for line in report.text().partition("verdict")[2].splitlines()[1:5]]
     assert [row[0] for row in rows] == ["few", "noise", "one", "good"]
     assert [row[-1] for row in rows] == ["lines", "poor", "call", "good"]
@@ -242,7 +244,7 @@ def test_an_event_that_no_parameter_changes_is_as_good_as_its_predictions(tmp_pa
 
 
 def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> None:
-    warnings = fit(FitRequest((noisy(tmp_path),))).warnings
+    warnings = fit(FitCommand((noisy(tmp_path),))).warnings
     assert sum("noise" in text for text in warnings) == 1
     (one,) = (text for text in warnings if text.startswith("one("))
     assert "one call" in one
@@ -253,14 +255,14 @@ def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> N
 def test_a_trace_of_hundreds_of_events_ends_in_a_screen_and_few_warnings(tmp_path: Path) -> None:
     many = [(f"kernel{number}", 1e-6 * (number + 1), 64.0) for number in range(200)]
     timed = write_timings(tmp_path / "many.txt", *many)
-    report = fit(FitRequest((timed,)))
+    report = fit(FitCommand((timed,)))
     assert len(report.text().splitlines()) < 50
     assert "and 160 more with 64.1 % of the measured time" in report.text()  # 1 to 160 of 1 to 200
     assert len(report.warnings) == 2
     assert report.warnings[0].startswith("200 events, the largest being kernel199(p1): ")
     assert "kernel199" in report.text()
     file = tmp_path / "m.json"
-    fit(FitRequest((timed,)), file)
+    fit(FitCommand((timed,), output=file))
     verified = rewritelog.verify(file, timed, worst=0)
     assert "and 160 more" in verified.text()
     assert len(verified.text().splitlines()) < 100
@@ -275,9 +277,9 @@ def test_a_call_that_was_interrupted_does_not_decide_a_rewrite(tmp_path: Path) -
 
 
 def test_the_whole_fit_of_an_event_by_its_name(tmp_path: Path) -> None:
-    asked = fit(FitRequest((noisy(tmp_path),), event="go*")).text()
+    asked = fit(FitCommand((noisy(tmp_path),), event="go*")).text()
     assert "good(p1): " in asked
     assert "seconds =" in asked
     assert "noise" not in asked
     with pytest.raises(UsageError, match=r"--event other: .*events: good, noise, one, few"):
-        fit(FitRequest((noisy(tmp_path),), event="other"))
+        fit(FitCommand((noisy(tmp_path),), event="other"))

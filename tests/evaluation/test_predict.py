@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from logbuilder import write_timings
 
+from rewritelog.commands.fits import FitCommand, SampleCommand
 from rewritelog.errors import ModelError, TimingError
 from rewritelog.evaluation.fit import fit
-from rewritelog.evaluation.options import FitRequest
 from rewritelog.evaluation.predict import Predictions
 from rewritelog.evaluation.predictions import LinePredictor
-from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.sample import sample
 from rewritelog.timings.read import MalformedLines
 from rewritelog.timings.texts import read_model_file
@@ -29,7 +28,7 @@ def model(tmp_path: Path) -> Path:
     lines = [("k", 1e-6 * n * (1 if n != 7 else 1.5), float(n)) for n in range(1, 21)]
     timings = write_timings(tmp_path / "timings.txt", *lines)
     options = {"exact_match": "always"}
-    fit(FitRequest((timings,), "least-squares", model_options=options), tmp_path / "m.json")
+    fit(FitCommand((timings,), "least-squares", model_options=options, output=tmp_path / "m.json"))
     return tmp_path / "m.json"
 
 
@@ -37,10 +36,8 @@ def model(tmp_path: Path) -> Path:
 def never(model: Path, tmp_path: Path) -> Path:
     """Return the same without exact matches."""
     options = {"exact_match": "never"}
-    fit(
-        FitRequest((tmp_path / "timings.txt",), "least-squares", model_options=options),
-        tmp_path / "n.json",
-    )
+    timings, written = tmp_path / "timings.txt", tmp_path / "n.json"
+    fit(FitCommand((timings,), "least-squares", model_options=options, output=written))
     return tmp_path / "n.json"
 
 
@@ -72,7 +69,7 @@ def test_the_interval_holds_the_prediction_and_widens_beyond_the_range(tmp_path:
     noisy = [1e-6 * n * factor for n in range(1, 21) for factor in (0.9, 1.0, 1.1, 1.3)]
     lines = [("k", seconds, float(4 + index) / 4) for index, seconds in enumerate(noisy)]
     timings = write_timings(tmp_path / "t.txt", *lines)
-    fit(FitRequest((timings,)), tmp_path / "m.json")
+    fit(FitCommand((timings,), output=tmp_path / "m.json"))
     beyond = [("k", 1.0, size) for size in (10.0, 21.0, 84.0, 1e4, 1e300)]
     found = rows(tmp_path / "m.json", timings, write_timings(tmp_path / "far.txt", *beyond))
     inside, further = found[: len(lines)], found[len(lines) :]
@@ -92,9 +89,8 @@ def test_the_interval_of_an_exact_match_holds_it(tmp_path: Path) -> None:
         for n, factor in modes
     ]
     timings = write_timings(tmp_path / "t.txt", *lines)
-    fit(
-        FitRequest((timings,), "auto", model_options={"exact_match": "always"}), tmp_path / "m.json"
-    )
+    options = {"exact_match": "always"}
+    fit(FitCommand((timings,), model_options=options, output=tmp_path / "m.json"))
     found = rows(tmp_path / "m.json", timings)
     assert {row["determined_by"] for row in found} == {"exact"}
     assert all(row["low_s"] <= row["predicted_s"] <= row["high_s"] for row in found)
@@ -102,7 +98,7 @@ def test_the_interval_of_an_exact_match_holds_it(tmp_path: Path) -> None:
 
 def test_a_model_without_intervals_leaves_them_empty(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", ("k", 1e-6, 1.0), ("k", 2e-6, 2.0))
-    fit(FitRequest((timings,)), tmp_path / "m.json")
+    fit(FitCommand((timings,), output=tmp_path / "m.json"))
     (row, *_) = rows(tmp_path / "m.json", timings)
     assert (row["low_s"], row["high_s"]) == (None, None)
     made = Predictions(LinePredictor.of(tmp_path / "m.json"), (timings,))
@@ -136,9 +132,9 @@ def test_both_forms_say_the_same(model: Path, tmp_path: Path) -> None:
 
 def test_param_files_and_lists_of_chosen_sebs(sample_logs: Path, tmp_path: Path) -> None:
     cells = sample_logs / "cells"
-    fit(FitRequest((cells / "timings.txt",), "least-squares"), tmp_path / "m.json")
+    fit(FitCommand((cells / "timings.txt",), "least-squares", output=tmp_path / "m.json"))
     chosen = tmp_path / "list.txt"
-    sample(cells, SampleOptions(fraction=0.2), chosen)
+    sample(SampleCommand(cells, chosen, fraction=0.2))
     from_list = rows(tmp_path / "m.json", chosen)
     assert len(from_list) == 16
     known: dict[Any, Any] = {}
@@ -164,7 +160,7 @@ def test_a_time_is_never_below_zero(tmp_path: Path) -> None:
     timings = write_timings(
         tmp_path / "t.txt", *[("k", 1e-6 * (10 - n), float(n)) for n in range(1, 10)]
     )
-    fit(FitRequest((timings,), "least-squares"), tmp_path / "m.json")
+    fit(FitCommand((timings,), "least-squares", output=tmp_path / "m.json"))
     far = write_timings(tmp_path / "far.txt", ("k", 1.0, 1000.0))
     (row,) = rows(tmp_path / "m.json", far)
     assert row["predicted_s"] >= 0

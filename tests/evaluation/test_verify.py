@@ -8,11 +8,11 @@ import pytest
 from logbuilder import write_timings
 
 import rewritelog
+from rewritelog.commands.fits import CompareCommand, FitCommand
 from rewritelog.errors import TimingError, UsageError
 from rewritelog.evaluation import verify as job
 from rewritelog.evaluation.compare import compare
 from rewritelog.evaluation.fit import fit
-from rewritelog.evaluation.options import CompareRequest, FitRequest
 from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.text import json_text
@@ -33,10 +33,8 @@ def model(tmp_path: Path) -> Path:
     """Return a model file of k(p1) = p1 µs."""
     lines = [("k", 1e-6 * n, float(n)) for n in range(1, 21)]
     timings = write_timings(tmp_path / "fit.txt", *lines)
-    fit(
-        FitRequest((timings,), "least-squares", model_options={"exact_match": "never"}),
-        tmp_path / "m.json",
-    )
+    options = {"exact_match": "never"}
+    fit(FitCommand((timings,), "least-squares", model_options=options, output=tmp_path / "m.json"))
     return tmp_path / "m.json"
 
 
@@ -75,10 +73,10 @@ def test_lost_cycles_have_no_slow_first_call_to_leave_out(tmp_path: Path) -> Non
     for event, left_out in (("kernel", True), ("lost::communication", False)):
         lines = [(event, n * (9.0 if n == 1 else 1.0), float(n)) for n in range(1, 9)]
         path = write_timings(tmp_path / "t.txt", *lines)
-        fit(FitRequest((path,), "least-squares"), tmp_path / "m.json")
+        fit(FitCommand((path,), "least-squares", output=tmp_path / "m.json"))
         score = verify(tmp_path / "m.json", [path]).overall.score
         assert (score.later_sum_error != score.sum_error) is left_out
-        request = CompareRequest((path,), ("least-squares",), folds=4)
+        request = CompareCommand((path,), ("least-squares",), folds=4)
         (row,) = compare(request).tried
         assert (row.overall.later_sum_error != row.overall.sum_error) is left_out
 
@@ -96,7 +94,7 @@ def test_by_event_and_without_a_model(model: Path, tmp_path: Path) -> None:
 
 def test_the_real_fit_against_its_own_lines(sample_logs: Path, tmp_path: Path) -> None:
     path = sample_logs / "cells" / "timings.txt"
-    fit(FitRequest((path,), "least-squares"), tmp_path / "m.json")
+    fit(FitCommand((path,), "least-squares", output=tmp_path / "m.json"))
     report = verify(tmp_path / "m.json", [path], worst=3)
     fitted = read_model_file(tmp_path / "m.json").fitted
     errors, measured, predicted = [], 0.0, 0.0

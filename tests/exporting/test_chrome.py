@@ -11,7 +11,7 @@ import pytest
 from logbuilder import bracket, message, seb, write_logs
 
 from rewritelog import open_logs
-from rewritelog.exporting.options import ExportOptions
+from rewritelog.commands.logs import ExportOptions
 from rewritelog.exporting.run import export
 
 

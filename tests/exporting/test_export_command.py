@@ -11,7 +11,7 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs
 
-from rewritelog.exporting.options import ExportOptions, Target
+from rewritelog.commands.logs import ExportOptions, Target
 from rewritelog.exporting.run import export
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.progress import listening

@@ -13,11 +13,11 @@ from exporting.goal import parse, run_time_ns
 from logbuilder import message, seb, write_logs
 
 from rewritelog import open_logs
+from rewritelog.commands.logs import ExportOptions
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError, UsageError
-from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import Exported, export
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
 
 SECOND = 10**9

@@ -12,7 +12,7 @@ from exporting.perfetto_reader import opened
 from oracle import SAMPLE_LOGS
 
 from rewritelog import open_logs
-from rewritelog.exporting.options import ExportOptions
+from rewritelog.commands.logs import ExportOptions
 from rewritelog.exporting.run import export
 
 NANOSECOND = 1e-9

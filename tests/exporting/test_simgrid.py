@@ -15,13 +15,13 @@ from chosen import by_tier
 from logbuilder import message, seb, write_logs
 
 from rewritelog import open_logs
+from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.logs import ExportOptions
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError
-from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import export
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 PLATFORM = """<?xml version='1.0'?>

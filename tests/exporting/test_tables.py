@@ -12,9 +12,9 @@ import pytest
 from logbuilder import bracket, message, seb, write_logs
 
 from rewritelog import LogSet, open_logs
+from rewritelog.commands.logs import ExportOptions
 from rewritelog.errors import UsageError
 from rewritelog.exporting import tables
-from rewritelog.exporting.options import ExportOptions
 from rewritelog.exporting.run import export
 
 Rows = dict[str, list[Any]]

@@ -17,6 +17,7 @@ from fuzz.seeds import NODES, make_logs
 from rewritelog import open_logs
 from rewritelog.checking.findings import Severity
 from rewritelog.checking.run import check_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.converting import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import RewriteLogError
@@ -36,7 +37,6 @@ from rewritelog.models.model_file import (
     writable,
 )
 from rewritelog.models.registry import load_model
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import json_text as strict_json
 from rewritelog.timings.read import read_timings

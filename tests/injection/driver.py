@@ -47,7 +47,7 @@ def ended(case: dict[str, Any], shim: ctypes.CDLL) -> tuple[int, int]:
 
 if __name__ == "__main__":
     import rewritelog.rewriting.run  # noqa: F401 - so that no child has to
-    from rewritelog.rewriting.options import RewriteOptions
+    from rewritelog.commands.durations import RewriteOptions
     from rewritelog.rewriting.run import rewrite
 
     logs, timings = map(Path, sys.argv[1:])

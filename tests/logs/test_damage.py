@@ -11,8 +11,8 @@ from chosen import by_tier
 from logbuilder import END, START, bracket, message, seb, write_logs
 
 import rewritelog
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import DamagedLogError, RewriteLogError
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 HEAD = 16 + 4 + 2 * 4

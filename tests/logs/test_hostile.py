@@ -18,12 +18,12 @@ from chosen import by_tier
 from logbuilder import END, START, bracket, message, seb, write_logs
 
 import rewritelog
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.converting import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
 from rewritelog.inspection.dump import Dump
 from rewritelog.inspection.info import survey
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 DOUBLED = RewriteOptions(dilation=2, jobs=1, no_flush=True)

@@ -13,12 +13,12 @@ from growth import Job, check_growth
 from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.core import core
 from rewritelog.diffing.run import compare_logs
 from rewritelog.formats.bgtrace.blocks import plan_blocks
 from rewritelog.formats.bgtrace.records import distinct_names, records_of
 from rewritelog.inspection.info import survey
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from tracebigsim.lines import scan
 

@@ -11,11 +11,11 @@ import pytest
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
 
 from rewritelog.checking.run import check_logs
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.run import replay
 
 

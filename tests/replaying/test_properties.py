@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from random_programs import programs, written
 from slow_replay import SlowReplay
 
+from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying.lost_cycles import IDLE, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import ReplayedRun, run_time, simulate
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 Program = tuple[list[list[dict[str, Any]]], int]

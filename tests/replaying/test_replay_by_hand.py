@@ -14,17 +14,17 @@ from commands import rewritelog as run
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
 
 import rewritelog
+from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis, write
 from rewritelog.replaying.analysis import without_event
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import ReplayOptions
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.write import write_replayed
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import map_blocks
 from rewritelog.viewing.timeline import Run, timeline_view

@@ -15,13 +15,13 @@ import pytest
 from chosen import by_tier
 from commands import rewritelog as run
 
+from rewritelog.commands.fits import FitCommand
+from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.errors import OutputError
 from rewritelog.evaluation.fit import fit
-from rewritelog.evaluation.options import FitRequest
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.options import LostTimeOptions
 from rewritelog.replaying.study import StudyRun, study_run
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 from rewritelog.text import time_text
@@ -59,7 +59,11 @@ def small_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_lost_cycles_of_a_study_predict_a_larger_run(small_study: Path) -> None:
-    fit(FitRequest((small_study / "study.txt",), formulas=FORMULAS), small_study / "model.json")
+    fit(
+        FitCommand(
+            (small_study / "study.txt",), formulas=FORMULAS, output=small_study / "model.json"
+        )
+    )
     done = run("predict-run", small_study / "model.json", "--at", "P=16,D=128000", "--json")
     assert done.returncode == 0
     assert "extrapolated" in done.stderr
@@ -76,7 +80,7 @@ def test_lost_cycles_of_a_study_predict_a_larger_run(small_study: Path) -> None:
 )
 def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) -> None:
     model = study / "model.json"
-    fit(FitRequest((study / "study.txt",), formulas=FORMULAS), model)
+    fit(FitCommand((study / "study.txt",), formulas=FORMULAS, output=model))
     done = run("predict-run", model, "--at", f"P={pes},D={size}", "--json")
     assert done.returncode == 0
     assert "extrapolated" in done.stderr
@@ -108,7 +112,7 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
 def test_wrong_use_of_at(small_study: Path, words: list[str], code: int, said: str) -> None:
     model = small_study / "plain.json"
     if not model.exists():
-        fit(FitRequest((small_study / "study.txt",), "least-squares"), model)
+        fit(FitCommand((small_study / "study.txt",), "least-squares", output=model))
     done = run("predict-run", model, *words)
     assert done.returncode == code
     assert said in done.stderr
@@ -116,7 +120,7 @@ def test_wrong_use_of_at(small_study: Path, words: list[str], code: int, said: s
 
 def test_a_model_without_lost_cycles_is_refused(sample_logs: Path, tmp_path: Path) -> None:
     timings = sample_logs / "cells" / "timings.txt"
-    fit(FitRequest((timings,), "least-squares"), tmp_path / "model.json")
+    fit(FitCommand((timings,), "least-squares", output=tmp_path / "model.json"))
     done = run("predict-run", tmp_path / "model.json", "--at", "P=4")
     assert done.returncode == 1
     assert "no lost cycles" in done.stderr

@@ -10,8 +10,8 @@ import pytest
 from logbuilder import bracket, seb, write_logs, write_params
 
 from rewritelog import open_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import ModelError
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 MODULE = """

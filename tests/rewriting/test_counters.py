@@ -10,8 +10,8 @@ from chosen import by_tier
 from logbuilder import bracket, seb, write_logs
 
 from rewritelog import open_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import TimingError
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 

@@ -35,8 +35,8 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from users import heeding_modes
 from watching import watched_rewrite
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import OutputError, RewriteLogError
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.synthesis.synth import SynthOptions, synthesise
 
@@ -90,7 +90,7 @@ def killed_when(place: str, folder: Path, *, force: bool = False, before: str = 
         import os, pkgutil, signal, sys
         from pathlib import Path
         from unittest import mock
-        from rewritelog.rewriting.options import RewriteOptions
+        from rewritelog.commands.durations import RewriteOptions
         from rewritelog.rewriting.run import rewrite
         {before}
         def die(*_args, **_more):

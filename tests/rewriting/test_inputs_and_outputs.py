@@ -14,9 +14,9 @@ from faulty import SCRIPT, content
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from users import heeding_modes
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import OutputError, OutputWarning
 from rewritelog.output.files import check_outputs, write_text_file
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 TWICE = RewriteOptions(dilation=2)

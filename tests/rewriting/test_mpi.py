@@ -30,7 +30,7 @@ pytestmark = [
 DRIVER = textwrap.dedent("""
     import json, sys
     from pathlib import Path
-    from rewritelog.rewriting.options import RewriteOptions
+    from rewritelog.commands.durations import RewriteOptions
     from rewritelog.rewriting.run import rewrite
     from rewritelog.running import lead
     folder, engine = Path(sys.argv[1]), sys.argv[2]

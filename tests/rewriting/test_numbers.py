@@ -18,8 +18,8 @@ from many_sebs import write_many
 from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
 
 from rewritelog.arrays import ExactSum
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.formats.bgtrace.declaration import layout
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import DurationSum

@@ -13,10 +13,10 @@ from faulty import HANGS_S
 from logbuilder import seb, write_logs, write_params
 from watching import watched_rewrite
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.output import folders
 from rewritelog.output.folders import new_folder
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.stopping import Stopped
 from rewritelog.synthesis.synth import SynthOptions, synthesise

@@ -7,7 +7,7 @@ import pytest
 from logbuilder import START as STARTS
 from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
 
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import DurationSum

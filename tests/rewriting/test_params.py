@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats.bgtrace import params as params_module
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 from tracebigsim.lines import scan as scan_lines

@@ -23,9 +23,9 @@ from logbuilder import (
 from oracle import rebuilt, same_as_kernel, walk
 
 import rewritelog
+from rewritelog.commands.durations import RecvPolicy, RewriteOptions
 from rewritelog.formats.bgtrace.declaration import layout
 from rewritelog.formats.bgtrace.records import records_of
-from rewritelog.rewriting.options import RecvPolicy, RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 times = st.floats(0, 100).map(abs)

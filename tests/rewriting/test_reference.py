@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rewritelog
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 SETS = {

@@ -9,8 +9,8 @@ from logbuilder import mark, message, seb, write_logs
 from oracle import walk
 
 from rewritelog.checking.run import check_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import DamagedLogError, UsageError
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 

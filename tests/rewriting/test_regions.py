@@ -18,7 +18,7 @@ from logbuilder import (
 )
 
 import rewritelog
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import BlockCount

@@ -7,7 +7,7 @@ import pytest
 from chosen import by_tier
 from rules import known_violations, violations
 
-from rewritelog.rewriting.options import RewriteOptions
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 
 WAYS: list[dict[str, Any]] = [

@@ -11,8 +11,8 @@ from commands import rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog import open_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 

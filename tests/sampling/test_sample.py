@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+from rewritelog.commands.fits import SampleCommand
 from rewritelog.errors import DamagedLogError, OutputError, RewriteLogError, TimingError, UsageError
 from rewritelog.models.expressions import FormulaError
 from rewritelog.sampling import records
-from rewritelog.sampling.options import SampleOptions
 from rewritelog.sampling.sample import SampleReport, sample
 from rewritelog.text import json_text
 from tracebigsim.chosen import read_chosen
@@ -37,7 +37,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def run(logs: Path, **options: Any) -> SampleReport:
-    return sample(logs, SampleOptions(**options), logs.parent / "list.txt")
+    return sample(SampleCommand(logs, logs.parent / "list.txt", **options))
 
 
 def listed(logs: Path) -> list[tuple[Any, ...]]:
@@ -50,7 +50,7 @@ def said(report: SampleReport, *words: str) -> bool:
 
 def test_each_line_is_the_one_of_the_param_file(sample_logs: Path, tmp_path: Path) -> None:
     folder = sample_logs / "cells"
-    report = sample(folder, SampleOptions(fraction=0.3), tmp_path / "list.txt")
+    report = sample(SampleCommand(folder, tmp_path / "list.txt", fraction=0.3))
     lines = [line for line in (tmp_path / "list.txt").read_text().splitlines() if line[0] != "#"]
     for line in lines:
         pe, _, record = line.partition(" ")
@@ -224,23 +224,23 @@ def test_inputs_are_never_written_over(logs: Path, tmp_path: Path) -> None:
     for out in (timings, logs / "param.0", logs / "bgTrace"):
         before = out.read_bytes()
         with pytest.raises(OutputError, match="replace an input"):
-            sample(logs, SampleOptions(timings=(timings,)), out)
+            sample(SampleCommand(logs, out, timings=(timings,)))
         assert out.read_bytes() == before
     with pytest.raises(OutputError, match="is a folder"):
-        sample(logs, SampleOptions(), tmp_path)
+        sample(SampleCommand(logs, tmp_path))
     with pytest.raises(OutputError, match="nowhere"):
-        sample(logs, SampleOptions(), tmp_path / "nowhere" / "x")
+        sample(SampleCommand(logs, tmp_path / "nowhere" / "x"))
 
 
 @pytest.mark.parametrize("options", [{"fraction": 0.0}, {"floor": 0}, {"replicates": 0}], ids=str)
-def test_numbers_that_cannot_be_meant(options: dict[str, Any]) -> None:
+def test_numbers_that_cannot_be_meant(options: dict[str, Any], logs: Path) -> None:
     with pytest.raises(UsageError):
-        SampleOptions(**options)
+        SampleCommand(logs, **options)
 
 
 def test_real_runs_of_two_workers(reference: Path, tmp_path: Path) -> None:
     folder = reference / "cells-2workers"
-    report = sample(folder, SampleOptions(fraction=0.25), tmp_path / "list.txt")
+    report = sample(SampleCommand(folder, tmp_path / "list.txt", fraction=0.25))
     lines = sum(path.read_text().count("TRACEBIGSIM") for path in folder.glob("param.*"))
     assert report.records == lines
     for chosen in read_chosen(tmp_path / "list.txt"):

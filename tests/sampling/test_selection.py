@@ -7,9 +7,9 @@ import pytest
 from kinds import ReferenceTimings
 
 from rewritelog.arrays import Floats
+from rewritelog.commands.fits import SampleMethod
 from rewritelog.errors import UsageError
 from rewritelog.models.expressions import parse
-from rewritelog.sampling.options import SampleMethod
 from rewritelog.sampling.selection import Plan, Stratum, choose
 
 

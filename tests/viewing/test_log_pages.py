@@ -14,10 +14,10 @@ from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
 from pages import data_of
 
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES
 from rewritelog.diffing.run import compare_logs
 from rewritelog.formats.bgtrace.logset import open_logs
-from rewritelog.rewriting.options import RewriteOptions
 from rewritelog.rewriting.run import rewrite
 from rewritelog.viewing.rewrite_page import (
     DETERMINED,

@@ -1,23 +1,12 @@
-"""The options of a replay; without heavy imports, because the command line reads them first."""
+"""The options of the network that messages take in a replay."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from rewritelog.errors import UsageError
-from rewritelog.options import (
-    ADVANCED,
-    OUTPUT,
-    As,
-    Kind,
-    OptionalOutput,
-    Options,
-    PathLike,
-    Quantity,
-    option,
-)
-from rewritelog.rewriting.options import DurationOptions, OutputOptions
+from rewritelog.options import As, Kind, Options, PathLike, Quantity, option
 
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
@@ -29,46 +18,7 @@ Machine: TypeAlias = Annotated[
 """A machine file, or the name of one that rewritelog has."""
 NETWORK = "Network"
 """The heading of these options in the help."""
-_FORBIDDEN = "{}\n\r\t"
-"""Not in categories, which are parts of timing lines."""
-
 QUANTITIES = ("latency", "bandwidth", "cost_per_packet", "packet_size", "node_latency")
-
-CategoriesByName: TypeAlias = Annotated[
-    As["Mapping[str, str] | Iterable[tuple[str, str]] | None", "tuple[tuple[str, str], ...]"],
-    Kind("options:pairs", str, several=True, nothing=(), shown="Mapping[str, str] | None"),
-]
-
-
-class LostTimeOptions(DurationOptions):
-    """The options of a replay that counts lost time."""
-
-    lost_as: CategoriesByName = option(
-        "Count SEBs of that name, or middle regions of that event, in a category; repeatable, the "
-        "last match wins.",
-        default=None, metavar="PATTERN=CATEGORY", complete="event",
-    )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for pattern, category in self.lost_as:
-            named = isinstance(category, str) and category.strip()
-            if not named or any(c in _FORBIDDEN for c in category):
-                raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
-
-
-class ReplayOptions(OutputOptions, LostTimeOptions):
-    """The options of a replay, apart from the network."""
-
-    write: OptionalOutput = option(
-        "Write the logs with their replayed times to this folder.",
-        default=None, metavar="OUT", group=OUTPUT,
-    )  # fmt: skip
-    gains: int | None = option(
-        "Replay with each of the N largest SEB names and events taking no time [default: 10; "
-        "fewer for more than 500,000 SEBs].",
-        default=None, metavar="N", group=ADVANCED, rare=True, least=0,
-    )  # fmt: skip
 
 
 class NetworkOptions(Options, group=NETWORK):
@@ -105,7 +55,7 @@ class NetworkOptions(Options, group=NETWORK):
 
         `swept` has quantities that a sweep replaces at each point, by the names of the options.
         """
-        from rewritelog.replaying.network import Network  # noqa: PLC0415 - imports msgspec
+        from rewritelog.replaying.network import Network
 
         named = {name.replace("_", "-"): getattr(self, name) for name in QUANTITIES}
         quantities = {name: value for name, value in named.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The options of a rewrite; without heavy imports, because the command line reads them first."""
+"""Options of what gives SEBs new durations: timing lines, models, dilations, the output."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from rewritelog.options import (
     Jobs,
     Kind,
     NodeChoice,
+    OptionalInput,
     Options,
     ParamsFolder,
+    argument,
     check_factor,
     choices,
     declarations,
@@ -30,13 +32,82 @@ from rewritelog.options import (
 )
 from rewritelog.paths import to_path
 from rewritelog.text import last_match
-from rewritelog.timings.options import MODEL_HELP, ModelInputs, OptionalTimings, ParamNamesFile
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.formats.traces import Traces
     from rewritelog.models.base import Model
     from rewritelog.options import PathLike
+    from rewritelog.timings.samples import Timings, TimingsLike
+
+_SAMPLES = Kind("timings.samples:to_files_or_samples", several=True, nothing=())
+TimingsArgument: TypeAlias = Annotated[As["TimingsLike", "Timings | tuple[Path, ...]"], _SAMPLES]
+OptionalTimings: TypeAlias = Annotated[
+    As["TimingsLike | None", "Timings | tuple[Path, ...]"], _SAMPLES
+]
+ModelOptions: TypeAlias = Annotated[
+    As["Mapping[str, object] | None", "Mapping[str, object]"],
+    Kind("options:settings", str, several=True, nothing=()),
+]
+
+MODEL_HELP = "`rewritelog models` lists the models and their options"
+TIMINGS_HELP = (
+    "Files of timing lines, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input."
+)
+
+
+class TimingLines(Options):
+    """The timing lines that a model is fitted to or compared with."""
+
+    timings: TimingsArgument = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
+
+
+class Reading(Options):
+    """How timing lines and params are read."""
+
+    clock_hz: float | None = option(
+        "Clock rate for timing lines whose times are in cycles.",
+        default=None, metavar="HZ", group=MODEL, rare=True, decides=True,
+    )  # fmt: skip
+    strict: bool = option(
+        "Stop at a malformed timing or param line.", default=False, group=RUNNING, rare=True
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_factor("the clock", self.clock_hz)
+
+
+class FormulasFile(Options, group=MODEL):
+    """The file of formulas."""
+
+    formulas: OptionalInput = option("A formulas file for the model auto.", default=None, rare=True)
+
+
+class ParamNamesFile(Options, group=MODEL):
+    """The file of parameter names."""
+
+    param_names: OptionalInput = option(
+        "A TOML file of parameter names, for the report.", default=None, rare=True
+    )
+
+
+class ModelInputs(Reading, FormulasFile, group=MODEL):
+    """What a model is made from besides timings."""
+
+    coefficients: OptionalInput = option(
+        "The file of coefficients for --model coefficients.", default=None, rare=True
+    )
+    model_options: ModelOptions = option(
+        "An option of the model, as `rewritelog models NAME` lists them; those of built-in models "
+        "are flags too.",
+        default=None, names=("--model-option",), metavar="NAME=VALUE", rare=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, model_options=self.model_options or {})
+
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 SpreadName: TypeAlias = Literal["none", "residual"]
@@ -47,7 +118,7 @@ ModelLike: TypeAlias = "str | Model[Any] | AlreadyFitted"
 FittedLike: TypeAlias = "AlreadyFitted | PathLike"
 OptionalModel: TypeAlias = Annotated[
     As["ModelLike | None", "str | Model[Any] | None"],
-    Kind("rewriting.options:to_model", str, shown="str | Model[Any] | FittedModel | None"),
+    Kind("commands.durations:to_model", str, shown="str | Model[Any] | FittedModel | None"),
 ]
 DilationsByName: TypeAlias = Annotated[
     As["Mapping[str, float] | Iterable[tuple[str, float]] | None", "tuple[tuple[str, float], ...]"],
@@ -55,7 +126,7 @@ DilationsByName: TypeAlias = Annotated[
 ]
 OptionalFitted: TypeAlias = Annotated[
     As["FittedLike | Model[Any] | None", "Path | Model[Any] | None"],
-    Kind("rewriting.options:to_fitted", shown="FittedModel | PathLike | None"),
+    Kind("commands.durations:to_fitted", shown="FittedModel | PathLike | None"),
 ]
 
 
@@ -86,7 +157,7 @@ class AlreadyFitted(Protocol):
 def to_model(model: object, what: str) -> object:
     """Return a model or its name, or a fitted model; raise `UsageTypeError` for anything else."""
     if not isinstance(model, str | AlreadyFitted):
-        from rewritelog.models.base import Model  # noqa: PLC0415 - imports numpy
+        from rewritelog.models.base import Model
 
         if not isinstance(model, Model):
             kind = type(model).__name__
@@ -98,7 +169,7 @@ def to_fitted(fitted: object, what: str) -> Path | Model[Any]:
     """Return the path of a model file, or a model that needs no timings."""
     if isinstance(fitted, AlreadyFitted):
         return fitted.as_model()
-    from rewritelog.models.base import Model  # noqa: PLC0415 - imports numpy
+    from rewritelog.models.base import Model
 
     return fitted if isinstance(fitted, Model) else to_path(fitted, what)
 
@@ -184,7 +255,7 @@ class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
 
     def check_for(self, logs: LogSet | Traces) -> None:
         """Raise `UsageError` for an option that the format of the logs has no use for."""
-        from rewritelog.formats.traces import Traces  # noqa: PLC0415 - heavy
+        from rewritelog.formats.traces import Traces
 
         is_traces = isinstance(logs, Traces)
         for declared in declarations(type(self)):
