@@ -65,7 +65,9 @@ def work(tmp_path: Path) -> Path:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(folder), "STARTED": str(folder / "started"), **more}
+    """The environment in which a folder's modules are found, before those of this process."""
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, "STARTED": str(folder / "started"), **more}
 
 
 COMMANDS = {
@@ -133,7 +135,7 @@ def test_a_signal_between_making_a_folder_and_using_it_leaves_none(tmp_path: Pat
     (tmp_path / "work").mkdir()
     done = subprocess.run(
         [SCRIPT, "rewrite", CELLS, tmp_path / "work" / "out", "--dilation", "2"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "site"), "ENTERED": "new_folder"},
+        env=environment(tmp_path / "site", ENTERED="new_folder"),
         capture_output=True,
         text=True,
         check=False,

@@ -237,7 +237,7 @@ def test_an_event_that_no_parameter_changes_is_as_good_as_its_predictions(tmp_pa
     times = (1e-3 * np.exp(rng.normal(0, 0.01, 200))).tolist()
     lines = [("flat", time_s, float(n % 17), float(n % 5)) for n, time_s in enumerate(times)]
     for model in ("auto", "least-squares"):
-        report = fit(FitRequest((write_timings(tmp_path / "t.txt", *lines),), model=model))
+        report = fit(FitCommand((write_timings(tmp_path / "t.txt", *lines),), model=model))
         (row,) = (line for line in report.text().splitlines() if line.startswith("  flat"))
         assert row.endswith("good")
         assert report.warnings == ()
