@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tracebigsim.core
 from rewritelog.core import core
 from tracebigsim.core import Library
 from tracebigsim.core import core as scanning
@@ -61,6 +62,18 @@ def test_the_scan_has_the_limits_of_the_writer_and_a_message_for_each_fault() ->
 def test_a_core_that_is_not_built_says_so(tmp_path: Path) -> None:
     (tmp_path / "core.h").write_text("CORE void nothing(void);")
     with pytest.raises(ImportError, match=r"the compiled core is missing.*reinstall"):
+        Library(tmp_path)
+
+
+def test_a_core_built_from_another_header_is_refused(tmp_path: Path) -> None:
+    """Its functions took other arguments: calls ended the interpreter."""
+    built = Path(tracebigsim.core.__file__).parent
+    (tmp_path / "libcore.so").symlink_to(built / "libcore.so")
+    header = (built / "core.h").read_text()
+    (tmp_path / "core.h").write_text(header)
+    Library(tmp_path)
+    (tmp_path / "core.h").write_text(header + "/* a newer one */")
+    with pytest.raises(ImportError, match=r"older than its header: .*build\.py"):
         Library(tmp_path)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,13 +45,21 @@ class Library:
     """The dtype of each struct."""
 
     def __init__(self, folder: Path) -> None:
-        """Load `libcore.so` as `core.h` declares it; raise `ImportError` if it is not built."""
-        text = _COMMENT.sub(" ", (folder / "core.h").read_text())
+        """Load `libcore.so`; raise `ImportError` unless it is built, and from this `core.h`."""
+        header = (folder / "core.h").read_bytes()
+        mend = "reinstall the package, or run tracebigsim/core/build.py in a checkout"
         try:
             self._loaded = ctypes.CDLL(str(folder / "libcore.so"))
         except OSError as error:
-            why = f"the compiled core is missing or unusable ({error}): reinstall the package"
+            why = f"the compiled core is missing or unusable ({error}): {mend}"
             raise ImportError(why) from error
+        try:
+            built_from = ctypes.c_uint32.in_dll(self._loaded, "header_crc32").value
+        except ValueError:
+            built_from = None
+        if built_from != zlib.crc32(header):
+            raise ImportError(f"{folder}/libcore.so is older than its header: {mend}")
+        text = _COMMENT.sub(" ", header.decode())
         constants = dict[str, int]()
         for body in _ENUM.findall(text):
             constants |= _enumerators(body)
@@ -66,11 +75,7 @@ class Library:
 
     def _function(self, name: str, result: str, parameters: str) -> Callable[..., Any]:
         """Return a function that checks its arguments and calls the one in the library."""
-        try:
-            function = self._loaded[name]
-        except AttributeError as error:
-            why = f"the compiled core is older than its header ({error}): reinstall the package"
-            raise ImportError(why) from error
+        function = self._loaded[name]
         function.restype = _NUMBERS[result][0]
         kinds = list[Any]()
         arrays, lengths = list[tuple[int, _Array]](), list[tuple[int, int]]()
