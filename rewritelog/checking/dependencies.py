@@ -18,6 +18,22 @@ MOST_SUMS = 1 << 20
 """The most sums of dependencies for a timeline: one for each SEB, or for several adjacent ones."""
 
 
+def cycles(waits: Ints, others: Ints, total: int) -> tuple[Ints, Ints]:
+    """Return the component of each of `total` items, and the first item of each cyclic one."""
+    if (others < waits).all():
+        return np.arange(total), np.zeros(0, dtype=np.int64)
+    from scipy.sparse import coo_array  # noqa: PLC0415 - slow to import, and seldom needed
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    graph = coo_array((np.ones(len(waits)), (waits, others)), shape=(total, total)).tocsr()
+    _, group = connected_components(graph, directed=True, connection="strong")
+    sizes = np.bincount(group, minlength=total)
+    sizes[group[waits[waits == others]]] += 1  # one that waits for itself is a cycle alone
+    inside = np.flatnonzero(sizes[group] > 1)
+    _, first = np.unique(group[inside], return_index=True)
+    return group, inside[first]
+
+
 @Rule(
     "dependency-order",
     Severity.STOP,
@@ -88,17 +104,17 @@ def _dependency_cycle(block: CheckedBlock) -> Iterator[Violations]:
     disordered[piece[other >= records.index[seb]]] = True
     chosen = (disordered & whole)[piece]
     if chosen.any():
-        group, heads = _cycles(
+        group, heads = cycles(
             seb[chosen], (records.pieces.begins[piece] + other)[chosen], len(records.sebs)
         )
-        cycles = np.isin(np.arange(len(group)), heads)
+        is_first = np.isin(np.arange(len(group)), heads)
 
         def says(head: int) -> str:
             members = records.index[group == group[head]]
             named = ", ".join(map(str, members[:SHOWN])) + (", …" if len(members) > SHOWN else "")
             return f"these SEBs wait for one another: {named}"
 
-        yield block.where("sebs", cycles, says)
+        yield block.where("sebs", is_first, says)
 
 
 def _pairs(block: CheckedBlock, dependencies: Records) -> tuple[Ints, Ints]:
@@ -143,20 +159,6 @@ def _location(block: CheckedBlock, piece: Ints, index: Ints) -> Location:
     if seb >= 0:
         return block.location(seb, int(block.records.sebs.at[seb]))
     return Location(loaded.file.path, None, int(loaded.pes[piece]), int(index))
-
-
-def _cycles(waits: Ints, others: Ints, total: int) -> tuple[Ints, Ints]:
-    """Return the component of each of `total` SEBs, and the first SEB of each cyclic one."""
-    from scipy.sparse import coo_array  # noqa: PLC0415 - slow to import, and seldom needed
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
-    graph = coo_array((np.ones(len(waits)), (waits, others)), shape=(total, total)).tocsr()
-    _, group = connected_components(graph, directed=True, connection="strong")
-    sizes = np.bincount(group, minlength=total)
-    sizes[group[waits[waits == others]]] += 1  # a SEB that waits for itself is a cycle alone
-    inside = np.flatnonzero(sizes[group] > 1)
-    _, first = np.unique(group[inside], return_index=True)
-    return group, inside[first]
 
 
 DEPENDENCY_RULES = (_dependency_order, _dependencies_disagree, _dependency_cycle)

@@ -13,18 +13,19 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Ints
 from rewritelog.checking.block import BlockParams, CheckedBlock, names_message
+from rewritelog.checking.dependencies import cycles
 from rewritelog.checking.findings import SHOWN, CheckReport, Finding, Findings, Rule, Severity
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
 from rewritelog.cores import limited_to
-from rewritelog.errors import DamagedLogError, Location, RewriteLogError, UsageError
+from rewritelog.errors import Location, RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
 from rewritelog.formats.bgtrace.declaration import layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.traces import MISSING, Traces, Unit, UnitEvents, load_unit, never_run
+from rewritelog.formats.traces import MISSING, Events, Traces, Unit, times_before
 from rewritelog.hashing import mix
 from rewritelog.running.engines import Gathered, map_blocks, map_over
 from rewritelog.text import LABEL_WIDTH, shorten
@@ -88,20 +89,16 @@ def check_traces(traces: Traces, params: Path | None = None, *, jobs: int = 0) -
 def _check_rank(traces: Traces, unit: Unit) -> Findings:
     findings = Findings()
     try:
-        events = load_unit(traces, unit)
+        events = traces.load(unit)
     except RewriteLogError as error:
-        where, problem = Location(), str(error)
-        if isinstance(error, DamagedLogError):
-            where, problem = error.location, error.problem
-        findings.add("unreadable", [Finding(where, problem)])
+        findings.add_unreadable(unit.path, error)
         return findings
     findings.sebs = len(events)
     for rule, rows, message in _violations(traces, events):
         first = [
             Finding(
                 Location(unit.path, node=row),
-                f"{message} (id {events.ids[row]}, "
-                f"{shorten(events.names[events.name[row]], LABEL_WIDTH)})",
+                f"{message} (id {events['id'][row]}, {shorten(events['name'][row], LABEL_WIDTH)})",
             )
             for row in rows[:SHOWN].tolist()
         ]
@@ -109,24 +106,24 @@ def _check_rank(traces: Traces, unit: Unit) -> Findings:
     return findings
 
 
-def _violations(traces: Traces, events: UnitEvents) -> Iterator[tuple[str, Ints, str]]:
-    order = np.argsort(events.ids, kind="stable")
-    again = events.ids[order[1:]] == events.ids[order[:-1]]
-    yield "id-twice", np.sort(order[1:][again]), "an earlier node has the same id"
-    missing = events.deps == MISSING
-    yield (
-        "dependency-missing",
-        np.unique(events.waiting[missing]),
-        "waits for a node that the rank does not have",
-    )
-    known = ~missing
-    never = never_run(events.deps[known], events.waiting[known], len(events))
-    yield "cycle", never, "waits for itself, or for nodes that do"
-    needed = np.zeros(len(events), dtype=np.bool_)
-    needed[events.deps[known]] = True
-    yield "device-leaf", np.flatnonzero(~needed & ~events.on_host), "nothing depends on it"
-    computing = events.type == traces.types.index(traces.computing)
-    zero = np.flatnonzero(computing & (events.duration_s == 0))
+def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str]]:
+    """Yield each rule with the nodes that violate it, and in which way."""
+    ids, deps = events["id"], events["deps"]
+    again = np.flatnonzero(times_before(np.unique(ids, return_inverse=True)[1]))
+    yield "id-twice", again, "an earlier node has the same id"
+    is_missing = deps == MISSING
+    missing = np.unique(events.waiting[is_missing])
+    yield "dependency-missing", missing, "waits for a node that the rank does not have"
+    before, after = deps[~is_missing], events.waiting[~is_missing]
+    group, first = cycles(after, before, len(events))
+    in_cycle = np.flatnonzero(np.isin(group, group[first]))
+    yield "cycle", in_cycle, "waits for itself, through others or directly"
+    is_needed = np.zeros(len(events), dtype=np.bool_)
+    is_needed[before] = True
+    leaves = np.flatnonzero(~is_needed & ~events["on_host"])
+    yield "device-leaf", leaves, "nothing depends on it"
+    computing = events["type"] == traces.types.index(traces.computing)
+    zero = np.flatnonzero(computing & (events["duration_s"] == 0))
     yield "zero-duration", zero, "takes no time"
 
 

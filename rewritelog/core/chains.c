@@ -149,17 +149,3 @@ bool spread_roots(const seb_links *links, const int32_t *waiting, const int32_t 
     state[1] = size;
     return size > 0 || state[0] < origins_len;
 }
-
-int64_t run_order(const int64_t *first, const int64_t *waiting, int64_t *missing, int64_t missing_len,
-                  int64_t *order)
-{
-    int64_t ready = 0;
-    for (int64_t k = 0; k < missing_len; k++)
-        if (missing[k] == 0)
-            order[ready++] = k;
-    for (int64_t next = 0; next < ready; next++)
-        for (int64_t k = first[order[next]]; k < first[order[next] + 1]; k++)
-            if (--missing[waiting[k]] == 0)
-                order[ready++] = waiting[k];
-    return ready;
-}

@@ -125,24 +125,12 @@ CORE int64_t write_lines(const int64_t *kinds, int64_t kinds_len, const int64_t 
 
 /* ---- nodes.c: the messages of Chakra execution traces ---- */
 
-/* What a field may hold: SEVERAL_VALUES is added where numbers may be packed, and MESSAGE_VALUE + k
-   is the message k of the schema, a table with SCHEMA_FIELDS numbers for each message. */
-enum value_kind {
-    UNKNOWN_VALUE,
-    VARINT_VALUE,
-    FIXED64_VALUE,
-    FIXED32_VALUE,
-    BYTES_VALUE,
-    SEVERAL_VALUES = 8,
-    MESSAGE_VALUE = 16,
-    SCHEMA_FIELDS = 64
-};
-
 /* The codes of faults; `formats/chakra/nodes.py` has a message for each. */
 enum wire_fault_code {
     WIRE_OK,
     MESSAGE_CUT,
     MESSAGE_TOO_LONG,
+    MESSAGE_EMPTY,
     VARINT_CUT,
     VARINT_TOO_LONG,
     FIELD_NUMBER,
@@ -155,13 +143,6 @@ enum wire_fault_code {
 
 enum { MOST_MESSAGE_BYTES = 134217728 };
 
-/* Numbers of fields, derived from `formats/chakra/nodes.py`; `attr_value` is the least of an
-   attribute's values. */
-typedef struct {
-    int64_t id, name, type, data_deps, start_time_micros, duration_micros, inputs, attr, shapes;
-    int64_t attr_name, attr_value;
-} node_fields;
-
 /* A node: the offsets of its length, of its first field and of its end, of its name and of the
    shapes of its inputs; its duration field with its tag, or where one would be inserted. */
 typedef struct {
@@ -170,40 +151,33 @@ typedef struct {
     uint64_t id, start_us, duration_us;
 } trace_node;
 
-/* An attribute of a node: the number of its value's field, 0 without one; where its content is, if
-   it has a length, and the bits of a number. */
+/* An attribute of a node: its number, NaN without one, and where its text is. */
 typedef struct {
-    int64_t field, at, bytes;
-    uint64_t bits;
+    double number;
+    int64_t at, bytes;
 } attribute;
 
-/* Walk messages from `at` on and fill in `nodes`; return how many there are. The walk ends when
-   `nodes` is full, at a message that is not whole unless `is_last`, or with a fault. */
-CORE int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool is_last,
-                        const int32_t *schema, int64_t message, const node_fields *fields,
+/* Walk messages from `at` on and fill in `nodes`, of which the first may be the metadata; return how
+   many there are. The walk ends when `nodes` is full, with the bytes, or with a fault, which is
+   MESSAGE_CUT if a message is not whole. */
+CORE int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool has_metadata,
                         trace_node *nodes, int64_t nodes_len, int64_t *fault);
 
 /* Fill `deps` with the ids that nodes wait for, as many of each one as it counts. */
-CORE void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
-                    const node_fields *fields, uint64_t *deps);
+CORE void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *deps);
+
+/* Fill `hashes` with that of each node's fields other than its start and duration. */
+CORE void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
+                     uint64_t *hashes);
 
 /* Fill `found` with the attribute of a name of each node, its last one. */
 CORE void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
-                          const node_fields *fields, const uint8_t *name, int64_t name_len,
-                          attribute *found);
+                          const uint8_t *name, int64_t name_len, attribute *found);
 
 /* Write nodes with new durations to `out`, which has room for 20 bytes more for each than they
    take; return the size. Nodes whose duration stays are copied. */
 CORE int64_t write_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
-                         const node_fields *fields, const uint64_t *durations, uint8_t *out);
-
-/* ---- chains.c: events that wait for others ---- */
-
-/* Fill `order` with the events that ever run, each after all that it waits for, and return their
-   number. Those that wait for event k are in `waiting` from `first[k]` on, up to `first[k + 1]`;
-   `missing` counts what each one waits for, and is used up. */
-CORE int64_t run_order(const int64_t *first, const int64_t *waiting, int64_t *missing,
-                       int64_t missing_len, int64_t *order);
+                         const uint64_t *durations, uint8_t *out);
 
 /* ---- columns.c: compensated sums ---- */
 

@@ -1,10 +1,48 @@
 /* Messages in protobuf's wire format, one after the other as in a file of a Chakra trace: the one
    place where their lengths are checked against the bytes. What a field may hold is in a table. */
+#include <math.h>
 #include <string.h>
 
 #include "core.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5, MOST_VARINT_BYTES = 10 };
+
+/* What a field may hold: SEVERAL is added where numbers may be packed; IS + k is the message k. */
+enum { ANYTHING, VARINT, FIXED64, FIXED32, TEXT, SEVERAL = 8, IS = 16 };
+enum { METADATA, NODE, TENSORS, ATTRIBUTE, VARINTS, FIXED64S, FIXED32S, TEXTS, MESSAGE_KINDS };
+
+/* The numbers of fields. Those of an attribute's value are odd, and of a list of such values one more. */
+enum { ID = 1, NAME, TYPE, CTRL_DEPS, DATA_DEPS, START, DURATION, INPUTS, OUTPUTS, ATTRIBUTES };
+enum { SHAPES = 2 };
+enum {
+    ATTRIBUTE_NAME = 1, DOUBLE = 3, FLOAT = 5, INT32 = 7, INT64 = 9, UINT32 = 11, UINT64 = 13,
+    SINT32 = 15, SINT64 = 17, UFIXED32 = 19, UFIXED64 = 21, SFIXED32 = 23, SFIXED64 = 25, BOOL = 27,
+    STRING = 29, BYTES = 31, FIELDS = 33
+};
+
+/* The fields of each message of a Chakra trace, schema 1.0; unknown fields hold anything. */
+static const uint8_t SCHEMA[MESSAGE_KINDS][FIELDS] = {
+    [METADATA] = {[1] = TEXT, [2] = IS + ATTRIBUTE},
+    [NODE] = {
+        [ID] = VARINT, [NAME] = TEXT, [TYPE] = VARINT, [CTRL_DEPS] = VARINT + SEVERAL,
+        [DATA_DEPS] = VARINT + SEVERAL, [START] = VARINT, [DURATION] = VARINT,
+        [INPUTS] = IS + TENSORS, [OUTPUTS] = IS + TENSORS, [ATTRIBUTES] = IS + ATTRIBUTE,
+    },
+    [TENSORS] = {[1] = TEXT, [SHAPES] = TEXT, [3] = TEXT},
+    [ATTRIBUTE] = {
+        [ATTRIBUTE_NAME] = TEXT, [2] = TEXT, [DOUBLE] = FIXED64, IS + FIXED64S,
+        [FLOAT] = FIXED32, IS + FIXED32S, [INT32] = VARINT, IS + VARINTS, [INT64] = VARINT, IS + VARINTS,
+        [UINT32] = VARINT, IS + VARINTS, [UINT64] = VARINT, IS + VARINTS, [SINT32] = VARINT, IS + VARINTS,
+        [SINT64] = VARINT, IS + VARINTS, [UFIXED32] = FIXED32, IS + FIXED32S,
+        [UFIXED64] = FIXED64, IS + FIXED64S, [SFIXED32] = FIXED32, IS + FIXED32S,
+        [SFIXED64] = FIXED64, IS + FIXED64S, [BOOL] = VARINT, IS + VARINTS, [STRING] = TEXT, IS + TEXTS,
+        [BYTES] = TEXT, IS + TEXTS,
+    },
+    [VARINTS] = {[1] = VARINT + SEVERAL},
+    [FIXED64S] = {[1] = FIXED64 + SEVERAL},
+    [FIXED32S] = {[1] = FIXED32 + SEVERAL},
+    [TEXTS] = {[1] = TEXT},
+};
 
 /* A field of a message: the offsets of its tag, of its value, and of the content after a length;
    a varint's value, or that length. */
@@ -80,159 +118,193 @@ static inline int64_t next_field(const uint8_t *buf, int64_t at, wire_field *fie
     return read_field(buf, at, INT64_MAX, field, NULL);
 }
 
-static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, const int32_t *schema,
-                             int64_t message, int64_t *fault);
+static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message,
+                             int64_t *fault);
 
-/* Return `next` if the value of a field, which ends there, is what the schema says, or -1. */
-static int64_t check_value(const uint8_t *buf, const wire_field *field, int64_t next,
-                           const int32_t *schema, int32_t kind, int64_t *fault)
+/* Return `next` if the value of a field, which ends there, is of its kind, or -1. */
+static int64_t check_value(const uint8_t *buf, const wire_field *field, int64_t next, int kind,
+                           int64_t *fault)
 {
-    static const int WIRES[] = {
-        [VARINT_VALUE] = WIRE_VARINT, [FIXED64_VALUE] = WIRE_FIXED64,
-        [FIXED32_VALUE] = WIRE_FIXED32, [BYTES_VALUE] = WIRE_BYTES,
-    };
-    if (kind >= MESSAGE_VALUE) {
-        if (field->wire != WIRE_BYTES)
-            return set_wire_fault(fault, FIELD_TYPE, field->at, field->number);
-        return check_message(buf, field->content, next, schema, kind - MESSAGE_VALUE, fault);
-    }
-    int32_t each = kind & ~SEVERAL_VALUES;
-    if (each == UNKNOWN_VALUE || field->wire == WIRES[each])
+    static const int WIRES[] = {[VARINT] = WIRE_VARINT, [FIXED64] = WIRE_FIXED64,
+                                [FIXED32] = WIRE_FIXED32, [TEXT] = WIRE_BYTES};
+    int each = kind % SEVERAL;
+    if (kind == ANYTHING || (kind < IS && field->wire == WIRES[each]))
         return next;
-    if (!(kind & SEVERAL_VALUES) || field->wire != WIRE_BYTES)
+    if (kind < SEVERAL || field->wire != WIRE_BYTES)
         return set_wire_fault(fault, FIELD_TYPE, field->at, field->number);
-    if (each == VARINT_VALUE) {
+    if (kind >= IS)
+        return check_message(buf, field->content, next, kind - IS, fault);
+    if (each == VARINT) {
         uint64_t value;
         int64_t at = field->content;
         while (at >= 0 && at < next)
             at = read_varint(buf, at, next, &value, fault);
         return at;
     }
-    if ((next - field->content) % (each == FIXED64_VALUE ? 8 : 4))
+    if ((next - field->content) % (each == FIXED64 ? 8 : 4))
         return set_wire_fault(fault, PACKED_CUT, field->content, next - field->content);
     return next;
 }
 
 /* Skip the field at `at` of a message and check its value; return the offset after it, or -1. */
-static int64_t check_field(const uint8_t *buf, int64_t at, int64_t end, const int32_t *schema,
-                           int64_t message, wire_field *field, int64_t *fault)
+static inline int64_t check_field(const uint8_t *buf, int64_t at, int64_t end, int message,
+                                  wire_field *field, int64_t *fault)
 {
     int64_t next = read_field(buf, at, end, field, fault);
-    if (next < 0 || field->number >= SCHEMA_FIELDS)
+    if (next < 0 || field->number >= FIELDS)
         return next;
-    int32_t kind = schema[SCHEMA_FIELDS * message + field->number];
-    return check_value(buf, field, next, schema, kind, fault);
+    return check_value(buf, field, next, SCHEMA[message][field->number], fault);
 }
 
 /* Return `end` if a message from `at` on is what the schema says, or -1. It holds no message of
    its own kind, so that the depth is that of the schema. */
-static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, const int32_t *schema,
-                             int64_t message, int64_t *fault)
+static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message, int64_t *fault)
 {
     wire_field field;
     while (at >= 0 && at < end)
-        at = check_field(buf, at, end, schema, message, &field, fault);
+        at = check_field(buf, at, end, message, &field, fault);
     return at;
 }
 
 /* Set what is kept of a field of a node. */
-static void keep(const uint8_t *buf, const wire_field *field, int64_t next,
-                 const node_fields *fields, trace_node *node)
+static void keep(const uint8_t *buf, const wire_field *field, int64_t next, trace_node *node)
 {
-    int64_t number = field->number;
-    if (number == fields->data_deps)
-        for (int64_t k = field->content; k < next; k++)
-            node->deps += buf[k] < 0x80;
-    else if (number == fields->id)
-        node->id = field->bits;
-    else if (number == fields->name) {
+    wire_field part;
+    switch (field->number) {
+    case ID: node->id = field->bits; break;
+    case NAME:
         node->name_at = field->content;
         node->name_bytes = next - field->content;
-    } else if (number == fields->type)
-        node->type = (int64_t)field->bits;
-    else if (number == fields->start_time_micros)
-        node->start_us = field->bits;
-    else if (number == fields->duration_micros) {
+        break;
+    case TYPE: node->type = (int64_t)field->bits; break;
+    case DATA_DEPS:
+        for (int64_t k = field->content; k < next; k++)
+            node->deps += buf[k] < 0x80;
+        break;
+    case START: node->start_us = field->bits; break;
+    case DURATION:
         node->duration_us = field->bits;
         node->duration_at = field->at;
         node->duration_bytes = next - field->at;
-    } else if (number == fields->inputs) {
-        wire_field part;
+        break;
+    case INPUTS:
         for (int64_t at = field->content, after; at < next; at = after) {
             after = next_field(buf, at, &part);
-            if (part.number == fields->shapes) {
+            if (part.number == SHAPES) {
                 node->shapes_at = part.content;
                 node->shapes_bytes = after - part.content;
             }
         }
     }
-    if (number < fields->duration_micros && !node->duration_bytes)
+    if (field->number < DURATION && !node->duration_bytes)
         node->duration_at = next;
 }
 
-int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool is_last,
-                   const int32_t *schema, int64_t message, const node_fields *fields,
+/* Walk the message at `at`, a node or the metadata; return where it ends, or -1. */
+static int64_t walk_message(const uint8_t *buf, int64_t buf_len, int64_t at, int message,
+                            trace_node *node, int64_t *fault)
+{
+    uint64_t length;
+    int64_t body = read_varint(buf, at, buf_len, &length, fault);
+    if (body < 0 && fault[FAULT_CODE] == VARINT_CUT)
+        return set_wire_fault(fault, MESSAGE_CUT, at, 0);
+    if (body < 0)
+        return -1;
+    if (length > (uint64_t)(buf_len - body))
+        return set_wire_fault(fault, length < MOST_MESSAGE_BYTES ? MESSAGE_CUT : MESSAGE_TOO_LONG,
+                              at, 0);
+    if (!length && message == NODE)
+        return set_wire_fault(fault, MESSAGE_EMPTY, at, 0);
+    *node = (trace_node){.at = at, .body = body, .end = body + (int64_t)length};
+    node->duration_at = body;
+    wire_field field;
+    for (int64_t from = body, next; from < node->end; from = next) {
+        next = check_field(buf, from, node->end, message, &field, fault);
+        if (next < 0)
+            return -1;
+        if (message == NODE)
+            keep(buf, &field, next, node);
+    }
+    return node->end;
+}
+
+int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool has_metadata,
                    trace_node *nodes, int64_t nodes_len, int64_t *fault)
 {
     int64_t count = 0;
     for (; count < nodes_len && at < buf_len; count++) {
-        fault[FAULT_SEB] = count;
-        uint64_t length;
-        int64_t body = read_varint(buf, at, buf_len, &length, fault);
-        if (body < 0 || length > (uint64_t)(buf_len - body)) {
-            if (body >= 0)
-                set_wire_fault(fault, length < MOST_MESSAGE_BYTES ? MESSAGE_CUT : MESSAGE_TOO_LONG,
-                               at, (int64_t)(length >> 1));
-            if (!is_last && (fault[FAULT_CODE] == MESSAGE_CUT || fault[FAULT_CODE] == VARINT_CUT))
-                fault[FAULT_CODE] = WIRE_OK;
+        int message = has_metadata && count == 0 ? METADATA : NODE;
+        at = walk_message(buf, buf_len, at, message, &nodes[count], fault);
+        if (at < 0)
             break;
-        }
-        trace_node node = {.at = at, .body = body, .end = body + (int64_t)length};
-        node.duration_at = body;
-        wire_field field;
-        int64_t next = body;
-        while (next >= 0 && next < node.end) {
-            next = check_field(buf, next, node.end, schema, message, &field, fault);
-            if (next >= 0)
-                keep(buf, &field, next, fields, &node);
-        }
-        if (next < 0)
-            break;
-        nodes[count] = node;
-        at = node.end;
     }
     return count;
 }
 
-void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
-               const node_fields *fields, uint64_t *deps)
+void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *deps)
 {
     wire_field field;
     for (int64_t k = 0; k < nodes_len; k++)
         for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
             next = next_field(buf, at, &field);
-            if (field.number == fields->data_deps)
+            if (field.number == DATA_DEPS)
                 for (int64_t value = field.content; value < next;)
                     value = read_varint(buf, value, next, deps++, NULL);
         }
 }
 
-/* Set what is kept of the last value of an attribute, which `next` ends. */
-static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const node_fields *fields,
-                           const uint8_t *name, int64_t name_len, attribute *found)
+void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *hashes)
 {
     wire_field field;
-    attribute value = {0};
+    for (int64_t k = 0; k < nodes_len; k++) {
+        hashes[k] = 0xcbf29ce484222325u; /* FNV-1a */
+        for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
+            next = next_field(buf, at, &field);
+            if (field.number != START && field.number != DURATION)
+                for (int64_t byte = at; byte < next; byte++)
+                    hashes[k] = (hashes[k] ^ buf[byte]) * 0x100000001b3u;
+        }
+    }
+}
+
+/* Return the value of a field of an attribute as a number, NaN for a list or text. */
+static double number_of(const uint8_t *buf, const wire_field *field)
+{
+    uint64_t bits = field->bits;
+    double as_double;
+    float as_float;
+    int32_t as_int32;
+    if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32)
+        memcpy(&bits, buf + field->value, field->wire == WIRE_FIXED64 ? 8 : 4);
+    switch (field->number) {
+    case DOUBLE: memcpy(&as_double, &bits, sizeof as_double); return as_double;
+    case FLOAT: memcpy(&as_float, &bits, sizeof as_float); return as_float;
+    case SFIXED32: memcpy(&as_int32, &bits, sizeof as_int32); return as_int32;
+    case INT32: case INT64: case SFIXED64: return (double)(int64_t)bits;
+    case SINT32: case SINT64: return (double)(int64_t)(bits >> 1 ^ -(bits & 1));
+    case UINT32: case UINT64: case UFIXED32: case UFIXED64: case BOOL: return (double)bits;
+    default: return NAN;
+    }
+}
+
+/* Set the value of an attribute, its last one, if it has the name that is asked for. */
+static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const uint8_t *name,
+                           int64_t name_len, attribute *found)
+{
+    wire_field field;
+    attribute value = {.number = NAN};
     bool is_named = false;
     for (int64_t next; at < end; at = next) {
         next = next_field(buf, at, &field);
-        if (field.number == fields->attr_name)
+        if (field.number == ATTRIBUTE_NAME)
             is_named = next - field.content == name_len
                        && memcmp(buf + field.content, name, (size_t)name_len) == 0;
-        else if (field.number >= fields->attr_value) {
-            value = (attribute){field.number, field.content, next - field.content, field.bits};
-            if (field.wire == WIRE_FIXED64 || field.wire == WIRE_FIXED32)
-                memcpy(&value.bits, buf + field.value, (size_t)(next - field.value));
+        else if (field.number >= DOUBLE) {
+            value = (attribute){.number = number_of(buf, &field)};
+            if (field.number == STRING) {
+                value.at = field.content;
+                value.bytes = next - field.content;
+            }
         }
     }
     if (is_named)
@@ -240,16 +312,15 @@ static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const no
 }
 
 void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
-                     const node_fields *fields, const uint8_t *name, int64_t name_len,
-                     attribute *found)
+                     const uint8_t *name, int64_t name_len, attribute *found)
 {
     wire_field field;
     for (int64_t k = 0; k < nodes_len; k++) {
-        found[k] = (attribute){0};
+        found[k] = (attribute){.number = NAN};
         for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
             next = next_field(buf, at, &field);
-            if (field.number == fields->attr)
-                read_attribute(buf, field.content, next, fields, name, name_len, &found[k]);
+            if (field.number == ATTRIBUTES)
+                read_attribute(buf, field.content, next, name, name_len, &found[k]);
         }
     }
 }
@@ -270,7 +341,7 @@ static int64_t copy(uint8_t *out, const uint8_t *buf, int64_t from, int64_t to)
 }
 
 int64_t write_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
-                    const node_fields *fields, const uint64_t *durations, uint8_t *out)
+                    const uint64_t *durations, uint8_t *out)
 {
     int64_t to = 0;
     for (int64_t k = 0; k < nodes_len; k++) {
@@ -281,7 +352,7 @@ int64_t write_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_l
         }
         uint8_t field[2 * MOST_VARINT_BYTES];
         int64_t after = node->duration_at + node->duration_bytes;
-        int64_t bytes = store_varint(field, (uint64_t)fields->duration_micros << 3 | WIRE_VARINT);
+        int64_t bytes = store_varint(field, DURATION << 3 | WIRE_VARINT);
         bytes += store_varint(field + bytes, durations[k]);
         int64_t length = node->end - node->body - node->duration_bytes + bytes;
         to += store_varint(out + to, (uint64_t)length);

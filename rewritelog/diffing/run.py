@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,98 +48,91 @@ from rewritelog.formats.bgtrace.declaration import (
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.traces import Traces, Unit, UnitEvents, joined_texts, load_unit
+from rewritelog.formats.traces import Events, Traces, Unit, numbered, paired
 from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, some_text
+
+_REST = "other fields, or their order"
+_BESIDES = ("place among the nodes", "duration", "start")
+"""What `_REST` does not contain."""
 
 
 def _compare_rank(a: Traces, b: Traces, unit: Unit) -> Totals:
     """Compare a unit of A with that of B; raise `DamagedLogError` if a side is damaged."""
     other = next(other for other in b.units if other.rank == unit.rank)
-    return compare_units(a, load_unit(a, unit), load_unit(b, other))
+    return compare_units(a, unit.rank, (a.load(unit), b.load(other)))
 
 
-def compare_units(traces: Traces, a: UnitEvents, b: UnitEvents) -> Totals:
-    """Compare the nodes of two units; memory is needed for both.
-
-    Nodes with the same id are paired in their order.
-    """
-    totals, sides = Totals(), (a, b)
-    _, number = np.unique(np.concatenate([a.ids, b.ids]), return_inverse=True)
-    keys = _again(number[: len(a)]), _again(number[len(a) :])
-    _, rows, others = np.intersect1d(keys[0], keys[1], return_indices=True)
+def compare_units(traces: Traces, rank: int, sides: tuple[Events, Events]) -> Totals:
+    """Compare the nodes of a rank, those of the same id in their order."""
+    totals, (a, b) = Totals(), sides
+    _, number = np.unique(np.concatenate([a["id"], b["id"]]), return_inverse=True)
+    rows, others = paired(*np.split(number, [len(a)]))
     order = np.argsort(rows)
     pairs = rows[order], others[order]
     totals.common.update({"SEBs": len(rows), "nodes of A": len(a), "nodes of B": len(b)})
 
     def note(name: str, of: str, at: Ints, texts: Iterable[str]) -> None:
         kind = FieldKind.TIME if name in ("duration", "start") else FieldKind.CONTENT
-        first = FirstDifference(a.unit.rank, int(at[0]), None, *texts) if len(at) else None
+        first = FirstDifference(rank, int(at[0]), None, *texts) if len(at) else None
         totals.compared[name] = Change(of, kind, len(at), first)
 
     for which, events in enumerate(sides):
         totals.sides[which]["SEBs"] = len(events)
         alone = np.setdiff1d(np.arange(len(events)), pairs[which])
-        texts = [f"id {events.ids[row]}" for row in alone[:1].tolist()]
+        texts = [f"id {events['id'][row]}" for row in alone[:1].tolist()]
         texts.insert(1 - which, ABSENT)
         note(f"only in {'AB'[which]}", f"nodes of {'AB'[which]}", alone, texts)
     columns = [_columns(traces, events, own) for events, own in zip(sides, pairs, strict=True)]
+    named = np.zeros(len(rows), dtype=np.bool_)
     for name, old in columns[0].items():
         new = columns[1][name]
         both_unknown = (old != old) & (new != new)  # noqa: PLR0124 - NaN, but not of texts
-        at = np.flatnonzero((old != new) & ~both_unknown)
+        differ = (old != new) & ~both_unknown
+        if name == _REST:
+            differ &= ~named
+        elif name not in _BESIDES:
+            named |= differ
+        at = np.flatnonzero(differ)
         values = (
             _value_text(name, events, own[at[0]], column[name][at[0]])
             for events, own, column in zip(sides, pairs, columns, strict=True)
         )
         note(name, "SEBs", pairs[0][at], values)
-    _add_durations(totals, sides, pairs)
+    names, called = numbered(chain(a["name"].tolist(), b["name"].tolist()))
+    numbers = np.split(called, [len(a)])
+    timed = [Timed(own, e["duration_s"]) for own, e in zip(numbers, sides, strict=True)]
+    both = [each.take(own) for each, own in zip(timed, pairs, strict=True)]
+    totals.by_name = rows_of(list(map(printable, names)), timed, both)
     return totals
 
 
-def _again(numbers: Ints) -> Ints:
-    """Return a number for each number and how often it was there before, all different."""
-    order = np.argsort(numbers, kind="stable")
-    ordered = numbers[order]
-    times = np.empty_like(order)
-    times[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
-    return numbers << 32 | times
-
-
-def _value_text(name: str, events: UnitEvents, row: int, value: Any) -> str:
+def _value_text(name: str, events: Events, row: int, value: Any) -> str:
     if name == "dependencies":
-        return list_text(events.dep_ids[events.waiting == row])
+        return list_text(events["waited_for"][events.waiting == row])
+    if name == _REST:
+        return f"{value:016x}"
     return repr(printable(value)) if isinstance(value, str) else f"{value:.17g}"
 
 
-def _columns(traces: Traces, events: UnitEvents, rows: Ints) -> dict[str, np.ndarray]:
+def _columns(traces: Traces, events: Events, rows: Ints) -> dict[str, np.ndarray]:
     """Return what is compared of some nodes, in the order of reports."""
-    ends = np.concatenate([[0], np.cumsum(events.dep_counts)])
-    mixed = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(events.dep_ids))])
-    waits = mixed[ends[1:]] - mixed[ends[:-1]] + events.dep_counts.astype(np.uint64)
-    columns = {
+    waits, ends = events["waits"], np.concatenate([[0], np.cumsum(events["waits"])])
+    mixed = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(events["waited_for"]))])
+    waited_for = mixed[ends[1:]] - mixed[ends[:-1]] + waits.astype(np.uint64)
+    return {
         "place among the nodes": np.argsort(np.argsort(rows)),
-        "duration": events.duration_s[rows],
-        "start": events.start_s[rows],
-        "type": np.array(traces.types, dtype=object)[events.type[rows]],
-        "name": np.array([*events.names, ""], dtype=object)[events.name[rows]],
-        "dependencies": waits[rows],  # the same sum for the same ids in any order
-        "CPU or device": np.where(events.on_host[rows], "CPU", "device"),
-        "thread or stream": events.lane[rows],
+        "duration": events["duration_s"][rows],
+        "start": events["start_s"][rows],
+        "type": np.array(traces.types, dtype=object)[events["type"][rows]],
+        "name": events["name"][rows],
+        "dependencies": waited_for[rows],  # the same sum for the same ids in any order
+        "CPU or device": np.where(events["on_host"][rows], "CPU", "device"),
+        "thread or stream": events["lane"][rows],
+        **{name: column[rows] for name, column in events.columns.items() if "comm_" in name},
+        _REST: events["rest"][rows],
     }
-    return columns | {name: column[rows] for name, column in events.numbers.items()}
-
-
-def _add_durations(
-    totals: Totals, sides: tuple[UnitEvents, UnitEvents], pairs: tuple[Ints, Ints]
-) -> None:
-    """Add the durations by name: of all nodes of each side, and of those that both have."""
-    names, name = joined_texts([(events.names, events.name) for events in sides])
-    numbers = np.split(name, [len(sides[0])])
-    timed = [Timed(of_side, e.duration_s) for of_side, e in zip(numbers, sides, strict=True)]
-    both = [each.take(own) for each, own in zip(timed, pairs, strict=True)]
-    totals.by_name = rows_of(list(map(printable, names)), timed, both)
 
 
 @dataclass(frozen=True)

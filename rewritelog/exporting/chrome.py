@@ -138,24 +138,24 @@ class ChromeMaker:
 
 def node_events(traces: Traces, part: Part, start_s: Floats, options: ExportOptions) -> TraceEvents:
     """Return the nodes of a part as slices: a process for each rank, a track for each lane."""
-    names, name = part.names
-    end_s = start_s + part.duration_s
-    within = (start_s < options.end_s) & (end_s >= options.begin_s)  # False without a start
-    columns = (part.ids, name, part.type, part.on_host, part.lane, start_s, part.duration_s)
+    duration_s = part["duration_s"]
+    within = (start_s < options.end_s) & (start_s + duration_s >= options.begin_s)
+    columns = [part[name] for name in ("id", "name", "type", "on_host", "lane")]
+    columns += [start_s * _US_PER_S, duration_s * _US_PER_S]
     lines = [
         json.dumps(
             {
-                "name": printable(names[called]),
+                "name": printable(name),
                 "cat": traces.types[kind],
                 "ph": "X",
                 "pid": part.unit.rank,
                 "tid": f"{'CPU' if on_host else 'stream'} {lane}",
-                "ts": begin_s * _US_PER_S,
-                "dur": duration_s * _US_PER_S,
+                "ts": begin_us,
+                "dur": duration_us,
                 "args": {"id": number},
             }
         )
-        for number, called, kind, on_host, lane, begin_s, duration_s in zip(
+        for number, name, kind, on_host, lane, begin_us, duration_us in zip(
             *(column[within].tolist() for column in columns), strict=True
         )
     ]

@@ -157,7 +157,7 @@ def _export_traces(
     def events() -> Iterator[TraceEvents]:
         for unit in units:
             for part in traces.read(unit):
-                start_s = part.start_s
+                start_s = part["start_s"]
                 if starts is not None:
                     start_s = starts[unit.rank][part.first : part.first + len(part)]
                 yield node_events(traces, part, start_s, options)

@@ -1,32 +1,29 @@
 """Traces of events, whatever their format: what jobs know of them.
 
-A set of traces has units of work, such as the file of a rank. A unit is read in parts, each with
-its events as columns. New durations of a part's events become bytes, which the format writes. A
-format is a folder beside this file with a subclass of `Traces` and one of `Part`. Jobs that follow
-dependencies take all events of a unit at once, with these resolved.
+A set of traces has units of work, such as the file of a rank. A unit is read in parts, whose events
+are columns; a part with new durations becomes bytes. A format is a folder beside this file with a
+subclass of `Traces` and one of `Part`. Jobs that follow dependencies load all events of a unit.
 """
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys
-from rewritelog.core import core
+from rewritelog.errors import Location, RewriteLogError
 from rewritelog.text import bytes_text, count_text, printable
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.options import PathLike
 
-
-Text = TypeVar("Text", str, bytes)
 
 LogsLike: TypeAlias = "LogSet | PathLike"
 TracesLike: TypeAlias = "LogSet | Traces | PathLike"
@@ -47,6 +44,73 @@ class Terms:
     """What has the parameters from which it does."""
     transfer: str
     """How items of different lanes wait for each other."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The file of a rank."""
+
+    path: Path
+    rank: int
+    size_bytes: int
+    is_packed: bool
+
+
+class Events:
+    """Events as columns, arrays with an element for each, such as `events["duration_s"]`.
+
+    - `id`, by which others name an event; `type`, an index into `types` of its traces; `name`
+    - `duration_s`; `start_s`, NaN if it is not recorded; `shapes` of its inputs, a text
+    - `on_host`, whether it runs on a CPU; `lane`, its thread or stream among those of the CPU or of
+      the device; `group`, the name of the processes that take part in a collective
+    - `waits`, for how many events it waits; `waited_for` has the identifiers of all of these
+    - `rest`, a hash of all that is known of it besides its start and duration
+    - any other name is that of a numeric attribute, NaN for events without it
+
+    Loaded events also have their `rank`, their `number` in its file, and `deps`: the row of each
+    event that is waited for, or `MISSING`.
+    """
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self["id"])
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+    @property
+    def waiting(self) -> Ints:
+        """The row of the event that has each dependency."""
+        return np.repeat(np.arange(len(self)), self["waits"])
+
+
+class Part(Events, ABC):
+    """Events of a unit that follow each other, with columns that are made when first used."""
+
+    def __init__(self, unit: Unit, first: int) -> None:
+        super().__init__({})
+        self.unit = unit
+        self.first = first
+        """The number of the first event in its unit."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.columns:
+            self.columns[name] = self.made(name)
+        return self.columns[name]
+
+    @abstractmethod
+    def made(self, name: str) -> Any:
+        """Return a column, which keeps no bytes of the file."""
+
+    @abstractmethod
+    def number(self, name: str) -> Floats:
+        """Return a numeric attribute, NaN for events without it."""
+
+    @abstractmethod
+    def written(self, duration_us: Keys) -> Bytes:
+        """Return the bytes of the part with new durations."""
 
 
 @dataclass(frozen=True)
@@ -71,87 +135,55 @@ class Rounding:
 
 NOT_ROUNDED = Rounding()
 
-Sink: TypeAlias = Callable[[Bytes], None]
-"""Takes the bytes of an output file, in order."""
+_MOST_MICROS = 2.0**63
+_PACKED_LEVEL = 6
 
 
-@dataclass(frozen=True)
-class Unit:
-    """The file of a rank."""
+class UnitWriter:
+    """Writes the parts of a unit in whole microseconds, and packed if the unit is.
 
-    path: Path
-    rank: int
-    size_bytes: int
-    is_packed: bool
+    The sum of new durations is rounded, not each of them.
+    """
 
+    def __init__(self, unit: Unit, sink: Callable[[Bytes], None]) -> None:
+        self._sink = sink
+        self._packer = (
+            zlib.compressobj(_PACKED_LEVEL, wbits=16 + zlib.MAX_WBITS) if unit.is_packed else None
+        )
+        self._carried = 0.0
+        """The exact sum of new durations minus what is written, in microseconds."""
+        self.rounding = NOT_ROUNDED
+        """By how much new durations were rounded so far."""
 
-@dataclass(frozen=True, eq=False)
-class Part(ABC):
-    """Events of a unit that follow each other, as columns."""
-
-    unit: Unit
-    first: int
-    """The number of the first event in its unit."""
-    ids: Keys
-    """The identifier of each event, by which others name it."""
-    type: Ints
-    """The type of each event, an index into `types` of its traces."""
-    duration_s: Floats
-    start_s: Floats
-    """The start of each event, NaN if it is not recorded."""
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @cached_property
-    @abstractmethod
-    def names(self) -> tuple[tuple[str, ...], Ints]:
-        """The distinct names, and the number of each event's."""
-
-    @cached_property
-    @abstractmethod
-    def shapes(self) -> tuple[tuple[str, ...], Ints]:
-        """The distinct texts of the shapes of inputs, and the number of each event's."""
-
-    @cached_property
-    @abstractmethod
-    def on_host(self) -> Flags:
-        """Whether each event runs on a CPU."""
-
-    @cached_property
-    @abstractmethod
-    def lane(self) -> Ints:
-        """The thread or stream of each event, within those of the CPU or of the device."""
-
-    @abstractmethod
-    def number(self, name: str) -> Floats:
-        """Return a numeric attribute, NaN for events without it."""
-
-    @abstractmethod
-    def text(self, name: str) -> tuple[tuple[str, ...], Ints]:
-        """Return the distinct texts of an attribute, and the number of each event's."""
-
-    @abstractmethod
-    def dependencies(self) -> tuple[Ints, Keys]:
-        """Return how many events each event waits for, and the identifiers of all of these."""
-
-
-class UnitWriter(ABC):
-    """Writes a unit with new durations, part by part."""
-
-    rounding: Rounding = NOT_ROUNDED
-    """By how much new durations were rounded so far."""
-
-    @abstractmethod
     def write(self, part: Part, duration_s: Floats, changes: Flags) -> Floats:
-        """Write a part; return the durations as they are written.
+        """Write a part with the durations that change; return all as they are written."""
+        micros = np.where(changes, duration_s * 1e6, 0.0)
+        bad = np.flatnonzero(~(micros < _MOST_MICROS))
+        if len(bad):
+            raise RewriteLogError(
+                f"{Location(part.unit.path, node=part.first + int(bad[0]))}: the new duration "
+                f"{duration_s[bad[0]]:g} s is no number of microseconds of 64 bits"
+            )
+        whole = np.floor(micros)
+        rest = np.cumsum(np.concatenate([[self._carried], micros - whole]))
+        whole += np.diff(np.floor(rest + 0.5))
+        self._carried = float(rest[-1] - np.floor(rest[-1] + 0.5))
+        self.rounding += Rounding(
+            1e-6 * float(np.abs(whole - micros).max(initial=0.0)),
+            1e-6 * abs(self._carried),
+            int(np.count_nonzero((whole == 0) & (micros > 0))),
+        )
+        new = np.where(changes, np.maximum(whole, 0.0).astype(np.uint64), part["duration_us"])
+        data = part.written(new)
+        if self._packer is not None:
+            data = np.frombuffer(self._packer.compress(data.tobytes()), dtype=np.uint8)
+        self._sink(data)
+        return new * 1e-6
 
-        Durations that change may be rounded, and the rounding is carried along the unit.
-        """
-
-    @abstractmethod
     def close(self) -> None:
         """Write what is left."""
+        if self._packer is not None:
+            self._sink(np.frombuffer(self._packer.flush(), dtype=np.uint8))
 
 
 @dataclass(frozen=True, repr=False)
@@ -173,11 +205,11 @@ class Traces(ABC):
 
     @abstractmethod
     def read(self, unit: Unit) -> Iterator[Part]:
-        """Yield the parts of a unit; raise `DamagedLogError` with file, offset and event."""
+        """Yield the parts of a unit, at least one; raise `DamagedLogError` with file and offset."""
 
-    @abstractmethod
-    def writer(self, unit: Unit, sink: Sink) -> UnitWriter:
-        """Return what writes a unit to a sink."""
+    def load(self, unit: Unit) -> Events:
+        """Return all events of a unit; raise `DamagedLogError` if it is damaged."""
+        return loaded(self.read(unit))
 
     @property
     def pes(self) -> range:
@@ -222,101 +254,55 @@ class Traces(ABC):
         return f"<Traces {self.text()}>"
 
 
-def numbered(texts: Sequence[bytes]) -> tuple[tuple[str, ...], Ints]:
-    """Return the distinct texts in the order of their first appearance, and each one's number."""
-    known: dict[bytes, int] = {}
-    numbers = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)
-    return tuple(text.decode("utf-8", "backslashreplace") for text in known), numbers
-
-
 MISSING = -1
 """In place of an event that a dependency names and the unit does not have."""
 
-NUMBERS = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
+Key = TypeVar("Key", bound=Hashable)
+
+_LOADED = (
+    "id", "type", "name", "duration_s", "start_s", "on_host", "lane", "group", "rest", "waits",
+    "waited_for", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class UnitEvents:
-    """The events of a unit as columns of equal length, in the order of the file."""
-
-    unit: Unit
-    names: tuple[str, ...]
-    groups: tuple[str, ...]
-    """The distinct groups of processes that collectives name."""
-    ids: Keys
-    type: Ints
-    name: Ints
-    group: Ints
-    on_host: Flags
-    lane: Ints
-    duration_s: Floats
-    start_s: Floats
-    numbers: dict[str, Floats]
-    """The attributes `NUMBERS`, NaN where an event has none."""
-    dep_counts: Ints
-    dep_ids: Keys
-    deps: Ints
-    """The index of each event that is waited for, or `MISSING`."""
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def waiting(self) -> Ints:
-        """The index of the event that has each dependency."""
-        return np.repeat(np.arange(len(self)), self.dep_counts)
+def loaded(parts: Iterable[Part], more: Sequence[str] = ()) -> Events:
+    """Return all events of a unit from its parts, with `more` columns."""
+    names, read = (*_LOADED, *more), list[list[Any]]()
+    for part in parts:
+        read.append([part[name] for name in names])
+    columns = dict(zip(names, map(np.concatenate, zip(*read, strict=True)), strict=True))
+    ids, named = columns["id"], columns["waited_for"]
+    order = np.argsort(ids, kind="stable")
+    at = np.searchsorted(ids[order], named)
+    order = np.append(order, MISSING)
+    found = np.append(ids, 0)[order[at]] == named
+    columns["deps"] = np.where(found & (at < len(ids)), order[at], MISSING)
+    columns["number"] = np.arange(len(ids))
+    columns["rank"] = np.full(len(ids), part.unit.rank)
+    return Events(columns)
 
 
-def load_unit(traces: Traces, unit: Unit) -> UnitEvents:
-    """Read a unit; raise `DamagedLogError` if it is damaged."""
-    return events_of(unit, traces.read(unit))
-
-
-def events_of(unit: Unit, read: Iterable[Part]) -> UnitEvents:
-    """Return the events of a unit whose parts are being read."""
-    parts = list(map(_columns, read))
-    names, name = joined_texts([part["names"] for part in parts])
-    groups, group = joined_texts([part["groups"] for part in parts])
-
-    def column(key: str, kind: type = np.float64) -> np.ndarray:
-        return np.concatenate([np.zeros(0, kind), *(part[key] for part in parts)])
-
-    ids, dep_ids = column("ids", np.uint64), column("dep_ids", np.uint64)
-    return UnitEvents(
-        unit=unit,
-        names=names,
-        groups=groups,
-        ids=ids,
-        type=column("type", np.int64),
-        name=name,
-        group=group,
-        on_host=column("on_host", np.bool_),
-        lane=column("lane", np.int64),
-        duration_s=column("duration_s"),
-        start_s=column("start_s"),
-        numbers={key: column(key) for key in NUMBERS},
-        dep_counts=column("dep_counts", np.int64),
-        dep_ids=dep_ids,
-        deps=_resolved(ids, dep_ids),
-    )
-
-
-def _columns(part: Part) -> dict[str, Any]:
-    """Return copies, which do not keep the bytes of a part."""
-    counts, ids = part.dependencies()
-    own = ("ids", "type", "names", "on_host", "lane", "duration_s", "start_s")
-    return {
-        **{name: getattr(part, name) for name in own},
-        **{name: part.number(name) for name in NUMBERS},
-        "groups": part.text("pg_name"),
-        "dep_counts": counts,
-        "dep_ids": ids,
+def joined(units: Sequence[Events]) -> Events:
+    """Return the events of several units, one after the other."""
+    columns = {
+        name: np.concatenate([events[name] for events in units]) for name in units[0].columns
     }
+    first = np.cumsum([0, *map(len, units[:-1])])
+    shifts = np.repeat(first, [len(events["deps"]) for events in units])
+    columns["deps"] = np.where(columns["deps"] == MISSING, MISSING, columns["deps"] + shifts)
+    return Events(columns)
 
 
-def joined_texts(parts: Iterable[tuple[Sequence[Text], Ints]]) -> tuple[tuple[Text, ...], Ints]:
+def numbered(values: Iterable[Key]) -> tuple[tuple[Key, ...], Ints]:
+    """Return the distinct values in the order of their first appearance, and each one's number."""
+    known: dict[Key, int] = {}
+    numbers = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+    return tuple(known), numbers
+
+
+def joined_texts(parts: Iterable[tuple[Sequence[Key], Ints]]) -> tuple[tuple[Key, ...], Ints]:
     """Return the distinct texts of several parts, and the number of each event's."""
-    known: dict[Text, int] = {}
+    known: dict[Key, int] = {}
     numbers = [np.zeros(0, dtype=np.int64)]
     for texts, number in parts:
         renumbered = [known.setdefault(text, len(known)) for text in texts]
@@ -324,30 +310,17 @@ def joined_texts(parts: Iterable[tuple[Sequence[Text], Ints]]) -> tuple[tuple[Te
     return tuple(known), np.concatenate(numbers)
 
 
-def _resolved(ids: Keys, named: Keys) -> Ints:
-    """Return where identifiers are, of equal ones the first, or `MISSING`."""
-    if not len(ids):
-        return np.full(len(named), MISSING)
-    order = np.argsort(ids, kind="stable")
-    at = np.minimum(np.searchsorted(ids[order], named), len(ids) - 1)
-    return np.where(ids[order[at]] == named, order[at], MISSING)
+def times_before(numbers: Ints) -> Ints:
+    """Return how often each number was there before."""
+    order = np.argsort(numbers, kind="stable")
+    ordered, times = numbers[order], np.empty_like(order)
+    times[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    return times
 
 
-def followers(before: Ints, after: Ints, count: int) -> tuple[Ints, Ints]:
-    """Return the events that wait for each one, and where those of each begin.
-
-    `after[k]` waits for `before[k]`; the second result has `count` + 1 elements.
-    """
-    order = np.argsort(before, kind="stable")
-    first = np.searchsorted(before[order], np.arange(count + 1)).astype(np.int64)
-    return np.ascontiguousarray(after[order]), first
-
-
-def never_run(before: Ints, after: Ints, count: int) -> Ints:
-    """Return the events that never run since they wait for themselves, or for such events."""
-    waiting, first = followers(before, after, count)
-    missing = np.bincount(after, minlength=count).astype(np.int64)
-    order = np.empty(count, dtype=np.int64)
-    has_run = np.zeros(count, dtype=np.bool_)
-    has_run[order[: core.run_order(first, waiting, missing, order)]] = True
-    return np.flatnonzero(~has_run)
+def paired(a: Ints, b: Ints) -> tuple[Ints, Ints]:
+    """Return the places of equal numbers in both arrays, the first with the first and so on."""
+    step = 1 + max(len(a), len(b))
+    keys = a * step + times_before(a), b * step + times_before(b)
+    _, of_a, of_b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    return of_a, of_b

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import tracer_replaces
 from rewritelog.formats.files import PROVENANCE_NAME, Provenance, paths_in, read_provenance
-from rewritelog.formats.traces import Part, Traces, Unit
+from rewritelog.formats.traces import Traces, Unit, numbered
 from rewritelog.inspection.survey import SHOWN, Survey, Traffic, read_survey, share_of, time_table
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import (
@@ -257,38 +256,8 @@ def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:
 
 
 Group: TypeAlias = tuple[str, ...]
-"""What events have in common: `("types", TYPE)`, `("names", TYPE, NAME)`, `("lanes", LANE)` or
+"""What nodes have in common: `("types", TYPE)`, `("names", TYPE, NAME)`, `("lanes", LANE)` or
 `("ranks", RANK)`."""
-
-
-@dataclass
-class EventSums:
-    """The sums of some events."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    """How many dependencies, durations of 0 and recorded starts there are."""
-    events: Counter[Group] = field(default_factory=Counter)
-    seconds: defaultdict[Group, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add_group(self, group: Group, events: int, seconds: float) -> None:
-        """Add events that have something in common."""
-        self.events[group] += events
-        self.seconds[group] += seconds
-
-    def add(self, other: EventSums) -> None:
-        """Add those of other events."""
-        self.counts.update(other.counts)
-        for group, events in other.events.items():
-            self.add_group(group, events, other.seconds[group])
-
-    def by(self, what: str) -> list[tuple[Group, int, float]]:
-        """Return what events have in common, their number and seconds, most time first."""
-        rows = [
-            (group[1:], events, self.seconds[group])
-            for group, events in self.events.items()
-            if group[0] == what
-        ]
-        return sorted(rows, key=lambda row: (-row[2], -row[1], row[0]))
 
 
 @dataclass(frozen=True, repr=False)
@@ -296,28 +265,41 @@ class TraceInfo(Readable):
     """The result of `survey` of traces."""
 
     traces: Traces
-    sums: EventSums
     provenance: Provenance | None
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many dependencies, durations of 0 and recorded starts there are."""
+    events: Counter[Group] = field(default_factory=Counter)
+    """The number of nodes of each group."""
+    durations_s: Counter[Group] = field(default_factory=Counter)
+    """The sum of their durations."""
 
     warnings = ()
+
+    def by(self, what: str) -> list[tuple[tuple[str, ...], int, float]]:
+        """Return what nodes have in common, their number and seconds, most time first."""
+        rows = [
+            (group[1:], events, self.durations_s[group])
+            for group, events in self.events.items()
+            if group[0] == what
+        ]
+        return sorted(rows, key=lambda row: (-row[2], -row[1], row[0]))
 
     @property
     def nodes(self) -> int:
         """The number of nodes."""
-        return sum(events for _, events, _ in self.sums.by("ranks"))
+        return sum(events for _, events, _ in self.by("ranks"))
 
     @property
     def seconds(self) -> float:
         """The sum of all durations."""
-        return sum(seconds for _, _, seconds in self.sums.by("ranks"))
+        return sum(seconds for _, _, seconds in self.by("ranks"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as a JSON object."""
-        counts = self.sums.counts
         shares = {
             what: {
                 name: {"events": events, "seconds": seconds}
-                for (name,), events, seconds in self.sums.by(what)
+                for (name,), events, seconds in self.by(what)
             }
             for what in ("types", "lanes", "ranks")
         }
@@ -326,81 +308,83 @@ class TraceInfo(Readable):
             "format": self.traces.title,
             "bytes": self.traces.size_bytes,
             "nodes": self.nodes,
-            "dependencies": counts["dependencies"],
-            "zero_durations": counts["zero"],
-            "started": counts["started"],
+            "dependencies": self.counts["dependencies"],
+            "zero_durations": self.counts["zero"],
+            "started": self.counts["started"],
             "seconds": self.seconds,
             **shares,
             "names": [
                 {"type": kind, "name": printable(name), "events": events, "seconds": seconds}
-                for (kind, name), events, seconds in self.sums.by("names")
+                for (kind, name), events, seconds in self.by("names")
             ],
             "provenance": None if self.provenance is None else dict(self.provenance.content),
         }
 
     def text(self) -> str:
         """Return the summary as text."""
-        counts = self.sums.counts
+        counts = self.counts
         dependencies = count_text(counts["dependencies"], "dependency", "dependencies")
-        lines = [
+        heads = [
             self.traces.text(),
             *([f"rewritten {self.provenance.text()}"] if self.provenance else []),
             f"{count_text(self.nodes, 'node')}, {dependencies}; durations together "
             f"{time_text(self.seconds)}, {count_text(counts['zero'], 'node')} of zero duration; "
             + (f"{counts['started']:,} with a start" if counts["started"] else "no start times"),
         ]
-        tables = [
-            *self._table("type", "types", "{}"),
-            *self._table("runs on", "lanes", "{}"),
-            *self._table("node", "names", "{1} ({0})"),
-            *(self._table("rank", "ranks", "rank {}") if len(self.traces.units) > 1 else []),
-        ]
-        return "\n".join([*map(wrapped, lines), *tables])
-
-    def _table(self, head: str, what: str, label: str) -> list[str]:
-        shares = self.sums.by(what)
-        rows = [(label.format(*group), events, seconds) for group, events, seconds in shares]
-        return time_table((head, "nodes"), rows, self.seconds)
+        lines = [*map(wrapped, heads)]
+        tables = {
+            "type": ("types", "{}"),
+            "runs on": ("lanes", "{}"),
+            "node": ("names", "{1} ({0})"),
+        }
+        if len(self.traces.units) > 1:
+            tables["rank"] = ("ranks", "rank {}")
+        for head, (what, label) in tables.items():
+            rows = [(label.format(*group), n, seconds) for group, n, seconds in self.by(what)]
+            lines += time_table((head, "nodes"), rows, self.seconds)
+        return "\n".join(lines)
 
 
 def survey_traces(traces: Traces, *, jobs: int = 0) -> TraceInfo:
     """Read all traces and return their summary."""
-    total = EventSums()
+    info = TraceInfo(traces, read_provenance(traces.folder))
     with limited_to(jobs):
-        work = partial(_sums, traces)
+        work = partial(_groups, traces)
         for _, sums in map_blocks(work, traces.units, "reading", traces.size_bytes):
-            total.add(sums)
-    return TraceInfo(traces, total, read_provenance(traces.folder))
+            info.counts.update(sums[0])
+            info.events.update(sums[1])
+            info.durations_s.update(sums[2])
+    return info
 
 
-def _sums(traces: Traces, unit: Unit) -> EventSums:
-    sums = EventSums()
-    sums.add_group(("ranks", str(unit.rank)), 0, 0.0)  # a rank without events is listed too
+def _groups(traces: Traces, unit: Unit) -> tuple[Counter[str], Counter[Group], Counter[Group]]:
+    """Return the counts, and the number and seconds of the nodes of each group of a unit."""
+    counts, events, durations_s = Counter[str](), Counter[Group](), Counter[Group]()
+    events["ranks", str(unit.rank)] = 0  # a rank without nodes is listed too
     for part in traces.read(unit):
-        sums.add_group(("ranks", str(unit.rank)), len(part), float(part.duration_s.sum()))
-        for group in _groups(part, traces.types):
-            sums.add_group(*group)
-        sums.counts.update(
-            dependencies=int(part.dependencies()[0].sum()),
-            zero=int(np.count_nonzero(part.duration_s == 0)),
-            started=int(np.count_nonzero(~np.isnan(part.start_s))),
+        duration_s, (names, name) = part["duration_s"], numbered(part["name"].tolist())
+        on_host, (lanes, lane) = part["on_host"], np.unique(part["lane"], return_inverse=True)
+        columns = part["type"], name, on_host.astype(np.int64), lane
+        sizes = len(traces.types), max(1, len(names)), 2, max(1, len(lanes))
+        keys, kind = np.unique(np.ravel_multi_index(columns, sizes), return_inverse=True)
+        rows = *np.unravel_index(keys, sizes), np.bincount(kind), np.bincount(kind, duration_s)
+        for of_type, named, is_host, place, count, seconds in zip(
+            *(row.tolist() for row in rows), strict=True
+        ):
+            for group in (
+                ("ranks", str(unit.rank)),
+                ("types", traces.types[of_type]),
+                ("names", traces.types[of_type], names[named]),
+                ("lanes", f"{'CPU thread' if is_host else 'device stream'} {lanes[place]}"),
+            ):
+                events[group] += count
+                durations_s[group] += seconds
+        counts.update(
+            dependencies=len(part["waited_for"]),
+            zero=int(np.count_nonzero(duration_s == 0)),
+            started=int(np.count_nonzero(~np.isnan(part["start_s"]))),
         )
-    return sums
-
-
-def _groups(part: Part, types: Sequence[str]) -> Iterator[tuple[Group, int, float]]:
-    """Yield types, names and lanes of a part with their numbers of events and seconds."""
-    names, name = part.names
-    key = part.type * max(len(names), 1) + name
-    counts, seconds = np.bincount(key), np.bincount(key, part.duration_s)
-    for each in np.flatnonzero(counts).tolist():
-        kind, called = divmod(each, len(names))
-        for group in (("types", types[kind]), ("names", types[kind], names[called])):
-            yield group, int(counts[each]), float(seconds[each])
-    for on_host, lane in set(zip(part.on_host.tolist(), part.lane.tolist(), strict=True)):
-        own = (part.on_host == on_host) & (part.lane == lane)
-        label = f"{'CPU thread' if on_host else 'device stream'} {lane}"
-        yield ("lanes", label), int(own.sum()), float(part.duration_s[own].sum())
+    return counts, events, durations_s
 
 
 def survey_opened(source: LogSet | Traces, *, jobs: int = 0) -> Any:

@@ -12,9 +12,7 @@ Nothing else is in it: no congestion, no topology, no overlap of chunks.
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,18 +22,26 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
-from rewritelog.formats.traces import MISSING, Traces, UnitEvents, followers, joined_texts
+from rewritelog.formats.traces import (
+    MISSING,
+    Events,
+    Traces,
+    joined,
+    numbered,
+    paired,
+    times_before,
+)
 from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate
-from rewritelog.replaying.workload import Messages, PairedRegions, Sebs, Workload
+from rewritelog.replaying.workload import Messages, PairedRegions, Sebs, Workload, grouped
 from rewritelog.rewriting.predicting import fit_warnings, fitted_predictor, warnings_of_unused
 from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, matching
 
 _ALL_REDUCE, _BARRIER = 0, 9
-_RING = {2, 6, 7, 8}
+_RING = (2, 6, 7, 8)
 """All-gather, all-to-all and the two forms of reduce-scatter, by `comm_type`."""
 
 DEVICE, HOST, NETWORK = range(3)
@@ -57,6 +63,21 @@ class Lanes:
         kinds = ("stream {}", "CPU thread {}", "network")
         columns = (self.rank.tolist(), self.where.tolist(), self.number.tolist())
         return tuple(f"rank {r} {kinds[w].format(n)}" for r, w, n in zip(*columns, strict=True))
+
+
+def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
+    """Return all lanes, and that of each event."""
+    is_network = np.isin(events["type"], _communicating(traces)) & ~events["on_host"]
+    where = np.where(is_network, NETWORK, np.where(events["on_host"], HOST, DEVICE))
+    number = np.where(is_network, events["type"], events["lane"])
+    rows = np.stack([events["rank"], where, number], axis=1)
+    different, lane = np.unique(rows, axis=0, return_inverse=True)
+    return Lanes(*different.T), lane.reshape(-1)
+
+
+def _communicating(traces: Traces) -> list[int]:
+    """Return the types of collectives, sends and receives, as indices into the traces' types."""
+    return list(map(traces.types.index, traces.communicating))
 
 
 @dataclass(frozen=True)
@@ -83,40 +104,58 @@ class LoadedTraces:
     """Traces that have been read for any number of replays."""
 
     traces: Traces
-    units: tuple[UnitEvents, ...]
-    new_s: tuple[Floats, ...]
-    """The new durations of the nodes of each unit."""
+    events: Events
+    """All events, with their new durations as `new_s`."""
 
     def replayed(self, network: Network, *, as_recorded: bool = False) -> ReplayedTraces:
         """Replay them with their new durations, or with those that are recorded."""
-        durations = [events.duration_s for events in self.units] if as_recorded else self.new_s
-        nodes = _Nodes(self.traces, self.units, durations, network)
-        together, alone = nodes.joined_collectives()
-        before, after, missing = nodes.dependencies()
-        sends, receives, unmatched = nodes.messages()
-        before = together[np.concatenate([before, sends])]
-        after = together[np.concatenate([after, receives])]
-        lanes, lane = lanes_of(self.traces, self.units)
-        used = np.flatnonzero(together == np.arange(len(together)))
+        events, kinds = self.events, _communicating(self.traces)
+        on_device = ~events["on_host"]
+        collectives, sends, receives = (
+            np.flatnonzero(on_device & (events["type"] == kind)) for kind in kinds
+        )
+        together = _together(events, collectives)
+        ranks = np.bincount(together[collectives], minlength=len(events))
+        joint = np.flatnonzero(ranks)
+        duration_s = events["duration_s" if as_recorded else "new_s"].copy()
+        if network.recorded:
+            np.maximum.at(duration_s, together, duration_s)
+        else:
+            size_bytes = np.nan_to_num(events["comm_size"])
+            np.maximum.at(size_bytes, together, size_bytes)
+            kind, of_joint = events["comm_type"][joint], np.maximum(size_bytes[joint], 0.0)
+            duration_s[joint] = _collectives_s(kind, of_joint, ranks[joint], network)
+            duration_s[sends] = 0.0
+            duration_s[receives] = delays_s(network, size_bytes[receives])
+        sent, received = _messages(events, sends, receives)
+        known = events["deps"] != MISSING
+        before = together[np.concatenate([events["deps"][known], sent])]
+        after = together[np.concatenate([events.waiting[known], received])]
+        lanes, lane = lanes_of(self.traces, events)
+        used = np.flatnonzero(together == np.arange(len(events)))
         order = used[np.argsort(lane[used], kind="stable")]
         lanes_used, lane_of = np.unique(lane[order], return_inverse=True)
-        seb = np.full(len(together), -1, dtype=np.int64)
+        seb = np.full(len(events), -1, dtype=np.int32)
         seb[order] = np.arange(len(order))
-        names, name = joined_texts((events.names, events.name) for events in self.units)
-        apart = before != after
-        links = seb[before[apart]], seb[after[apart]]
-        workload = _workload(nodes.duration_s[order], name[order], names, lane_of, *links)
-        ranks = [events.unit.rank for events in self.units]
-        collectives = count_text(int(np.isin(used, nodes.collectives).sum()), "collective")
-        how = "as recorded" if network.recorded else "as rings and trees without congestion"
+        names, name = numbered(events["name"][order].tolist())
+        links = before != after
+        workload = _workload(
+            duration_s[order], name, names, lane_of, seb[before[links]], seb[after[links]]
+        )
         outcome = simulate(workload, Case(network))
-        starts_s = np.split(outcome.times.start_s[seb[together]], nodes.first[1:-1])
+        start_s = outcome.times.start_s[seb[together]]
+        how = "as recorded" if network.recorded else "as rings and trees without congestion"
+        lacking = {
+            "missing": len(known) - int(np.count_nonzero(known)),
+            "unmatched": len(receives) - len(received),
+            "alone": 0 if network.recorded else int(np.count_nonzero(ranks == 1)),
+        }
         return ReplayedTraces(
             outcome,
             Lanes(lanes.rank[lanes_used], lanes.where[lanes_used], lanes.number[lanes_used]),
-            dict(zip(ranks, starts_s, strict=True)),
-            (f"{collectives}, {how}: a simulator knows better",),
-            tuple(_warnings(missing, unmatched, 0 if network.recorded else alone)),
+            {unit.rank: start_s[events["rank"] == unit.rank] for unit in self.traces.units},
+            (f"{count_text(len(joint), 'collective')}, {how}: a simulator knows better",),
+            tuple(_warnings(**lacking)),
         )
 
 
@@ -124,9 +163,8 @@ def load_task(task: TraceTask, jobs: int = 0) -> LoadedTraces:
     """Read the traces of a task; memory is needed for all of their nodes."""
     traces = task.logs
     with limited_to(jobs):
-        read = map_blocks(task.load_unit, traces.units, "reading", traces.size_bytes)
-        units, new_s = zip(*(unit for _, unit in read), strict=True)
-    return LoadedTraces(traces, units, new_s)
+        read = map_blocks(task.load, traces.units, "reading", traces.size_bytes)
+        return LoadedTraces(traces, joined([events for _, events in read]))
 
 
 def replay_traces(
@@ -162,114 +200,41 @@ def _warnings(missing: int, unmatched: int, alone: int) -> Iterator[str]:
         yield f"{collectives} of one rank only, which take no time: give the traces of all ranks"
 
 
-class _Nodes:
-    """The nodes of all units, one after the other, with the durations that a network gives them."""
+def _together(events: Events, collectives: Ints) -> Ints:
+    """Return the first node of each node's collective, and itself for any other node.
 
-    def __init__(
-        self,
-        traces: Traces,
-        units: Sequence[UnitEvents],
-        durations: Sequence[Floats],
-        network: Network,
-    ) -> None:
-        self._units, self._network = units, network
-        lengths = [len(events) for events in units]
-        self.first = np.concatenate([[0], np.cumsum(lengths)])
-        self._rank = np.repeat([events.unit.rank for events in units], lengths)
-        kind = np.concatenate([events.type for events in units])
-        on_host = np.concatenate([events.on_host for events in units])
-        self.collectives, self._sends, self._receives = (
-            np.flatnonzero((kind == of) & ~on_host) for of in _communicating(traces)
-        )
-        self.duration_s = np.concatenate(durations)
-
-    def _number(self, name: str) -> Floats:
-        return np.concatenate([events.numbers[name] for events in self._units])
-
-    def dependencies(self) -> tuple[Ints, Ints, int]:
-        """Return which nodes are waited for, by which, and how many of the former are missing."""
-        before = np.concatenate([events.deps for events in self._units])
-        after = np.concatenate([events.waiting for events in self._units])
-        first = np.repeat(self.first[:-1], [len(events.deps) for events in self._units])
-        known = before != MISSING
-        return (before + first)[known], (after + first)[known], int(np.count_nonzero(~known))
-
-    def joined_collectives(self) -> tuple[Ints, int]:
-        """Return the first node of each node's collective, itself for others; set their durations.
-
-        The nodes of a collective are those with the same place among those of their group, on each
-        rank. The second result is the number of those that only one rank takes part in.
-        """
-        together = np.arange(len(self._rank))
-        kind, size = self._number("comm_type"), self._number("comm_size")
-        members, place = defaultdict[tuple[str, int], list[int]](list), Counter[tuple[int, str]]()
-        units = np.searchsorted(self.first, self.collectives, side="right") - 1
-        for node, unit in zip(self.collectives.tolist(), units.tolist(), strict=True):
-            events = self._units[unit]
-            group = events.groups[events.group[node - self.first[unit]]]
-            members[group, place[unit, group]].append(node)
-            place[unit, group] += 1
-        for own in members.values():
-            together[own] = own[0]
-            if self._network.recorded:
-                self.duration_s[own[0]] = self.duration_s[own].max()
-            else:
-                most_bytes = np.nanmax([0.0, *size[own]])
-                seconds = _collective_s(kind[own[0]], most_bytes, len(own), self._network)
-                self.duration_s[own[0]] = seconds
-        return together, sum(len(own) == 1 for own in members.values())
-
-    def messages(self) -> tuple[Ints, Ints, int]:
-        """Return the nodes that send and receive each message; set the time that receiving takes.
-
-        The third result is the number of messages received that no rank sends.
-        """
-        to, by, tag, size = (self._number(f"comm_{n}") for n in ("dst", "src", "tag", "size"))
-        sender, receiver, tag = self._rank.astype(np.float64), by, np.nan_to_num(tag)
-        waiting = defaultdict[tuple[float, ...], deque[int]](deque)
-        for node in self._sends.tolist():
-            waiting[sender[node], to[node], tag[node]].append(node)
-        pairs = list[tuple[int, int]]()
-        for node in self._receives.tolist():
-            sent = waiting[receiver[node], self._rank[node], tag[node]]
-            if sent:
-                pairs.append((sent.popleft(), node))
-        if not self._network.recorded:
-            self.duration_s[self._sends] = 0.0
-            received = np.nan_to_num(size[self._receives])
-            self.duration_s[self._receives] = delays_s(self._network, received)
-        sends, receives = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        return sends, receives, len(self._receives) - len(pairs)
+    The nodes of a collective are those with the same place among those of their group, on each
+    rank.
+    """
+    groups, group = numbered(events["group"][collectives].tolist())
+    place = times_before(events["rank"][collectives] * len(groups) + group)
+    _, first, own = np.unique(
+        np.stack([group, place], axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    together = np.arange(len(events))
+    together[collectives] = collectives[first][own.reshape(-1)]
+    return together
 
 
-def _collective_s(kind: float, size_bytes: float, ranks: int, network: Network) -> float:
-    """Return how long a collective takes, 0 for a single rank; a `kind` of NaN is an all-reduce."""
-    if ranks < 2:
-        return 0.0
-    if kind in _RING:
-        steps, step_bytes = ranks - 1, size_bytes / ranks
-    elif kind == _ALL_REDUCE or math.isnan(kind):
-        steps, step_bytes = 2 * (ranks - 1), size_bytes / ranks
-    else:
-        steps, step_bytes = math.ceil(math.log2(ranks)), 0.0 if kind == _BARRIER else size_bytes
-    return float(steps * delays_s(network, np.array([step_bytes]))[0])
+def _collectives_s(kind: Floats, size_bytes: Floats, ranks: Ints, network: Network) -> Floats:
+    """Return how long collectives take, 0 with a single rank; a `kind` of NaN is an all-reduce."""
+    is_reduce = np.isnan(kind) | (kind == _ALL_REDUCE)
+    is_ring = is_reduce | np.isin(kind, _RING)
+    steps = np.where(is_ring, (1 + is_reduce) * (ranks - 1), np.ceil(np.log2(ranks)))
+    step_bytes = np.where(is_ring, size_bytes / ranks, np.where(kind == _BARRIER, 0, size_bytes))
+    return np.where(ranks < 2, 0.0, steps * delays_s(network, step_bytes))
 
 
-def _communicating(traces: Traces) -> list[int]:
-    """Return the types of collectives, sends and receives, as indices into the traces' types."""
-    return list(map(traces.types.index, traces.communicating))
-
-
-def lanes_of(traces: Traces, units: Sequence[UnitEvents]) -> tuple[Lanes, Ints]:
-    """Return all lanes, and that of each node of the units."""
-    rows = []
-    for events in units:
-        is_network = np.isin(events.type, _communicating(traces)) & ~events.on_host
-        where = np.where(is_network, NETWORK, np.where(events.on_host, HOST, DEVICE))
-        number = np.where(is_network, events.type, events.lane)
-        rows.append(np.stack([np.full(len(events), events.unit.rank), where, number], axis=1))
-    different, lane = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
-    return Lanes(*different.T), lane.reshape(-1)
+def _messages(events: Events, sends: Ints, receives: Ints) -> tuple[Ints, Ints]:
+    """Return the nodes that send and receive each message, paired in the order of each rank."""
+    rank, tag = events["rank"].astype(np.float64), np.nan_to_num(events["comm_tag"])
+    to, by = (np.nan_to_num(events[f"comm_{end}"], nan=-1.0) for end in ("dst", "src"))
+    ends = np.concatenate(
+        [np.stack([rank, to, tag])[:, sends], np.stack([by, rank, tag])[:, receives]], axis=1
+    )
+    _, number = np.unique(ends, axis=1, return_inverse=True)
+    sent, received = paired(*np.split(number.reshape(-1), [len(sends)]))
+    return sends[sent], receives[received]
 
 
 def _workload(
@@ -277,9 +242,8 @@ def _workload(
 ) -> Workload:
     """Return nodes, sorted by their lanes, as SEBs without messages, and what waits for what."""
     count, none, empty = len(duration_s), np.zeros(0, dtype=np.int32), np.zeros(0)
-    waiting, first = followers(before, after, count)
     links = np.zeros(count + 1, dtype=core.structs["seb_links"])
-    links["first_waiting"] = first
+    links["first_waiting"], waiting = grouped(before, after, count)
     sebs = Sebs(
         scaled_s=duration_s,
         fixed_s=empty,
@@ -288,7 +252,7 @@ def _workload(
         starter=np.full(count, -1, dtype=np.int32),
         inputs=np.bincount(after, minlength=count).astype(np.int32),
         links=links,
-        waiting=waiting.astype(np.int32),
+        waiting=waiting,
         first_of_pe=np.searchsorted(lane, np.arange(lane.max(initial=-1) + 2)),
     )
     return Workload(

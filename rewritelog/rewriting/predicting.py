@@ -17,7 +17,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.records import distinct_names, records_of
-from rewritelog.formats.traces import Part, Terms
+from rewritelog.formats.traces import Part, Terms, numbered
 from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventKey, Model, ModelFit
 from rewritelog.models.checks import (
@@ -214,7 +214,7 @@ def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Float
         return np.full(count, float(rules.factor)), frozenset()
     names: Sequence[str]
     if isinstance(items, Part):
-        names, number = items.names
+        names, number = numbered(items["name"].tolist())
     else:
         distinct, number = distinct_names(records_of(items).sebs)
         names = [name.decode("utf-8", "replace") for name in distinct]

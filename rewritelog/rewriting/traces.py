@@ -7,20 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
+from rewritelog.arrays import Bytes, Floats, Ints, Table
 from rewritelog.commands.durations import DilationRules, OutputOptions
 from rewritelog.core import core
 from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
-from rewritelog.formats.traces import Part, Traces, Unit, UnitEvents, events_of
+from rewritelog.formats.traces import Events, Part, Traces, Unit, UnitWriter, loaded
 from rewritelog.output.files import FlushingWork, copy_file
 from rewritelog.rewriting.block import no_sums
 from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
-from rewritelog.rewriting.statistics import (
-    BlockCount,
-    BlockStatistics,
-    DurationSum,
-)
+from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum
 from rewritelog.timings.traces import EventParams, read_event_params
 
 
@@ -55,10 +51,10 @@ class TraceTask:
             files.write(unit.path.name, data, written)
             written += len(data)
 
-        writer = self.logs.writer(unit, sink)
+        writer = UnitWriter(unit, sink)
         changed = False
         for part in self.logs.read(unit):
-            old_s, new = part.duration_s, self.durations(part)
+            old_s, new = part["duration_s"], self.durations(part)
             new_s = writer.write(part, new.seconds, new.seconds != old_s)
             statistics.add(_statistics(self.logs, part, new, new_s, sums[0]))
             changed |= not np.array_equal(old_s, new_s)
@@ -72,27 +68,25 @@ class TraceTask:
 
     def durations(self, part: Part) -> NewDurations:
         """Return the new durations of a part, before they are rounded."""
-        rows = np.flatnonzero(np.isin(part.type, self.types))
+        rows = np.flatnonzero(np.isin(part["type"], self.types))
         records = NO_RECORDS if self.params is None else self.params.records(part, rows)
         predicted = self.predictor.predict(records, np.array([part.unit.rank]))
         factors, patterns = dilations_of(self.dilations, part)
-        new_s = part.duration_s.copy()
+        new_s = part["duration_s"].copy()
         new_s[rows] *= factors[rows]
         known = ~np.isnan(predicted.given_s)
         new_s[records.seb[known]] = predicted.given_s[known]
         return NewDurations(rows, new_s, predicted, patterns)
 
-    def load_unit(self, unit: Unit) -> tuple[UnitEvents, Floats]:
-        """Read a unit; return its events, and their new durations before they are rounded."""
-        new_s = [np.zeros(0)]
+    def load(self, unit: Unit) -> Events:
+        """Return the events of a unit, with their new durations before rounding as `new_s`."""
 
         def parts() -> Iterator[Part]:
             for part in self.logs.read(unit):
-                new_s.append(self.durations(part).seconds)
+                part.columns["new_s"] = self.durations(part).seconds
                 yield part
 
-        events = events_of(unit, parts())
-        return events, np.concatenate(new_s)
+        return loaded(parts(), ["new_s"])
 
 
 @dataclass(frozen=True)
@@ -126,42 +120,35 @@ def _statistics(
     traces: Traces, part: Part, new: NewDurations, new_s: Floats, sums: Floats
 ) -> BlockStatistics:
     """Return the counts of a part whose nodes have got new durations, and add these to sums."""
-    old_s, predicted = part.duration_s, new.predicted
+    old_s, predicted = part["duration_s"], new.predicted
     params, known = predicted.params, ~np.isnan(predicted.given_s)
     records: Table = np.zeros(len(params), dtype=core.structs["param_record"])
     records["state"] = np.where(known, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED)
     records["old_s"], records["new_s"] = old_s[params.seb], new_s[params.seb]
-    has_record: Flags = np.zeros(len(part), dtype=np.bool_)
-    has_record[params.seb] = True
-    without: Flags = np.zeros(len(part), dtype=np.bool_)
-    without[new.rows] = ~has_record[new.rows]
-    for rows, old, after in (
-        (np.ones_like(has_record), DurationSum.OLD, DurationSum.NEW),
-        (has_record, DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW),
-        (without, DurationSum.WITHOUT_OLD, DurationSum.WITHOUT_NEW),
+    by_model = params.seb[known]
+    for rows, which in (
+        (slice(None), (DurationSum.OLD, DurationSum.NEW)),
+        (params.seb, (DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW)),
+        (np.setdiff1d(new.rows, params.seb), (DurationSum.WITHOUT_OLD, DurationSum.WITHOUT_NEW)),
     ):
-        group = np.zeros(int(np.count_nonzero(rows)), dtype=np.int64)
-        core.add_by_group(group, old_s[rows], sums[old : old + 1])
-        core.add_by_group(group, new_s[rows], sums[after : after + 1])
-    on_device = (part.type == traces.types.index(traces.computing)) & ~part.on_host
+        for number, seconds in zip(which, (old_s[rows], new_s[rows]), strict=True):
+            group = np.zeros(len(seconds), dtype=np.int64)
+            core.add_by_group(group, seconds, sums[number : number + 1])
+    rest_old_s, rest_new_s = np.delete(old_s, by_model), np.delete(new_s, by_model)
+    is_same = rest_old_s == rest_new_s
+    exact = np.count_nonzero(predicted.flags["exact"] & known)
+    counts = np.zeros(len(BlockCount), dtype=np.int64)
+    counts[BlockCount.SEBS] = len(part)
+    counts[BlockCount.BRACKETS] = len(by_model)
+    counts[BlockCount.BY_EXACT] = exact
+    counts[BlockCount.BY_MODEL] = len(by_model) - exact
+    counts[BlockCount.BY_DILATION] = np.count_nonzero(~is_same)
+    counts[BlockCount.ZERO_LENGTH] = np.count_nonzero(is_same & (rest_old_s == 0))
+    counts[BlockCount.UNCHANGED] = np.count_nonzero(is_same & (rest_old_s > 0))
+    on_device = (part["type"] == traces.types.index(traces.computing)) & ~part["on_host"]
     return BlockStatistics(
-        counts=_counts(predicted, known, old_s, new_s),
+        counts=counts,
         events=predicted.by_event(records),
         matched_patterns=new.matched_patterns,
         on_device_s=float(new_s[on_device].sum()),
     )
-
-
-def _counts(predicted: Predicted, known: Flags, old_s: Floats, new_s: Floats) -> Ints:
-    rest: Flags = np.ones(len(old_s), dtype=np.bool_)
-    rest[predicted.params.seb[known]] = False
-    rest_old_s, rest_new_s = old_s[rest], new_s[rest]
-    counts = np.zeros(len(BlockCount), dtype=np.int64)
-    counts[BlockCount.SEBS] = len(old_s)
-    counts[BlockCount.BRACKETS] = len(known)
-    counts[BlockCount.BY_EXACT] = np.count_nonzero(predicted.flags["exact"] & known)
-    counts[BlockCount.BY_MODEL] = np.count_nonzero(known) - counts[BlockCount.BY_EXACT]
-    counts[BlockCount.BY_DILATION] = np.count_nonzero(rest_old_s != rest_new_s)
-    counts[BlockCount.ZERO_LENGTH] = np.count_nonzero((rest_old_s == 0) & (rest_new_s == 0))
-    counts[BlockCount.UNCHANGED] = np.count_nonzero((rest_old_s == rest_new_s) & (rest_old_s > 0))
-    return counts

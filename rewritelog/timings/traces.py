@@ -18,10 +18,11 @@ import json
 import math
 import re
 import string
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -31,7 +32,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.cores import limited_to
 from rewritelog.formats import ParamRecords
-from rewritelog.formats.traces import Part, Traces, Unit
+from rewritelog.formats.traces import Part, Traces, Unit, numbered
 from rewritelog.models.expressions import (
     FUNCTIONS,
     MAX_PARAMETERS,
@@ -68,55 +69,51 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EventRule:
     """What a file says of the operations of a name or pattern."""
 
-    pattern: str
-    group: str | None
+    group: str | None = None
     """The event; None for the name of the operation."""
-    params: tuple[Expression, ...] | None
+    params: tuple[Expression, ...] | None = None
     """The parameters; None for those by default."""
-    variables: tuple[str, ...]
+    variables: tuple[str, ...] = ()
     """The dimensions and attributes that the expressions take, in the order of their numbers."""
+
+
+_BY_DEFAULT = EventRule()
 
 
 @dataclass(frozen=True)
 class EventParams:
     """The events and parameters of operations."""
 
-    rules: tuple[EventRule, ...] = ()
+    rules: tuple[tuple[str, EventRule], ...] = ()
+    """Names or patterns of operations, and what is said of each."""
 
     def records(self, part: Part, rows: Ints) -> ParamRecords:
         """Return a record for each of some rows of a part, `seb` being the row, in their order.
 
         Rows without a value that a rule's expressions need are left out.
         """
-        numbered = [(rule.pattern, number) for number, rule in enumerate(self.rules)]
-        names, number = part.names
-        used, number = np.unique(number[rows], return_inverse=True)
-        called = [names[name] for name in used.tolist()]
-        rule_of = [last_match(numbered, name, -1) for name in called]
-        groups = [self.rules[rule].group if rule >= 0 else None for rule in rule_of]
-        labels = [group or event_name(name) for group, name in zip(groups, called, strict=True)]
-        events = {event: place for place, event in enumerate(dict.fromkeys(labels))}
-        rule = np.array(rule_of, dtype=np.int64)[number]
-        starts, counts = np.zeros(len(rows), np.int64), np.full(len(rows), -1)
-        flat, base = list[Floats](), 0
-        for which in np.unique(rule).tolist():
-            own = np.flatnonzero(rule == which)
-            if which < 0 or self.rules[which].params is None:
-                start, count, values = _default_params(part, rows[own])
-            else:
-                start, count, values = _evaluated(part, rows[own], self.rules[which])
-            starts[own], counts[own] = start + base, count
-            flat.append(values)
-            base += len(values)
-        known = np.flatnonzero(counts >= 0)
+        names, name = numbered(part["name"][rows].tolist())
+        rules, rule = numbered([last_match(self.rules, each, _BY_DEFAULT) for each in names])
+        groups = [rules[which].group for which in rule]
+        labels = [group or event_name(each) for group, each in zip(groups, names, strict=True)]
+        events, event = numbered(labels)
+        table = np.full((len(rows), MAX_PARAMETERS), np.nan)
+        is_complete = np.ones(len(rows), dtype=np.bool_)
+        for which, of_rule in enumerate(rules):
+            own = np.flatnonzero(rule[name] == which)
+            values = _values(part, rows[own], of_rule)
+            table[own, : values.shape[1]] = values
+            if of_rule.params is not None:
+                is_complete[own] = np.isfinite(values).all(axis=1)
+        known = np.flatnonzero(is_complete)
         return ParamRecords(
-            events=tuple(events),
-            event=np.array([events[label] for label in labels], dtype=np.int64)[number[known]],
+            events=events,
+            event=event[name[known]],
             piece=np.zeros(len(known), dtype=np.int64),
             seb=rows[known],
-            param_start=starts[known],
-            param_count=counts[known],
-            params=np.concatenate([np.zeros(0), *flat]),
+            param_start=MAX_PARAMETERS * known,
+            param_count=np.count_nonzero(~np.isnan(table[known]), axis=1),
+            params=table.ravel(),
         )
 
 
@@ -126,25 +123,41 @@ def event_name(name: str) -> str:
     return plain or "_"
 
 
-def _default_params(part: Part, rows: Ints) -> tuple[Ints, Ints, Floats]:
-    texts, number = part.shapes
-    listed = [_listed(_inputs(text)) for text in texts]
-    lengths = np.array([len(values) for values in listed], dtype=np.int64)
-    begins = np.concatenate([[0], np.cumsum(lengths)])
-    start, count = begins[number[rows]], lengths[number[rows]]
-    values = np.array([value for each in listed for value in each], dtype=np.float64)
-    bare = np.flatnonzero(count == 0)
-    if len(bare):
-        table = np.stack([part.number(name)[rows[bare]] for name in _ATTRIBUTES], axis=1)
-        known = np.isfinite(table)
-        count[bare] = known.sum(axis=1)
-        start[bare] = len(values) + np.cumsum(count[bare]) - count[bare]
-        values = np.concatenate([values, table[known]])
-    return start, count, values
+def _values(part: Part, rows: Ints, rule: EventRule) -> Floats:
+    """Return the parameters of rows, those by default with NaN after the last one."""
+    shapes, shape = numbered(part["shapes"][rows].tolist())
+
+    def variable(name: str) -> Floats:
+        match = _DIMENSION.fullmatch(name)
+        if match is None:
+            return part.number(name)[rows]
+        tensor, place = string.ascii_lowercase.index(match[1]), int(match[2])
+        sizes = [[*chain(*next(iter(_inputs(text)[tensor:]), ()))] for text in shapes]
+        return np.array([[*own, *[math.nan] * place][place - 1] for own in sizes])[shape]
+
+    if rule.params is not None:
+        table = _table(len(rows), map(variable, rule.variables))
+        return _table(len(rows), (expression.evaluate(table) for expression in rule.params))
+    table = np.full((len(shapes), MAX_PARAMETERS), np.nan)
+    for number, text in enumerate(shapes):
+        dimensions = _listed(text)
+        table[number, : len(dimensions)] = dimensions
+    table = table[shape]
+    bare = np.isnan(table[:, 0])
+    attributes = np.stack([variable(name)[bare] for name in _ATTRIBUTES], axis=1)
+    attributes[np.isinf(attributes)] = np.nan
+    order = np.argsort(np.isnan(attributes), axis=1, kind="stable")
+    table[bare, : len(_ATTRIBUTES)] = np.take_along_axis(attributes, order, axis=1)
+    return table
 
 
-def _listed(inputs: Sequence[Tensors]) -> list[float]:
+def _table(rows: int, columns: Iterable[Floats]) -> Floats:
+    return np.stack([np.empty(rows), *columns], axis=1)[:, 1:]
+
+
+def _listed(shapes: str) -> list[float]:
     """Return all dimensions; of too many the numbers of tensors and of all their elements."""
+    inputs = _inputs(shapes)
     flat = [value for tensors in inputs for tensor in tensors for value in tensor]
     if len(flat) <= MAX_PARAMETERS:
         return flat
@@ -152,6 +165,7 @@ def _listed(inputs: Sequence[Tensors]) -> list[float]:
     return [float(len(sizes)), min(float(sum(sizes)), _MOST)]
 
 
+@lru_cache(1 << 12)
 def _inputs(text: str) -> list[Tensors]:
     """Return the dimensions of the tensors of each input, which is one or a list of some."""
     try:
@@ -168,32 +182,6 @@ def _tensors(read: object) -> Iterator[list[float]]:
             yield dimensions
         for each in read:
             yield from _tensors(each)
-
-
-def _evaluated(part: Part, rows: Ints, rule: EventRule) -> tuple[Ints, Ints, Floats]:
-    params = rule.params or ()
-    table = np.empty((len(rows), len(rule.variables)))
-    for number, name in enumerate(rule.variables):
-        table[:, number] = _variable(part, rows, name)
-    values = np.empty((len(rows), len(params)))
-    for number, expression in enumerate(params):
-        values[:, number] = expression.evaluate(table)
-    counts = np.where(np.isfinite(values).all(axis=1), len(params), -1)
-    return len(params) * np.arange(len(rows)), counts, values.ravel()
-
-
-def _variable(part: Part, rows: Ints, name: str) -> Floats:
-    match = _DIMENSION.fullmatch(name)
-    if match is None:
-        return part.number(name)[rows]
-    tensor, place = string.ascii_lowercase.index(match[1]), int(match[2]) - 1
-    texts, number = part.shapes
-
-    def value(text: str) -> float:
-        flat = [d for sizes in next(iter(_inputs(text)[tensor:]), ()) for d in sizes]
-        return flat[place] if place < len(flat) else math.nan
-
-    return np.array([value(text) for text in texts], dtype=np.float64)[number[rows]]
 
 
 def read_event_params(path: Path | None) -> EventParams:
@@ -220,10 +208,14 @@ def read_event_params(path: Path | None) -> EventParams:
             for at, text in enumerate(texts)
         )
         chosen = None if entry.params is None else params
-        rules.append(EventRule(pattern, entry.group, chosen, tuple(words)))
+        rules.append((pattern, EventRule(entry.group, chosen, tuple(words))))
     return EventParams(tuple(rules))
 
 
+_LEFT_OUT = (
+    "of duration 0, which is below the resolution of the trace",
+    "without values for their parameters, or that no line can hold",
+)
 _SHOWN = 20
 
 
@@ -233,38 +225,31 @@ class WrittenTimings(Readable):
 
     traces: Traces
     output: Path | None
-    lines: int
-    zero: int
-    """The nodes without a line since they take no time."""
-    unusable: int
-    """The nodes without a line since a line cannot hold them, or they lack a value."""
-    events: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The lines and the different parameters of each event."""
+    lines: Counter[str] = field(default_factory=Counter)
+    """The lines of each event."""
+    points: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The different parameters of each event."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """The nodes without a line, by the reason."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is left out, a sentence each."""
-        reasons = {
-            "of duration 0, which is below the resolution of the trace": self.zero,
-            "without values for their parameters, or that no line can hold": self.unusable,
-        }
-        return tuple(
-            f"left out: {count_text(count, 'node')} {why}"
-            for why, count in reasons.items()
-            if count
-        )
+        reasons = [(why, self.left_out[why]) for why in _LEFT_OUT if self.left_out[why]]
+        return tuple(f"left out: {count_text(count, 'node')} {why}" for why, count in reasons)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
+        zero, unusable = (self.left_out[why] for why in _LEFT_OUT)
         return {
             "logs": str(self.traces.path),
             "output": None if self.output is None else str(self.output),
-            "lines": self.lines,
-            "zero": self.zero,
-            "unusable": self.unusable,
+            "lines": self.lines.total(),
+            "zero": zero,
+            "unusable": unusable,
             "events": [
-                {"event": printable(name), "lines": lines, "points": points}
-                for name, (lines, points) in self.events.items()
+                {"event": printable(name), "lines": lines, "points": len(self.points[name])}
+                for name, lines in self.lines.items()
             ],
             "warnings": list(self.warnings),
         }
@@ -272,12 +257,11 @@ class WrittenTimings(Readable):
     def text(self) -> str:
         """Return the result as text."""
         out = "" if self.output is None else f" → {printable(str(self.output))}"
-        count = (
-            f"{count_text(self.lines, 'timing line')} of {count_text(len(self.events), 'event')}"
-        )
-        most = sorted(self.events.items(), key=lambda item: (-item[1][0], item[0]))
-        rows = [(name, f"{lines:,}", f"{points:,}") for name, (lines, points) in most]
+        lines = count_text(self.lines.total(), "timing line")
+        most = sorted(self.lines.items(), key=lambda item: (-item[1], item[0]))
+        rows = [(name, f"{count:,}", f"{len(self.points[name]):,}") for name, count in most]
         table = TextTable(("event", "lines", "different parameters"), rows, most_rows=_SHOWN)
+        count = f"{lines} of {count_text(len(rows), 'event')}"
         return "\n".join([wrapped(f"{self.traces.text()}{out}"), count, *table.lines()])
 
 
@@ -290,19 +274,16 @@ def write_timings(
     jobs: int = 0,
 ) -> WrittenTimings:
     """Write the lines of the nodes of some types to `output`, if there is one."""
-    inputs = [*(unit.path for unit in traces.units), event_params]
-    check_outputs([output], inputs)
-    params = read_event_params(event_params)
-    counts, points = np.zeros(3, dtype=np.int64), dict[str, tuple[int, set[str]]]()
-    work = partial(_lines, traces, params, types)
+    check_outputs([output], [*traces.inputs, event_params])
+    work = partial(_lines, traces, read_event_params(event_params), types)
+    written = WrittenTimings(traces, output)
 
     def texts() -> Iterator[bytes]:
-        for _, (counted, lines) in map_blocks(work, traces.units, "reading", traces.size_bytes):
-            counts[:] += counted
+        for _, (lines, left_out) in map_blocks(work, traces.units, "reading", traces.size_bytes):
+            written.left_out.update(left_out)
             for event, text in lines:
-                known = points.setdefault(event, (0, set()))
-                known[1].add(text.partition("params:")[2])
-                points[event] = known[0] + 1, known[1]
+                written.lines[event] += 1
+                written.points[event].add(text.partition("params:")[2])
                 yield text.encode()
 
     with limited_to(jobs):
@@ -310,29 +291,28 @@ def write_timings(
             deque(texts(), maxlen=0)
         else:
             write_file(output, texts())
-    events = {name: (lines, len(known)) for name, (lines, known) in points.items()}
-    written, zero, unusable = counts.tolist()
-    return WrittenTimings(traces, output, written, zero, unusable, events)
+    return written
 
 
 def _lines(
     traces: Traces, params: EventParams, types: tuple[int, ...], unit: Unit
-) -> tuple[tuple[int, int, int], list[tuple[str, str]]]:
-    named_lines, zero, unusable = list[tuple[str, str]](), 0, 0
+) -> tuple[list[tuple[str, str]], Counter[str]]:
+    """Return the lines of a unit with their events, and how many nodes are left out and why."""
+    lines, (is_zero, is_unusable) = list[tuple[str, str]](), _LEFT_OUT
+    left_out = Counter[str]()
     for part in traces.read(unit):
-        rows = np.flatnonzero(np.isin(part.type, types))
-        duration_s = part.duration_s
-        zero += int(np.count_nonzero(duration_s[rows] == 0))
-        rows = rows[duration_s[rows] > 0]
+        duration_s = part["duration_s"]
+        chosen = np.flatnonzero(np.isin(part["type"], types))
+        rows = chosen[duration_s[chosen] > 0]
         records = params.records(part, rows)
-        unusable += len(rows) - len(records)
+        left_out.update({is_zero: len(chosen) - len(rows), is_unusable: len(rows) - len(records)})
         columns = (records.event, records.seb, records.param_start, records.param_count)
         for event, row, start, count in zip(*(c.tolist() for c in columns), strict=True):
             name, values = records.events[event], records.params[start : start + count].tolist()
             try:
                 line = format_line(name, values, time_s=float(f"{duration_s[row]:.15g}"))
             except LineFormatError:
-                unusable += 1
+                left_out[is_unusable] += 1
             else:
-                named_lines.append((name, line))
-    return (len(named_lines), zero, unusable), named_lines
+                lines.append((name, line))
+    return lines, left_out

@@ -17,7 +17,7 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.traces import Traces, load_unit
+from rewritelog.formats.traces import Traces, joined
 from rewritelog.output.files import check_outputs, write_file
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
@@ -101,9 +101,9 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
     if replayed:
         run = replay_traces(logs)
         return Run(logs, run.outcome, lanes=run.lanes)
-    units = [load_unit(logs, unit) for unit in logs.units]
-    lanes, lane = lanes_of(logs, units)
-    spans = Spans.of_units(units, lane)
+    events = joined([logs.load(unit) for unit in logs.units])
+    lanes, lane = lanes_of(logs, events)
+    spans = Spans.of_events(events, lane)
     if not spans.finite.any():
         raise UsageError(
             f"{logs.path}: no start times are recorded, so there is no time axis: "

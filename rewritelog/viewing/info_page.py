@@ -39,7 +39,7 @@ def info_page(info: LogInfo) -> str:
 
 def traces_page(info: TraceInfo) -> str:
     """Return the HTML page of traces."""
-    ranked = sorted(info.sums.by("names"), key=lambda row: -row[2])[:MOST_ROWS]
+    ranked = info.by("names")[:MOST_ROWS]
     names = shorten_all([name for (_, name), _, _ in ranked], LABEL_WIDTH)
     rows = [
         (name, kind, f"{events:,}", time_text(seconds))

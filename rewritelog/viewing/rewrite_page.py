@@ -17,7 +17,7 @@ from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.run import compare_units
 from rewritelog.formats.bgtrace.blocks import Block, read_block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
-from rewritelog.formats.traces import Unit
+from rewritelog.formats.traces import Events, Unit
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import speedup
@@ -290,8 +290,9 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    events, new_s = task.load_unit(unit)
-    return compare_units(task.logs, events, replace(events, duration_s=new_s))
+    events = task.load(unit)
+    after = Events({**events.columns, "duration_s": events["new_s"]})
+    return compare_units(task.logs, unit.rank, (events, after))
 
 
 def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block) -> Totals:

@@ -14,7 +14,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import distinct_names, records_of
-from rewritelog.formats.traces import UnitEvents, joined_texts
+from rewritelog.formats.traces import Events, numbered
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.text import printable
 
@@ -102,13 +102,11 @@ class Spans:
         )
 
     @classmethod
-    def of_units(cls, units: Sequence[UnitEvents], lane: Ints) -> Spans:
+    def of_events(cls, events: Events, lane: Ints) -> Spans:
         """Return the nodes of traces, of which `lane` has the thread or stream."""
-        names, name = joined_texts((events.names, events.name) for events in units)
-        start_s = np.concatenate([events.start_s for events in units])
-        end_s = start_s + np.concatenate([events.duration_s for events in units])
-        index = np.concatenate([np.arange(len(events)) for events in units])
-        return cls._of(names, (lane, index, start_s, end_s, name))
+        names, name = numbered(events["name"].tolist())
+        end_s = events["start_s"] + events["duration_s"]
+        return cls._of(names, (lane, events["number"], events["start_s"], end_s, name))
 
     @cached_property
     def finite(self) -> Flags:

@@ -48,7 +48,7 @@ def durations(path: Path) -> list[list[float]]:
     found = rewritelog.open_traces(path)
     assert isinstance(found, Traces)
     return [
-        np.concatenate([1e6 * part.duration_s for part in found.read(unit)]).round(9).tolist()
+        np.concatenate([1e6 * part["duration_s"] for part in found.read(unit)]).round(9).tolist()
         for unit in found.units
     ]
 
@@ -236,6 +236,18 @@ def test_nodes_of_one_id_are_compared_in_their_order(tmp_path: Path) -> None:
     b = write_traces(tmp_path / "b", [[nodes[0], node(1, duration=30), nodes[2]]])
     (change,) = rewritelog.diff(a, b).to_json()["fields"]
     assert (change["field"], change["changed"], change["first"]["seb"]) == ("duration", 1, 1)
+
+
+def test_diff_tells_other_shapes_and_attributes_from_the_same(tmp_path: Path) -> None:
+    a = write_traces(tmp_path / "a", [[node(1, shapes="[[3]]"), node(2, start=4)]])
+    other = node(2, start=5, duration=11, attributes={"num_ops": ("int64", 7)})
+    b = write_traces(tmp_path / "b", [[node(1, shapes="[[4]]"), other]])
+    fields = rewritelog.diff(a, b).to_json()["fields"]
+    assert {change["field"]: change["changed"] for change in fields} == {
+        "duration": 1,
+        "start": 1,
+        "other fields, or their order": 2,
+    }
 
 
 @pytest.mark.parametrize(

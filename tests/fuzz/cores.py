@@ -23,7 +23,6 @@ from fuzz.lines import LINES
 from fuzz.mutation import WORDS
 from fuzz.seeds import NODES, make_logs
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, ByteOrder, layout
-from rewritelog.formats.chakra import nodes
 
 FOLDER = Path(__file__).parent / "core"
 ROOT = Path(__file__).parents[2]
@@ -57,7 +56,6 @@ def _links(command: list[str], function: str) -> bool:
 def build(target: str, work: Path, command: list[str], *, fuzzes: bool) -> Path:
     """Compile a target with both cores into a folder; return the program."""
     (work / "layouts.h").write_text(_layouts_header(), encoding="utf-8")
-    (work / "schema.h").write_text(_schema_header(), encoding="utf-8")
     cores = [
         path for core in ("rewritelog", "tracebigsim") for path in ROOT.glob(f"{core}/core/*.c")
     ]
@@ -79,18 +77,6 @@ def _layouts_header() -> str:
         '#include "rewritelog/core/core.h"\n'
         f"enum {{ LAYOUT_COUNT = {len(rows)} }};\n"
         f"static const layout LAYOUTS[] = {{\n{structs}\n}};\n"
-    )
-
-
-def _schema_header() -> str:
-    """Return C text with the messages of Chakra traces."""
-    numbers = ", ".join(map(str, nodes.schema().ravel().tolist()))
-    node_fields = ", ".join(map(str, nodes.fields("Node").item()))
-    return (
-        '#include "rewritelog/core/core.h"\n'
-        f"enum {{ NODE = {nodes.MESSAGE_NUMBERS['Node']} }};\n"
-        f"static const int32_t SCHEMA[] = {{{numbers}}};\n"
-        f"static const node_fields NODE_FIELDS = {{{node_fields}}};\n"
     )
 
 

@@ -25,6 +25,7 @@ from rewritelog.formats.bgtrace.blocks import plan_blocks
 from rewritelog.formats.bgtrace.heads import read_summary, read_timeline_file
 from rewritelog.formats.bgtrace.params import list_params, read_params
 from rewritelog.formats.chakra.traces import open_chakra
+from rewritelog.formats.traces import UnitWriter
 from rewritelog.inspection.dump import Dump
 from rewritelog.inspection.info import survey
 from rewritelog.models.base import EventTimings, ModelText, digest_of
@@ -254,10 +255,12 @@ def chakra_check(work: Path) -> tuple[Check, list[bytes]]:
     def write() -> None:
         traces = open_chakra(path)
         assert traces is not None
-        writer = traces.writer(traces.units[0], lambda _: None)
+        writer = UnitWriter(traces.units[0], lambda _: None)
         for part in traces.read(traces.units[0]):
-            assert len(part.dependencies()[0]) == len(part.names[1]) == len(part.lane) == len(part)
-            writer.write(part, part.duration_s * 0.5, part.on_host)
+            for name in ("waits", "name", "shapes", "lane", "rest", "num_ops", "group"):
+                assert len(part[name]) == len(part)
+            assert len(part["waited_for"]) == part["waits"].sum()
+            writer.write(part, part["duration_s"] * 0.5, part["on_host"])
         writer.close()
 
     def check(data: bytes) -> bool:

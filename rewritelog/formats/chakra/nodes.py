@@ -1,131 +1,25 @@
-"""The messages of a Chakra trace, schema 1.0, and the nodes of a part of a file as columns.
+"""The nodes of a part of a Chakra trace as columns, and their bytes with new durations.
 
-A file is a sequence of messages, each after its length as a varint: `GlobalMetadata`, then a `Node`
-for each operation. Tables and structs of the compiled core are derived from the declaration here.
+A file is a sequence of messages, each after its length as a varint: the metadata, then a message
+for each node. `core/nodes.c` declares their fields and walks them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Table
+from rewritelog.arrays import Bytes, Floats, Ints, Keys, Table
 from rewritelog.core import core
-from rewritelog.formats.traces import Part, Unit, numbered
+from rewritelog.formats.traces import Part, Unit
 from rewritelog.text import bytes_text
-
-_VALUES = {
-    "double": ("fixed64", "f8"),
-    "float": ("fixed32", "f4"),
-    "int32": ("number", "i8"),
-    "int64": ("number", "i8"),
-    "uint32": ("number", "u8"),
-    "uint64": ("number", "u8"),
-    "sint32": ("number", "zigzag"),
-    "sint64": ("number", "zigzag"),
-    "fixed32": ("fixed32", "u4"),
-    "fixed64": ("fixed64", "u8"),
-    "sfixed32": ("fixed32", "i4"),
-    "sfixed64": ("fixed64", "i8"),
-    "bool": ("number", "u8"),
-    "string": ("text", ""),
-    "bytes": ("text", ""),
-}
-"""The types of an attribute's value, in the order of their fields: the kind of one, and the dtype
-of a number."""
-
-_LISTS = {
-    "number": "NumberList",
-    "fixed64": "Fixed64List",
-    "fixed32": "Fixed32List",
-    "text": "TextList",
-}
-"""The messages of several values of a kind."""
-
-VALUE_FIELDS = {
-    3 + 2 * place + is_list: (name, bool(is_list))
-    for place, name in enumerate(_VALUES)
-    for is_list in (0, 1)
-}
-"""The type of the value in each field of an attribute, and whether it is a list."""
-
-MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
-    "GlobalMetadata": {"version": (1, "text"), "attr": (2, "Attribute")},
-    "Node": {
-        "id": (1, "number"),
-        "name": (2, "text"),
-        "type": (3, "number"),
-        "ctrl_deps": (4, "numbers"),  # of calls on their callers, which may be left out
-        "data_deps": (5, "numbers"),
-        "start_time_micros": (6, "number"),
-        "duration_micros": (7, "number"),
-        "inputs": (8, "Tensors"),
-        "outputs": (9, "Tensors"),
-        "attr": (10, "Attribute"),
-    },
-    "Tensors": {"values": (1, "text"), "shapes": (2, "text"), "types": (3, "text")},
-    "Attribute": {
-        "name": (1, "text"),
-        "doc_string": (2, "text"),
-        **{
-            f"{name}_{'list' if is_list else 'val'}": (
-                number,
-                _LISTS[_VALUES[name][0]] if is_list else _VALUES[name][0],
-            )
-            for number, (name, is_list) in VALUE_FIELDS.items()
-        },
-    },
-    "NumberList": {"values": (1, "numbers")},
-    "Fixed64List": {"values": (1, "several fixed64")},
-    "Fixed32List": {"values": (1, "several fixed32")},
-    "TextList": {"values": (1, "text")},
-}
-"""The fields of each message: a number, and a kind of value or the name of a message."""
 
 NODE_TYPES = (
     "INVALID", "METADATA", "MEM_LOAD", "MEM_STORE", "COMP", "SEND", "RECV", "COLL", "UNKNOWN",
 )  # fmt: skip
 """The types of nodes, by the values of the field; the last stands for all other values."""
-
-_KINDS = {
-    "number": core.VARINT_VALUE,
-    "numbers": core.VARINT_VALUE + core.SEVERAL_VALUES,
-    "fixed64": core.FIXED64_VALUE,
-    "fixed32": core.FIXED32_VALUE,
-    "several fixed64": core.FIXED64_VALUE + core.SEVERAL_VALUES,
-    "several fixed32": core.FIXED32_VALUE + core.SEVERAL_VALUES,
-    "text": core.BYTES_VALUE,
-    **{name: core.MESSAGE_VALUE + place for place, name in enumerate(MESSAGES)},
-}
-
-MESSAGE_NUMBERS = {name: place for place, name in enumerate(MESSAGES)}
-
-
-@cache
-def schema() -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-    """Return the table of all messages' fields as the core takes it."""
-    table = np.zeros((len(MESSAGES), core.SCHEMA_FIELDS), dtype=np.int32)
-    for place, message in enumerate(MESSAGES.values()):
-        for number, kind in message.values():
-            table[place, number] = _KINDS[kind]
-    return table
-
-
-@cache
-def fields(message: str) -> Table:
-    """Return the core's struct `node_fields` for a message, with 0 for fields that it lacks."""
-    attribute = MESSAGES["Attribute"]
-    others = {
-        "shapes": MESSAGES["Tensors"]["shapes"][0],
-        "attr_name": attribute["name"][0],
-        "attr_value": min(VALUE_FIELDS),
-    }
-    own = {name: number for name, (number, _) in MESSAGES[message].items()}
-    struct = core.structs["node_fields"]
-    return np.array(tuple((own | others).get(name, 0) for name in struct.names or ()), struct)
-
 
 PROBLEMS: dict[int, str] = {
     core.MESSAGE_CUT: "the file ends within a message",
@@ -133,6 +27,7 @@ PROBLEMS: dict[int, str] = {
         f"a message of more than {bytes_text(core.MOST_MESSAGE_BYTES)}: the file is damaged, or "
         "is no Chakra trace"
     ),
+    core.MESSAGE_EMPTY: "an empty message: a node has fields",
     core.VARINT_CUT: "a number is cut off",
     core.VARINT_TOO_LONG: "a number has more than 64 bits",
     core.FIELD_NUMBER: "a field with the invalid number {}",
@@ -143,107 +38,99 @@ PROBLEMS: dict[int, str] = {
 }
 """A message for each fault code of the compiled core; `{}` is its value."""
 
-
 _MICRO = 1e-6
 _MOST_LANE = 2.0**31
+_MOST_INSERTED = 20
+"""The most bytes by which a new duration makes a node longer."""
 
 
-@dataclass(frozen=True, eq=False)
 class NodePart(Part):
     """Some nodes of a file, which follow each other, with their bytes."""
 
-    buffer: Bytes
-    nodes: Table
-    """The core's struct `trace_node` for each node."""
+    def __init__(self, unit: Unit, first: int, head: Bytes, buffer: Bytes, nodes: Table) -> None:
+        super().__init__(unit, first)
+        self._head = head
+        """What comes before the nodes: the metadata of the first part."""
+        self.buffer = buffer
+        self.nodes = nodes
+        """The core's struct `trace_node` for each node."""
 
-    @classmethod
-    def of(cls, unit: Unit, first: int, buffer: Bytes, nodes: Table) -> NodePart:
-        """Return nodes with their columns."""
-        kind, last, start = nodes["type"], len(NODE_TYPES) - 1, nodes["start_us"]
-        return cls(
-            unit,
-            first,
-            np.ascontiguousarray(nodes["id"]),
-            np.where((kind < 0) | (kind > last), last, kind),
-            nodes["duration_us"] * _MICRO,
-            np.where(start > 0, start * _MICRO, np.nan),
-            buffer,
-            nodes,
-        )
+    def made(self, name: str) -> Any:
+        """Return a column."""
+        make = _COLUMNS.get(name)
+        return self.number(name) if make is None else make(self)
 
-    @cached_property
-    def names(self) -> tuple[tuple[str, ...], Ints]:
-        """The distinct names, and the number of each node's."""
-        return numbered(self._texts("name"))
+    def texts(self, name: str, spans: Table) -> Any:
+        """Return texts as an array of strings, equal ones the same object.
 
-    @cached_property
-    def shapes(self) -> tuple[tuple[str, ...], Ints]:
-        """The distinct texts of the shapes of inputs, and the number of each node's."""
-        return numbered(self._texts("shapes"))
+        Columns of `spans`, whose names begin with `name`, say where each one is, and its length.
+        """
+        at = spans[f"{name}at"]
+        raw, known, texts = self.buffer.tobytes(), dict[bytes, str](), []
+        ends = (at + spans[f"{name}bytes"]).tolist()
+        for begin, end in zip(at.tolist(), ends, strict=True):
+            text = raw[begin:end]
+            if text not in known:
+                known[text] = text.decode("utf-8", "backslashreplace")
+            texts.append(known[text])
+        return np.array(texts, dtype=object)
 
-    def _texts(self, field: str) -> list[bytes]:
-        raw = self.buffer.tobytes()
-        at = self.nodes[f"{field}_at"]
-        ends = at + self.nodes[f"{field}_bytes"]
-        return [raw[begin:end] for begin, end in zip(at.tolist(), ends.tolist(), strict=True)]
-
-    @cached_property
-    def on_host(self) -> Flags:
-        """Whether each node says that it runs on the CPU."""
-        return np.asarray(self.number("is_cpu_op") > 0)
-
-    @cached_property
-    def lane(self) -> Ints:
-        """The stream or the thread of each node, 0 where it says neither."""
-        stream, thread = self.number("stream"), self.number("tid")
-        lane = np.where(np.isnan(stream) | self.on_host, thread, stream)
-        bounded = np.clip(np.nan_to_num(lane, nan=0.0), -_MOST_LANE, _MOST_LANE)
-        return np.asarray(bounded, dtype=np.int64)
-
-    def dependencies(self) -> tuple[Ints, Keys]:
-        """Return how many nodes each node waits for, and the identifiers of all of these."""
-        counts: Ints = np.ascontiguousarray(self.nodes["deps"])
-        ids = np.empty(int(counts.sum()), dtype=np.uint64)
-        core.read_deps(self.buffer, self.nodes, fields("Node"), ids)
-        return counts, ids
-
-    def _attributes(self, name: str) -> Table:
+    def attributes(self, name: str) -> Table:
+        """Return the core's struct `attribute` for each node."""
         attributes = np.empty(len(self), dtype=core.structs["attribute"])
-        name_bytes = np.frombuffer(name.encode(), dtype=np.uint8)
-        core.read_attributes(self.buffer, self.nodes, fields("Node"), name_bytes, attributes)
+        text = np.frombuffer(name.encode(), dtype=np.uint8)
+        core.read_attributes(self.buffer, self.nodes, text, attributes)
         return attributes
 
     def number(self, name: str) -> Floats:
-        """Return the numeric attribute of a name, NaN for nodes without it."""
-        attributes = self._attributes(name)
-        numbers = np.full(len(self), np.nan)
-        for field in np.unique(attributes["field"]).tolist():
-            kind, is_list = VALUE_FIELDS.get(field, ("string", True))
-            if _VALUES[kind][1] and not is_list:
-                rows = attributes["field"] == field
-                numbers[rows] = _decoded(attributes["bits"][rows], _VALUES[kind][1])
+        """Return a numeric attribute, NaN for nodes without it."""
+        numbers: Floats = self.attributes(name)["number"].copy()
         return numbers
 
-    def text(self, name: str) -> tuple[tuple[str, ...], Ints]:
-        """Return the distinct texts of an attribute, empty without one, and each node's number."""
-        attributes, raw = self._attributes(name), self.buffer.tobytes()
-        at, ends = attributes["at"].tolist(), (attributes["at"] + attributes["bytes"]).tolist()
-        is_text = np.isin(
-            attributes["field"], [n for n, v in VALUE_FIELDS.items() if v[0] == "string"]
-        )
-        rows = zip(is_text.tolist(), at, ends, strict=True)
-        return numbered([raw[begin:end] if known else b"" for known, begin, end in rows])
-
-    def written(self, durations_us: Keys) -> Bytes:
-        """Return the bytes of the nodes with new durations."""
-        room = np.empty(len(self.buffer) + 20 * len(self), dtype=np.uint8)
-        size = core.write_nodes(self.buffer, self.nodes, fields("Node"), durations_us, room)
-        return room[:size]
+    def written(self, duration_us: Keys) -> Bytes:
+        """Return the bytes of the part with new durations."""
+        head = len(self._head)
+        most = head + len(self.buffer) + _MOST_INSERTED * len(self.nodes)
+        room = np.empty(most, dtype=np.uint8)
+        room[:head] = self._head
+        size: int = core.write_nodes(self.buffer, self.nodes, duration_us, room[head:])
+        return room[: head + size]
 
 
-def _decoded(bits: Keys, kind: str) -> Floats:
-    """Return numbers of a dtype, or zigzag-encoded ones, from their bits."""
-    if kind == "zigzag":
-        half = (bits >> np.uint64(1)).astype(np.int64)
-        return np.where(bits & np.uint64(1), ~half, half).astype(np.float64)
-    return bits.astype(f"u{kind[1]}").view(kind).astype(np.float64)
+def _types(part: NodePart) -> Ints:
+    kind, last = part.nodes["type"], len(NODE_TYPES) - 1
+    return np.where((kind < 0) | (kind > last), last, kind)
+
+
+def _lanes(part: NodePart) -> Ints:
+    """Return the stream or the thread of each node, 0 where it says neither."""
+    stream, thread = part.number("stream"), part.number("tid")
+    lane: Floats = np.where(np.isnan(stream) | part["on_host"], thread, stream)
+    return np.clip(np.nan_to_num(lane), -_MOST_LANE, _MOST_LANE).astype(np.int64)
+
+
+def _filled(part: NodePart, fill: Callable[..., None], length: int) -> Keys:
+    """Return words that a function of the core fills in."""
+    words = np.empty(length, dtype=np.uint64)
+    fill(part.buffer, part.nodes, words)
+    return words
+
+
+_COLUMNS: dict[str, Callable[[NodePart], Any]] = {
+    "id": lambda part: part.nodes["id"].copy(),
+    "type": _types,
+    "name": lambda part: part.texts("name_", part.nodes),
+    "duration_us": lambda part: part.nodes["duration_us"].copy(),
+    "duration_s": lambda part: part.nodes["duration_us"] * _MICRO,
+    "start_s": lambda part: np.where(
+        part.nodes["start_us"] > 0, part.nodes["start_us"] * _MICRO, np.nan
+    ),
+    "shapes": lambda part: part.texts("shapes_", part.nodes),
+    "on_host": lambda part: part.number("is_cpu_op") > 0,
+    "lane": _lanes,
+    "group": lambda part: part.texts("", part.attributes("pg_name")),
+    "waits": lambda part: part.nodes["deps"].copy(),
+    "waited_for": lambda part: _filled(part, core.read_deps, int(part.nodes["deps"].sum())),
+    "rest": lambda part: _filled(part, core.hash_nodes, len(part)),
+}
+"""What makes each column; all others are attributes."""

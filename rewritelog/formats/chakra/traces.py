@@ -1,4 +1,4 @@
-"""Sets of Chakra traces on disk: found by their names, read in parts, and written anew."""
+"""Sets of Chakra traces on disk: found by their names, and read in parts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats, Table
+from rewritelog.arrays import Bytes, Ints
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, MissingFileError, RewriteLogError
-from rewritelog.formats.chakra.nodes import (
-    MESSAGE_NUMBERS,
-    NODE_TYPES,
-    PROBLEMS,
-    NodePart,
-    fields,
-    schema,
-)
+from rewritelog.formats.chakra.nodes import NODE_TYPES, PROBLEMS, NodePart
 from rewritelog.formats.files import InputFile, paths_in
-from rewritelog.formats.traces import Part, Rounding, Sink, Traces, Unit, UnitWriter
+from rewritelog.formats.traces import Traces, Unit
 
 _GZIP_MAGIC = b"\x1f\x8b"
 PART_BYTES = 8 << 20
@@ -33,8 +26,6 @@ PART_BYTES = 8 << 20
 _PART_NODES = 1 << 15
 _FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
 _MOST_RANK = (1 << 31) - 1
-_MOST_MICROS = 2.0**63
-_PACKED_LEVEL = 6
 
 
 @contextmanager
@@ -75,117 +66,39 @@ class ChakraTraces(Traces):
     communicating = ("COLL", "SEND", "RECV")
 
     def read(self, unit: Unit) -> Iterator[NodePart]:
-        """Yield the parts of a unit."""
+        """Yield the parts of a unit, the first with the metadata before its nodes."""
+        nodes = np.empty(_PART_NODES, dtype=core.structs["trace_node"])
+        buffer, at, offset, first, is_last = np.zeros(0, dtype=np.uint8), 0, 0, -1, False
         with _opened(unit) as read:
-            buffer, offset = read(PART_BYTES), 0
-            at = _metadata_bytes(unit, buffer)
-            first, nodes = 0, np.empty(_PART_NODES, dtype=core.structs["trace_node"])
-            is_last = len(buffer) < PART_BYTES
             while at < len(buffer) or not is_last:
-                count = _walk(unit, buffer, at, nodes, first=first, offset=offset, is_last=is_last)
+                fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
+                count = core.walk_nodes(buffer, at, first < 0, nodes, fault)
                 if count:
-                    end = int(nodes["end"][count - 1])
-                    yield NodePart.of(unit, first, buffer, nodes[:count].copy())
-                    first, at = first + count, end
-                if count < _PART_NODES and not is_last:
-                    more = read(max(PART_BYTES, len(buffer) - at))
-                    is_last = len(more) < max(PART_BYTES, len(buffer) - at)
-                    offset, buffer = offset + at, np.concatenate([buffer[at:], more])
-                    at = 0
-
-    def metadata(self, unit: Unit) -> Bytes:
-        """Return the bytes of the first message of a unit."""
-        with _opened(unit) as read:
-            head = read(PART_BYTES)
-        return head[: _metadata_bytes(unit, head)]
-
-    def writer(self, unit: Unit, sink: Sink) -> UnitWriter:
-        """Return what writes a unit to a sink."""
-        return _NodeWriter(unit, self.metadata(unit), sink)
+                    heads = int(first < 0)
+                    begin = int(nodes["end"][0]) if heads else at
+                    own = nodes[heads:count].copy()
+                    yield NodePart(unit, max(first, 0), buffer[at:begin], buffer, own)
+                    first, at = first + count, int(nodes["end"][count - 1])
+                elif fault[core.FAULT_CODE] in (core.WIRE_OK, core.MESSAGE_CUT) and not is_last:
+                    wanted = max(PART_BYTES, len(buffer) - at)
+                    more = read(wanted)
+                    is_last = len(more) < wanted
+                    offset, at, buffer = offset + at, 0, np.concatenate([buffer[at:], more])
+                else:
+                    raise _damage(unit, first, offset, fault)
+        if first < 0:
+            raise DamagedLogError(Location(unit.path, 0), "the file is empty: it has no metadata")
 
 
-def _walk(
-    unit: Unit,
-    buffer: Bytes,
-    at: int,
-    nodes: Table,
-    message: str = "Node",
-    *,
-    first: int | None = None,
-    offset: int = 0,
-    is_last: bool = True,
-) -> int:
-    """Walk messages of a buffer, which begins at an offset; return their number.
-
-    Raise `DamagedLogError` if the first of them, the node of a number or the metadata, is damaged.
-    """
-    fault, number = np.zeros(core.FAULT_SIZE, dtype=np.int64), MESSAGE_NUMBERS[message]
-    count: int = core.walk_nodes(
-        buffer, at, is_last, schema(), number, fields(message), nodes, fault
+def _damage(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
+    """Return the error of a fault in a node, or in the metadata before the first one."""
+    problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
+    if node < 0:
+        problem = f"the metadata, its first message: {problem}"
+    place = Location(
+        unit.path, offset + int(fault[core.FAULT_AT]), node=node if node >= 0 else None
     )
-    if fault[core.FAULT_CODE] and not count:
-        problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
-        if first is None:
-            problem = f"the metadata, its first message: {problem}"
-        place = Location(unit.path, offset + int(fault[core.FAULT_AT]), node=first)
-        raise DamagedLogError(place, problem)
-    return count
-
-
-def _metadata_bytes(unit: Unit, buffer: Bytes) -> int:
-    """Return the size of the first message; raise `DamagedLogError` if it is no metadata."""
-    if not len(buffer):
-        raise DamagedLogError(Location(unit.path, 0), "the file is empty: it has no metadata")
-    message = np.empty(1, dtype=core.structs["trace_node"])
-    _walk(unit, buffer, 0, message, "GlobalMetadata")
-    return int(message["end"][0])
-
-
-class _NodeWriter(UnitWriter):
-    """Writes nodes with whole microseconds; a sum of new durations is rounded, not each of them."""
-
-    def __init__(self, unit: Unit, metadata: Bytes, sink: Sink) -> None:
-        self._unit, self._sink = unit, sink
-        self._packer = (
-            zlib.compressobj(_PACKED_LEVEL, wbits=16 + zlib.MAX_WBITS) if unit.is_packed else None
-        )
-        self._carried = 0.0
-        """The exact sum of new durations minus what is written, in microseconds."""
-        self._put(metadata)
-
-    def write(self, part: Part, duration_s: Floats, changes: Flags) -> Floats:
-        """Write a part; return the durations as they are written."""
-        if not isinstance(part, NodePart):
-            raise TypeError("a part of another format")
-        micros = np.where(changes, duration_s * 1e6, 0.0)
-        bad = np.flatnonzero(~(micros < _MOST_MICROS))
-        if len(bad):
-            raise RewriteLogError(
-                f"{Location(part.unit.path, node=part.first + int(bad[0]))}: the new duration "
-                f"{duration_s[bad[0]]:g} s is no number of microseconds of 64 bits"
-            )
-        whole = np.floor(micros)
-        rest = np.cumsum(np.concatenate([[self._carried], micros - whole]))
-        whole += np.diff(np.floor(rest + 0.5))
-        self._carried = float(rest[-1] - np.floor(rest[-1] + 0.5))
-        self.rounding = Rounding(
-            max(self.rounding.item_s, 1e-6 * float(np.abs(whole - micros).max(initial=0.0))),
-            1e-6 * abs(self._carried),
-            self.rounding.to_zero + int(np.count_nonzero((whole == 0) & (micros > 0))),
-        )
-        new = np.where(changes, np.maximum(whole, 0.0).astype(np.uint64), part.nodes["duration_us"])
-        self._put(part.written(new))
-        return new * 1e-6
-
-    def close(self) -> None:
-        """Write what is left."""
-        if self._packer is not None:
-            self._sink(np.frombuffer(self._packer.flush(), dtype=np.uint8))
-
-    def _put(self, data: Bytes) -> None:
-        if self._packer is not None:
-            data = np.frombuffer(self._packer.compress(data.tobytes()), dtype=np.uint8)
-        self._sink(data)
+    return DamagedLogError(place, problem)
 
 
 def open_chakra(path: Path) -> ChakraTraces | None:

@@ -1,6 +1,5 @@
 /* walk_nodes and what follows it: a walk in two pieces finds what one walk finds, all lies in the
    buffer, and a trace written with its own durations is the same. */
-#include "schema.h" /* written by `fuzz/cores.py`: SCHEMA, NODE and NODE_FIELDS */
 #include "target.h"
 
 enum { MOST_NODES = 64, ROOM_BYTES = 20 };
@@ -14,10 +13,10 @@ static void check_node(const uint8_t *buf, int64_t len, const trace_node *node)
     HOLDS(node->body <= node->duration_at);
     HOLDS(node->duration_at + node->duration_bytes <= node->end);
     uint64_t *deps = array_of(node->deps, sizeof *deps);
-    read_deps(buf, node, 1, &NODE_FIELDS, deps);
+    read_deps(buf, node, 1, deps);
     free(deps);
     attribute found;
-    read_attributes(buf, node, 1, &NODE_FIELDS, (const uint8_t *)"tid", 3, &found);
+    read_attributes(buf, node, 1, (const uint8_t *)"tid", 3, &found);
     HOLDS(found.at + found.bytes <= len);
 }
 
@@ -29,13 +28,13 @@ static void check_writing(const uint8_t *buf, const trace_node *nodes, int64_t c
     uint8_t *out = array_of(size + ROOM_BYTES * count, 1);
     for (int64_t k = 0; k < count; k++)
         durations[k] = nodes[k].duration_us;
-    HOLDS(write_nodes(buf, nodes, count, &NODE_FIELDS, durations, out) == size);
+    HOLDS(write_nodes(buf, nodes, count, durations, out) == size);
     HOLDS(memcmp(out, buf + nodes[0].at, (size_t)size) == 0);
     for (int64_t k = 0; k < count; k++)
         durations[k] = (durations[k] << 7) + 300;
-    size = write_nodes(buf, nodes, count, &NODE_FIELDS, durations, out);
+    size = write_nodes(buf, nodes, count, durations, out);
     trace_node again[MOST_NODES];
-    HOLDS(walk_nodes(out, size, 0, true, SCHEMA, NODE, &NODE_FIELDS, again, count, fault) == count);
+    HOLDS(walk_nodes(out, size, 0, false, again, count, fault) == count);
     for (int64_t k = 0; k < count; k++)
         HOLDS(again[k].duration_us == durations[k] && again[k].id == nodes[k].id
               && again[k].deps == nodes[k].deps);
@@ -49,13 +48,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *buf = array_of(len, 1);
     memcpy(buf, data, size);
     int64_t count =
-        walk_nodes(buf, len, 0, true, SCHEMA, NODE, &NODE_FIELDS, nodes, MOST_NODES, fault);
+        walk_nodes(buf, len, 0, false, nodes, MOST_NODES, fault);
     for (int64_t k = 0; k < count; k++)
         check_node(buf, len, &nodes[k]);
     if (count)
         check_writing(buf, nodes, count);
     int64_t half =
-        walk_nodes(buf, len / 2, 0, false, SCHEMA, NODE, &NODE_FIELDS, again, MOST_NODES, fault_again);
+        walk_nodes(buf, len / 2, 0, false, again, MOST_NODES, fault_again);
     HOLDS(half <= count && memcmp(nodes, again, (size_t)half * sizeof *nodes) == 0);
     free(buf);
     return 0;
