@@ -58,10 +58,9 @@ _BESIDES = ("place among the nodes", "duration", "start")
 """What `_REST` does not contain."""
 
 
-def _compare_rank(a: Traces, b: Traces, unit: Unit) -> Totals:
+def _compare_rank(a: Traces, b: Traces, others: dict[int, Unit], unit: Unit) -> Totals:
     """Compare a unit of A with that of B; raise `DamagedLogError` if a side is damaged."""
-    other = next(other for other in b.units if other.rank == unit.rank)
-    return compare_units(a, unit.rank, (a.load(unit), b.load(other)))
+    return compare_units(a, unit.rank, (a.load(unit), b.load(others[unit.rank])))
 
 
 def compare_units(traces: Traces, rank: int, sides: tuple[Events, Events]) -> Totals:
@@ -342,7 +341,8 @@ def compare_opened(
     if [unit.rank for unit in a.units] != [unit.rank for unit in b.units]:
         ranks = (some_text([str(unit.rank) for unit in each.units], 5) for each in (a, b))
         raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
-    totals, work = Totals(), partial(_compare_rank, a, b)
+    totals = Totals()
+    work = partial(_compare_rank, a, b, {unit.rank: unit for unit in b.units})
     with limited_to(jobs):
         for _, of_rank in map_blocks(work, a.units, "comparing", a.size_bytes):
             totals.add(of_rank)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
+from rewritelog.arrays import NOTHING, ExactSum, Flags, Floats, Ints
 from rewritelog.checking.block import BlockParams, CheckedBlock
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
@@ -67,25 +67,21 @@ class Traffic:
         messages, pes, workers = block.messages, summary.total_pes, max(1, summary.num_wth)
         size = np.maximum(messages["size"], 0).astype(np.float64)
         node, worker = (messages[name].astype(np.int64) for name in ("dst_node", "tid"))
-        cells = _Cells(pes, block.pe[messages.seb], size)
-        for which, sign, to_node in (
-            (node >= 0, 1, node),
-            (node <= _BUT, -1, _BUT - node),
-        ):
-            cells.add(which & (worker >= 0), to_node * workers + worker, sign)
-            for number in range(workers):
-                cells.add(which & (worker < 0), to_node * workers + number, sign)
-        every = np.arange(pes)
-        everywhere = (node == _EVERYWHERE) | (node <= _BUT)
-        cells.add_all(everywhere & ((worker < 0) | (node <= _BUT)), every)
-        for number in np.unique(worker[(node == _EVERYWHERE) & (worker >= 0)]).tolist():
-            some = every[every % workers == number]
-            cells.add_all((node == _EVERYWHERE) & (worker == number), some)
+        cells, excepting = _Cells(pes, block.pe[messages.seb], size), node <= _BUT
+        first = np.where(excepting, _BUT - node, node) * workers
+        is_one = (worker >= 0) & (worker < workers)
+        for which, sign in ((node >= 0, 1), (excepting, -1)):
+            cells.add(which & is_one, first + worker, first + worker + 1, sign)
+            cells.add(which & (worker < 0), first, first + workers, sign)
+        everywhere = excepting | (node == _EVERYWHERE) & (worker < 0)
+        cells.add(everywhere, np.zeros_like(node), np.full_like(node, pes))
+        cells.add_strided((node == _EVERYWHERE) & is_one, worker, workers)
         classes = np.where(size >= 1, np.frexp(np.maximum(size, 1))[1], 0)
+        counts, sent_bytes = np.rint(cells.sums()).astype(np.int64)
         return cls(
             cells.group,
-            np.rint(cells.sums[0]).astype(np.int64),
-            np.rint(cells.sums[1]).astype(np.int64),
+            counts,
+            sent_bytes,
             np.bincount(classes, minlength=SIZES),
             int(np.count_nonzero(node == _MULTICAST)),
         )
@@ -132,24 +128,44 @@ class _Cells:
 
     def __init__(self, pes: int, sender: Ints, size: Floats) -> None:
         self.group = max(1, -(-pes // MOST_ROWS))
-        self._pes, self._rows = pes, -(-pes // self.group)
+        self._borders = np.append(np.arange(0, pes, self.group), pes)
         self._row, self._size = sender // self.group, size
-        self.sums: Floats = np.zeros((2, self._rows, self._rows))
+        rows = len(self._borders) - 1
+        self._inside, self._beyond, self._strided = np.zeros((3, 2, rows, rows + 1))
 
-    def add(self, which: Any, to: Ints, sign: int) -> None:
-        """Add some of the messages, or take them away, each to one PE."""
-        known = np.flatnonzero(which & (to >= 0) & (to < self._pes))
-        cell = self._row[known] * self._rows + to[known] // self.group
-        for k, weights in enumerate((None, self._size[known])):
-            counts = np.bincount(cell, weights, minlength=self._rows**2)
-            self.sums[k] += sign * counts.reshape(self._rows, self._rows)
+    def add(self, which: Flags, begin: Ints, end: Ints, sign: int = 1) -> None:
+        """Add some of the messages, or take them away: each goes to the PEs from begin to end.
 
-    def add_all(self, which: Any, to: Ints) -> None:
-        """Add some of the messages, each to all of some PEs."""
-        receivers = np.bincount(to // self.group, minlength=self._rows)
-        for k, weights in enumerate((None, self._size[which])):
-            sent = np.bincount(self._row[which], weights, minlength=self._rows)
-            self.sums[k] += sent[:, None] * receivers
+        A message to all PEs from one on is one to those of its row, and to all rows beyond.
+        """
+        known = np.flatnonzero(which & (begin >= 0) & (end <= self._borders[-1]))
+        if not len(known):
+            return
+        rows = len(self._borders) - 1
+        for bound, times in ((begin[known], sign), (end[known], -sign)):
+            row = np.minimum(bound // self.group, rows - 1)
+            cell = self._row[known] * (rows + 1) + row
+            left = (self._borders[row + 1] - bound).astype(np.float64)
+            for k, weights in enumerate((np.ones(len(known)), self._size[known])):
+                for sums, at, factor in ((self._inside, cell, left), (self._beyond, cell + 1, 1.0)):
+                    added = np.bincount(at, times * weights * factor, rows * (rows + 1))
+                    sums[k] += added.reshape(rows, -1)
+
+    def add_strided(self, which: Flags, worker: Ints, workers: int) -> None:
+        """Add some of the messages, each to its worker thread of every node."""
+        known = np.flatnonzero(which)
+        known = known[np.argsort(worker[known], kind="stable")]
+        for some in np.split(known, np.flatnonzero(np.diff(worker[known])) + 1):
+            for number in worker[some[:1]]:
+                receivers = np.diff(-((number - self._borders) // workers))
+                for k, weights in enumerate((None, self._size[some])):
+                    sent = np.bincount(self._row[some], weights, minlength=len(receivers))
+                    self._strided[k, :, :-1] += sent[:, np.newaxis] * receivers
+
+    def sums(self) -> Floats:
+        """Return messages and bytes from each row to each one, shape (2, rows, rows)."""
+        beyond = np.cumsum(self._beyond, axis=2)[:, :, :-1] * np.diff(self._borders)
+        return np.asarray((self._inside + self._strided)[:, :, :-1] + beyond)
 
 
 SHOWN = 20

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import rewritelog as run
+from growth import Job, check_growth
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from logbuilder import bracket, message, write_logs
 from logbuilder import seb as made_seb
 
@@ -288,6 +292,7 @@ def test_messages_are_counted_for_every_pe_that_they_are_addressed_to(tmp_path: 
         message(0.5, 0.6, msg_id=3, dst_node=-100, tid=-1, size=1000),
         message(0.5, 0.6, msg_id=4, dst_node=-101, tid=1, size=5),
         message(0.5, 0.6, msg_id=5, dst_node=-2, tid=-1, size=0),
+        message(0.5, 0.6, msg_id=6, dst_node=0, tid=2, size=7),  # a worker that is not there
     ]
     lines = [[made_seb(0, 1, messages=sent)], [], [], []]
     logs = open_logs(write_logs(tmp_path / "logs", lines, wth=2))
@@ -295,9 +300,48 @@ def test_messages_are_counted_for_every_pe_that_they_are_addressed_to(tmp_path: 
     assert traffic.messages.tolist() == [[2, 2, 5, 3], [0] * 4, [0] * 4, [0] * 4]
     assert traffic.sent_bytes[0].tolist() == [6, 6, 1116, 1011]
     assert traffic.multicasts == 1
-    classes = [(0, 0, 1), (1, 1, 1), (4, 7, 1), (8, 15, 1), (64, 127, 1), (512, 1023, 1)]
+    classes = [(0, 0, 1), (1, 1, 1), (4, 7, 2), (8, 15, 1), (64, 127, 1), (512, 1023, 1)]
     assert [one for one in traffic.size_classes() if one[2]] == classes
     assert json.loads(json.dumps(traffic.to_json()))["sizes"][0]["messages"] == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), nodes=st.sampled_from([1, 3, 50]), workers=st.integers(1, 7))
+def test_traffic_is_what_each_message_comes_to(
+    data: st.DataObject, nodes: int, workers: int
+) -> None:
+    to = st.tuples(st.integers(-103, nodes), st.integers(-1, workers), st.integers(0, 9))
+    sent = data.draw(st.lists(to, max_size=9))
+    messages = [
+        message(0.5, msg_id=k, dst_node=node, tid=worker, size=size)
+        for k, (node, worker, size) in enumerate(sent)
+    ]
+    pes = nodes * workers
+    group = -(-pes // 128)
+    expected = np.zeros((2, -(-pes // group)), dtype=np.int64)
+    for node, worker, size in sent:
+        for pe in range(pes):
+            own = worker in (-1, pe % workers)
+            excepted = -100 - node == pe // workers and own
+            if (own and node in (-1, pe // workers)) or (node <= -100 and not excepted):
+                expected[:, pe // group] += 1, size
+    lines: list[list[Any]] = [[made_seb(0, 1, messages=messages)], *[[]] * (pes - 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        traffic = survey(open_logs(write_logs(Path(folder) / "logs", lines, wth=workers))).traffic
+    assert traffic.messages[0].tolist() == expected[0].tolist()
+    assert traffic.sent_bytes[0].tolist() == expected[1].tolist()
+    assert not traffic.messages[1:].any()
+
+
+@pytest.mark.slow
+def test_many_workers_of_a_node_in_many_blocks_take_linear_time(tmp_path: Path) -> None:
+    def job_of(workers: int) -> Job:
+        sent = [message(0.5, dst_node=0, tid=-1)]
+        lines = [[made_seb(0, 1, messages=sent)]] * workers
+        logs = open_logs(write_logs(tmp_path / str(workers), lines, wth=workers))
+        return lambda: read_survey(logs, block_bytes=10_000)
+
+    check_growth(job_of, 250)
 
 
 def test_a_page_shows_who_sends_to_whom(sample_logs: Path, tmp_path: Path) -> None:
