@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +16,7 @@ from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import tracer_replaces
-from rewritelog.formats.files import PROVENANCE_NAME, Provenance, paths_in, read_provenance
+from rewritelog.formats.files import Provenance, read_provenance
 from rewritelog.formats.traces import Traces, Unit, numbered
 from rewritelog.inspection.survey import SHOWN, Survey, Traffic, read_survey, share_of, time_table
 from rewritelog.running.engines import map_blocks
@@ -33,8 +31,6 @@ from rewritelog.text import (
     wrapped,
 )
 
-_PARAM_FILE = re.compile(r"param\.[0-9]+")
-_LOG_FILE = re.compile(r"bgTrace[0-9]*|" + re.escape(PROVENANCE_NAME))
 _UNPAIRED = {
     "marks": "{0} with marks that do not pair up",
     "param-records": "{0} with different numbers of param records and brackets",
@@ -95,8 +91,6 @@ class LogInfo(Readable):
     not_finite: int
     """The number of SEBs whose start or end is not finite; other times leave them out."""
     param_files: int
-    companions: tuple[FileInfo, ...]
-    """Files beside the logs that are neither timelines nor param files."""
     provenance: Provenance | None
     """The provenance of rewritten logs; None for others."""
     traffic: Traffic
@@ -155,14 +149,12 @@ class LogInfo(Readable):
             f"{self.folder}: {version}, header version {s.header_version}",
             f"machine: {nodes}: {count_text(s.total_pes, 'PE')}",
             f"{count_text(len(self.files), 'timeline file')}: {bytes_text(self.size_bytes)}",
-            *_file_lines(self.files),
+            *(f"  {file.name} ({bytes_text(file.bytes)})" for file in self.files[:SHOWN]),
+            *([f"  and {len(self.files) - SHOWN:,} more"] if len(self.files) > SHOWN else []),
             count_text(self.param_files, "param file"),
         ]
         if self.provenance is not None:
             lines.append(f"rewritten {self.provenance.text()}")
-        if self.companions:
-            lines.append(f"{count_text(len(self.companions), 'other file')}:")
-            lines += _file_lines(self.companions)
         return lines
 
     def _content_lines(self) -> list[str]:
@@ -199,20 +191,12 @@ def _seconds(value: float | None) -> str:
     return "unknown" if value is None else time_text(value)
 
 
-def _file_lines(files: tuple[FileInfo, ...]) -> list[str]:
-    lines = [f"  {file.name} ({bytes_text(file.bytes)})" for file in files[:SHOWN]]
-    if len(files) > SHOWN:
-        lines.append(f"  and {len(files) - SHOWN:,} more")
-    return lines
-
-
 def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
     """Read a whole log set and return its summary.
 
     Memory is needed for a few blocks and for the names, whatever the size of the logs. Raise
     `DamagedLogError` for damaged logs, `RewriteLogError` if a file cannot be read.
     """
-    param_files, companions = _beside(logs.folder)
     params = list_params(logs.folder)
     with limited_to(jobs):
         surveyed = read_survey(logs, params if params.pes else None)
@@ -225,8 +209,7 @@ def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
         latest_s=surveyed.latest_s if surveyed.latest_s > -math.inf else None,
         seb_seconds=float(total),
         names=_shares(surveyed, float(total)),
-        param_files=param_files,
-        companions=companions,
+        param_files=len(params.pes),
         provenance=read_provenance(logs.folder),
         traffic=surveyed.traffic or Traffic.none(logs.summary.total_pes),
         unpaired=tuple(
@@ -242,17 +225,6 @@ def _shares(surveyed: Survey, total_s: float) -> tuple[NameShare, ...]:
         for name, (sebs, seconds) in surveyed.names.items()
     ]
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
-
-
-def _beside(folder: Path) -> tuple[int, tuple[FileInfo, ...]]:
-    """Return the number of param files in a folder, and its other files except the logs."""
-    params, others = 0, []
-    for path in paths_in(folder):
-        if _PARAM_FILE.fullmatch(path.name):
-            params += 1
-        elif path.is_file() and not _LOG_FILE.fullmatch(path.name):
-            others.append(FileInfo(printable(path.name), path.stat().st_size))
-    return params, tuple(others)
 
 
 Group: TypeAlias = tuple[str, ...]

@@ -30,7 +30,7 @@ from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
     DurationSum,
-    Examples,
+    Noted,
 )
 
 
@@ -169,22 +169,34 @@ def rewrite_part(
     return BlockStatistics(
         counts=patched.counts,
         events=predicted.by_event(patched.records),
-        examples={which: _examples(loaded, patched, which) for which in IRREGULAR},
-        record_examples=predicted.examples(loaded, patched.records),
-        faulty_lines=notes.faulty,
-        faulty_line_examples=tuple((loaded.begin, fault) for fault in notes.faults),
-        seqno_differs=notes.seqno_differs,
-        seqno_examples=tuple((loaded.begin, text) for text in notes.seqno_examples[:EXAMPLES]),
+        noted=_noted(loaded, params, notes, patched),
         size_bytes=loaded.block.size_bytes,
         matched_patterns=patterns,
     )
 
 
-def _examples(loaded: LoadedBlock, patched: Patched, which: BlockCount) -> Examples:
-    """Return PE and index of the first SEBs of an irregular kind."""
-    pieces, flag = loaded.pieces, core.IRREGULAR_FLAG << which - BlockCount.MARKS_IRREGULAR
-    rows = np.flatnonzero(patched.outcomes & flag)[:EXAMPLES]
-    piece = np.searchsorted(pieces.begins, rows, side="right") - 1
-    sebs = rows - pieces.begins[piece] + pieces.firsts[piece]
-    places = zip(loaded.pes[piece].tolist(), sebs.tolist(), strict=True)
-    return tuple((loaded.begin, place) for place in places)
+def _noted(
+    loaded: LoadedBlock, params: ParamRecords, notes: ParamNotes, patched: Patched
+) -> dict[str, Noted]:
+    """Return what is irregular in the params and SEBs of a block."""
+    noted = {
+        "malformed": (notes.faulty, notes.faults),
+        "seqno": (notes.seqno_differs, notes.seqno_examples),
+    }
+
+    def note_sebs(what: str, count: int, piece: Ints, seb: Ints) -> None:
+        pes = loaded.pes[piece].tolist()
+        places = [f"PE {pe} SEB {index}" for pe, index in zip(pes, seb.tolist(), strict=True)]
+        noted[what] = count, places
+
+    missing = np.flatnonzero(patched.records["state"] == core.RECORD_NO_SEB)
+    first = missing[:EXAMPLES]
+    note_sebs("no_seb", len(missing), params.piece[first], params.seb[first])
+    for which in IRREGULAR:
+        pieces, flag = loaded.pieces, core.IRREGULAR_FLAG << which - BlockCount.MARKS_IRREGULAR
+        rows = np.flatnonzero(patched.outcomes & flag)
+        first = rows[:EXAMPLES]
+        piece = np.searchsorted(pieces.begins, first, side="right") - 1
+        sebs = first - pieces.begins[piece] + pieces.firsts[piece]
+        note_sebs(which.name.lower(), len(rows), piece, sebs)
+    return {what: Noted.of(loaded.begin, *found) for what, found in noted.items() if found[0]}

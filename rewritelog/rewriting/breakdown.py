@@ -95,7 +95,7 @@ def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) 
     """Return the expected sum of all brackets, given that of each event."""
     expected = list(events)
     paired_s = [float(event.total.new_s) for event in statistics.events.values()]
-    others_s = _left(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
+    others_s = left_of(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
     seconds = math.fsum([*(of_event.seconds for of_event in expected), others_s])
     known = [of_event.deviation_s for of_event in expected if of_event.seconds > 0]
     return Expected(seconds, _root_sum_square(known), None)
@@ -203,8 +203,8 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
         dilated_s = math.fsum(float(getattr(total, f"dilated_{side}_s")) for total in totals)
         others_s = 0.0
         if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
-            others_s = _left(bracketed_s, events_s)
-        untouched_s = _left(all_s, (bracketed_s, around_s, without_s))
+            others_s = left_of(bracketed_s, events_s)
+        untouched_s = left_of(all_s, (bracketed_s, around_s, without_s))
         by_dilation_s = others_s + around_s + without_s + dilated_s
         parts_s = [others_s, around_s, without_s, untouched_s, by_dilation_s, *events_s]
         whole_s = all_s if 0 < all_s < math.inf else math.nan
@@ -214,7 +214,7 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
     return Overheads(dict(zip(sorted(statistics.events), shares[5:], strict=True)), *shares[:5])
 
 
-def _left(whole_s: float, parts_s: Iterable[float]) -> float:
+def left_of(whole_s: float, parts_s: Iterable[float]) -> float:
     """Return what parts leave of a sum, in seconds; 0 if that is only rounding."""
     if not math.isfinite(whole_s):
         return math.nan

@@ -31,10 +31,8 @@ from rewritelog.models.fitted_events import with_names
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
 from rewritelog.rewriting.statistics import (
-    EXAMPLES,
     EventStatistics,
     EventSums,
-    Examples,
     exact_sum,
 )
 from rewritelog.text import matching, printable
@@ -155,8 +153,6 @@ class Predicted:
             "not_used": ~(used | dilated),
             **properties,
             "uncounted": self.flags["uncounted"] & dilated,
-            "no_seb": state == core.RECORD_NO_SEB,
-            "left_alone": state == core.RECORD_LEFT_ALONE,
         }
 
     def by_event(self, records: Table) -> dict[str, EventStatistics]:
@@ -191,17 +187,6 @@ class Predicted:
             for name in ("dilated", "by_exact")
         )
         return old, new, *dilated, predicted, squares, *exact
-
-    def examples(self, loaded: LoadedBlock, records: Table) -> dict[str, Examples]:
-        """Return PE and SEB of the first records that were not used, by property."""
-        examples: dict[str, Examples] = {}
-        properties = self.properties(records)
-        for name in ("no_seb", "left_alone"):
-            first = np.flatnonzero(properties[name])[:EXAMPLES]
-            pes = loaded.pes[self.params.piece[first]].tolist()
-            sebs = zip(pes, self.params.seb[first].tolist(), strict=True)
-            examples[name] = tuple((loaded.begin, place) for place in sebs)
-        return examples
 
 
 def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Floats, frozenset[str]]:

@@ -17,7 +17,6 @@ from rewritelog.rewriting.statistics import (
     BlockStatistics,
     DurationSum,
     EventStatistics,
-    Examples,
 )
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import MOST_ALIKE, count_text, percent_text, printable
@@ -25,18 +24,31 @@ from rewritelog.text import MOST_ALIKE, count_text, percent_text, printable
 if TYPE_CHECKING:
     from rewritelog.rewriting.report import RewriteReport
 
-_WHOLE_SEBS = {
-    BlockCount.MARKS_IRREGULAR: "with unmatched or reversed marks dilated as a whole",
-    BlockCount.RECORDS_MISMATCHED: "with different numbers of param records and brackets dilated "
-    "as a whole",
-    BlockCount.UNMARKED_WITH_RECORD: "with a param record but no bracket in the log, taken as "
-    "bracketed from end to end",
+_IRREGULAR = {
+    "malformed": ("malformed param line", "{} not used: {}"),
+    "seqno": (
+        "param line",
+        "in {} the SEB number and the seqno differ, and the former is used: {}",
+    ),
+    "no_seb": (
+        "param record",
+        "not used: {} of SEBs that the log does not have ({}): the params may belong to other logs",
+    ),
+    "marks_irregular": ("SEB", "{} with unmatched or reversed marks dilated as a whole ({})"),
+    "records_mismatched": (
+        "SEB",
+        "{} with different numbers of param records and brackets dilated as a whole ({})",
+    ),
+    "unmarked_with_record": (
+        "SEB",
+        "{} with a param record but no bracket in the log, taken as bracketed from end to end ({})",
+    ),
 }
-"""What is said of SEBs whose brackets are not certain."""
+"""What is said of anything irregular, with its number and the first places, and what it is."""
 
 
 def warnings_of(report: RewriteReport) -> Iterator[str]:
-    """Yield the warnings: of input and options, then of the fit, then of records and SEBs."""
+    """Yield the warnings: of input and options, of the fit, of params, SEBs and events."""
     task, options, statistics = report.task, report.options, report.statistics
     earlier = read_provenance(report.logs.folder)
     if earlier is not None:
@@ -64,30 +76,19 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             types = ", ".join(task.logs.types[number] for number in task.types)
             yield f"there are no nodes of type {types}, so the model predicts nothing"
     elif task.params is not None:
-        yield from _about_params(task.logs, task.params, statistics)
-    yield from _about_events(statistics, task.predictor.columns, report.terms)
-    yield from _about_sebs(statistics, with_params=task.params is not None)
-
-
-def _about_sebs(statistics: BlockStatistics, *, with_params: bool) -> Iterator[str]:
-    """Yield the warnings of brackets and messages."""
-    for which, sentence in _WHOLE_SEBS.items():
-        if count := statistics.count(which):
-            yield f"{count_text(count, 'SEB')} {sentence} ({_listed(statistics.examples[which])})"
+        yield from _about_params(task.logs, task.params)
+    for what, (noun, sentence) in _IRREGULAR.items():
+        if noted := statistics.noted.get(what):
+            joint = "; " if noun.endswith("line") else ", "
+            places = joint.join(place for _, place in noted.first)
+            yield sentence.format(count_text(noted.count, noun), places)
     without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
-    if with_params and without:
+    if task.params is not None and without:
         yield f"{count_text(without, 'bracket')} without a param record dilated"
-    outside = statistics.count(BlockCount.MESSAGES_OUTSIDE)
-    if outside:
-        messages = count_text(outside, "message")
-        yield f"{messages} sent outside their SEB: each keeps its distance to the SEB's nearer end"
+    yield from _about_events(statistics, task.predictor.columns, report.terms)
 
 
-def _listed(examples: Examples) -> str:
-    return ", ".join(f"PE {pe} SEB {seb}" for _, (pe, seb) in examples)
-
-
-def _about_params(logs: LogSet, params: ParamFolder, statistics: BlockStatistics) -> Iterator[str]:
+def _about_params(logs: LogSet, params: ParamFolder) -> Iterator[str]:
     if not params.pes:
         yield f"{params.folder} has no param files, so the model predicts nothing"
     strange = sorted(params.pes.difference(logs.pes))
@@ -96,26 +97,6 @@ def _about_params(logs: LogSet, params: ParamFolder, statistics: BlockStatistics
         yield (
             f"not used: {count_text(len(strange), 'param file')} of PEs that the log does not have "
             f"({names})"
-        )
-    if statistics.faulty_lines:
-        shown = "; ".join(text for _, text in statistics.faulty_line_examples)
-        yield f"{count_text(statistics.faulty_lines, 'malformed param line')} not used: {shown}"
-    if statistics.seqno_differs:
-        shown = "; ".join(text for _, text in statistics.seqno_examples)
-        lines = count_text(statistics.seqno_differs, "param line")
-        yield f"in {lines} the SEB number and the seqno differ, and the former is used: {shown}"
-    missing = statistics.records("no_seb")
-    if missing:
-        listed = _listed(statistics.record_examples["no_seb"])
-        yield (
-            f"not used: {count_text(missing, 'param record')} of SEBs that the log does not have "
-            f"({listed}): the params may belong to other logs"
-        )
-    alone = statistics.records("left_alone")
-    if alone:
-        listed = _listed(statistics.record_examples["left_alone"])
-        yield (
-            f"not used: {count_text(alone, 'param record')} of SEBs without a duration ({listed})"
         )
 
 

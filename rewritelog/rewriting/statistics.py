@@ -8,10 +8,11 @@ then added exactly.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,10 +64,10 @@ IRREGULAR = (
     BlockCount.RECORDS_MISMATCHED,
     BlockCount.UNMARKED_WITH_RECORD,
 )
-"""The counts for which the first few SEBs are kept as examples; outcomes have a flag for each."""
+"""The counts of irregular SEBs; outcomes have a flag for each."""
 
 EXAMPLES = 5
-"""The number of examples of each count in a block."""
+"""The number of places that are kept of what is irregular."""
 
 
 class EventSums(NamedTuple):
@@ -108,13 +109,27 @@ class EventStatistics:
         return EventStatistics(self.counts + other.counts, _together(self.sums, other.sums))
 
 
-Examples: TypeAlias = tuple[tuple[tuple[int, int], Any], ...]
-"""The first few of something, each after the place of its block: file and offset."""
+@dataclass(frozen=True)
+class Noted:
+    """How often something irregular was met, and the first few places."""
+
+    count: int
+    first: tuple[tuple[tuple[int, int], str], ...]
+    """Each after the place of its block: file and offset."""
+
+    @classmethod
+    def of(cls, block: tuple[int, int], count: int, places: Sequence[str]) -> Noted:
+        """Return what was met in a block, given its place."""
+        return cls(count, tuple((block, place) for place in places[:EXAMPLES]))
+
+    def __add__(self, other: Noted) -> Noted:
+        first = sorted(self.first + other.first, key=itemgetter(0))[:EXAMPLES]
+        return Noted(self.count + other.count, tuple(first))
 
 
 @dataclass
 class BlockStatistics:
-    """The counts, sums and examples of one block, or of all blocks."""
+    """The counts and sums of one block, or of all blocks, and what is irregular."""
 
     counts: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(len(BlockCount), dtype=np.int64)
@@ -123,14 +138,8 @@ class BlockStatistics:
         default_factory=lambda: dict.fromkeys(DurationSum, NOTHING)
     )
     events: dict[str, EventStatistics] = field(default_factory=dict)
-    examples: dict[BlockCount, Examples] = field(default_factory=dict)
-    """PEs and SEBs."""
-    record_examples: dict[str, Examples] = field(default_factory=dict)
-    """PEs and SEBs of records that were not used, by property."""
-    faulty_lines: int = 0
-    faulty_line_examples: Examples = ()
-    seqno_differs: int = 0
-    seqno_examples: Examples = ()
+    noted: dict[str, Noted] = field(default_factory=dict)
+    """What is irregular in params and SEBs, by what it is."""
     size_bytes: int = 0
     busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
     """Arrays of PEs, and their busy seconds before and after the rewrite."""
@@ -143,10 +152,6 @@ class BlockStatistics:
     def count(self, which: BlockCount) -> int:
         """Return a count."""
         return int(self.counts[which])
-
-    def records(self, which: str) -> int:
-        """Return the number of param records with a property."""
-        return sum(event.counts[which] for event in self.events.values())
 
     def seconds(self, which: DurationSum) -> float:
         """Return a sum of durations in seconds, rounded once."""
@@ -174,17 +179,12 @@ class BlockStatistics:
 
 
 def _together(one: Any, other: Any) -> Any:
-    """Return two counts, sums or collections as one; those of the same key are added.
-
-    Of examples the first few in the order of the logs are kept.
-    """
+    """Return two counts, sums or collections as one; those of the same key are added."""
     if isinstance(one, dict) and not isinstance(one, Counter):
         common = {key: _together(one[key], other[key]) for key in one.keys() & other.keys()}
         return one | other | common
     if isinstance(one, frozenset):
         return one | other
-    if type(one) is tuple:
-        return tuple(sorted(one + other, key=itemgetter(0))[:EXAMPLES])
     one += other
     return one
 

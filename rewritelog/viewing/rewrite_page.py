@@ -20,7 +20,7 @@ from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.breakdown import speedup
+from rewritelog.rewriting.breakdown import left_of, speedup
 from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
 from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.rewriting.traces import TraceTask
@@ -123,19 +123,17 @@ def _shares_section(report: RewriteReport) -> Section:
 def _determined(report: RewriteReport) -> tuple[Floats, Floats]:
     """Return the seconds before and after by what determined the new time."""
     events = [event.total for event in report.statistics.events.values()]
-    untouched = report.options.dilations == NO_DILATION
-
-    def parts(which: DurationSum, side: str) -> Floats:
-        covered, dilated, exact = (
-            float(sum((getattr(event, f"{part}{side}_s") for event in events), NOTHING))
-            for part in ("", "dilated_", "exact_")
+    overheads, sides = report.overheads, []
+    for side, which in (("old", DurationSum.OLD), ("new", DurationSum.NEW)):
+        exact = float(sum((getattr(event, f"exact_{side}_s") for event in events), NOTHING))
+        parts = (
+            exact,
+            *(getattr(part, f"{side}_s") for part in (overheads.by_dilation, overheads.untouched)),
         )
-        covered -= dilated
-        rest = report.statistics.seconds(which) - covered
-        left = (0.0, rest) if untouched else (rest, 0.0)
-        return np.maximum([covered - exact, exact, *left], 0.0)
-
-    return parts(DurationSum.OLD, "old"), parts(DurationSum.NEW, "new")
+        sides.append(np.array([left_of(report.statistics.seconds(which), parts), *parts]))
+        if report.options.dilations == NO_DILATION:
+            sides[-1][2:] = 0.0, sides[-1][2:].sum()
+    return sides[0], sides[1]
 
 
 Named = list[tuple[str, Row]]

@@ -73,12 +73,10 @@ def test_finds_a_bracket_for_each_param_record(name: str, reference: Path) -> No
 def test_describes_the_machine_and_what_is_beside(reference: Path) -> None:
     found = survey(open_logs(reference / "cells-projections"))
     assert [file.name for file in found.files] == ["bgTrace0", "bgTrace1"]
-    assert [file.name for file in found.companions] == ["cellsp.sts"]
     text = " ".join(found.text().split())  # lines are wrapped by the length of the folder's name
     assert "4 × 2 × 2 nodes, 1 worker thread and 1 communication thread per node: 16 PEs" in text
     assert "log version 6, little-endian, header version 1" in text
     assert "932 SEBs, 545 messages, 3,327 log events" in text
-    assert "cellsp.sts (12.7 kB)" in text
 
 
 def test_names_are_sorted_by_their_share_of_time(reference: Path) -> None:

@@ -17,6 +17,7 @@ from pages import data_of
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES
 from rewritelog.diffing.run import compare_logs
+from rewritelog.formats import open_traces
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.rewriting.run import rewrite
 from rewritelog.viewing.rewrite_page import (
@@ -117,6 +118,15 @@ def test_the_parts_of_the_time_are_those_that_determined_it(logs: Path, timings:
         assert by["exact match"] == pytest.approx((2.0, 6.0))
         assert by["dilation" if dilation != 1 else "untouched"] == pytest.approx((3.0, rest))
         assert by["untouched" if dilation != 1 else "dilation"] == (0, 0)
+
+
+def test_what_types_of_nodes_leave_out_is_untouched_and_not_dilated(tmp_path: Path) -> None:
+    nodes = [node(1, "kernel", 10), node(2, "all-reduce", 30, kind=7)]
+    traces = write_traces(tmp_path / "traces", [nodes])
+    old_s, new_s = _determined(rewrite(open_traces(traces), None, RewriteOptions(dilation=2.0)))
+    by = dict(zip(DETERMINED, zip(old_s, new_s, strict=True), strict=True))
+    assert by["dilation"] == pytest.approx((10e-6, 20e-6))
+    assert by["untouched"] == pytest.approx((30e-6, 30e-6))
 
 
 def test_busy_times_are_of_each_pe(logs: Path) -> None:
