@@ -94,10 +94,12 @@ _LONGEST_RANGE = 24
 
 
 def pes(value: object, what: str) -> str | tuple[int, ...]:
-    """Return PEs as a text for `parse_pes`, or as numbers; raise `UsageTypeError` otherwise."""
+    """Return PEs as a text for `parse_pes`, or as numbers; raise `UsageError` otherwise."""
     if isinstance(value, str):
         return value
     numbers: list[Any] = list(value) if isinstance(value, Iterable) else [None]
+    if not numbers:
+        raise UsageError(f"{what}: no PE is chosen")
     if not all(isinstance(number, Integral) for number in numbers):
         raise UsageTypeError(f"{what} must be a text such as 0-31,40 or integers, not {value!r}")
     return tuple(map(int, numbers))

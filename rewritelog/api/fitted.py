@@ -16,7 +16,7 @@ from rewritelog.evaluation.fit import FitReport, write_model
 from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.formats import Columns
 from rewritelog.models import base
-from rewritelog.models.base import EventKey, Model, NoOptions, entry_of, unknown_event
+from rewritelog.models.base import EventKey, entry_of, unknown_event
 from rewritelog.models.checks import (
     checked_interval,
     checked_prediction,
@@ -25,7 +25,7 @@ from rewritelog.models.checks import (
 from rewritelog.models.fit_report import formula_text, terms_of
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.model_file import ModelFile, Source, model_text, writable
+from rewritelog.models.model_file import KeptFit, ModelFile, Source, model_text, writable
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path
 from rewritelog.text import (
@@ -198,9 +198,9 @@ class FittedModel:
         """Write a model file, which `load_model` and `rewritelog rewrite --fitted` read."""
         write_model(to_path(path, "the model file"), self.to_file())
 
-    def as_model(self) -> Model[NoOptions]:
+    def as_model(self) -> KeptFit:
         """Return it as a model that needs no timings, for commands that take one."""
-        return _Fitted(self)
+        return KeptFit(self.raw, self.columns, self.source, self.name)
 
     def to_file(self) -> ModelFile:
         """Return the contents of a model file of this fit."""
@@ -250,25 +250,6 @@ class FittedModel:
 
 def _number(value: float | None) -> float:
     return float("nan") if value is None else value
-
-
-class _Fitted(Model[NoOptions]):
-    """An already fitted model in place of one to be fitted."""
-
-    Options = NoOptions
-    needs_timings = False
-
-    def __init__(self, fitted: FittedModel) -> None:
-        super().__init__(NoOptions())
-        self.columns = fitted.columns
-        self.fitted = fitted
-
-    def fit(self, timings: base.Timings) -> base.ModelFit:  # noqa: ARG002 - the fit is given
-        """Return the fit."""
-        return self.fitted.raw
-
-    def __str__(self) -> str:
-        return self.fitted.name
 
 
 def load_model(path: PathLike) -> FittedModel:

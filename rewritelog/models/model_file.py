@@ -262,8 +262,8 @@ def _refused(name: str, path: str, error: Exception) -> ModelError:
 
 
 @dataclass(frozen=True)
-class FromFileOptions:
-    """The origin of the file, for reports."""
+class KeptFitOptions:
+    """The origin of the fit, for reports."""
 
     made_by: str = option("auto", "The model that made the fit.")
     rewritelog: str = option("", "The version of rewritelog that made it.")
@@ -271,20 +271,27 @@ class FromFileOptions:
     sha256: str = option("", "The digest of the samples.")
 
 
-class FromFile(Model[FromFileOptions]):
-    """Predicts with the fit of a model file; nothing is fitted."""
+class KeptFit(Model[KeptFitOptions]):
+    """Predicts with a fit that was made before, as one of a model file; nothing is fitted."""
 
-    Options = FromFileOptions
+    Options = KeptFitOptions
     needs_timings = False
 
-    def __init__(self, file: ModelFile) -> None:
-        source = file.source
-        super().__init__(
-            FromFileOptions(file.fitted.model, source.rewritelog, source.lines, source.sha256)
-        )
-        self.columns = file.columns
-        self._fitted = file.fitted
+    def __init__(self, fitted: ModelFit, columns: Columns, source: Source, name: str) -> None:
+        super().__init__(KeptFitOptions(name, source.rewritelog, source.lines, source.sha256))
+        self.columns = columns
+        self.fitted_to = msgspec.to_builtins(source)
+        """The origin of the fit, as in a model file."""
+        self._fitted, self._name = fitted, name
 
-    def fit(self, timings: Timings) -> FittedEvents:  # noqa: ARG002 - the fit is given
-        """Return the fit in the file."""
+    @classmethod
+    def of(cls, file: ModelFile) -> KeptFit:
+        """Return the fit of a model file."""
+        return cls(file.fitted, file.columns, file.source, file.fitted.model)
+
+    def fit(self, timings: Timings) -> ModelFit:  # noqa: ARG002 - the fit is given
+        """Return the fit."""
         return self._fitted
+
+    def __str__(self) -> str:
+        return self._name

@@ -214,9 +214,9 @@ def read_model(options: DurationOptions) -> Model[Any]:
     if isinstance(options.fitted, Model):
         return options.fitted
     if options.fitted is not None:
-        from rewritelog.models.model_file import FromFile  # noqa: PLC0415 - only some runs need it
+        from rewritelog.models.model_file import KeptFit  # noqa: PLC0415 - only some runs need it
 
-        return FromFile(read_model_file(options.fitted))
+        return KeptFit.of(read_model_file(options.fitted))
     texts = read_texts(options.formulas, options.coefficients)
     return load_model(options.model_name, options.model_options, texts)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -51,9 +50,6 @@ def write_provenance(
     """Write into the draft what determines its bytes: versions, options, digests, no dates."""
     earlier = read_provenance(logs.folder)
     model_file = options.fitted if isinstance(options.fitted, Path) else None
-    fitted_to = None  # the source in a model file, which has been read before
-    if model_file is not None:
-        fitted_to = json.loads(model_file.read_text(encoding="utf-8-sig"))["source"]
     files = {
         "formulas": options.formulas,
         "coefficients": options.coefficients,
@@ -70,7 +66,7 @@ def write_provenance(
             "name": "fitted" if options.fitted else options.model_name,
             "options": dataclasses.asdict(model.options),
             "timing_lines": None if timings is None else len(timings),
-            "fitted_to": fitted_to,
+            "fitted_to": getattr(model, "fitted_to", None),  # of a fit that was made before
         },
         "sha256": {
             "samples": None if timings is None else digest_of(timings.timings),

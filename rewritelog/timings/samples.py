@@ -66,7 +66,7 @@ class Timings:
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
         """Return timings from `{event: (X, y)}`: a row of X and a time in seconds per sample."""
         made = []
-        for event, pair in samples.items():
+        for event, pair in samples.items() if isinstance(samples, Mapping) else [(None, None)]:
             if not isinstance(event, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageTypeError("timings are a mapping of an event's name to (X, y)")
             params = to_table(pair[0], None, f"X of {event!r}")

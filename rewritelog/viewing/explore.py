@@ -15,7 +15,7 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.fits import ExploreCommand
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.models.model_file import FromFile, ModelFile, Source
+from rewritelog.models.model_file import KeptFit, Source
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import run_time
@@ -116,7 +116,7 @@ def _effect_on(logs: LogSet, params: Path | None) -> Effect:
     def effect(first_fits: FittedEvents, fits: FittedEvents, dilation: float) -> dict[str, Any]:
         """Return summary sentences, warnings, and seconds of run and events before and after."""
         models = (
-            FromFile(ModelFile(fitted, "params", Source("", (), 0, None, "")))
+            KeptFit(fitted, "params", Source("", (), 0, None, ""), "auto")
             for fitted in (first_fits, fits)
         )
         first, now = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import sys
@@ -37,14 +38,19 @@ def test_all_ways_to_give_a_model_rewrite_the_same_bytes(tmp_path: Path) -> None
         "model": {"model": fitted, "dilation": 0.5},
         "file": {"fitted": str(tmp_path / "m.json"), "dilation": 0.5},
     }
-    made = []
+    made, origins = [], []
     for name, given in ways.items():
         report = rewritelog.rewrite(str(CELLS), str(tmp_path / name), **given)  # type: ignore[arg-type]
         made.append(bytes_of(tmp_path / name))
         assert sum(line.by_model for line in report.events) > 0
         assert report.to_json()["options"]["dilation"] == 0.5
         assert len(repr(report)) < 160
+        provenance = json.loads((tmp_path / name / "rewritelog.json").read_text())
+        origins.append(provenance["model"]["fitted_to"])
     assert all(one == made[0] for one in made)
+    assert origins[:3] == [None] * 3
+    assert origins[3] == origins[4] == origins[5]
+    assert origins[3]["lines"] == 600
     assert made[0] != bytes_of(CELLS)
 
 

@@ -145,6 +145,10 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: public.compare(CELLS / "timings.txt", 3), TypeError, "takes names, not 3"),
         (lambda: rewritelog.export(CELLS, "x", "csv", pes=[99]), ValueError, "PE 99 is not in"),
         (lambda: public.export(CELLS, "x", "csv", pes=3), TypeError, "integers, not 3"),
+        (lambda: rewritelog.export(CELLS, "x", "csv", pes=[]), ValueError, "no PE is chosen"),
+        (lambda: rewritelog.open_logs(CELLS).sebs([]), ValueError, "no PE is chosen"),
+        (lambda: public.open_logs(CELLS).messages(3.5), TypeError, "integers, not 3.5"),
+        (lambda: public.Timings.from_arrays(3), TypeError, "a mapping of an event's name"),
         (lambda: public.export(CELLS, "x", "csv", from_s=[1]), ValueError, "is not a time"),
         (
             lambda: rewritelog.replay(CELLS, gains=-1),

@@ -26,7 +26,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.model_file import (
     Columns,
-    FromFile,
+    KeptFit,
     ModelFile,
     Source,
     model_text,
@@ -160,13 +160,13 @@ def test_degenerate_samples(event: MakeTimings) -> None:
 def test_a_fit_of_counters_says_so(event: MakeTimings) -> None:
     timings = [event([1.0, 2, 3, 4], [5.0, 5, 6, 6], seconds=[1.0, 2, 3, 4])]
     back = again(file_of(timings, "counters", "counters"))
-    assert FromFile(back).columns == "counters"
-    assert FromFile(again(file_of(timings))).columns == "params"
+    assert KeptFit.of(back).columns == "counters"
+    assert KeptFit.of(again(file_of(timings))).columns == "params"
 
 
 def test_a_read_model_is_a_model(sample_timings: list[EventTimings]) -> None:
     back = again(file_of(some(sample_timings)))
-    model = FromFile(back)
+    model = KeptFit.of(back)
     assert not model.needs_timings
     assert checked_fit(model, "m.json", ()) is back.fitted
     assert model.options.made_by == "auto"

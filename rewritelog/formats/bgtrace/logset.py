@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from rewritelog import units
 from rewritelog.arrays import Rows, with_text
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
 from rewritelog.formats import SUMMARY_NAME
@@ -174,7 +175,10 @@ class LogSet:
         return self._table("log_events", pes)
 
     def _table(self, name: str, pes: int | Iterable[int] | None) -> Rows:
-        chosen = self.pes if pes is None else [pes] if isinstance(pes, int) else pes
+        some = [pes] if isinstance(pes, int) else pes
+        chosen = self.pes if some is None else units.pes(some, "pes")
+        if isinstance(chosen, str):
+            chosen = units.parse_pes(chosen, len(self.pes))
         return with_text(np.concatenate([getattr(self.timeline(pe), name) for pe in chosen]))
 
 
