@@ -105,7 +105,7 @@ def sebs_of(lay: Layout, start: Floats, end: Floats, marks: Floats, sent: Floats
     sebs["head"]["start_time"], sebs["head"]["end_time"] = start, end
     sebs["head"]["exec_time"], sebs["head"]["seqno"] = end - start, np.arange(len(start))
     sebs["messages"], sebs["events"] = MESSAGES, 2 * brackets
-    sebs["event"]["type"], sebs["event"]["length"] = 3, _TEXT_BYTES
+    sebs["event"]["type"], sebs["event"]["number"] = 3, _TEXT_BYTES
     sebs["event"]["text"] = np.array(_TEXTS * brackets, dtype=f"V{_TEXT_BYTES}")
     sebs["event"]["r_time"] = marks
     sebs["message"]["send_time"] = sebs["message"]["recv_time"] = sent
@@ -116,7 +116,6 @@ def _shape(lay: Layout, brackets: int) -> np.dtype[Any]:
     number = np.dtype("i4").newbyteorder("<" if lay.order == "little" else ">")
     event = [
         *((name, lay.event[name]) for name in lay.event.names or ()),
-        ("length", number),
         ("text", f"V{_TEXT_BYTES}"),
     ]
     return np.dtype(
