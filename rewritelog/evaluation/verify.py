@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Flags
 from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor, PredictedRows
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.text import (
@@ -146,12 +147,12 @@ class VerifyReport(Readable):
 
 def verify(predictor: LinePredictor, read: Timings, *, worst: int = 10) -> VerifyReport:
     """Compare a fitted model with timing lines or samples; show `worst` of the worst ones."""
-    parts: dict[str, list[tuple[TimePairs, PredictedRows]]] = {}
+    parts: dict[str, list[tuple[TimePairs, Flags]]] = {}
     bad: list[WorstLine] = []
     for entry, samples in enumerate(read):
         rows = predictor.predict_rows(samples.event, samples.params)
         pairs = rows.pairs_with(samples, is_first=samples.event not in parts)
-        parts.setdefault(samples.event, []).append((pairs, rows))
+        parts.setdefault(samples.event, []).append((pairs, _inside(pairs, rows)))
         errors = pairs.relative_errors()
         order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[:worst]
         bad += (
@@ -185,13 +186,14 @@ def verify(predictor: LinePredictor, read: Timings, *, worst: int = 10) -> Verif
     )
 
 
-def _verified(parts: Sequence[tuple[TimePairs, PredictedRows]]) -> Verified:
+def _inside(pairs: TimePairs, rows: PredictedRows) -> Flags:
+    """Return whether each time is within its 90 % interval, of those that have one."""
+    known = ~np.isnan(rows.low_s + rows.high_s)
+    return ((pairs.measured_s >= rows.low_s) & (pairs.measured_s <= rows.high_s))[known]
+
+
+def _verified(parts: Sequence[tuple[TimePairs, Flags]]) -> Verified:
     """Return the score of all parts, and the coverage of their intervals."""
-    within = [
-        (pairs.measured_s >= rows.low_s) & (pairs.measured_s <= rows.high_s)
-        for pairs, rows in parts
-    ]
-    known = [~np.isnan(rows.low_s + rows.high_s) for _, rows in parts]
-    inside = np.concatenate(within)[np.concatenate(known)]
+    inside = np.concatenate([flags for _, flags in parts])
     score = TimePairs.joined([pairs for pairs, _ in parts]).score()
     return Verified(score, float(inside.mean()) if len(inside) else None)

@@ -109,8 +109,9 @@ class TimePairs:
 
     def score(self) -> Score:
         """Return the error measures of the pairs."""
-        known = self.part(np.isfinite(self.predicted_s) & np.isfinite(self.measured_s))
-        later = known.part(~known.first)
+        is_known = np.isfinite(self.predicted_s) & np.isfinite(self.measured_s)
+        known = self if is_known.all() else self.part(is_known)
+        later = ~known.first
         errors = known.relative_errors()
         errors = errors[~np.isnan(errors)]
         return Score(
@@ -119,7 +120,7 @@ class TimePairs:
             mean_relative_error=mean_relative_error(known.predicted_s, known.measured_s),
             median_relative_error=json_number(float(np.median(errors))) if len(errors) else None,
             sum_error=sum_error(known.total_s, known.measured_s),
-            later_sum_error=sum_error(later.total_s, later.measured_s),
+            later_sum_error=sum_error(known.total_s[later], known.measured_s[later]),
             r2=r_squared(known.predicted_s, known.measured_s),
             negative=int(np.count_nonzero(known.negative)),
         )
