@@ -59,8 +59,10 @@ class Predictions:
     clock_hz: float | None = None
     strict: bool = False
     malformed: MalformedLines = field(default_factory=MalformedLines)
+    records: int = 0
+    """The number of records so far."""
     predicted: int = 0
-    """The number of records so far that the model has a prediction for."""
+    """The number of those that the model has a prediction for."""
 
     def __post_init__(self) -> None:
         if not is_stdout(self.output):
@@ -93,8 +95,12 @@ class Predictions:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was odd about the records, once all have been read."""
-        missing = f"{self.predictor.name}: the model has no prediction for any record"
-        return (*self.malformed.warnings("line"), *(() if self.predicted else (missing,)))
+        warnings = [*self.malformed.warnings("line")]
+        if not self.records:
+            warnings.append(f"{', '.join(map(str, self.files))}: no timing or param line found")
+        elif not self.predicted:
+            warnings.append(f"{self.predictor.name}: the model has no prediction for any record")
+        return tuple(warnings)
 
     def _tables(self) -> Iterator[Iterator[dict[str, Any]]]:
         """Yield the records of some lines at a time."""
@@ -116,6 +122,7 @@ class Predictions:
             predicted = self.predictor.predict_rows(event, params)
             for name, column in vars(rows).items():
                 column[where] = getattr(predicted, name)
+        self.records += len(table)
         self.predicted += int(np.count_nonzero(~np.isnan(rows.predicted_s)))
         columns = (
             *(table.line, np.where(table.seb >= 0, table.seb, table.seqno), table.event),

@@ -51,6 +51,8 @@ class Exported(Readable):
     counts: dict[str, int]
     """The numbers of records written, by kind."""
     warnings: tuple[str, ...] = ()
+    lane: str = "PE"
+    """What the logs call a PE."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the results as a JSON object."""
@@ -65,7 +67,7 @@ class Exported(Readable):
     def text(self) -> str:
         """Return the results as text."""
         counts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.items())
-        return f"{self.folder}: {count_text(self.pes, 'PE')} for {self.to}: {counts}"
+        return f"{self.folder}: {count_text(self.pes, self.lane)} for {self.to}: {counts}"
 
 
 def export(
@@ -172,4 +174,5 @@ def _export_traces(
                 "--replayed takes those of a replay"
             )
     warnings = (f"{count_text(left_out, 'node')} left out: no start is recorded",)
-    return Exported(out, options.to, len(units), counts, warnings if left_out else ())
+    said = warnings if left_out else ()
+    return Exported(out, options.to, len(units), counts, said, traces.terms.lane)

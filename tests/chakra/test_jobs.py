@@ -294,6 +294,7 @@ def test_chrome_export_has_the_nodes_with_a_start(traces: Path, tmp_path: Path) 
         (5, 10, "stream 7")
     ]
     assert report.warnings == ("1 node left out: no start is recorded",)
+    assert report.text().endswith(": 1 rank for chrome: 1 nodes")
 
 
 def test_the_sample_is_what_its_manifest_says(tmp_path: Path) -> None:

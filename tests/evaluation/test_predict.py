@@ -201,3 +201,12 @@ def test_a_call_with_a_parameter_that_is_not_finite_is_refused(model: Path, valu
     done = commands.rewritelog("predict", model, "k", value, "--json")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"k: {value!r} is not a finite number" in done.stderr
+
+
+def test_files_without_any_record_are_named(model: Path, tmp_path: Path) -> None:
+    """The model was said to have no prediction for any record."""
+    (tmp_path / "other").write_text("nothing\n")
+    done = commands.rewritelog("predict", model, tmp_path / "other")
+    assert (done.returncode, done.stderr) == (
+        1, f"warning: {tmp_path / 'other'}: no timing or param line found\n",
+    )  # fmt: skip
