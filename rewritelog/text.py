@@ -341,6 +341,8 @@ class TextTable:
     """The indices of other columns that contain text, aligned to the left."""
     most_rows: int | None = None
     """Further rows are only counted, in a last line; None for no limit."""
+    caption: str = ""
+    """What a page says above it."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[str]], most_rows: int | None = None) -> TextTable:
@@ -365,7 +367,7 @@ class TextTable:
         return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
 
     def html(self) -> str:
-        """Return the table as HTML for a notebook."""
+        """Return the table as HTML, for a page or a notebook."""
         from html import escape  # noqa: PLC0415 - only pages and notebooks need it
 
         shown = [self.heads, *self.rows[: self.most_rows]]
@@ -374,13 +376,14 @@ class TextTable:
             [escape(shorten(cell, WIDTH)) for cell in (name, *row[1:])]
             for name, row in zip(names, shown, strict=True)
         ]
-        head = "".join(f"<th>{cell}</th>" for cell in lines[0])
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        head = "".join(f'<th scope="col">{cell}</th>' for cell in lines[0])
         rows = "".join(
             f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in lines[1:]
         )
         left_out = len(self.rows) - len(shown) + 1
         foot = f"<p>and {left_out:,} more</p>" if left_out else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{foot}"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{foot}"
 
     def _part_lines(
         self, names: list[str], cells: list[list[str]], widths: list[int], part: range

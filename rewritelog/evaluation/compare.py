@@ -41,6 +41,13 @@ WORTH_SAYING = 0.02
 """Smaller relative errors of the sum need no explanation."""
 
 
+COLUMNS_TEXT = (
+    "(of lines held out; mean, median: relative errors of single calls; sum: how far",
+    "the total of all lines is off; later: the total without each event's first line,",
+    "which is often slow; no answer: share of lines without a prediction)",
+)
+"""What the columns of the table are."""
+
 HeldOut: TypeAlias = tuple[int, Flags, TimePairs]
 """Lines of one entry of the timings: its index, their rows as a mask, and their times."""
 
@@ -175,15 +182,19 @@ class CompareReport(Readable):
             "warnings": list(self.warnings),
         }
 
+    @property
+    def table(self) -> TextTable:
+        """The errors of each model over all held-out lines."""
+        rows = [trial.cells() for trial in self.tried]
+        cells = [tuple(row.values()) for row in rows]
+        return TextTable(tuple(rows[0]), cells, caption="Models, on held-out lines")
+
     def text(self) -> str:
         """Return the report as text."""
-        rows = [trial.cells() for trial in self.tried]
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.request.method_text()}",
-            *TextTable(tuple(rows[0]), [tuple(row.values()) for row in rows]).lines(),
-            "  (of lines held out; mean, median: relative errors of single calls; sum: how far",
-            "  the total of all lines is off; later: the total without each event's first line,",
-            "  which is often slow; no answer: share of lines without a prediction)",
+            *self.table.lines(),
+            *(f"  {line}" for line in COLUMNS_TEXT),
         ]
         decisive = (
             wrapped(f"  {trial.model}: {trial.decisive.text()}")

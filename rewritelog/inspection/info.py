@@ -137,7 +137,9 @@ class LogInfo(Readable):
         """Return the summary as text, with only the names that take most time."""
         heads = map(wrapped, (*self._machine_lines(), *self._content_lines()))
         rows = [(name.name, name.sebs, name.seconds) for name in self.names]
-        return "\n".join([*heads, *time_table(("SEB name", "SEBs"), rows, self.seb_seconds)])
+        return "\n".join(
+            [*heads, *time_table(("SEB name", "SEBs"), rows, self.seb_seconds).lines()]
+        )
 
     def _machine_lines(self) -> list[str]:
         s = self.summary
@@ -313,7 +315,7 @@ class TraceInfo(Readable):
             tables["rank"] = ("ranks", "rank {}")
         for head, (what, label) in tables.items():
             rows = [(label.format(*group), n, seconds) for group, n, seconds in self.by(what)]
-            lines += time_table((head, "nodes"), rows, self.seconds)
+            lines += time_table((head, "nodes"), rows, self.seconds).lines()
         return "\n".join(lines)
 
 

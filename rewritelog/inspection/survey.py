@@ -262,14 +262,14 @@ def _survey_of(block: CheckedBlock) -> Survey:
 
 def time_table(
     heads: tuple[str, str], rows: Sequence[tuple[str, int, float]], total_s: float
-) -> list[str]:
-    """Return the lines of a table of names, counts and seconds, with shares of the total."""
+) -> TextTable:
+    """Return a table of names, counts and seconds, with shares of the total."""
     times = time_column([seconds for _, _, seconds in rows])
     cells = [
         (name, f"{count:,}", time, percent_text(share_of(seconds, total_s)))
         for (name, count, seconds), time in zip(rows, times, strict=True)
     ]
-    return TextTable((*heads, "time", "share"), cells, most_rows=SHOWN).lines()
+    return TextTable((*heads, "time", "share"), cells, most_rows=SHOWN)
 
 
 def share_of(seconds: float, total_s: float) -> float:

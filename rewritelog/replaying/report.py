@@ -379,14 +379,15 @@ class ReplayedRuns(Readable):
         return {"runs": [run.to_json() for run in self.runs], "warnings": list(self.warnings)}
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        """What is compared of runs; speedups are over the first one."""
+    def table(self) -> TextTable:
+        """What is compared of runs."""
         terms = self.runs[0].logs.terms
         path = f"path in {terms.transfer}"
-        return ("run", f"{terms.lane}s", "predicted", "speedup", "busy", path)
+        heads = ("run", f"{terms.lane}s", "predicted", "speedup", "busy", path)
+        return TextTable(heads, self.rows(), caption="Speedups are over the first run")
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return what is compared of each run as texts, under `heads`."""
+        """Return what is compared of each run as texts."""
         times = time_column([run.predicted_s for run in self.runs])
         first_s = self.runs[0].predicted_s
         names = relative_paths([run.logs.path for run in self.runs])
@@ -412,6 +413,6 @@ class ReplayedRuns(Readable):
             f"Shortest of {count}: {name}, {time_text(best.predicted_s)}",
             f"  network: {printable(best.network.text())}",
             "",
-            str(TextTable(self.heads, self.rows())),
+            str(self.table),
         ]
         return "\n".join(lines)

@@ -106,10 +106,9 @@ class Sweep(Readable):
             writer.writerow([*point.values, repr(point.predicted_s)])
         return text.getvalue()
 
-    def text(self) -> str:
-        """Return the grid as text: run times, also relative to the first one."""
-        least = min(self.points, key=lambda point: point.predicted_s)
-        where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
+    @property
+    def table(self) -> TextTable:
+        """The run times, also relative to the first one."""
         first = self.points[0].predicted_s
         times = time_column([point.predicted_s for point in self.points])
         rows = [
@@ -121,6 +120,12 @@ class Sweep(Readable):
             for point, time in zip(self.points, times, strict=True)
         ]
         heads = (*self.axes, "predicted", "relative to the first")
+        return TextTable(heads, rows, caption="Predicted run time by setting")
+
+    def text(self) -> str:
+        """Return the shortest run time, and the table."""
+        least = min(self.points, key=lambda point: point.predicted_s)
+        where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
         # the network that is not varied, unless the axes determine all of it
         varied = self.network.recorded and {"latency", "bandwidth"} & self.axes.keys()
         fixed = f"  network, except for what is varied: {printable(self.network.text())}"
@@ -129,7 +134,7 @@ class Sweep(Readable):
                 f"Shortest predicted run time: {time_text(least.predicted_s)}, with {where}",
                 *([] if varied else [fixed]),
                 "",
-                str(TextTable(heads, rows)),
+                str(self.table),
             )
         )
 

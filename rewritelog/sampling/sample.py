@@ -184,13 +184,15 @@ class SampleReport(Readable):
         lines = [
             f"{printable(str(self.logs.folder))} → {printable(out)}",
             chosen,
-            *self._table(),
+            *self.table.lines(),
             f"  would be extrapolated: {self.extrapolated:,} records ({percent_text(share)})",
             *map(_spread_text, self.spreads),
         ]
         return "\n".join(lines)
 
-    def _table(self) -> list[str]:
+    @property
+    def table(self) -> TextTable:
+        """The strata with their points."""
         split = any(stratum.of_run.category is not None for stratum in self.strata)
         rows = []
         for stratum in self.strata:
@@ -203,7 +205,8 @@ class SampleReport(Readable):
             rows.append((*cells, *(percent_text(share, 1) for share in shares)))
         heads = ["event", "params", *(["category"] if split else [])]
         heads += ["records", "points", "timed", "chosen", "outside", "beyond"]
-        return TextTable(tuple(heads), rows, most_rows=SHOWN).lines()
+        caption = "SEBs by event; outside, beyond: shares that would be extrapolated"
+        return TextTable(tuple(heads), rows, most_rows=SHOWN, caption=caption)
 
     @property
     def warnings(self) -> tuple[str, ...]:

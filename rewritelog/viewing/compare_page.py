@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rewritelog.evaluation.compare import CompareReport
+from rewritelog.evaluation.compare import COLUMNS_TEXT, CompareReport
 from rewritelog.text import LABEL_WIDTH, count_text, percent_text, shorten_all
 from rewritelog.viewing.fit_pages import Cell, event_table
-from rewritelog.viewing.page import PageTable, Section, page_text
+from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
     MOST_POINTS,
@@ -27,11 +27,6 @@ from rewritelog.viewing.plots import (
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
 GOOD_ERROR, FAIR_ERROR = 0.1, 0.3
-
-_HEADS = (
-    "model", "mean error", "median error", "error of the sum", "without first lines", "no answer",
-    "below 0", "seconds",
-)  # fmt: skip
 
 Errors = dict[str, dict[str, float | None]]
 """The mean relative error by model, then by event; None if unknown."""
@@ -58,9 +53,8 @@ def compare_page(report: CompareReport) -> str:
     add_same(plot, "same")
     plot.legend.click_policy = "hide"
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
-    rows = [tuple(trial.cells().values()) for trial in report.tried]
     sections = [
-        Section("All lines", table=PageTable("Models, on held-out lines", _HEADS, rows)),
+        Section("All lines", [" ".join(COLUMNS_TEXT)], table=report.table),
         Section("Events and models", html=_overview(errors, labels), script="overview.js"),
         swap_section(
             "One event: measured against predicted time of held-out lines",

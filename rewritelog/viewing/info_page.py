@@ -10,8 +10,16 @@ import numpy as np
 from rewritelog.arrays import Ints
 from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.inspection.survey import Traffic
-from rewritelog.text import LABEL_WIDTH, bytes_text, count_text, printable, shorten_all, time_text
-from rewritelog.viewing.page import PageTable, Section, page_text
+from rewritelog.text import (
+    LABEL_WIDTH,
+    TextTable,
+    bytes_text,
+    count_text,
+    printable,
+    shorten_all,
+    time_text,
+)
+from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import COLOURS, new_plot
 
 MOST_ROWS = 40
@@ -52,7 +60,7 @@ def traces_page(info: TraceInfo) -> str:
         seconds = [row[2] for row in ranked]
         plot.hbar(np.arange(len(rows)) + 0.5, right=seconds, height=0.8, color=COLOURS[0])
         plot.x_range.start = 0
-    table = PageTable("Durations by name", ("node", "type", "nodes", "together"), rows)
+    table = TextTable(("node", "type", "nodes", "together"), rows, caption="Durations by name")
     verdict = (
         f"{info.traces.title}, {count_text(len(info.traces.units), 'rank')}, "
         f"{count_text(info.nodes, 'node')}, together {time_text(info.seconds)}."
@@ -103,7 +111,7 @@ def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
             f"{info.traffic.multicasts:,} messages to lists of PEs, which the log does not hold, "
             "are not included."
         )
-    table = PageTable(f"The pairs with the most {unit}", ("from", "to", unit), rows)
+    table = TextTable(("from", "to", unit), rows, caption=f"The pairs with the most {unit}")
     return Section(heading, sentences, plot, table, in_grid=True)
 
 
@@ -115,5 +123,5 @@ def _sizes(traffic: Traffic) -> Section:
     plot.vbar(x=labels, top=[count for _, _, count in classes], width=0.9, color=COLOURS[0])
     plot.y_range.start = 0
     rows = [(f"{least:,}", f"{most:,}", f"{count:,}") for least, most, count in classes]
-    table = PageTable("Messages by size in bytes", ("from", "to", "messages"), rows)
+    table = TextTable(("from", "to", "messages"), rows, caption="Messages by size in bytes")
     return Section("Sizes of messages", plot=plot, table=table)

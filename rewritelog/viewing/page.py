@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.text import count_text
+from rewritelog.text import TextTable, count_text
 from rewritelog.viewing.extra import require
 
 POLICY = (
@@ -32,15 +32,6 @@ _LEGEND_CHARACTERS = 84
 
 
 @dataclass(frozen=True)
-class PageTable:
-    """A table that a page shows, or includes with a plot for screen readers."""
-
-    caption: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True)
 class Section:
     """A part of a page: a heading, some paragraphs, and plots or tables."""
 
@@ -48,7 +39,7 @@ class Section:
     paragraphs: Sequence[str] = ()
     plot: Any = None
     """A Bokeh model."""
-    table: PageTable | None = None
+    table: TextTable | None = None
     """The numbers that the plot shows; in a section without a plot, the table itself is shown."""
     text: str = ""
     """Lines of a report, shown as they are."""

@@ -14,10 +14,10 @@ from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import DILATION, Sweep
-from rewritelog.text import printable, shorten, time_text
+from rewritelog.text import printable, shorten
 from rewritelog.viewing.draw import timeline_sections
 from rewritelog.viewing.extra import drawing, require
-from rewritelog.viewing.page import PageTable, Section, page_text
+from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import COLOURS, OUTSIDE, new_plot
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
 
@@ -52,11 +52,8 @@ def replay_page(replayed: Replayed) -> str:
 
 def sweep_page(sweep: Sweep) -> str:
     """Return the HTML page of a sweep: the run time at each point of the grid."""
-    heads = (*sweep.axes, "predicted run time")
-    rows = [(*point.values, time_text(point.predicted_s, 5)) for point in sweep.points]
-    table = PageTable("Predicted run time by setting", heads, rows)
     title = f"Sweep of {printable(str(sweep.logs.folder))}"
-    return _report_page(title, sweep, [Section("Run times", table=table)])
+    return _report_page(title, sweep, [Section("Run times", table=sweep.table)])
 
 
 def runs_page(runs: ReplayedRuns) -> str:
@@ -72,7 +69,7 @@ def runs_page(runs: ReplayedRuns) -> str:
     plot.x_range.start = 0
     sections = [
         Section("Run times", plot=plot),
-        Section("All runs", table=PageTable("Speedups are over the first run", runs.heads, rows)),
+        Section("All runs", table=runs.table),
     ]
     return _report_page(f"{len(rows)} runs, replayed", runs, sections)
 

@@ -25,7 +25,7 @@ from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
 from rewritelog.rewriting.statistics import DurationSum
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import LABEL_WIDTH, percent_text, ratio_text, shorten_all, time_text
+from rewritelog.text import LABEL_WIDTH, TextTable, percent_text, ratio_text, shorten_all, time_text
 from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import (
     OWN_LINES,
@@ -33,7 +33,7 @@ from rewritelog.viewing.fit_pages import (
     quality_lines,
     worst_first,
 )
-from rewritelog.viewing.page import PageTable, Section, page_text
+from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
     OTHER,
@@ -116,7 +116,7 @@ def _shares_section(report: RewriteReport) -> Section:
         for name, old, new in zip(DETERMINED, old_s, new_s, strict=True)
     ]
     heads = ("determined by", "old", "new", "share of old", "share of new")
-    table = PageTable(f"Time of all {items} by what determined it", heads, rows)
+    table = TextTable(heads, rows, caption=f"Time of all {items} by what determined it")
     return Section("What determined the time", plot=plot, table=table)
 
 
@@ -181,7 +181,7 @@ def _names_section(what: str, ranked: Named) -> Section:
         rows.append((name, f"{row.sides[1]:,}", time_text(old), time_text(new), *cells))
     heads = (what, "number", "old", "new", "speedup", "new / old: lowest", "median", "highest")
     heading = f"Old and new time by {what}"
-    table = PageTable(f"{heading}, and ratios of single ones", heads, rows)
+    table = TextTable(heads, rows, caption=f"{heading}, and ratios of single ones")
     return Section(heading, plot=plot, table=table)
 
 
@@ -256,7 +256,7 @@ def _busy_section(report: RewriteReport) -> Section:
         label = f"{lane} {pe}" if width == 1 else f"{lane}s {pe} to {last}, mean"
         rows.append((label, *map(time_text, times)))
     heading = f"Busy time of the {lane}s"
-    return Section(heading, sentences, plot, PageTable(heading, ("", *_SIDES), rows))
+    return Section(heading, sentences, plot, TextTable(("", *_SIDES), rows, caption=heading))
 
 
 def busy_groups(report: RewriteReport) -> tuple[Ints, Floats, Floats, int]:

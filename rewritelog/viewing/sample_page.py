@@ -8,8 +8,8 @@ import numpy as np
 
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.sampling.sample import ChosenStratum, SampleReport
-from rewritelog.text import NO_VALUE, count_text, percent_text
-from rewritelog.viewing.page import PageTable, Section, page_text
+from rewritelog.text import count_text, percent_text
+from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
     MOST_POINTS,
@@ -39,7 +39,7 @@ def sample_page(report: SampleReport) -> str:
         (stratum, pair) for stratum in report.strata for pair in _pairs(stratum.of_run.parameters)
     ]
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
-    sections = [Section("Events of the run", table=_table(report))]
+    sections = [Section("Events of the run", table=report.table)]
     if views:
         plot = new_plot("p1", "p2", height=560, name="sample")
         for name, style in _MARKS.items():
@@ -60,25 +60,6 @@ def sample_page(report: SampleReport) -> str:
         ),
     )
     return page_text(f"Sample of {report.logs.folder}", summary, sections, report.warnings)
-
-
-def _table(report: SampleReport) -> PageTable:
-    heads = ("event", "records", "points", "lines timed", "chosen", "extrapolated", "share")
-    rows = [
-        (
-            stratum.name,
-            f"{stratum.records:,}",
-            f"{stratum.choice.points:,}",
-            f"{stratum.timed:,}",
-            f"{len(stratum.choice.rows):,}",
-            f"{stratum.choice.extrapolated:,}",
-            percent_text(stratum.choice.extrapolated / stratum.records, 1)
-            if stratum.records
-            else NO_VALUE,
-        )
-        for stratum in sorted(report.strata, key=lambda stratum: -stratum.choice.extrapolated)
-    ]
-    return PageTable("Chosen SEBs, the most extrapolated records first", heads, rows)
 
 
 def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
