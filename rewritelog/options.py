@@ -432,14 +432,6 @@ class Flush(Options, group=RUNNING):
     )  # fmt: skip
 
 
-class CopyParams(Options, group=OUTPUT):
-    """Whether the output has the param records too."""
-
-    copy_params: bool = option(
-        "Also copy the param.P files to OUT.", default=False, rare=True, for_traces=False
-    )
-
-
 class NodeChoice(Options, group=MODEL):
     """Which nodes of traces a command takes, and their events and parameters."""
 

@@ -11,9 +11,9 @@ from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.options import (
     ADVANCED,
     MODEL,
+    OUTPUT,
     RUNNING,
     As,
-    CopyParams,
     Flush,
     Force,
     Jobs,
@@ -250,8 +250,12 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
             raise UsageError(f"--fitted FILE cannot be combined with {contradicting[0]}")
 
 
-class OutputOptions(NodeChoice, Flush, CopyParams, Force, DurationOptions):
+class OutputOptions(NodeChoice, Flush, Force, DurationOptions, group=OUTPUT):
     """The options of what writes logs or traces with new durations."""
+
+    copy_params: bool = option(
+        "Also copy the param.P files to OUT.", default=False, rare=True, for_traces=False
+    )
 
     def check_for(self, logs: LogSet | Traces) -> None:
         """Raise `UsageError` for an option that the format of the logs has no use for."""

@@ -276,21 +276,9 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
 
     def run(self) -> Picture:
         """Return the picture, and write it to the output if there is one."""
-        from rewritelog.units import chosen_pes
         from rewritelog.viewing.draw import draw_timeline
-        from rewritelog.viewing.timeline import TimelineOptions
 
-        sets = [logs for logs in (self.logs, self.against) if logs is not None]
-        pes = chosen_pes(self.pes, len(sets[0].pes))
-        return draw_timeline(
-            sets,
-            self.output,
-            self.kind or ("svg" if is_stdout(self.output) else None),
-            TimelineOptions(pes, self.from_s, self.until_s, self.colour_by),
-            messages=self.messages,
-            seed=self.seed,
-            replayed=self.times == "replay" or (self.times is None and len(sets) > 1),
-        )
+        return draw_timeline(self)
 
     def report(self, result: Picture) -> Readable | str:
         """Return the name and the size of the picture, unless it was printed."""

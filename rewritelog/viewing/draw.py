@@ -6,7 +6,6 @@ the zoom: a script adds up the shares of the columns in view. The figure is a PN
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,19 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.logs import TimelineCommand
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces, joined
 from rewritelog.output.files import check_outputs, write_file
+from rewritelog.paths import is_stdout
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.simulate import simulate
 from rewritelog.replaying.traces import lanes_of, replay_traces
 from rewritelog.text import count_text, time_text
+from rewritelog.units import chosen_pes
 from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.pictures import Picture
@@ -52,33 +54,25 @@ _SUBROWS = 8
 """How many lines of pixels a row of cells has."""
 
 
-def draw_timeline(
-    sets: Sequence[LogSet | Traces],
-    output: Path | None = None,
-    kind: str | None = None,
-    options: TimelineOptions | None = None,
-    *,
-    messages: bool = False,
-    seed: int = 1,
-    replayed: bool = False,
-) -> Picture:
-    """Return the figure of one log set, or of two one above the other, and write it to `output`.
+def draw_timeline(request: TimelineCommand) -> Picture:
+    """Return the figure of one log set, or of two one above the other, and write it to the output.
 
-    If `replayed`, times are those of a replay with each log's own network.
-
-    `kind` is one of `KINDS`, by default the suffix of `output`, else svg. If there are too many
-    messages to draw, a random sample of them, chosen by `seed`, is drawn. Raise `UsageError` for
-    other kinds and if the extra `[view]` is not installed, `OutputError` if `output` cannot be
-    written, and what `timeline_view` raises.
+    Raise `UsageError` for an unknown kind and if the extra `[view]` is not installed, `OutputError`
+    if the output cannot be written, and what `timeline_view` raises.
     """
+    sets = [logs for logs in (request.logs, request.against) if logs is not None]
+    output, kind = request.output, request.kind
     if kind is None:
-        kind = "svg" if output is None else output.suffix.lower().removeprefix(".")
+        kind = "svg" if output is None or is_stdout(output) else output.suffix[1:].lower()
     if kind not in KINDS:
         raise UsageError(f"unknown kind of picture {kind!r}: use {', '.join(KINDS)}")
     check_outputs([output], [], [logs.folder for logs in sets])
     require("bokeh" if kind == "html" else "matplotlib", "the picture")
+    pes = chosen_pes(request.pes, len(sets[0].pes))
+    replayed = request.times == "replay" or (request.times is None and len(sets) > 1)
     runs = [_run(logs, sets[0].folder, replayed=replayed) for logs in sets]
-    view = timeline_view(runs, options, seed=seed if messages else None)
+    options = TimelineOptions(pes, request.from_s, request.until_s, request.colour_by)
+    view = timeline_view(runs, options, seed=request.seed if request.messages else None)
     over_time = tuple(view.over_time_json(panel) for panel in view.panels)
     content = timeline_page(view).encode() if kind == "html" else figure_bytes(view, kind)
     picture = Picture(content, kind, over_time)
