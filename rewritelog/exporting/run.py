@@ -24,7 +24,7 @@ from rewritelog.exporting.chrome import (
 from rewritelog.exporting.contents import Contents, map_contents
 from rewritelog.exporting.goal import goal_part, write_goal
 from rewritelog.exporting.matching import matched
-from rewritelog.exporting.programs import StepMaker, Steps, program_part
+from rewritelog.exporting.programs import StepMaker, Steps, program_part, replayed_order
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
@@ -32,7 +32,6 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output.folders import new_folder
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import replayed_order
 from rewritelog.replaying.traces import replay_traces
 from rewritelog.text import Readable, count_text, printable
 from rewritelog.units import chosen_pes

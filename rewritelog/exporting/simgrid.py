@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.exporting.contents import Contents
-from rewritelog.exporting.programs import Steps
-from rewritelog.replaying.prepare import ReplayedOrder
+from rewritelog.exporting.programs import ReplayedOrder, Steps
 
 FLOPS_PER_S = 1e9
 """The speed of a host in SimGrid with which SEBs take as long as in the log."""

@@ -28,9 +28,8 @@ from rewritelog.replaying.analysis import (
 )
 from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.report import BusyPe, ReplayReport
-from rewritelog.replaying.simulate import ReplayedRun, simulate
+from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 
 if TYPE_CHECKING:
     from rewritelog.replaying.traces import Lanes

@@ -9,8 +9,7 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.progress import report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import prepare
-from rewritelog.replaying.simulate import Case, run_time, simulate
+from rewritelog.replaying.simulate import Case, prepare, run_time, simulate
 from rewritelog.replaying.traces import load_task
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.statistics import BlockCount

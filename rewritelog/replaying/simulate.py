@@ -1,21 +1,31 @@
-"""Replays of a workload: all times of a single one, or only the run times of many."""
+"""Replays of a log set that is loaded once: all times of a single one, or the run times of many."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Table
-from rewritelog.commands.durations import NO_DILATION, DilationRules
+from rewritelog.commands.durations import NO_DILATION, DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Numbers, Workload, grouped
+from rewritelog.rewriting.predicting import (
+    Predictor,
+    fit_warnings,
+    fitted_predictor,
+    warnings_of_unused,
+)
 from rewritelog.stopping import raise_if_stopped
+from rewritelog.text import matching
 
 _STEP = 1 << 18
 """The most SEBs that are replayed before a signal is handled."""
@@ -133,6 +143,34 @@ class ReplayedRun:
         times = self.times
         sent_s = times.start_s[seb] + self.sent["after_s"][message]
         return np.asarray(np.minimum(sent_s, times.end_s[seb]))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A log set that has been loaded with predicted durations."""
+
+    logs: LogSet
+    options: DurationOptions
+    predictor: Predictor
+    workload: Workload
+    warnings: tuple[str, ...]
+    """Warnings of the model's fit, and of options that had no effect."""
+
+    def case(self, network: Network, dilation: float | None = None) -> Case:
+        """Return the case to replay, with the dilation of the options or another one."""
+        rules = self.options.dilations
+        return Case(network, rules if dilation is None else replace(rules, factor=dilation))
+
+
+def prepare(logs: LogSet | str | Path, options: DurationOptions) -> Prepared:
+    """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
+    source = open_logs(logs)
+    model, read, predictor = fitted_predictor(options)
+    workload = load_workload(source, predictor, options)
+    matched = matching(options.dilation_for, workload.names)
+    unused = warnings_of_unused(options, model, source.terms, matched)
+    warnings = (*fit_warnings(read, predictor.fitted), *unused)
+    return Prepared(source, options, predictor, workload, warnings)
 
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:

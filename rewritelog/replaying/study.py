@@ -17,9 +17,8 @@ from rewritelog.options import settings
 from rewritelog.progress import report_progress
 from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.report import lost_table
-from rewritelog.replaying.simulate import simulate
+from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.text import Readable, count_text, printable, time_text
 from rewritelog.units import number
 

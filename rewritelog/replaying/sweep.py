@@ -21,8 +21,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.options import check_factor, listed, pairs
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, with_unit
-from rewritelog.replaying.prepare import prepare
-from rewritelog.replaying.simulate import run_time
+from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
 
 DILATION = "dilation"

@@ -23,8 +23,7 @@ from rewritelog.formats.bgtrace.blocks import (
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.output.files import FlushingWork
-from rewritelog.replaying.prepare import Prepared
-from rewritelog.replaying.simulate import ReplayedRun, Times
+from rewritelog.replaying.simulate import Prepared, ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers, spans
 from rewritelog.rewriting.block import RewriteTask, logs_task, rewrite_part
 from rewritelog.rewriting.run import new_output

@@ -21,8 +21,7 @@ from rewritelog.formats.traces import Traces, joined
 from rewritelog.output.files import check_outputs, write_file
 from rewritelog.paths import is_stdout
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import prepare
-from rewritelog.replaying.simulate import simulate
+from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.replaying.traces import lanes_of, replay_traces
 from rewritelog.text import count_text, time_text
 from rewritelog.units import chosen_pes

@@ -17,8 +17,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.models.model_file import KeptFit, Source
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import prepare
-from rewritelog.replaying.simulate import run_time
+from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.rewriting.report import summary_sentences
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import shorten

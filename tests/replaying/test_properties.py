@@ -19,9 +19,8 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying.lost_cycles import IDLE, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import Prepared, prepare
 from rewritelog.replaying.run import replay
-from rewritelog.replaying.simulate import ReplayedRun, run_time, simulate
+from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, run_time, simulate
 from rewritelog.rewriting.run import rewrite
 
 Program = tuple[list[list[dict[str, Any]]], int]

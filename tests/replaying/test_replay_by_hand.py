@@ -21,9 +21,8 @@ from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis, write
 from rewritelog.replaying.analysis import without_event
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import prepare
 from rewritelog.replaying.run import replay
-from rewritelog.replaying.simulate import simulate
+from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.replaying.write import write_replayed
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import map_blocks

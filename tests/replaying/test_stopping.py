@@ -13,8 +13,7 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.replaying.analysis import Gain, find_critical_path, find_never_run, name_gain
 from rewritelog.replaying.lost_cycles import lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.prepare import prepare
-from rewritelog.replaying.simulate import ReplayedRun, simulate
+from rewritelog.replaying.simulate import ReplayedRun, prepare, simulate
 from rewritelog.stopping import Stopped
 
 SAMPLE = Path(__file__).parents[2] / "sample_logs" / "cells"
