@@ -98,8 +98,12 @@ def show(text: str, *, err: bool = False) -> None:
 
 
 def coloured(text: str, code: str, stream: TextIO) -> str:
-    """Return a text in a colour, as it is without a terminal with colours, or with NO_COLOR."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
+    """Return a text in a colour, as it is without a terminal with colours, or with NO_COLOR.
+
+    Open MPI's launcher gives ranks a terminal of its own, even if what they print goes to a file.
+    """
+    launched = "OMPI_COMM_WORLD_RANK" in os.environ
+    plain = launched or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
     return text if plain or not text or not stream.isatty() else f"\x1b[{code}m{text}\x1b[0m"
 
 

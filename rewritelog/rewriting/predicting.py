@@ -234,6 +234,9 @@ def fitted_predictor(
     if not model.needs_timings:
         if is_given(options.timings):
             raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
+        unused = {"--param-names": options.param_names, "--clock-hz": options.clock_hz}
+        for flag in (flag for flag, value in unused.items() if value is not None):
+            raise UsageError(f"{flag} is for timings, and the model {name!r} is not fitted to any")
         read, fitted = None, checked_fit(model, name, ())
     else:
         read = samples_of(

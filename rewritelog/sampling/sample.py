@@ -14,7 +14,7 @@ from rewritelog import __version__
 from rewritelog.arrays import Ints
 from rewritelog.commands.fits import SampleCommand
 from rewritelog.cores import limited_to
-from rewritelog.errors import OutputError, RewriteLogError
+from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.models.formulas import Formulas, parse_formulas
@@ -216,8 +216,8 @@ class SampleReport(Readable):
         asked = round(self.options.fraction * self.records)
         if once > asked:
             size.append(
-                f"{chosen}, more than the {asked:,} of --fraction: each event and "
-                f"category has at least {self.options.floor:,} (--floor)"
+                f"{chosen}, more than the {asked:,} of --fraction: --floor asks for "
+                f"{self.options.floor:,} of each event and category, if there are as many"
             )
         if once < asked:
             size.append(
@@ -288,6 +288,8 @@ def sample(options: SampleCommand) -> SampleReport:
         formulas = parse_formulas(text.text, text.name)
     if options.timings:
         read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
+    elif options.clock_hz is not None:
+        raise UsageError("--clock-hz is for --timings")
     with limited_to(options.jobs):
         run = read_run(source, folder, strict=options.strict)
     if len(run) == 0:

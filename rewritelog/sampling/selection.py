@@ -250,7 +250,8 @@ class _StratumChoice:
 
         These are the first chosen points with several rows, or else the point with the most rows.
         """
-        counts, times = self.points.counts, self.stratum.replicates
+        counts = self.points.counts
+        times = min(self.stratum.replicates, int(counts.max()))
         recurring = chosen[counts[chosen] > 1][:REPLICATED_POINTS]
         if len(recurring) == 0:
             recurring = np.array([np.argmax(counts)])

@@ -198,6 +198,8 @@ def test_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:
         ),
         (["OUT", "--model", "least-squares"], "is fitted to timing lines: give some"),
         (["OUT", "--model", "constant", "--timings", "TIMINGS"], "takes no timings"),
+        (["OUT", "--dilation", "2", "--clock-hz", "1e9"], "--clock-hz is for timings"),
+        (["OUT", "--dilation", "2", "--param-names", "TIMINGS"], "--param-names is for timings"),
         (["OUT", "--basis", "linear"], "basis"),
         (["OUT", "--basis", "cubic"], "--basis"),
         (["OUT", "--model", "sampled", "--timings", "TIMINGS", "--fraction", "2"], "fraction"),

@@ -363,3 +363,18 @@ def test_a_signal_during_the_first_imports_ends_a_rank_by_that_signal(
         env={**os.environ, "PMI_RANK": "0", "PMI_SIZE": str(ranks)},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (code, "rewritelog: ended by SIGTERM\n")
+
+
+@pytest.mark.parametrize("launcher", [{}, {"OMPI_COMM_WORLD_RANK": "0"}], ids=str)
+def test_headings_are_plain_on_the_terminal_that_open_mpi_gives_to_ranks(
+    launcher: dict[str, str],
+) -> None:
+    """Its `mpiexec … > report.txt` left escape sequences in the file."""
+    ours, theirs = os.openpty()
+    subprocess.run(
+        [SCRIPT, "info", CELLS], stdout=theirs, check=True, timeout=HANGS_S,
+        env={**os.environ, **launcher, "TERM": "xterm", "NO_COLOR": ""},
+    )  # fmt: skip
+    assert os.read(ours, 10_000).startswith(b"\x1b[1m") != bool(launcher)
+    os.close(ours)
+    os.close(theirs)

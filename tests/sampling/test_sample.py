@@ -238,6 +238,17 @@ def test_numbers_that_cannot_be_meant(options: dict[str, Any], logs: Path) -> No
         SampleCommand(logs, **options)
 
 
+def test_a_clock_without_timings_is_refused(logs: Path) -> None:
+    with pytest.raises(UsageError, match="--clock-hz is for --timings"):
+        sample(SampleCommand(logs, clock_hz=2e9))
+
+
+def test_any_number_of_replicates_and_floor_can_be_asked_for(logs: Path) -> None:
+    report = sample(SampleCommand(logs, replicates=10**20, floor=10**20))
+    assert report.chosen == report.records
+    assert "if there are as many" in report.warnings[0]
+
+
 def test_real_runs_of_two_workers(reference: Path, tmp_path: Path) -> None:
     folder = reference / "cells-2workers"
     report = sample(SampleCommand(folder, tmp_path / "list.txt", fraction=0.25))
