@@ -111,6 +111,8 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.compare(CELLS / "timings.txt", []), ValueError, "at least one model"),
         (lambda: rewritelog.check("nowhere"), FileNotFoundError, "nowhere"),
         (lambda: rewritelog.read_params(CELLS, [99]), ValueError, r"no param\.99"),
+        (lambda: rewritelog.open_logs(CELLS).sebs("0-99"), ValueError, "the PEs are 0 to 15"),
+        (lambda: public.open_logs(CELLS).sebs([None]), TypeError, "such as 0-31"),
         (lambda: public.convert(CELLS, "x", byte_order="middle"), ValueError, "byte_order"),
         (lambda: rewritelog.synth("x", pes=0), ValueError, "pes"),
         (lambda: rewritelog.sweep(CELLS, {"speed": [1]}), ValueError, "the names are dilation"),

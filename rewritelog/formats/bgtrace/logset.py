@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property, partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
-
-import numpy as np
 
 from rewritelog import units
 from rewritelog.arrays import Rows, with_text
@@ -158,28 +157,31 @@ class LogSet:
 
     def timeline(self, pe: int) -> Tables:
         """Return all records of the timeline of a PE as tables."""
-        from rewritelog.formats.bgtrace.tables import tables_of  # noqa: PLC0415 - of few jobs
+        from rewritelog.formats.bgtrace.tables import Tables, table_of  # noqa: PLC0415 - of few jobs
 
-        return tables_of(self.load([self.timeline_block(pe)]))
+        block = [self.timeline_block(pe)]
+        return Tables(*(table_of(field.name, self.load(block)) for field in fields(Tables)))
 
-    def sebs(self, pes: int | Iterable[int] | None = None) -> Rows:
+    def sebs(self, pes: str | int | Iterable[int] | None = None) -> Rows:
         """Return the SEBs of some or all PEs, one row for each (see `SEB_ROW`)."""
         return self._table("sebs", pes)
 
-    def messages(self, pes: int | Iterable[int] | None = None) -> Rows:
+    def messages(self, pes: str | int | Iterable[int] | None = None) -> Rows:
         """Return the messages of some or all PEs, one row for each (see `MESSAGE_ROW`)."""
         return self._table("messages", pes)
 
-    def log_events(self, pes: int | Iterable[int] | None = None) -> Rows:
+    def log_events(self, pes: str | int | Iterable[int] | None = None) -> Rows:
         """Return the log events of some or all PEs, one row for each (see `EVENT_ROW`)."""
         return self._table("log_events", pes)
 
-    def _table(self, name: str, pes: int | Iterable[int] | None) -> Rows:
-        some = [pes] if isinstance(pes, int) else pes
-        chosen = self.pes if some is None else units.pes(some, "pes")
+    def _table(self, name: str, pes: str | int | Iterable[int] | None) -> Rows:
+        from rewritelog.formats.bgtrace.tables import table_of  # noqa: PLC0415 - of few jobs
+
+        given = [pes] if isinstance(pes, Integral) else self.pes if pes is None else pes
+        chosen = units.pes(given, "pes")
         if isinstance(chosen, str):
             chosen = units.parse_pes(chosen, len(self.pes))
-        return with_text(np.concatenate([getattr(self.timeline(pe), name) for pe in chosen]))
+        return with_text(table_of(name, self.load([self.timeline_block(pe) for pe in chosen])))
 
 
 def _loaded(

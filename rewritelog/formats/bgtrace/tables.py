@@ -76,13 +76,6 @@ class Tables:
     dependencies: Table
 
 
-def tables_of(parts: Iterable[LoadedBlock]) -> Tables:
-    """Return the tables of parts that follow each other; raise `DamagedLogError` for damage."""
-    makers = seb_rows, message_rows, event_rows, dependency_rows
-    made = [[make(block) for make in makers] for block in map(records_of, parts)]
-    return Tables(*map(np.concatenate, zip(*made, strict=True)))
-
-
 def _rows(block: BlockRecords, records: Records, dtype: np.dtype[Any], list_name: str) -> Table:
     """Return rows with the locations of records, and with all columns they have of the dtype."""
     rows = np.zeros(len(records), dtype=dtype)
@@ -136,3 +129,16 @@ def dependency_rows(block: BlockRecords) -> Table:
         rows["forward"], rows["other"] = forward, records["other"]
         both.append(rows)
     return np.concatenate(both)
+
+
+_MAKERS = {
+    "sebs": seb_rows,
+    "messages": message_rows,
+    "log_events": event_rows,
+    "dependencies": dependency_rows,
+}
+
+
+def table_of(name: str, parts: Iterable[LoadedBlock]) -> Table:
+    """Return one of the `Tables` of parts in their order; raise `DamagedLogError` for damage."""
+    return np.concatenate([_MAKERS[name](records_of(part)) for part in parts])
