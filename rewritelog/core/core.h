@@ -190,30 +190,20 @@ CORE void add_by_group(const int64_t *groups, int64_t groups_len, const double *
 enum { MOST_TERMS = 16 };
 
 /* Select at most `most` of the columns whose sum explains weighted times best; return how many, and
-   fill `places` (most) with their indices and `criterion` (1) with their BIC.
+   fill `places` (most) with their indices.
 
-   Both functions take inner products of the columns, which have length 1: of those `known` the rows
-   of the Gram matrix in `products`, all of its diagonal in `squares`, those with the times in
-   `along`; and the times' squared length in `square`. As long as BIC falls, the column that lowers
+   The columns have length 1: `products` is their Gram matrix, `along` has their inner products with
+   the times, `square` is the times' squared length. As long as BIC falls, the column that lowers
    chi2 most is taken, and those that it makes superfluous are removed (Efroymson's stepwise
-   regression, 1960). The search starts from the column `start`, or from nothing if that is -1.
-   `rows` (most + 2, columns) is room. If rows of the Gram matrix are missing, return -1 and fill
-   `wanted` with their indices, and with -1 beyond their number. */
-CORE int64_t forward_select(const double *products, const double *squares, const bool *known,
-                            const double *along, int64_t along_len, double square,
-                            int64_t samples, bool non_negative, int64_t start, int64_t most,
-                            double *rows, int64_t *places, double *criterion, int64_t *wanted,
-                            int64_t wanted_len);
-
-/* Exchange the columns at `places` (at most MOST_TERMS) for ones that grow less and explain about
-   as much, the fastest first: each for the one with the least n log(chi2/n) + price growth among
-   the first `candidates` columns of less growth. Return the column whose row of the Gram matrix is
-   missing, -1 if none is. */
-CORE int64_t exchange_for_slower(const double *products, const double *squares, const bool *known,
-                                 const double *along, int64_t along_len, double square,
-                                 int64_t samples, bool non_negative, const double *growth,
-                                 int64_t candidates, double price, int64_t *places,
-                                 int64_t places_len);
+   regression, 1960). One search starts from the column `constant`, unless that is -1, and one from
+   nothing; the result is that of the lower BIC.
+   Then columns are exchanged for ones that grow less and explain about as much, the fastest first:
+   each for the one with the least n log(chi2/n) + price growth among the first `candidates` columns
+   of less growth. `rows` (most + 2, columns) is room. */
+CORE int64_t select_columns(const double *products, const double *along, int64_t along_len,
+                            double square, int64_t samples, bool non_negative, int64_t constant,
+                            int64_t most, const double *growth, int64_t candidates, double price,
+                            double *rows, int64_t *places);
 
 /* Return the penalty of BIC for terms, corrected for few samples; huge without a sample for each
    and one more. */

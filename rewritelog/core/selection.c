@@ -1,8 +1,6 @@
 /* Stepwise selection of the terms of a sum: forward steps, each followed by backward ones.
 
-   It works on inner products alone, so that its time does not depend on the number of samples. Of
-   hundreds of columns it tries a few, so that it can begin with a few rows of the Gram matrix and
-   ask for further ones. */
+   It works on inner products alone, so that its time does not depend on the number of samples. */
 #include "core.h"
 #include "numbers.h"
 
@@ -33,7 +31,7 @@ enum { TRIED = MOST_TERMS + 1 };
 
 typedef double triangle[TRIED][TRIED];
 
-/* What is fitted; `forward_select` in core.h says more. */
+/* What is fitted; `select_columns` in core.h says more. */
 typedef struct {
     const double *products, *along;
     int64_t columns, samples;
@@ -258,57 +256,34 @@ static int64_t steepest(const problem *of, const int64_t *places, int64_t count,
     return place;
 }
 
-/* Fill `wanted` with the columns with the largest gains whose products are not known, and with -1
-   beyond their number. */
-static void want(double *gains, int64_t columns, const bool *known, int64_t *wanted,
-                 int64_t wanted_len)
+/* Search from the column `start`, or from nothing if that is -1; return how many columns are taken.
+   `rows` (most + 2, columns) is room. */
+static int64_t search(const problem *of, int64_t start, int64_t most, double *rows,
+                      int64_t *places, double *criterion)
 {
-    for (int64_t i = 0; i < wanted_len; i++) {
-        double best = 0;
-        wanted[i] = -1;
-        for (int64_t j = 0; j < columns; j++) {
-            if (gains[j] > best && !known[j]) {
-                best = gains[j];
-                wanted[i] = j;
-            }
-        }
-        if (wanted[i] >= 0)
-            gains[wanted[i]] = 0;
-    }
-}
-
-int64_t forward_select(const double *products, const double *squares, const bool *known,
-                       const double *along, int64_t along_len, double square, int64_t samples,
-                       bool non_negative, int64_t start, int64_t most, double *rows,
-                       int64_t *places, double *criterion, int64_t *wanted, int64_t wanted_len)
-{
-    const problem of = {products, along, along_len, samples, square, non_negative};
-    double *gains = rows + most * along_len, *share = gains + along_len, size[TRIED];
+    double *gains = rows + most * of->columns, *share = gains + of->columns, size[TRIED];
     int64_t tried[TRIED], count = 0, taken = 0, kept = start >= 0;
     places[0] = start;
-    *criterion = kept ? fit(&of, places, 1, size) : INFINITY;
+    *criterion = kept ? fit(of, places, 1, size) : INFINITY;
     for (;;) {
         if (kept != count + 1 || !count) {
             taken = 0;
-            memcpy(share, squares, (size_t)along_len * sizeof *share);
+            for (int64_t j = 0; j < of->columns; j++)
+                share[j] = products_of(of, j)[j];
         }
         count = kept;
         for (; taken < count; taken++)
-            take(&of, rows, taken, places[taken], share);
+            take(of, rows, taken, places[taken], share);
         if (count == most)
             return count;
-        fit(&of, places, count, size);
-        int64_t place = steepest(&of, places, count, size, share, gains);
+        fit(of, places, count, size);
+        int64_t place = steepest(of, places, count, size, share, gains);
         if (place < 0)
             return count;
-        if (!known[place]) {
-            want(gains, along_len, known, wanted, wanted_len);
-            return -1;
-        }
         memcpy(tried, places, (size_t)count * sizeof *tried);
         tried[count] = place;
         double of_tried;
-        kept = prune(&of, tried, count + 1, &of_tried);
+        kept = prune(of, tried, count + 1, &of_tried);
         if (of_tried >= *criterion - LEAST_GAIN)
             return count;
         *criterion = of_tried;
@@ -328,9 +303,8 @@ static int64_t fastest(const double *growth, const int64_t *places, int64_t coun
 }
 
 /* Return the column with the least cost beside the others: `own`, or one that grows less. */
-static int64_t slower(const problem *of, const double *squares, const int64_t *others,
-                      int64_t count, int64_t own, const double *growth, int64_t candidates,
-                      double price)
+static int64_t slower(const problem *of, const int64_t *others, int64_t count, int64_t own,
+                      const double *growth, int64_t candidates, double price)
 {
     triangle root;
     double rest[TRIED], row[TRIED], square = of->square, best = INFINITY;
@@ -349,7 +323,7 @@ static int64_t slower(const problem *of, const double *squares, const int64_t *o
         for (int64_t m = 0; m < count; m++)
             row[m] = products_of(of, others[m])[column];
         substitute(root, count, row);
-        double share = squares[column], gain = of->along[column];
+        double share = products_of(of, column)[column], gain = of->along[column];
         for (int64_t m = 0; m < count; m++) {
             share -= row[m] * row[m];
             gain -= row[m] * rest[m];
@@ -368,29 +342,42 @@ static int64_t slower(const problem *of, const double *squares, const int64_t *o
     return found;
 }
 
-int64_t exchange_for_slower(const double *products, const double *squares, const bool *known,
-                            const double *along, int64_t along_len, double square,
-                            int64_t samples, bool non_negative, const double *growth,
-                            int64_t candidates, double price, int64_t *places,
-                            int64_t places_len)
+/* Exchange columns for ones that grow less, the fastest first; see core.h. */
+static void exchange_for_slower(const problem *of, const double *growth, int64_t candidates,
+                                double price, int64_t *places, int64_t count)
 {
-    const problem of = {products, along, along_len, samples, square, non_negative};
     int64_t others[TRIED];
     double size[TRIED];
     bool done[TRIED] = {false};
-    for (int64_t round = 0; round < places_len; round++) {
-        int64_t i = fastest(growth, places, places_len, done);
+    for (int64_t round = 0; round < count; round++) {
+        int64_t i = fastest(growth, places, count, done);
         done[i] = true;
-        without(places, places_len, i, others);
-        int64_t found = slower(&of, squares, others, places_len - 1, places[i], growth,
-                               candidates, price);
-        if (found == places[i])
-            continue;
-        if (!known[found])
-            return found;
-        others[places_len - 1] = found;
-        if (solve(&of, others, places_len, size) || !non_negative)
-            places[i] = found;
+        without(places, count, i, others);
+        others[count - 1] = slower(of, others, count - 1, places[i], growth, candidates, price);
+        if (others[count - 1] != places[i] && (solve(of, others, count, size) || !of->non_negative))
+            places[i] = others[count - 1];
     }
-    return -1;
+}
+
+int64_t select_columns(const double *products, const double *along, int64_t along_len,
+                       double square, int64_t samples, bool non_negative, int64_t constant,
+                       int64_t most, const double *growth, int64_t candidates, double price,
+                       double *rows, int64_t *places)
+{
+    const problem of = {products, along, along_len, samples, square, non_negative};
+    int64_t tried[TRIED], taken = 0;
+    double criterion, best = INFINITY;
+    for (int64_t start = most < 2 ? -1 : constant;; start = -1) {
+        int64_t count = search(&of, start, most, rows, tried, &criterion);
+        if (criterion < best) {
+            best = criterion;
+            taken = count;
+            memcpy(places, tried, (size_t)count * sizeof *places);
+        }
+        if (start < 0)
+            break;
+    }
+    if (candidates)
+        exchange_for_slower(&of, growth, candidates, price, places, taken);
+    return taken;
 }

@@ -4,39 +4,7 @@ import numpy as np
 import pytest
 
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fit_json import event_in_file
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
-from rewritelog.models.fitting.samples import Weighting
-
-
-def fitted(timings: EventTimings, config: FitConfig) -> object:
-    """Return all that is known of a fit, to the bit."""
-    return event_in_file(fit_event(timings, config))
-
-
-def single_samples() -> list[EventTimings]:
-    rng = np.random.default_rng(3)
-    times = [*(10 ** rng.uniform(-9, 3, 60)), 0.0, -1.0, 1e-300, 5e-324, 1e300, 1e-280, 1e280]
-    return [
-        EventTimings(
-            "lost::cycles" if place % 7 == 0 else "kernel",
-            rng.integers(-5, 1000, (1, place % 4)).astype(np.float64),
-            np.array([time_s]),
-        )
-        for place, time_s in enumerate(times)
-    ]
-
-
-@pytest.mark.parametrize("weights", ["relative", "uniform"])
-@pytest.mark.parametrize("loss", ["huber", "squares"])
-def test_one_sample_is_fitted_as_several_are(
-    monkeypatch: pytest.MonkeyPatch, weights: Weighting, loss: str
-) -> None:
-    config = FitConfig(weights, "huber" if loss == "huber" else "squares", "always")
-    samples = single_samples()
-    short = [fitted(one, config) for one in samples]
-    monkeypatch.setattr("rewritelog.models.fitting.pipeline.is_one_sample", lambda _: False)
-    assert short == [fitted(one, config) for one in samples]
 
 
 def test_three_samples_have_a_power_that_meets_all_of_them() -> None:

@@ -273,7 +273,9 @@ class SelectionSamples(Memo):
 
     def random_part(self, most: int) -> SelectionSamples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
-        return self if len(self.samples) <= most else self.part(self.samples.random_rows(most))
+        if len(self.samples) <= most:
+            return self
+        return self.once(most, lambda: self.part(self.samples.random_rows(most)))
 
     @property
     def parameters(self) -> Parameters:
@@ -281,7 +283,7 @@ class SelectionSamples(Memo):
         return self.table.parameters
 
     @cached_property
-    def _base_columns(self) -> Floats:
+    def base_columns(self) -> Floats:
         """The values of the base terms, shape (samples, base terms)."""
         return self.table.candidates("base", lambda _: self.table.base)[1][self.rows]
 
@@ -298,12 +300,13 @@ class SelectionSamples(Memo):
     ) -> tuple[Expression, ...]:
         """Return the products that stepwise selection takes: 1 to `most`."""
         products, factors, growth = self.table.products(crossed=crossed)
-        columns = self._base_columns[:, factors[0]]
+        part = self.random_part(tuning.MOST_CHOSEN_WITH)
+        columns = part.base_columns[:, factors[0]]
         for others in factors[1:]:
-            columns *= self._base_columns[:, others]
+            columns *= part.base_columns[:, others]
         taken = select_terms(
             columns,
-            self.samples,
+            part.samples,
             self.loss,
             non_negative=non_negative,
             constant=0,
@@ -314,9 +317,10 @@ class SelectionSamples(Memo):
 
     def select_from(self, terms: Sequence[Expression]) -> tuple[Expression, ...]:
         """Return the terms that stepwise selection takes; the first of `terms` is the constant."""
+        part = self.random_part(tuning.MOST_CHOSEN_WITH)
         taken = select_terms(
-            self.values(terms),
-            self.samples,
+            part.values(terms),
+            part.samples,
             self.loss,
             non_negative=True,
             constant=0,

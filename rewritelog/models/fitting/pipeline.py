@@ -10,36 +10,33 @@ import numpy as np
 from msgspec import structs
 
 from rewritelog.arrays import Flags, Floats, column_range
-from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactMatch, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.products import product_terms
 from rewritelog.models.fitting.bases.sums import fixed_terms, proportional
 from rewritelog.models.fitting.correction import UseCorrection, choose_correction
-from rewritelog.models.fitting.design import ONE, Family, Parameters, SelectionSamples
+from rewritelog.models.fitting.design import Family, Parameters, SelectionSamples
 from rewritelog.models.fitting.diagnosis import (
     Coefficient,
     Diagnosis,
     Dropped,
-    Quality,
     diagnose,
     dropped_terms,
 )
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.models.fitting.extrapolation import Growth, growth_of
+from rewritelog.models.fitting.extrapolation import growth_of
 from rewritelog.models.fitting.families import automatic_families
 from rewritelog.models.fitting.function import (
     AnyFunction,
     FittedFunction,
     FittedMixture,
     Formula,
-    PredictionBounds,
 )
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import (
     BLOCK_ROWS,
-    LEAST_SCALE_S,
     Samples,
     Weighting,
     without_short_scales,
@@ -130,8 +127,6 @@ class _Fitted(NamedTuple):
 
 def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> _Fitted:
     """Fit the samples of one class, or all: clean, validate, select, solve, diagnose."""
-    if config.families is None and is_one_sample(usable):
-        return _fit_one_sample(usable, config, value)
     samples = without_short_scales(Samples.of(usable, config.weights), config.loss)
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
     validation = cross_validate(_families(selection, config), selection)
@@ -178,47 +173,6 @@ def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> 
     if final_s is None:
         return _Fitted(fit, errors, selection.samples.part(slice(0)), np.zeros(0))
     return _Fitted(fit, errors, selection.samples, final_s)
-
-
-def is_one_sample(usable: EventTimings) -> bool:
-    """Return whether there is one sample, whose time has an inverse that does not overflow."""
-    return len(usable.seconds) == 1 and LEAST_SCALE_S <= usable.seconds[0] <= 1 / LEAST_SCALE_S
-
-
-def _fit_one_sample(usable: EventTimings, config: FitConfig, value: float | None) -> _Fitted:
-    """Return the fit of a sample for which `is_one_sample` holds: its time, a constant.
-
-    A run may time each of many thousand events once. The result is bit for bit the one that the
-    other steps would find, in a tenth of the time: they solve 1/t · c = 1, so that c may differ
-    from t in its last bit and χ² from 0.
-    """
-    time_s = float(usable.seconds[0])
-    constant_s = 1.0 / (1.0 / time_s)
-    chi2, relative = ((time_s - constant_s) / time_s) ** 2, config.weights == "relative"
-    quality = Quality(
-        chi2=chi2 if relative else chi2 * time_s * time_s,
-        relative=relative,
-        dof=0,
-        rank=1,
-        condition=1.0,
-        largest_leverage=(1.0 / constant_s * constant_s) ** 2,
-        effective_sample_size=1.0,
-        first_call=time_s / constant_s if has_slow_first_call(usable.event) else None,
-    )
-    bounds = PredictionBounds(usable.params[0], usable.params[0])
-    fit = ClassFit(
-        value=value,
-        samples=1,
-        family=PROPORTIONAL,
-        function=FittedFunction((ONE,), np.array([constant_s]), bounds=bounds),
-        growth=Growth(None, None, tuning.LEAST_SHARE_OF_TIME * time_s, time_s),
-        coefficients=(Coefficient("1", constant_s),),
-        dropped=_ignored(Parameters.of_samples(usable.params)),
-        quality=quality,
-        leverage_root=np.array([[constant_s]]),
-        ratios=np.zeros(0),
-    )
-    return _Fitted(fit, {}, usable.part(np.zeros(1, dtype=np.bool_)), np.zeros(0))
 
 
 def _families(selection: SelectionSamples, config: FitConfig) -> Mapping[str, Family]:

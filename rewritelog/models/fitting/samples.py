@@ -20,7 +20,7 @@ from rewritelog.arrays import Flags, Floats, Ints, column_range, median
 from rewritelog.hashing import sequence
 from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.regression import Loss, huber_weights, robust_spread
+from rewritelog.models.fitting.regression import Loss, least_squares, robust_spread, row_weights
 from rewritelog.models.parallel import map_in_threads
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
@@ -153,18 +153,22 @@ def without_short_scales(samples: Samples, loss: Loss) -> Samples:
 
     Without a robust loss, or relative weights, they are as they were.
     """
-    if loss != "huber" or not samples.relative or len(samples) < tuning.FEWEST_FOR_SHORT_OUTLIERS:
+    fewest = tuning.FEWEST_PER_NUMBER * (1 + 2 * samples.params.shape[1])
+    if loss != "huber" or not samples.relative or len(samples) < fewest:
         return samples
     part = samples.random_part(MOST_ROUGH)
-    middles = np.median(np.abs(part.params), axis=0)
-    positive = samples.range[0] > 0
-    columns, logs = _rough_columns(part.params, middles, positive), np.log(part.sigma_s)
-    coefficients = _rough_coefficients(columns, logs)
-    spread = robust_spread(logs - columns @ coefficients, LEAST_ROUGH_SPREAD)
+    units = np.where(part.params != 0, np.abs(part.params), np.inf).min(axis=0)
+    columns, logs = _rough_columns(part.params, units), np.log(part.sigma_s)
+    weights, spread = np.ones(len(logs)), 0.0
+    for _ in range(ROUGH_ROUNDS):
+        coefficients = least_squares(columns * weights[:, None], logs * weights)
+        rest = logs - columns @ coefficients
+        spread = robust_spread(rest, LEAST_ROUGH_SPREAD)
+        weights = row_weights(rest, spread)
     least = max(np.log(tuning.SHORT), tuning.SHORT_BY_SPREADS * spread)
 
     def scales_of(block: Samples) -> Floats:
-        expected = _rough_columns(block.params, middles, positive) @ coefficients
+        expected = _rough_columns(block.params, units) @ coefficients
         short = np.log(block.sigma_s) < expected - least
         return np.where(short, np.exp(np.minimum(expected, 600.0)), block.sigma_s)
 
@@ -172,30 +176,10 @@ def without_short_scales(samples: Samples, loss: Loss) -> Samples:
     return replace(samples, sigma_s=np.concatenate(list(scales)))
 
 
-def _rough_columns(params: Floats, middles: Floats, positive: Flags) -> Floats:
-    """Return the regressors of the rough fit: 1, and each parameter's logarithm and its square.
+def _rough_columns(params: Floats, units: Floats) -> Floats:
+    """Return the regressors of the rough fit: 1, and arsinh(p/u) of each parameter and its square.
 
-    For a parameter that is not always positive the logarithm is replaced by arsinh(p/m), which is
-    close to log(2p/m) above the median m of |p|, and to p/m below it.
+    With u the least size that is not 0, that is close to log(2p/u) for all positive parameters.
     """
-    units = params / np.where(middles > 0, middles, 1.0)
-    some = np.ascontiguousarray(units[:, positive])
-    units[:, positive] = np.log(np.maximum(some, 1e-300))
-    units[:, ~positive] = np.arcsinh(np.ascontiguousarray(units[:, ~positive]))
-    return np.column_stack((np.ones(len(params)), units, units**2))
-
-
-def _rough_coefficients(columns: Floats, logs: Floats) -> Floats:
-    """Return the coefficients of a ridge regression, all but the constant with a penalty of 1.
-
-    Weights are those of Huber's loss with its corner at one robust standard deviation.
-    """
-    ridge = np.diag([0.0, *[1.0] * (columns.shape[1] - 1)])
-    weights: Floats = np.ones(len(logs))
-    coefficients: Floats = np.zeros(columns.shape[1])
-    for _ in range(ROUGH_ROUNDS):
-        weighted = columns * weights[:, None]
-        coefficients = np.asarray(np.linalg.solve(weighted.T @ columns + ridge, weighted.T @ logs))
-        rest = logs - columns @ coefficients
-        weights = huber_weights(rest, robust_spread(rest, LEAST_ROUGH_SPREAD))
-    return coefficients
+    logs = np.arcsinh(np.clip(params / units, -1e300, 1e300))
+    return np.column_stack((np.ones(len(params)), logs, logs**2))

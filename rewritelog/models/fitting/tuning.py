@@ -16,15 +16,17 @@ ENOUGH = 60
 
 FEWEST_TO_VALIDATE = 4  # with fewer there is no cross-validation, and the simplest family is taken
 FEWEST_IN_A_CLASS = 8  # a class with fewer is predicted by the function of all samples
-MOST_SELECTED_WITH = 2048  # families and terms are selected with at most these; all are fitted to
+MOST_SELECTED_WITH = 2048  # families are selected with at most these; all are fitted to
+MOST_CHOSEN_WITH = 700  # a family chooses among many terms with at most so many of these
 
 # A time below this share of the median has that as its scale; that of 0, a result of rounding, is
 # the median itself.
 LEAST_SHARE_OF_MEDIAN = 1e-3
 
 # A short outlier is shorter than expected by at least this factor, and by so many robust standard
-# deviations of the logarithms; among few samples it cannot be distinguished from the function.
-SHORT, SHORT_BY_SPREADS, FEWEST_FOR_SHORT_OUTLIERS = 3.0, 6.0, 8
+# deviations of the logarithms. Among few samples, less than `FEWEST_PER_NUMBER` for each regressor,
+# it cannot be distinguished from the function.
+SHORT, SHORT_BY_SPREADS = 5.0, 8.0
 
 # ---- Candidate terms
 

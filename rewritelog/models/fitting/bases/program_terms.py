@@ -31,14 +31,11 @@ from rewritelog.models.fitting.design import (
 )
 from rewritelog.models.fitting.selection import select_terms
 
-MOST_SAMPLES = 1024
-"""Terms are selected with at most this many samples, since there are many candidates."""
-
 
 def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose among the terms of other families and the program terms made with them."""
     plain = _terms_of_others(selection)
-    selection = selection.random_part(MOST_SAMPLES)
+    selection = selection.random_part(tuning.MOST_CHOSEN_WITH)
     parameters, numbers = selection.parameters, most_correlated(selection)
     table, rows = selection.table, selection.rows
     indicators, values = table.candidates(
