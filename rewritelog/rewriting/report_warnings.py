@@ -43,6 +43,7 @@ _IRREGULAR = {
         "SEB",
         "{} with a param record but no bracket in the log, taken as bracketed from end to end ({})",
     ),
+    "lacking": ("node", "{} without the values that --event-params needs dilated ({})"),
 }
 """What is said of anything irregular, with its number and the first places, and what it is."""
 
@@ -72,7 +73,7 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
         )
     yield from fit_warnings(report.timings, report.fitted)
     if isinstance(task, TraceTask):
-        if task.params is not None and not statistics.events:
+        if task.params is not None and not statistics.events and not statistics.noted:
             types = ", ".join(task.logs.types[number] for number in task.types)
             yield f"there are no nodes of type {types}, so the model predicts nothing"
     elif task.params is not None:

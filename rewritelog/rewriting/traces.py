@@ -16,7 +16,7 @@ from rewritelog.formats.traces import Events, Part, Traces, Unit, UnitWriter, lo
 from rewritelog.output.files import FlushingWork, copy_file
 from rewritelog.rewriting.block import no_sums
 from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
-from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum
+from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum, Noted
 from rewritelog.timings.traces import EventParams, read_event_params
 
 
@@ -76,7 +76,8 @@ class TraceTask:
         new_s[rows] *= factors[rows]
         known = ~np.isnan(predicted.given_s)
         new_s[records.seb[known]] = predicted.given_s[known]
-        return NewDurations(rows, new_s, predicted, patterns)
+        lacking = np.setdiff1d(rows, rows if self.params is None else records.seb)
+        return NewDurations(rows, lacking, new_s, predicted, patterns)
 
     def load(self, unit: Unit) -> Events:
         """Return the events of a unit, with their new durations before rounding as `new_s`."""
@@ -95,6 +96,8 @@ class NewDurations:
 
     rows: Ints
     """The nodes of the types that are rewritten."""
+    lacking: Ints
+    """Those of them without values for the parameters from which the model predicts."""
     seconds: Floats
     predicted: Predicted
     matched_patterns: frozenset[str]
@@ -146,8 +149,11 @@ def _statistics(
     counts[BlockCount.ZERO_LENGTH] = np.count_nonzero(is_same & (rest_old_s == 0))
     counts[BlockCount.UNCHANGED] = np.count_nonzero(is_same & (rest_old_s > 0))
     on_device = (part["type"] == traces.types.index(traces.computing)) & ~part["on_host"]
+    places = [f"rank {part.unit.rank} node {part.first + row}" for row in new.lacking.tolist()]
+    noted = Noted.of((part.unit.rank, part.first), len(places), places)
     return BlockStatistics(
         counts=counts,
+        noted={"lacking": noted} if places else {},
         events=predicted.by_event(records),
         matched_patterns=new.matched_patterns,
         on_device_s=float(new_s[on_device].sum()),

@@ -127,6 +127,18 @@ def test_a_file_says_which_parameters_events_have(traces: Path, tmp_path: Path) 
     assert "events.toml:2:" in done.stderr
 
 
+def test_nodes_without_the_parameters_of_a_file_are_told(traces: Path, tmp_path: Path) -> None:
+    rules, lines = tmp_path / "events.toml", tmp_path / "lines.txt"
+    assert run("timings", traces, "-o", lines).returncode == 0
+    rules.write_text('[events."*"]\nparams = ["num_opz"]\n')
+    done = run("rewrite", traces, "--dry-run", "--timings", lines, "--event-params", rules)
+    assert (
+        "12 nodes without the values that --event-params needs dilated (rank 0 node 0,"
+        in done.stderr
+    )
+    assert "there are no nodes" not in done.stderr
+
+
 def test_odd_shapes_and_attributes_give_finite_parameters(tmp_path: Path) -> None:
     shapes = ["[[[64], [64]], [3]]", f"[[{'9' * 17}" + f", {'9' * 17}" * 30 + "]]", "[" * 5000,
               "nothing", "[[], [2, 'x']]"]  # fmt: skip

@@ -1,5 +1,6 @@
 /* walk_nodes and what follows it: a walk in two pieces finds what one walk finds, all lies in the
    buffer, and a trace written with its own durations is the same. */
+#include "rewritelog/core/core.h"
 #include "target.h"
 
 enum { MOST_NODES = 64, ROOM_BYTES = 20 };
