@@ -17,7 +17,6 @@ from rewritelog.checking.dependencies import cycles
 from rewritelog.checking.findings import SHOWN, CheckReport, Finding, Findings, Rule, Severity
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
-from rewritelog.cores import limited_to
 from rewritelog.errors import Location, RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
 from rewritelog.formats.bgtrace.declaration import layout
@@ -73,15 +72,14 @@ _OF_TRACES = (
 """The rules of traces, most severe first."""
 
 
-def check_traces(traces: Traces, params: Path | None = None, *, jobs: int = 0) -> CheckReport:
+def check_traces(traces: Traces, params: Path | None = None) -> CheckReport:
     """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
     if params is not None:
         raise UsageError(f"--params is for bgTrace logs: {traces.path} has {traces.title}")
     findings = Findings()
-    with limited_to(jobs):
-        work = partial(_check_rank, traces)
-        for _, of_rank in map_blocks(work, traces.units, "checking", traces.size_bytes):
-            findings.add_all(of_rank)
+    work = partial(_check_rank, traces)
+    for _, of_rank in map_blocks(work, traces.units, "checking", traces.size_bytes):
+        findings.add_all(of_rank)
     rules = {rule.name: rule for rule in _OF_TRACES}
     return CheckReport(traces.path, findings, rules, traces=traces)
 
@@ -225,7 +223,6 @@ def check_logs(
     path: str | Path,
     params: Path | None = None,
     *,
-    jobs: int = 0,
     block_bytes: int = BLOCK_BYTES,
 ) -> CheckReport:
     """Check a log set and its params, by default those in the same folder.
@@ -233,11 +230,7 @@ def check_logs(
     All damage is in the report. Raise `RewriteLogError` if there is no log set at all, or if the
     folder of the params cannot be read.
     """
-    with limited_to(jobs):
-        return _check(log_folder(path), params, block_bytes)
-
-
-def _check(folder: Path, params: Path | None, block_bytes: int) -> CheckReport:
+    folder = log_folder(path)
     folder_params = list_params(params or folder)
     source = folder_params if folder_params.pes or params is not None else None
     findings = Findings()
@@ -275,10 +268,8 @@ def _not_checked(summary: Summary, findings: Findings) -> tuple[str, ...]:
     return ()
 
 
-def check_opened(
-    source: Path | Traces, params: Path | None = None, *, jobs: int = 0
-) -> CheckReport:
+def check_opened(source: Path | Traces, params: Path | None = None) -> CheckReport:
     """Check the log set of a path, or traces."""
     if isinstance(source, Traces):
-        return check_traces(source, params, jobs=jobs)
-    return check_logs(source, params, jobs=jobs)
+        return check_traces(source, params)
+    return check_logs(source, params)

@@ -157,7 +157,7 @@ def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command
 
     def do() -> tuple[Command[Any], Any] | None:
         command = cls(**values)  # which opens logs
-        result = command.run()
+        result = command.done()
         return None if result is None else (command, result)
 
     if "engine" not in cls.shell:

@@ -158,6 +158,13 @@ class Command(Options, Generic[Result], group=OUTPUT):
         """Do the job."""
         raise NotImplementedError
 
+    def done(self) -> Any:
+        """Return what `run` does, with as many workers as the command is given."""
+        from rewritelog.cores import limited_to
+
+        with limited_to(getattr(self, "jobs", 0)):
+            return self.run()
+
     def returned(self, result: Any) -> Result:
         """Return what the Python function returns."""
         value: Result = result
@@ -202,7 +209,7 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         except TypeError as error:
             raise UsageTypeError(f"{name}: {error}") from error
         made = command(*args, **options)
-        return made.returned(made.run())
+        return made.returned(made.done())
 
     del call.__wrapped__
     returned = cls.returned.__annotations__["return"]

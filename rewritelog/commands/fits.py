@@ -96,7 +96,7 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
         if not isinstance(self.traces, Traces):
             raise UsageError(f"{self.traces.folder}: has bgTrace logs, which hold no timing lines")
         types = chosen_types(self.traces, self.types or ())
-        return write_timings(self.traces, self.output, types, self.event_params, jobs=self.jobs)
+        return write_timings(self.traces, self.output, types, self.event_params)
 
 
 class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["FittedModel"]):
@@ -355,11 +355,9 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
 
     def run(self) -> None:
         """Serve the page, and print its address."""
-        from rewritelog.cores import limited_to
         from rewritelog.viewing.explore import explore
 
-        with limited_to(self.jobs):
-            explore(self)
+        explore(self)
 
 
 class ModelsCommand(Command[str]):

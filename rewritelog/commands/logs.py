@@ -127,7 +127,7 @@ class CheckCommand(Jobs, Command["CheckReport"]):
         """Return the findings; damage is one, and not raised."""
         from rewritelog.checking.run import check_opened
 
-        return check_opened(self.logs, self.params, jobs=self.jobs)
+        return check_opened(self.logs, self.params)
 
     def exit_code(self, result: CheckReport) -> int:
         """Return 1 if a simulation would stop or mislead."""
@@ -165,7 +165,7 @@ class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
         """Return the summary; that of traces is a `TraceInfo`."""
         from rewritelog.inspection.info import survey_opened
 
-        survey: LogInfo = survey_opened(self.logs, jobs=self.jobs)
+        survey: LogInfo = survey_opened(self.logs)
         return survey
 
 
@@ -208,7 +208,7 @@ class DiffCommand(Jobs, Command["Comparison"]):
         from rewritelog.diffing.run import compare_opened
 
         with _not_comparable():
-            return compare_opened(self.a, self.b, self.params, jobs=self.jobs)
+            return compare_opened(self.a, self.b, self.params)
 
     def exit_code(self, result: Comparison) -> int:
         """Return 1 if the sets differ."""
@@ -422,11 +422,9 @@ class SynthCommand(Flush, Force, Jobs, SynthOptions, Out, Command["Synthesis"]):
 
     def run(self) -> Synthesis:
         """Write the folder; return its size."""
-        from rewritelog.cores import limited_to
         from rewritelog.synthesis.synth import synthesise
 
-        with limited_to(self.jobs):
-            return synthesise(self.out, self, force=self.force, flush=not self.no_flush)
+        return synthesise(self.out, self, force=self.force, flush=not self.no_flush)
 
 
 rewrite = function(RewriteCommand)

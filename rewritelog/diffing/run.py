@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Ints
-from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import Timed, rows_of
 from rewritelog.diffing.records import (
     ABSENT,
@@ -267,7 +266,6 @@ def compare_logs(
     b: LogSet,
     params: Path | None = None,
     *,
-    jobs: int = 0,
     block_bytes: int = BLOCK_BYTES,
 ) -> Comparison:
     """Compare two log sets by meaning; `params` is the folder of param files with events' names.
@@ -281,9 +279,8 @@ def compare_logs(
     pairs = plan_pairs(a, b, block_bytes)
     total_bytes = a.timelines_bytes + b.timelines_bytes
     totals = Totals()
-    with limited_to(jobs or cores()):
-        for _, of_pair in map_blocks(work, pairs, "comparing", total_bytes):
-            totals.add(of_pair)
+    for _, of_pair in map_blocks(work, pairs, "comparing", total_bytes):
+        totals.add(of_pair)
     (old_machine, old), (new_machine, new) = map(_facts, (a, b))
     return Comparison((a, b), totals, _changes(old, new), _changes(old_machine, new_machine))
 
@@ -326,14 +323,14 @@ def _changes(old: dict[str, str], new: dict[str, str]) -> tuple[HeadDifference, 
 
 
 def compare_opened(
-    a: LogSet | Traces, b: LogSet | Traces, params: Path | None = None, *, jobs: int = 0
+    a: LogSet | Traces, b: LogSet | Traces, params: Path | None = None
 ) -> Comparison:
     """Compare two log sets, or the ranks of two sets of traces with two ranks per thread in memory.
 
     Raise `NotComparableError` for different formats or ranks, `DamagedLogError` for damage.
     """
     if isinstance(a, LogSet) and isinstance(b, LogSet):
-        return compare_logs(a, b, params, jobs=jobs)
+        return compare_logs(a, b, params)
     if isinstance(a, LogSet) or isinstance(b, LogSet) or a.title != b.title:
         raise NotComparableError(f"{a.path} has {a.title}, {b.path} has {b.title}")
     if params is not None:
@@ -343,7 +340,6 @@ def compare_opened(
         raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
     totals = Totals()
     work = partial(_compare_rank, a, b, {unit.rank: unit for unit in b.units})
-    with limited_to(jobs):
-        for _, of_rank in map_blocks(work, a.units, "comparing", a.size_bytes):
-            totals.add(of_rank)
+    for _, of_rank in map_blocks(work, a.units, "comparing", a.size_bytes):
+        totals.add(of_rank)
     return Comparison((a, b), totals)

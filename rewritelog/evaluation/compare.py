@@ -12,7 +12,6 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Ints
 from rewritelog.commands.fits import CompareCommand
-from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.predictions import LinePredictor, PredictedRows
 from rewritelog.formats import Columns
@@ -211,11 +210,10 @@ def compare(request: CompareCommand) -> CompareReport:
     """
     models = _models(request)
     read = _read(request, {model.columns for model in models.values()})
-    with limited_to(request.jobs):
-        tried = tuple(
-            _cross_validate_model(name, each, read[each.columns], request)
-            for name, each in models.items()
-        )
+    tried = tuple(
+        _cross_validate_model(name, each, read[each.columns], request)
+        for name, each in models.items()
+    )
     lines = max(len(each) for each in read.values())
     warnings = dict.fromkeys(text for each in read.values() for text in each.warnings)
     if request.formulas is not None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import rewritelog
 from rewritelog.commands.fits import FitCommand
-from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, UsageError, UsageTypeError
 from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.checks import checked_fit
@@ -126,8 +125,7 @@ def fit(request: FitCommand) -> FitReport:
     if request.event is not None and not any(matches(request.event, name) for name in events):
         known = some_text([printable(name) for name in events], 5) or "none"
         raise UsageError(f"--event {request.event}: no timing line of it; events: {known}")
-    with limited_to(request.jobs):
-        fitted = with_names(checked_fit(model, name, read.timings), names)
+    fitted = with_names(checked_fit(model, name, read.timings), names)
     source = Source.of(files, read.timings, request.clock_hz)
     if out is not None:
         write_model(out, ModelFile(writable(fitted, name), model.columns, source))

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import NOTHING
-from rewritelog.cores import limited_to
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -193,15 +192,14 @@ def _seconds(value: float | None) -> str:
     return "unknown" if value is None else time_text(value)
 
 
-def survey(logs: LogSet, *, jobs: int = 0) -> LogInfo:
+def survey(logs: LogSet) -> LogInfo:
     """Read a whole log set and return its summary.
 
     Memory is needed for a few blocks and for the names, whatever the size of the logs. Raise
     `DamagedLogError` for damaged logs, `RewriteLogError` if a file cannot be read.
     """
     params = list_params(logs.folder)
-    with limited_to(jobs):
-        surveyed = read_survey(logs, params if params.pes else None)
+    surveyed = read_survey(logs, params if params.pes else None)
     total = sum((seconds for _, seconds in surveyed.names.values()), NOTHING)
     return LogInfo(
         folder=printable(str(logs.folder)),
@@ -319,15 +317,14 @@ class TraceInfo(Readable):
         return "\n".join(lines)
 
 
-def survey_traces(traces: Traces, *, jobs: int = 0) -> TraceInfo:
+def survey_traces(traces: Traces) -> TraceInfo:
     """Read all traces and return their summary."""
     info = TraceInfo(traces, read_provenance(traces.folder))
-    with limited_to(jobs):
-        work = partial(_groups, traces)
-        for _, sums in map_blocks(work, traces.units, "reading", traces.size_bytes):
-            info.counts.update(sums[0])
-            info.events.update(sums[1])
-            info.durations_s.update(sums[2])
+    work = partial(_groups, traces)
+    for _, sums in map_blocks(work, traces.units, "reading", traces.size_bytes):
+        info.counts.update(sums[0])
+        info.events.update(sums[1])
+        info.durations_s.update(sums[2])
     return info
 
 
@@ -361,10 +358,6 @@ def _groups(traces: Traces, unit: Unit) -> tuple[Counter[str], Counter[Group], C
     return counts, events, durations_s
 
 
-def survey_opened(source: LogSet | Traces, *, jobs: int = 0) -> Any:
+def survey_opened(source: LogSet | Traces) -> Any:
     """Return the summary of what has been opened."""
-    return (
-        survey(source, jobs=jobs)
-        if isinstance(source, LogSet)
-        else survey_traces(source, jobs=jobs)
-    )
+    return survey(source) if isinstance(source, LogSet) else survey_traces(source)

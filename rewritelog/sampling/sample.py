@@ -13,7 +13,6 @@ import numpy as np
 from rewritelog import __version__
 from rewritelog.arrays import Ints
 from rewritelog.commands.fits import SampleCommand
-from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -290,8 +289,7 @@ def sample(options: SampleCommand) -> SampleReport:
         read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
     elif options.clock_hz is not None:
         raise UsageError("--clock-hz is for --timings")
-    with limited_to(options.jobs):
-        run = read_run(source, folder, strict=options.strict)
+    run = read_run(source, folder, strict=options.strict)
     if len(run) == 0:
         where = "" if folder.folder == source.folder else f" in {folder.folder}"
         raise RewriteLogError(

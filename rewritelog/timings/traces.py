@@ -30,7 +30,6 @@ import msgspec
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.cores import limited_to
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Part, Traces, Unit, numbered
 from rewritelog.models.expressions import (
@@ -270,8 +269,6 @@ def write_timings(
     output: Path | None,
     types: tuple[int, ...],
     event_params: Path | None = None,
-    *,
-    jobs: int = 0,
 ) -> WrittenTimings:
     """Write the lines of the nodes of some types to `output`, if there is one."""
     check_outputs([output], [*traces.inputs, event_params])
@@ -286,11 +283,10 @@ def write_timings(
                 written.points[event].add(text.partition("params:")[2])
                 yield text.encode()
 
-    with limited_to(jobs):
-        if output is None:
-            deque(texts(), maxlen=0)
-        else:
-            write_file(output, texts())
+    if output is None:
+        deque(texts(), maxlen=0)
+    else:
+        write_file(output, texts())
     return written
 
 

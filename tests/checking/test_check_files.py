@@ -45,7 +45,7 @@ def overwrite(path: Path, offset: int, data: bytes) -> None:
 
 
 def check(folder: Path, **options: Any) -> CheckReport:
-    return check_logs(folder, jobs=2, **options)
+    return check_logs(folder, **options)
 
 
 def shown(report: CheckReport, rule: str) -> str:

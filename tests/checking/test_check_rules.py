@@ -30,7 +30,7 @@ NAN, INF = math.nan, math.inf
 
 
 def check(folder: Path, **options: Any) -> CheckReport:
-    return check_logs(folder, jobs=2, **options)
+    return check_logs(folder, **options)
 
 
 def found(folder: Path, **options: Any) -> dict[str, int]:

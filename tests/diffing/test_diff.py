@@ -19,6 +19,7 @@ from oracle import rich_timelines
 from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.converting import convert_logs
+from rewritelog.cores import limited_to
 from rewritelog.diffing.durations import RATIO_ERROR
 from rewritelog.diffing.report import Comparison
 from rewritelog.diffing.run import compare_logs
@@ -242,8 +243,10 @@ def test_cuts_and_threads_change_nothing(
     convert_logs(
         open_logs(tmp_path / "half"), tmp_path / "old", log_version=3, order="big", lossy=True
     )
-    whole = found(sample_logs / "cells", tmp_path / "old", jobs=1)
-    cut = found(sample_logs / "cells", tmp_path / "old", jobs=jobs, block_bytes=block_bytes)
+    with limited_to(1):
+        whole = found(sample_logs / "cells", tmp_path / "old")
+    with limited_to(jobs):
+        cut = found(sample_logs / "cells", tmp_path / "old", block_bytes=block_bytes)
     assert cut == whole
     assert whole["counts"]["SEBs"] == [676, 676]
     assert len(whole["durations_by_event"]) == 2

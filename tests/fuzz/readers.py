@@ -134,12 +134,12 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
             raise AssertionError("the survey does not agree with the tables")
         for line in Dump(opened, 0).pieces(as_json=True):
             line.encode()
-        before = check_logs(logs.folder, jobs=1)
+        before = check_logs(logs.folder)
         rewrite(opened, out, constant)
-        after = check_logs(out, jobs=1)
+        after = check_logs(out)
         if after.count(Severity.STOP) > before.count(Severity.STOP):
             raise AssertionError(f"a rewrite adds to what stops the simulator: {after.text()}")
-        if not compare_logs(opened, open_logs(out), jobs=1).times_alone:
+        if not compare_logs(opened, open_logs(out)).times_alone:
             raise AssertionError("a rewrite changes more than times")
         if not violations(out) <= violations(logs.folder):
             raise AssertionError("a rewritten log breaks a rule of its readers that it kept")
@@ -182,7 +182,7 @@ def check_and_rewrite_check(work: Path) -> tuple[Check, list[bytes]]:
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)
-        found = set(check_logs(logs.folder, jobs=1).findings.counts)
+        found = set(check_logs(logs.folder).findings.counts)
         taken = _refusals(lambda: rewrite(logs.folder, out, halved))
         if taken and found & REFUSED:
             raise AssertionError(f"rewritten, though check finds {found & REFUSED}")
@@ -207,7 +207,7 @@ def convert_back_check(work: Path) -> tuple[Check, list[bytes]]:
         taken = _refusals(there_and_back)
         if taken and (work / "back" / path.name).read_bytes() != data:
             raise AssertionError("a conversion there and back changes bytes")
-        if taken and compare_logs(open_logs(logs.folder), open_logs(work / "there"), jobs=1).fields:
+        if taken and compare_logs(open_logs(logs.folder), open_logs(work / "there")).fields:
             raise AssertionError("a log differs from itself in the other byte order")
         return taken
 
@@ -222,13 +222,13 @@ def diff_itself_check(work: Path) -> tuple[Check, list[bytes]]:
 
     def compare() -> None:
         opened = open_logs(logs.folder)
-        itself = compare_logs(opened, opened, jobs=1)
+        itself = compare_logs(opened, opened)
         if not itself.same or itself.fields:
             raise AssertionError(f"a log set differs from itself: {itself.fields}")
         if itself.totals.sides[0]["SEBs"] != survey(opened).sebs:
             raise AssertionError("a comparison does not count what the walk does")
         there, back = (
-            compare_logs(open_logs(a), open_logs(b), jobs=1)
+            compare_logs(open_logs(a), open_logs(b))
             for a, b in ((logs.folder, other), (other, logs.folder))
         )
         fields = [
@@ -241,7 +241,7 @@ def diff_itself_check(work: Path) -> tuple[Check, list[bytes]]:
     def check(data: bytes) -> bool:
         path.write_bytes(data)
         taken = _refusals(compare)
-        if not taken and not set(check_logs(logs.folder, jobs=1).findings.counts) & REFUSED:
+        if not taken and not set(check_logs(logs.folder).findings.counts) & REFUSED:
             raise AssertionError("a comparison fails where the walk does not")
         return taken
 

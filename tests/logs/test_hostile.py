@@ -57,7 +57,7 @@ def run_convert(folder: Path, out: Path) -> None:
 
 def run_diff(folder: Path, _: Path) -> None:
     logs = rewritelog.open_logs(folder)
-    json.dumps(compare_logs(logs, logs, jobs=1).to_json(), allow_nan=False)
+    json.dumps(compare_logs(logs, logs).to_json(), allow_nan=False)
 
 
 COMMANDS: dict[str, Callable[[Path, Path], None]] = {
@@ -217,7 +217,7 @@ SEB_TIMES = ("recv_time", "eff_recv_time", "start_time", "exec_time", "end_time"
 def check_rewritten(folder: Path, out: Path) -> None:
     """What must hold of a rewrite that was not refused, whatever the times were."""
     old, new = rewritelog.open_logs(folder), rewritelog.open_logs(out)
-    assert compare_logs(old, new, jobs=1).times_alone
+    assert compare_logs(old, new).times_alone
     before, after = old.messages(), new.messages()
     arrived = ~(before["recv_time"] < before["send_time"])
     assert not (after["recv_time"] < after["send_time"])[arrived].any()

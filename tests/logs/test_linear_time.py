@@ -72,7 +72,7 @@ def test_timelines(timeline_of: Callable[[int], list[dict[str, Any]]], tmp_path:
         def work() -> None:
             survey(logs)
             rewrite(logs, None, options)
-            compare_logs(logs, logs, jobs=1)
+            compare_logs(logs, logs)
 
         return work
 
