@@ -24,7 +24,7 @@ def data_of(page: Path, name: str = "events-data") -> Any:
 
 def points_of(event: dict[str, Any]) -> dict[str, Floats]:
     """The points of an event by column."""
-    names = ["measured", "predicted", "low", "high", "outlier", "mean"]
+    names = ["measured", "predicted", "low", "high", "outlier"]
     names += [f"p{k + 1}" for k in range(event["parameters"])]
     table = np.frombuffer(base64.b64decode(event["points"]), "<f4").reshape(len(names), -1)
     return dict(zip(names, table.astype(np.float64), strict=True))

@@ -54,7 +54,7 @@ def compare_page(report: CompareReport) -> str:
     plot.legend.click_policy = "hide"
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
     sections = [
-        Section("All lines", [" ".join(COLUMNS_TEXT)], table=report.table),
+        Section("All lines", [" ".join(COLUMNS_TEXT).strip("()")], table=report.table),
         Section("Events and models", html=_overview(errors, labels), script="overview.js"),
         swap_section(
             "One event: measured against predicted time of held-out lines",

@@ -13,7 +13,6 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, ModelFit
-from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
@@ -144,7 +143,7 @@ def views_of(read: Timings, fitted: ModelFit, *, unseen: bool = False) -> list[E
     return views
 
 
-PLAIN_COLUMNS = 6
+PLAIN_COLUMNS = 5
 """Number of the columns of points before the parameters."""
 
 MOST_NUMBERS = 600_000
@@ -214,19 +213,16 @@ def event_json(
 
 
 def _points(view: EventView, rows: Ints) -> Floats:
-    """Return a table of measured, predicted, low, high, mark, mean of replicates, parameters.
+    """Return a table of measured, predicted, low, high, mark, parameters.
 
     Its shape is (rows, `PLAIN_COLUMNS` + parameters).
     """
     timings = view.timings
-    points = DistinctPoints.of_rows(timings.params)
-    counts, sums = points.counts, np.bincount(points.point_of_row, weights=timings.seconds)
-    means = np.where(counts > 1, sums / counts, np.nan)[points.point_of_row]
     marks = view.outliers * OUTLIER
     if view.left_out is not None:
         marks = np.where(view.left_out, LEFT_OUT, marks)
     interval = view.fitted.interval(timings.event, timings.params)
-    columns = (timings.seconds, view.predicted_s, *interval, marks, means)
+    columns = (timings.seconds, view.predicted_s, *interval, marks)
     return np.column_stack([*columns, timings.params])[rows]
 
 

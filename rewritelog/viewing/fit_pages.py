@@ -219,7 +219,6 @@ _IN_GRID = {
     "predicted": "Measured against predicted time",
     "residual": "Relative residuals against the parameter",
     "order": "Relative residuals in the order of the calls",
-    "replicates": "Replicates: lines with the same parameters",
 }
 """The headings of the graphs below the first one."""
 
@@ -253,10 +252,7 @@ def _graphs(*, editable: bool) -> dict[str, Any]:
     plain, outliers, left_out = (
         new_source(name, *_COLUMNS) for name in ("points-data", "outliers-data", "left-data")
     )
-    replicates = new_source("replicates-data", "x", "ratio")
-    labels = "point, by ascending mean time", "time / mean time of its point"
-    graphs = {"replicates": new_plot(*labels, height=400)}
-    add_marks(graphs["replicates"], replicates, "x", "ratio", "diamond", COLOURS[2], "")
+    graphs: dict[str, Any] = {}
     for name, (x, y, x_label, y_label, seconds) in _AXES.items():
         height = 470 if name == "fit" else 400
         plot = new_plot(x_label, y_label, height=height, seconds=seconds, tools=tools, name=name)

@@ -212,16 +212,13 @@ def _histograms(rows: Named) -> Section:
 
 def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:
     """Return the edges of merged bins, as ratios, and their counts, without empty ends."""
-    inner = bins[1:-1]
-    used = np.flatnonzero(inner)
+    counts = np.add.reduceat(bins[1:-1], np.arange(0, BINS - 2, COARSER))
+    used = np.flatnonzero(counts)
     if not len(used):
         return np.array([1.0, 1.0]), np.array([0])
-    first = (int(used[0]) // COARSER) * COARSER
-    last = (int(used[-1]) // COARSER + 1) * COARSER
-    places = np.arange(first, last, COARSER)
-    counts = np.add.reduceat(inner, places)
-    edges = np.append(places, last) - 0.5
-    return 2.0 ** (edges / BINS_AN_OCTAVE - OCTAVES), counts
+    first, last = int(used[0]), int(used[-1]) + 1
+    edges = COARSER * np.arange(first, last + 1) - 0.5
+    return 2.0 ** (edges / BINS_AN_OCTAVE - OCTAVES), counts[first:last]
 
 
 def _busy_section(report: RewriteReport) -> Section:

@@ -360,7 +360,7 @@ def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) 
         opened.go(f"file://{tmp_path / 'p.html'}")
         wide = opened.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width
-        assert opened.page.locator(".bk-Toolbar:visible").count() == 4  # there are no replicates
+        assert opened.page.locator(".bk-Toolbar:visible").count() == 4
         opened.page.emulate_media(media="print")
         assert not opened.page.is_visible("#filter")
         assert opened.page.locator(".bk-Toolbar:visible").count() == 0

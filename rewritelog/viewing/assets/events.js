@@ -3,7 +3,7 @@
 
 const Events = (() => {
   const { byId, model, text, time, floats, integers, element, fillTable, MOST_ROWS } = Pages;
-  const PLAIN = ["measured", "predicted", "low", "high", "mark", "mean"];
+  const PLAIN = ["measured", "predicted", "low", "high", "mark"];
   const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, load: null, drawing: 0 };
 
   function columnsOf(event) {
@@ -95,20 +95,6 @@ const Events = (() => {
       add(column, 1, `the fit${corrected ? ", corrected" : ""}${others}`, "#000000", "solid", 2);
     }
     Pages.fill({ "curves-data": data });
-  }
-
-  function drawReplicates(columns) {
-    const rows = columns.row.map((_, k) => k).filter((k) => columns.mean[k] > 0);
-    const means = [...new Set(rows.map((k) => columns.mean[k]))].sort((a, b) => a - b);
-    const place = new Map(means.map((mean, k) => [mean, k + 1]));
-    Pages.fill({ "replicates-data": {
-      x: rows.map((k) => place.get(columns.mean[k])),
-      ratio: rows.map((k) => columns.measured[k] / columns.mean[k]),
-    } });
-    const shown = rows.slice(0, MOST_ROWS).map((k) =>
-      [String(place.get(columns.mean[k])), time(columns.mean[k]), text(columns.measured[k] / columns.mean[k])]);
-    fillTable("replicates-table", "Replicates", ["point", "mean", "time / mean"], shown, rows.length);
-    byId("replicates").hidden = !rows.length;
   }
 
   function adjust(event, all) {
@@ -223,7 +209,6 @@ const Events = (() => {
     const columns = columnsOf(event), residuals = residualsOf(columns);
     const all = drawPoints(event, columns, residuals);
     drawCurves(event);
-    drawReplicates(columns);
     adjust(event, all);
     fillTables(event, all, residuals);
     document.documentElement.dataset.drawn = event.label;
