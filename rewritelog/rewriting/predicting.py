@@ -85,7 +85,7 @@ class Predictor:
     """Whether it predicts from records at all."""
     spread_seed: int | None = None
     """The seed for the spread of durations; None without spread."""
-    measured_totals: bool = False
+    measured_totals: bool = True
     """Whether durations are corrected so that sums agree with measured ones.
 
     Spread durations need no correction: the residuals include the rare long calls.
@@ -246,15 +246,17 @@ def fitted_predictor(
         with limited_to(options.jobs):
             fitted = with_names(checked_fit(model, name, read.timings), names)
     predictor = Predictor(name, fitted, model.columns, model.uses_params)
-    if isinstance(options, RewriteOptions) and options.spread == "none":
+    if not isinstance(options, RewriteOptions):
+        return model, read, predictor
+    if options.spread == "none":
         predictor = replace(predictor, measured_totals=options.total == "measured")
-    elif isinstance(options, RewriteOptions):
+    else:
         if not knows_residuals(fitted):
             raise UsageError(
                 f"the model {name!r} has no residuals, so --spread residual cannot "
                 "draw from them: choose a model that is fitted to timing lines, such as auto"
             )
-        predictor = replace(predictor, spread_seed=options.spread_seed)
+        predictor = replace(predictor, measured_totals=False, spread_seed=options.spread_seed)
     return model, read, predictor
 
 
