@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from rewritelog.arrays import Bytes
+from rewritelog.arrays import Bytes, Ints
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
@@ -20,6 +19,7 @@ from rewritelog.formats.bgtrace.declaration import (
     FAULTS,
     LOG_VERSIONS,
     MACHINE_HEADER_BYTES,
+    ByteOrder,
     layout,
     newest_layout,
 )
@@ -36,7 +36,7 @@ from rewritelog.formats.bgtrace.records import Records
 from rewritelog.formats.files import InputFile, paths_in
 
 _SAMPLES = 8
-"""The number of files whose first timelines are examined."""
+"""The number of places in all where timelines are examined."""
 
 _SAMPLE_BYTES = 1 << 18
 
@@ -49,7 +49,7 @@ def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
 
     Return None if there is none. 4 also stands for 5, which has the same layout.
     """
-    samples = [_sample(file) for file in islice((f for f in files if len(f.pes)), _SAMPLES)]
+    samples = list(_samples([file for file in files if len(file.pes)]))
     fits = {
         version: _fit(samples, version) for version in LOG_VERSIONS if version not in _SAME_LAYOUT
     }
@@ -76,22 +76,25 @@ def version_text(version: int) -> str:
     return " or ".join(str(number) for number in (version, *others))
 
 
-def _sample(file: TimelineFile) -> tuple[TimelineFile, Bytes]:
-    """Return a file with its first bytes from the first timeline on."""
-    begin = int(file.borders[0])
-    with InputFile(file.path) as source:
-        return file, source.read(begin, min(int(file.borders[-1]) - begin, _SAMPLE_BYTES))
+def _samples(files: Sequence[TimelineFile]) -> Iterator[tuple[ByteOrder, Ints, Bytes]]:
+    """Yield the byte order, borders and bytes of timelines from some places of the first files."""
+    for file in files[:_SAMPLES]:
+        places = np.linspace(0, len(file.pes) - 1, max(1, _SAMPLES // len(files)))
+        with InputFile(file.path) as source:
+            for first in np.unique(places.astype(np.int64)):
+                borders = file.borders[first:] - file.borders[first]
+                size = min(int(borders[-1]), _SAMPLE_BYTES)
+                yield file.order, borders, source.read(int(file.borders[first]), size)
 
 
-def _fit(samples: Sequence[tuple[TimelineFile, Bytes]], version: int) -> tuple[int, int]:
+def _fit(samples: Sequence[tuple[ByteOrder, Ints, Bytes]], version: int) -> tuple[int, int]:
     """Return how many timelines can be read completely in a version, and how many SEBs of all.
 
     The SEBs of a timeline have to have the right seqno. The last timeline of a sample may be cut.
     """
     exact = total = 0
-    for file, window in samples:
-        lay = layout(version, file.order)
-        borders = np.minimum(file.borders - file.borders[0], len(window))
+    for order, whole_borders, window in samples:
+        lay, borders = layout(version, order), np.minimum(whole_borders, len(window))
         kept = np.flatnonzero(np.diff(borders) > COUNT_BYTES)
         starts, ends = borders[kept], borders[kept + 1]
         raw = window[starts[:, np.newaxis] + np.arange(COUNT_BYTES)].view(lay.count)[:, 0]

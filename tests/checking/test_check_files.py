@@ -260,6 +260,13 @@ class TestVersions:
         )
         assert report.findings.sebs == 676
 
+    def test_a_damaged_beginning_of_a_long_timeline_hides_no_version(self, tmp_path: Path) -> None:
+        line = [seb(k, k + 1) for k in range(3000)]
+        logs = write_logs(tmp_path, [line, line, line], files=1)
+        overwrite(logs / "bgTrace", 52, i4(2))
+        overwrite(logs / "bgTrace0", 16 + 4 * (1 + 3) + 4, b"\xff" * 400)
+        assert "the layout of version 6" in shown(check(logs), "log-version")
+
     def test_from_the_project_s_own_samples(self, sample_logs: Path, tmp_path: Path) -> None:
         shutil.copytree(sample_logs / "cells-version-3", tmp_path / "in")
         overwrite(tmp_path / "in/bgTrace", 52, i4(6))
