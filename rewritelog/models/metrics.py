@@ -31,13 +31,6 @@ def mean_relative_error(predicted_s: Floats, measured_s: Floats) -> float | None
     return json_number(errors.mean()) if len(errors) else None
 
 
-def rms_relative_error(predicted_s: Floats, measured_s: Floats, *, most: float) -> float | None:
-    """Return the root of the mean square of the relative errors that are at most `most`."""
-    errors = relative_errors(predicted_s, measured_s)
-    near = errors[errors <= most]
-    return json_number(np.sqrt((near**2).mean())) if len(near) else None
-
-
 def sum_error(predicted_s: Floats, measured_s: Floats) -> float | None:
     """Return Σ predicted / Σ measured − 1, the relative error of the sum."""
     total = float(measured_s.sum())

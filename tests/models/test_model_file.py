@@ -219,7 +219,7 @@ def document(text: str) -> dict[str, Any]:
 LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is not a model file"),
-    (("version",), 2, "has version 2; this rewritelog reads 4"),
+    (("version",), 2, "has version 2; this rewritelog reads 5"),
     (("version",), True, "has version True"),
     (("version",), None, "has no version"),
     (("version",), "x" * 100_000, "has version 'x*…x*'; this"),

@@ -33,7 +33,6 @@ from rewritelog.models.metrics import (
     explained_share,
     mean_relative_error,
     r_squared,
-    rms_relative_error,
     sum_error,
 )
 from rewritelog.text import count_text
@@ -95,7 +94,6 @@ class Quality(
     kw_only=True,
     rename={
         "held_out_error": "held_out_mean_relative_error",
-        "held_out_rms": "held_out_rms_relative_error",
         "coverage": "interval_coverage",
         "relative": "relative_residuals",
         "dof": "degrees_of_freedom",
@@ -112,8 +110,6 @@ class Quality(
     """The same over held-out samples; an overfitted function has a high R², but not this one."""
     held_out_error: float | None = None
     """Mean of |predicted − measured| / measured over held-out samples."""
-    held_out_rms: float | None = None
-    """Root mean square of the same, without samples off by more than 100 %."""
     held_out_sum_error: float | None = None
     """Σ predicted / Σ measured − 1 over held-out samples but the event's first call."""
     coverage: float | None = None
@@ -201,7 +197,6 @@ def diagnose(
         quality,
         held_out_r2=r_squared(held_out_s, held_s),
         held_out_error=mean_relative_error(held_out_s, held_s),
-        held_out_rms=rms_relative_error(held_out_s, held_s, most=1.0),
         held_out_sum_error=sum_error(held_out_s[later], held_s[later]),
         coverage=coverage(held_s / held_out_s),
     )

@@ -132,13 +132,9 @@ def random_rows(total: int, count: int) -> Ints:
     if total <= count:
         return np.arange(total)
     numbers = sequence(total)
-    # those that may be among the smallest: of uniform numbers, twice as many as are wanted
-    likely = np.flatnonzero(numbers <= np.uint64((1 << 64) // total * min(2 * count, total - 1)))
-    if len(likely) <= count:
-        likely = np.arange(total)
-    rows = np.sort(likely[np.argpartition(numbers[likely], count)[:count]])
+    rows = np.sort(np.argpartition(numbers, count)[:count])
     rows.flags.writeable = False
-    return np.asarray(rows)
+    return rows
 
 
 def _midranks(values: Floats) -> Floats:
