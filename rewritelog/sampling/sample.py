@@ -29,6 +29,7 @@ from rewritelog.sampling.strata import (
     strata_of,
 )
 from rewritelog.text import (
+    LABEL_WIDTH,
     Readable,
     TextTable,
     count_text,
@@ -36,6 +37,7 @@ from rewritelog.text import (
     exact_number,
     percent_text,
     printable,
+    shorten_all,
 )
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.samples import Timings
@@ -56,6 +58,8 @@ class ChosenStratum:
 
     of_run: RunStratum
     choice: Choice
+    called: str
+    """The event's name among those of all strata, shortened."""
 
     @property
     def records(self) -> int:
@@ -70,7 +74,7 @@ class ChosenStratum:
     @property
     def name(self) -> str:
         """Its name in sentences."""
-        return event_label(self.of_run.event, self.of_run.parameters, self.of_run.category)
+        return event_label(self.called, self.of_run.parameters, self.of_run.category)
 
     def to_json(self) -> dict[str, Any]:
         """Return all counts and shares as a JSON object."""
@@ -300,12 +304,13 @@ def sample(options: SampleCommand) -> SampleReport:
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)
     choices = choose(strata, options.plan())
+    names = shorten_all([stratum.event for stratum in strata], LABEL_WIDTH)
     made = SampleReport(
         logs=source,
         out=out,
         options=options,
         records=len(run),
-        strata=tuple(map(ChosenStratum, strata, choices)),
+        strata=tuple(map(ChosenStratum, strata, choices, names)),
         spreads=tuple(spreads.values()),
         remarks=(*run.warnings, *_remarks(read, formulas, strata)),
         run=run,

@@ -170,6 +170,16 @@ def test_the_colours_of_a_matrix_begin_at_its_smallest_number(tmp_path: Path) ->
     assert set(re.findall(mapper, page.read_text())) == {("1", "2"), ("4000", "6000")}
 
 
+def test_a_sample_page_lists_long_names_that_differ_in_the_middle(tmp_path: Path) -> None:
+    names = ["a" * 60 + middle + "b" * 60 for middle in "xy"]
+    write_logs(tmp_path / "in", [[seb(k, k + 1, events=bracket(0.2, 0.8)) for k in range(4)]])
+    write_params(tmp_path / "in", 0, *((k, names[k % 2], k) for k in range(4)))
+    done = run("sample", tmp_path / "in", "--html", tmp_path / "s.html")
+    assert done.returncode == 0, done.stderr
+    labels = [one["label"] for one in data_of(tmp_path / "s.html", "swap-data")["options"]]
+    assert len(set(labels)) == 2
+
+
 def test_names_that_are_cut_to_the_same_text_have_a_bar_each(tmp_path: Path) -> None:
     names = ["a" * 60 + middle + "b" * 60 for middle in "xy"]
     nodes = [node(number, name, 10 * number) for number, name in enumerate(names, 1)]
