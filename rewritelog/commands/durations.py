@@ -304,8 +304,8 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
         super().__post_init__()
         if not 0 <= self.spread_seed < 1 << 64:
             raise UsageError(f"the spread's seed must be 0 to 2^64 - 1, not {self.spread_seed}")
-        if self.block_bytes < 1:
-            raise UsageError(f"a block must have 1 byte or more, not {self.block_bytes}")
+        if not 1 <= self.block_bytes < 1 << 48:
+            raise UsageError(f"a block must have 1 to 2^48 - 1 bytes, not {self.block_bytes}")
         if self.seed is not None and self.model == "sampled":
             settle(self, model_options={"seed": self.seed, **self.model_options})
 

@@ -150,8 +150,9 @@ def predict_run(predictor: LinePredictor, values: Mapping[str, float]) -> RunPre
     no number of PEs, and `ModelError` if the file contains no lost cycles, or lost cycles of other
     variables.
     """
-    if values.get(PES, 0.0) < 1:
-        raise UsageError("P, the number of PEs, must be given, and be at least 1")
+    pes = values.get(PES, 0.0)
+    if pes < 1 or pes % 1:
+        raise UsageError("P, the number of PEs, must be given, and be a whole number above 0")
     model, fitted = predictor.name, predictor.fitted
     fits = fitted.fits if isinstance(fitted, FittedEvents) else {}
     ordered = ((PES, values[PES]), *sorted((n, v) for n, v in values.items() if n != PES))

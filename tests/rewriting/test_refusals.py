@@ -61,7 +61,8 @@ def test_odd_logs_are_copied_to_the_byte_where_nothing_changes(
     [
         ({"seed": -1}, r"the spread's seed must be 0 to 2\^64 - 1, not -1"),
         ({"jobs": -1}, "jobs must be an integer of 0 or more, not -1"),
-        ({"block_bytes": 0}, "a block must have 1 byte or more, not 0"),
+        ({"block_bytes": 0}, r"a block must have 1 to 2\^48 - 1 bytes, not 0"),
+        ({"block_bytes": 10**30}, "a block must have 1 to"),
     ],
 )
 def test_options_from_python_that_there_are_not(options: dict[str, Any], said: str) -> None:
