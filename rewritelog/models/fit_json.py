@@ -202,7 +202,7 @@ def _shapes(part: Form, parameters: int) -> dict[str, tuple[int, ...]]:
                 shapes[f"inputs.{key}"] = inputs
             for key in ("codes", "smooth_lengths", "rough_lengths"):
                 shapes[f"kernel.{key}"] = inputs
-            shapes |= {"params": (len(part.params), parameters), "weights": (len(part.params),)}
+            shapes |= {"params": (len(part.params), parameters + 1), "weights": (len(part.params),)}
         case ExactMatches():
             sets = len(part.times.rows)
             shapes = dict.fromkeys(("times.seconds", "times.samples", "weights"), (sets,))
@@ -220,7 +220,7 @@ def _check_values(part: Form, path: str, parameters: int) -> None:
         case Correction() if len(part.params) > MOST_POINTS:
             raise _misfit(f"has {len(part.params)} rows; at most {MOST_POINTS}", f"{path}.params")
         case Inputs():
-            beyond = part.parameters[(part.parameters < 1) | (part.parameters > parameters)]
+            beyond = part.parameters[(part.parameters < 1) | (part.parameters > parameters + 1)]
             if len(beyond):
                 problem = f"has {beyond[0]}; the event has {parameters} parameters"
                 raise _misfit(problem, f"{path}.parameters")

@@ -223,9 +223,10 @@ def _correction_texts(fit: ClassFit, parameters: int) -> list[str]:
         return []
     before = share_text(fit.formula_error, 1).removesuffix(" %")
     parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
-    used = function.correction.parameters
+    used = [f"p{number}" for number in function.correction.parameters]
     if len(used) < parameters:
-        parts.append("it depends on " + some_text([f"p{number}" for number in used], 5))
+        used += ["the formula's time"] if function.correction.by_seconds else []
+        parts.append("it depends on " + some_text(used, 5))
     codes = function.correction.codes
     return [*parts, *(f"the values of p{number} count as codes without order" for number in codes)]
 

@@ -147,6 +147,18 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     assert correction.codes == (2,)
 
 
+def test_what_depends_on_size_as_such_is_corrected_by_the_formulas_time() -> None:
+    """A cache holds n·m·k numbers or not, whatever n, m and k."""
+    rng = np.random.default_rng(3)
+    params = np.rint(10 ** rng.uniform(1, 3, (800, 3)))
+    size = params.prod(axis=1)
+    seconds = 1e-9 * size * np.exp(np.tanh(8 * (np.log10(size) - 6)) + 0.02 * rng.normal(size=800))
+    fitted = auto(EventTimings("kernel", params[:400], seconds[:400]))
+    assert only(fitted).whole.function.correction.by_seconds
+    errors = relative_errors(fitted.predict("kernel", params[400:]), seconds[400:])
+    assert errors.mean() < 0.035
+
+
 @pytest.mark.parametrize("row", [100, 280])
 def test_an_outlier_does_not_bend_its_surroundings(row: int) -> None:
     samples = waves()
@@ -197,15 +209,15 @@ def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("inputs", "parameters", 0), 3, "has 3; the event has 2 parameters"),
+        (("inputs", "parameters", 0), 4, "has 4; the event has 2 parameters"),
         (("kernel", "smooth_lengths", 0), 0.0, "smooth_lengths: must be above 0"),
         (("inputs", "kinds", 0), "cosine", "kinds"),
         (("inputs", "kinds"), [], "kinds: Expected `array` of length >= 1"),
         (("weights",), [1.0], "must have 300 numbers, not 1"),
-        (("params", 5), [1.0], "must have 2 numbers, not 1"),
+        (("params", 5), [1.0], "must have 3 numbers, not 1"),
         (("most",), -1.0, "most"),
         (("weights",), [1.0] * 1001, "weights"),
-        (("params",), [[1.0, 2.0]] * 1001, "params"),
+        (("params",), [[1.0, 2.0, 3.0]] * 1001, "params"),
     ],
 )
 def test_a_damaged_correction_is_refused(

@@ -1,7 +1,8 @@
 """The correction of a formula: a factor for what it leaves, smooth or with steps.
 
-T = formula(p) · exp(c(p)), c being the mean of a Gaussian process over the parameters, given the
-logarithms of measured over predicted times: universal kriging with the formula as its trend
+T = formula(p) · exp(c(p)), c being the mean of a Gaussian process over the parameters, and over
+the formula's seconds where that predicts better: caches and waves depend on size as such. Given are
+the logarithms of measured over predicted times: universal kriging with the formula as its trend
 (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 2.7). Far from the samples c
 is 0, and the formula alone predicts.
 """
@@ -16,7 +17,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction
+from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, with_seconds
 from rewritelog.models.fitting.process import (
     LAST_STEPS,
     MOST_LEARNT_FROM,
@@ -51,13 +52,14 @@ class Similarity:
     def learnt(cls, params: Floats, logs: Floats, similar: Similarity | None = None) -> Similarity:
         """Return the similarity that makes these residuals most probable.
 
-        `logs` are the logarithms of measured over predicted times, shape (samples,); at least one
-        parameter varies. The search begins at that of residuals of another formula, `similar`.
+        `params` are parameters and the formula's seconds (`with_seconds`), `logs` the logarithms of
+        measured over predicted times, shape (samples,); at least one parameter varies. The search
+        begins at that of residuals of another formula, `similar`, if it has the same inputs.
         """
         inputs = Inputs.of(params)
         points = inputs.columns(params)
         likely = like_neighbours(inputs, points, logs)
-        if similar is not None:
+        if similar is not None and similar.inputs.kinds == inputs.kinds:
             start = similar.kernel
             return cls(inputs, learn(points, likely, start.codes, start, steps=STEPS_FROM_SIMILAR))
         kernel = learn(points, likely, np.zeros(len(inputs.kinds), dtype=np.bool_))
@@ -65,6 +67,11 @@ class Similarity:
         if codes.any():
             kernel = learn(points, likely, codes, kernel)
         return cls(inputs, kernel)
+
+    def of_parameters(self, count: int) -> Similarity:
+        """Return the similarity by this many parameters alone, not by the formula's seconds."""
+        some = np.flatnonzero(self.inputs.parameters <= count)
+        return Similarity(self.inputs.part(some), self.kernel.part(some))
 
     def refined(self, params: Floats, logs: Floats) -> Similarity:
         """Return the similarity learnt from more of the samples, without idle inputs."""
@@ -102,7 +109,8 @@ class CorrectedFit:
         """Return a formula corrected by what it leaves of these samples."""
         params = self.samples.params
         logs = _residuals(self.samples, formula.predict(params))
-        ((correction, _),) = self.similarity.conditioned(params, logs)
+        table = with_seconds(params, formula.raw(params))
+        ((correction, _),) = self.similarity.conditioned(table, logs)
         return CorrectedFunction(formula, correction)
 
 
@@ -123,12 +131,14 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         rows = samples.random_rows(MOST_POINTS if refine else TRIED_POINTS)
         part = samples.part(rows)
         formula = fit_family(families[name], validation.selection)
+        table = with_seconds(samples.params, formula.raw(samples.params))
         logs = _residuals(part, formula.predict(part.params))
         if refine and similar is not None:
-            similarity = similar.refined(part.params, logs)
+            similarity = similar.refined(table[rows], logs)
         else:
-            similarity = Similarity.learnt(part.params, logs, similar)
-        return CorrectedFit(name, similarity, _held_out(similarity, rows, validation, name), part)
+            similarity = Similarity.learnt(table[rows], logs, similar)
+        held_out = _held_out(similarity, rows, validation, name, table)
+        return CorrectedFit(name, similarity, held_out, part)
 
     def error_with_length(fit: CorrectedFit) -> float:
         """Return the held-out error, enlarged for a formula that is not short."""
@@ -142,31 +152,39 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         tried.append(trial(name, tried[0].similarity if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
     best = min(tried, key=error_with_length)
-    best = trial(best.family, best.similarity, refine=True)
+    if best.held_out.mean_error > plain.mean_error:
+        return None
+    by_parameters = best.similarity.of_parameters(samples.params.shape[1])
+    refined = [trial(best.family, one, refine=True) for one in (by_parameters, best.similarity)]
+    best = min(refined, key=lambda fit: fit.held_out.mean_error)
     clearly = best.held_out.clearly_better(plain, tuning.CLEARLY, tuning.LEAST_GAIN_CORRECTED)
     return best if clearly else None
 
 
 def _held_out(
-    similarity: Similarity, rows: Ints, validation: CrossValidation, family: str
+    similarity: Similarity,
+    rows: Ints,
+    validation: CrossValidation,
+    family: str,
+    table: Floats,
 ) -> HeldOutPredictions:
     """Return predictions of all samples, each by a formula and a correction without it.
 
     Corrections interpolate between what the formula fitted without one fold leaves of these `rows`,
-    but for the sample itself.
+    but for the sample itself. `table` has the parameters and seconds (`with_seconds`) of all.
     """
     samples = validation.selection.samples
     part = samples.part(rows)
     formulas_s = validation.predicted_by_fold_s[family]
     logs = [_residuals(part, seconds[rows]) for seconds in formulas_s]
     predicted_s = np.empty(len(samples))
-    for fold, (correction, without) in enumerate(similarity.conditioned(part.params, *logs)):
+    for fold, (correction, without) in enumerate(similarity.conditioned(table[rows], *logs)):
         unseen = validation.folds == fold
         others = unseen.copy()
         others[rows] = False
         factors = np.ones(len(samples))
         factors[rows] = np.exp(without)
-        factors[others] = correction.factors(samples.params[others])
+        factors[others] = correction.factors(table[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
     return HeldOutPredictions.compared(predicted_s, samples)
 

@@ -111,7 +111,8 @@ class CorrectedFunction(Form, frozen=True, tag_field="kind", tag="corrected"):
 
     def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
         """Return each row's seconds without bounds; see `FittedFunction.raw`."""
-        return self.formula.raw(params, columns) * self.correction.factors(params)
+        seconds = self.formula.raw(params, columns)
+        return seconds * self.correction.factors(with_seconds(params, seconds))
 
     def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
         """Return each row's seconds, shape (rows,); NaN where they are not finite."""
@@ -120,6 +121,11 @@ class CorrectedFunction(Form, frozen=True, tag_field="kind", tag="corrected"):
     def bounded(self, raw: Floats, params: Floats) -> Floats:
         """Limit the seconds that `raw` returned for these rows to the bounds."""
         return self.formula.bounded(raw, params)
+
+
+def with_seconds(params: Floats, seconds: Floats) -> Floats:
+    """Return the parameters of rows with a formula's seconds: what a correction depends on."""
+    return np.column_stack((params, seconds))
 
 
 class FittedMixture(Form, frozen=True, tag_field="kind", tag="mixture"):

@@ -138,7 +138,8 @@ class Inputs(Form, frozen=True):
     """What the process knows of a row of parameters: sizes, wasted parts of tiles, alignment."""
 
     parameters: Ints
-    """The parameter of each input, counted from 1, shape (inputs,)."""
+    """The parameter of each input, counted from 1, shape (inputs,); the number after the last one
+    is that of the formula's seconds."""
     kinds: Annotated[tuple[InputKind, ...], Meta(min_length=1)]
     """`log`, `arsinh`, `aligned`, or the size of a tile."""
     units: Floats
@@ -223,7 +224,8 @@ class Correction(Form, frozen=True, dict=True):
     most: NotNegative
     """The logarithms of factors lie between this and its negative."""
     params: Floats
-    """The parameters of the samples that it interpolates between, shape (samples, parameters)."""
+    """The parameters of the samples that it interpolates between, and the seconds that the formula
+    predicts for them, shape (samples, parameters + 1)."""
     weights: Floats
     """The weight of each of these samples (`conditioned`)."""
 
@@ -238,12 +240,18 @@ class Correction(Form, frozen=True, dict=True):
         return tuple(self.inputs.parameters[self.kernel.codes].tolist())
 
     @property
+    def by_seconds(self) -> bool:
+        """Whether it depends on the formula's seconds."""
+        return self.params.shape[1] in self.inputs.parameters
+
+    @property
     def parameters(self) -> tuple[int, ...]:
         """The parameters that it depends on, counted from 1."""
-        return tuple(dict.fromkeys(self.inputs.parameters.tolist()))
+        numbers = dict.fromkeys(self.inputs.parameters.tolist())
+        return tuple(number for number in numbers if number < self.params.shape[1])
 
     def factors(self, params: Floats) -> Floats:
-        """Return each row's factor; equal rows are predicted once."""
+        """Return the factor of each row, shaped like `params`; equal rows are predicted once."""
         factors = np.ones(len(params))
         usable = np.flatnonzero(np.isfinite(params).all(axis=1))
         if not len(usable):
