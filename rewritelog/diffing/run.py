@@ -47,10 +47,13 @@ from rewritelog.formats.bgtrace.declaration import (
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.traces import Events, Traces, Unit, numbered, paired
+from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, numbered, paired
 from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, some_text
+
+COMPARED = ("start_s", "lane", "rest", *COMMUNICATION)
+"""The columns of nodes that are compared, besides those that are always loaded."""
 
 _REST = "other fields, or their order"
 _BESIDES = ("place among the nodes", "duration", "start")
@@ -59,7 +62,9 @@ _BESIDES = ("place among the nodes", "duration", "start")
 
 def _compare_rank(a: Traces, b: Traces, others: dict[int, Unit], unit: Unit) -> Totals:
     """Compare a unit of A with that of B; raise `DamagedLogError` if a side is damaged."""
-    return compare_units(a, unit.rank, (a.load(unit), b.load(others[unit.rank])))
+    return compare_units(
+        a, unit.rank, (a.load(unit, COMPARED), b.load(others[unit.rank], COMPARED))
+    )
 
 
 def compare_units(traces: Traces, rank: int, sides: tuple[Events, Events]) -> Totals:
@@ -128,7 +133,7 @@ def _columns(traces: Traces, events: Events, rows: Ints) -> dict[str, np.ndarray
         "dependencies": waited_for[rows],  # the same sum for the same ids in any order
         "CPU or device": np.where(events["on_host"][rows], "CPU", "device"),
         "thread or stream": events["lane"][rows],
-        **{name: column[rows] for name, column in events.columns.items() if "comm_" in name},
+        **{name: events[name][rows] for name in COMMUNICATION},
         _REST: events["rest"][rows],
     }
 

@@ -67,8 +67,8 @@ class Events:
     - `rest`, a hash of all that is known of it besides its start and duration
     - any other name is that of a numeric attribute, NaN for events without it
 
-    Loaded events also have their `rank`, their `number` in its file, and `deps`: the row of each
-    event that is waited for, or `MISSING`.
+    Loaded events have those that were asked for, their `rank`, their `number` in its file, and
+    `deps`: the row of each event that is waited for, or `MISSING`.
     """
 
     def __init__(self, columns: dict[str, Any]) -> None:
@@ -207,9 +207,9 @@ class Traces(ABC):
     def read(self, unit: Unit) -> Iterator[Part]:
         """Yield the parts of a unit, at least one; raise `DamagedLogError` with file and offset."""
 
-    def load(self, unit: Unit) -> Events:
-        """Return all events of a unit; raise `DamagedLogError` if it is damaged."""
-        return loaded(self.read(unit))
+    def load(self, unit: Unit, more: Sequence[str] = ()) -> Events:
+        """Return all events of a unit, with `more` columns; raise `DamagedLogError` for damage."""
+        return loaded(self.read(unit), more)
 
     @property
     def pes(self) -> range:
@@ -259,13 +259,13 @@ MISSING = -1
 
 Key = TypeVar("Key", bound=Hashable)
 
-_LOADED = (
-    "id", "type", "name", "duration_s", "start_s", "on_host", "lane", "group", "rest", "waits",
-    "waited_for", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag",
-)  # fmt: skip
+_LOADED = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")
+
+COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
+"""What messages and collectives have."""
 
 
-def loaded(parts: Iterable[Part], more: Sequence[str] = ()) -> Events:
+def loaded(parts: Iterable[Part], more: Sequence[str]) -> Events:
     """Return all events of a unit from its parts, with `more` columns."""
     names, read = (*_LOADED, *more), list[list[Any]]()
     for part in parts:

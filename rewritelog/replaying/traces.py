@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
 from rewritelog.formats.traces import (
+    COMMUNICATION,
     MISSING,
     Events,
     Traces,
@@ -39,6 +41,9 @@ from rewritelog.rewriting.predicting import fit_warnings, fitted_predictor, warn
 from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, matching
+
+_NEEDED = ("lane", "group", *COMMUNICATION)
+"""The columns of nodes that a replay needs, besides those that are always loaded."""
 
 _ALL_REDUCE, _BARRIER = 0, 9
 _RING = (2, 6, 7, 8)
@@ -70,9 +75,11 @@ def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
     is_network = np.isin(events["type"], _communicating(traces)) & ~events["on_host"]
     where = np.where(is_network, NETWORK, np.where(events["on_host"], HOST, DEVICE))
     number = np.where(is_network, events["type"], events["lane"])
-    rows = np.stack([events["rank"], where, number], axis=1)
-    different, lane = np.unique(rows, axis=0, return_inverse=True)
-    return Lanes(*different.T), lane.reshape(-1)
+    numbers, place = np.unique(number, return_inverse=True)
+    size = max(1, len(numbers))
+    keys, lane = np.unique((3 * events["rank"] + where) * size + place, return_inverse=True)
+    rank, where = np.divmod(keys // size, 3)
+    return Lanes(rank, where, numbers[keys % size]), lane
 
 
 def _communicating(traces: Traces) -> list[int]:
@@ -163,7 +170,7 @@ def load_task(task: TraceTask, jobs: int = 0) -> LoadedTraces:
     """Read the traces of a task; memory is needed for all of their nodes."""
     traces = task.logs
     with limited_to(jobs):
-        read = map_blocks(task.load, traces.units, "reading", traces.size_bytes)
+        read = map_blocks(partial(task.load, _NEEDED), traces.units, "reading", traces.size_bytes)
         return LoadedTraces(traces, joined([events for _, events in read]))
 
 

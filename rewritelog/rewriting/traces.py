@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +79,7 @@ class TraceTask:
         lacking = np.setdiff1d(rows, rows if self.params is None else records.seb)
         return NewDurations(rows, lacking, new_s, predicted, patterns)
 
-    def load(self, unit: Unit) -> Events:
+    def load(self, more: Sequence[str], unit: Unit) -> Events:
         """Return the events of a unit, with their new durations before rounding as `new_s`."""
 
         def parts() -> Iterator[Part]:
@@ -87,7 +87,7 @@ class TraceTask:
                 part.columns["new_s"] = self.durations(part).seconds
                 yield part
 
-        return loaded(parts(), ["new_s"])
+        return loaded(parts(), [*more, "new_s"])
 
 
 @dataclass(frozen=True)

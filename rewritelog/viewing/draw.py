@@ -94,7 +94,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
     if replayed:
         run = replay_traces(logs)
         return Run(logs, run.outcome, lanes=run.lanes)
-    events = joined([logs.load(unit) for unit in logs.units])
+    events = joined([logs.load(unit, ("lane", "start_s")) for unit in logs.units])
     lanes, lane = lanes_of(logs, events)
     spans = Spans.of_events(events, lane)
     if not spans.finite.any():

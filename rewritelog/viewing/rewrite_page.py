@@ -14,7 +14,7 @@ from rewritelog.commands.durations import NO_DILATION
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.records import Totals, compare_loaded
-from rewritelog.diffing.run import compare_units
+from rewritelog.diffing.run import COMPARED, compare_units
 from rewritelog.formats.bgtrace.blocks import Block, read_block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit
@@ -285,7 +285,7 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    events = task.load(unit)
+    events = task.load(COMPARED, unit)
     after = Events({**events.columns, "duration_s": events["new_s"]})
     return compare_units(task.logs, unit.rank, (events, after))
 
