@@ -15,6 +15,7 @@ from rewritelog.replaying.analysis import Blocked, CriticalPath, Gain
 from rewritelog.replaying.lost_cycles import LostCycles
 from rewritelog.replaying.network import Network
 from rewritelog.text import (
+    LABEL_WIDTH,
     NO_VALUE,
     Readable,
     TextTable,
@@ -23,6 +24,7 @@ from rewritelog.text import (
     faster_text,
     percent_text,
     printable,
+    shorten,
     time_column,
     time_text,
 )
@@ -230,7 +232,7 @@ def _headline(report: ReplayReport) -> str:
     if path.length:
         name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
         chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
-        in_name = f"{_share_text(longest, report.predicted_s)} in {printable(name)}"
+        in_name = f"{_share_text(longest, report.predicted_s)} in {shorten(name, LABEL_WIDTH)}"
         sent = _share_text(report.communication_s, report.predicted_s)
         lines.append(f"{chain}: {in_name}, {sent} in {terms.transfer}")
     lines.append(f"  network: {printable(report.network.text())}")

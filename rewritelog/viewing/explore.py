@@ -20,7 +20,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.rewriting.report import summary_sentences
 from rewritelog.rewriting.run import rewrite
-from rewritelog.text import shorten
+from rewritelog.text import LABEL_WIDTH, shorten_all
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_text, read_param_names
 from rewritelog.viewing.extra import require
@@ -123,6 +123,7 @@ def _effect_on(logs: LogSet, params: Path | None) -> Effect:
             for model in models
         )
         by_event = {line.event: line.new_s for line in first.events}
+        labels = shorten_all([line.event for line in now.events], LABEL_WIDTH)
         runs = [RewriteOptions(), first.options, now.options]
         return {
             "effect": summary_sentences(now),
@@ -130,8 +131,8 @@ def _effect_on(logs: LogSet, params: Path | None) -> Effect:
             "seconds": [
                 ["the whole run, replayed", *map(run_s, runs)],
                 *(
-                    [shorten(line.event, 60), line.old_s, by_event[line.event], line.new_s]
-                    for line in now.events
+                    [label, line.old_s, by_event[line.event], line.new_s]
+                    for label, line in zip(labels, now.events, strict=True)
                 ),
             ],
         }
