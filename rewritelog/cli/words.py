@@ -175,7 +175,7 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[s
     values: dict[str, Any] = {}
     for word in words:
         texts = parsed.get(word.field)
-        if texts:
+        if texts or texts == "":
             values[word.field] = True if word.is_flag else _value(word, texts)
         elif word.required or (isinstance(word.needed, str) and not parsed[word.needed]):
             what = "option" if word.names else "argument"

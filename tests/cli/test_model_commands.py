@@ -105,7 +105,7 @@ def test_malformed_lines_are_told_on_stderr(timings: Path, tmp_path: Path) -> No
     torn.write_text("TRACEBIGSIM: event:{ \x1b[31mk } time:{ x }\n")
     done = run("predict", tmp_path / "m.json", torn)
     assert done.returncode == 1
-    assert "no prediction for any record" in done.stderr
+    assert "torn.txt: no timing or param line found" in done.stderr
     assert "1 malformed line left out" in done.stderr
     assert "\x1b" not in done.stderr
     assert run("predict", tmp_path / "m.json", torn, "--strict").returncode == 1

@@ -140,6 +140,18 @@ def test_a_sweep_may_begin_without_a_cost_per_packet(logs: Path, fixed: tuple[st
     assert [point["predicted_s"] for point in points] == [2.500001, 4.500001]
 
 
+def test_an_empty_path_is_not_the_current_folder(logs: Path) -> None:
+    for words in (
+        ("info", ""),
+        ("replay", ""),
+        ("diff", logs, ""),
+        ("check", logs, "--params", ""),
+    ):
+        done = run(*words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert ": the path is empty" in done.stderr
+
+
 def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Path) -> None:
     assert run("rewrite", logs, tmp_path / "fast", "--dilation", "0.5").returncode == 0
     found = answer("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
