@@ -299,8 +299,8 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
     assert "default-src 'none'" in text
     assert len(text) < 6e6
     sweep = (tmp_path / "sweep.html").read_text()
-    assert "<td>0.5</td><td>1.5000 s</td>" in sweep
-    assert "<td>1</td><td>2.7500 s</td>" in sweep
+    assert "<td>0.5</td><td>1.500 s</td>" in sweep
+    assert "<td>1</td><td>2.750 s</td>" in sweep
 
 
 def test_options_without_effect_are_warned_of(logs: Path, tmp_path: Path) -> None:
