@@ -29,8 +29,12 @@ void gather(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_l
             int64_t width, int64_t number, bool swap, uint8_t *column)
 {
     (void)buf_len;
-    for (int64_t k = 0; k < at_len; k++)
-        copy_field(column + k * width, buf + at[k] + field, width, number, swap);
+    if (width == 4 && number == 4) /* most fields are such numbers */
+        for (int64_t k = 0; k < at_len; k++)
+            copy_field(column + k * 4, buf + at[k] + field, 4, 4, swap);
+    else
+        for (int64_t k = 0; k < at_len; k++)
+            copy_field(column + k * width, buf + at[k] + field, width, number, swap);
 }
 
 void scatter(uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, int64_t field,
