@@ -1,11 +1,11 @@
-"""Type aliases for arrays, functions and exact sums that jobs need, and tables as data frames."""
+"""Types of arrays, exact sums, values that are numbered or paired, and tables as data frames."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,8 @@ Keys: TypeAlias = NDArray[np.uint64]
 Table: TypeAlias = NDArray[Any]
 """A structured array: a row for each record, a named field for each column."""
 
+
+Key = TypeVar("Key", bound=Hashable)
 
 FEW = 64
 """At most this many values are sorted faster than partitioned."""
@@ -61,6 +63,39 @@ def rows_by_key(keys: NDArray[np.signedinteger[Any]], chosen: Flags) -> list[Int
     rows = rows[np.argsort(keys[rows], kind="stable")]
     groups = np.split(rows, np.flatnonzero(np.diff(keys[rows])) + 1)
     return sorted(groups, key=lambda group: int(group[0]))
+
+
+def numbered(values: Iterable[Key]) -> tuple[tuple[Key, ...], Ints]:
+    """Return the distinct values in the order of their first appearance, and each one's number."""
+    known: dict[Key, int] = {}
+    numbers = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+    return tuple(known), numbers
+
+
+def joined_texts(parts: Iterable[tuple[Sequence[Key], Ints]]) -> tuple[tuple[Key, ...], Ints]:
+    """Return the distinct texts of several parts, and the number of each of their rows."""
+    known: dict[Key, int] = {}
+    numbers = [np.zeros(0, dtype=np.int64)]
+    for texts, number in parts:
+        renumbered = [known.setdefault(text, len(known)) for text in texts]
+        numbers.append(np.array(renumbered, dtype=np.int64)[number])
+    return tuple(known), np.concatenate(numbers)
+
+
+def times_before(numbers: Ints) -> Ints:
+    """Return how often each number was there before."""
+    order = np.argsort(numbers, kind="stable")
+    ordered, times = numbers[order], np.empty_like(order)
+    times[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    return times
+
+
+def paired(a: Ints, b: Ints) -> tuple[Ints, Ints]:
+    """Return the places of equal numbers in both arrays, the first with the first and so on."""
+    step = 1 + max(len(a), len(b))
+    keys = a * step + times_before(a), b * step + times_before(b)
+    _, of_a, of_b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    return of_a, of_b
 
 
 def to_table(table: ArrayLike, columns: int | None, what: str = "X") -> Floats:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Ints
+from rewritelog.arrays import Flags, Ints, times_before
 from rewritelog.checking.block import BlockParams, CheckedBlock, names_message
 from rewritelog.checking.dependencies import cycles
 from rewritelog.checking.findings import SHOWN, CheckReport, Finding, Findings, Rule, Severity
@@ -24,7 +24,7 @@ from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.traces import MISSING, Events, Traces, Unit, times_before
+from rewritelog.formats.traces import MISSING, Events, Traces, Unit
 from rewritelog.hashing import mix
 from rewritelog.running.engines import Gathered, map_blocks, map_over
 from rewritelog.text import LABEL_WIDTH, shorten

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
+from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints, joined_texts
 from rewritelog.core import core
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.params import Paired
 from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, distinct_names
-from rewritelog.formats.traces import joined_texts
 from rewritelog.text import printable
 
 OCTAVES, BINS_AN_OCTAVE = 20, 64

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Ints
+from rewritelog.arrays import Ints, numbered, paired
 from rewritelog.diffing.durations import Timed, rows_of
 from rewritelog.diffing.records import (
     ABSENT,
@@ -47,7 +47,7 @@ from rewritelog.formats.bgtrace.declaration import (
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, numbered, paired
+from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit
 from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, some_text

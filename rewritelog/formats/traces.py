@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -257,8 +257,6 @@ class Traces(ABC):
 MISSING = -1
 """In place of an event that a dependency names and the unit does not have."""
 
-Key = TypeVar("Key", bound=Hashable)
-
 _LOADED = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")
 
 COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
@@ -291,36 +289,3 @@ def joined(units: Sequence[Events]) -> Events:
     shifts = np.repeat(first, [len(events["deps"]) for events in units])
     columns["deps"] = np.where(columns["deps"] == MISSING, MISSING, columns["deps"] + shifts)
     return Events(columns)
-
-
-def numbered(values: Iterable[Key]) -> tuple[tuple[Key, ...], Ints]:
-    """Return the distinct values in the order of their first appearance, and each one's number."""
-    known: dict[Key, int] = {}
-    numbers = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
-    return tuple(known), numbers
-
-
-def joined_texts(parts: Iterable[tuple[Sequence[Key], Ints]]) -> tuple[tuple[Key, ...], Ints]:
-    """Return the distinct texts of several parts, and the number of each event's."""
-    known: dict[Key, int] = {}
-    numbers = [np.zeros(0, dtype=np.int64)]
-    for texts, number in parts:
-        renumbered = [known.setdefault(text, len(known)) for text in texts]
-        numbers.append(np.array(renumbered, dtype=np.int64)[number])
-    return tuple(known), np.concatenate(numbers)
-
-
-def times_before(numbers: Ints) -> Ints:
-    """Return how often each number was there before."""
-    order = np.argsort(numbers, kind="stable")
-    ordered, times = numbers[order], np.empty_like(order)
-    times[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
-    return times
-
-
-def paired(a: Ints, b: Ints) -> tuple[Ints, Ints]:
-    """Return the places of equal numbers in both arrays, the first with the first and so on."""
-    step = 1 + max(len(a), len(b))
-    keys = a * step + times_before(a), b * step + times_before(b)
-    _, of_a, of_b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
-    return of_a, of_b

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING
+from rewritelog.arrays import NOTHING, numbered
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import tracer_replaces
 from rewritelog.formats.files import Provenance, read_provenance
-from rewritelog.formats.traces import Traces, Unit, numbered
+from rewritelog.formats.traces import Traces, Unit
 from rewritelog.inspection.survey import SHOWN, Survey, Traffic, read_survey, share_of, time_table
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import (

@@ -18,21 +18,12 @@ from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats, Ints, numbered, paired, times_before
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
-from rewritelog.formats.traces import (
-    COMMUNICATION,
-    MISSING,
-    Events,
-    Traces,
-    joined,
-    numbered,
-    paired,
-    times_before,
-)
+from rewritelog.formats.traces import COMMUNICATION, MISSING, Events, Traces, joined
 from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate

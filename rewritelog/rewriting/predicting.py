@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
+from rewritelog.arrays import Flags, Floats, Ints, Table, numbered, rows_by_key
 from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
@@ -17,7 +17,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.records import distinct_names, records_of
-from rewritelog.formats.traces import Part, Terms, numbered
+from rewritelog.formats.traces import Part, Terms
 from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventKey, Model, ModelFit
 from rewritelog.models.checks import (

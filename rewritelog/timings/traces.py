@@ -29,9 +29,9 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats, Ints, numbered
 from rewritelog.formats import ParamRecords
-from rewritelog.formats.traces import Part, Traces, Unit, numbered
+from rewritelog.formats.traces import Part, Traces, Unit
 from rewritelog.models.expressions import (
     FUNCTIONS,
     MAX_PARAMETERS,

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints, numbered
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import distinct_names, records_of
-from rewritelog.formats.traces import Events, numbered
+from rewritelog.formats.traces import Events
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.text import printable
 

@@ -12,13 +12,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints, joined_texts
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats import NO_RECORDS, Columns, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
 from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.traces import joined_texts
 from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import compression_of, read_text_chunks
