@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,6 +27,9 @@ WARNINGS_SHOWN = 6
 
 MOST_WARNINGS = 1_000
 """A page has at most this many warnings; the report has all."""
+
+_RANDOM_ID = re.compile('(?:<div id=|"docid":)"([0-9a-f-]{36})"')
+"""How Bokeh names elements and the document."""
 
 _LEGEND_CHARACTERS = 84
 """The characters of a legend's row that fit on paper."""
@@ -82,6 +86,9 @@ def page_text(
         if section.plot and section.plot.legend:
             _put_legend_below(section.plot, 2 if section.in_grid or section.beside else 4)
     script, divs = components(plots) if plots else ("", {})
+    for number, drawn in enumerate(_RANDOM_ID.findall("".join((*divs.values(), script)))):
+        script = script.replace(drawn, f"bokeh-{number}")  # so that runs alike make pages alike
+        divs = {name: div.replace(drawn, f"bokeh-{number}") for name, div in divs.items()}
     resources = Resources(mode="inline", components=["bokeh"], log_level="error").render()
     folded = warnings[WARNINGS_SHOWN:MOST_WARNINGS]
     more = count_text(len(warnings) - WARNINGS_SHOWN, "more warning")

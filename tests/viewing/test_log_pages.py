@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from chakrabuilder import node, write_traces
 from commands import rewritelog as run
+from faulty import HANGS_S, SCRIPT
 from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
 from pages import data_of
 
@@ -190,3 +192,11 @@ def test_names_that_are_cut_to_the_same_text_have_a_bar_each(tmp_path: Path) -> 
     labels = re.search(r'"major_label_overrides":\{"type":"map",(.*?)\]\]', page.read_text())
     assert labels is not None
     assert labels[1].count(" (COMP)") == 2
+
+
+def test_two_runs_make_the_same_page(sample_logs: Path, tmp_path: Path) -> None:
+    pages = [tmp_path / f"{number}.html" for number in range(2)]
+    for page in pages:
+        words = [SCRIPT, "info", sample_logs / "cells", "--html", page]
+        subprocess.run(words, check=True, capture_output=True, timeout=HANGS_S)
+    assert pages[0].read_bytes() == pages[1].read_bytes()
