@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.files import read_provenance
 from rewritelog.models.base import LOST, PES
 from rewritelog.options import settings
 from rewritelog.progress import report_progress
@@ -128,6 +130,10 @@ def study_run(
     never = len(outcome.workload.sebs) - outcome.run
     lost = lost_cycles(outcome, options.lost_as)
     folder, said = prepared.logs.folder, prepared.warnings
+    records = list_params(options.params or folder).pes
+    if not records and read_provenance(folder) is not None:
+        without = "was rewritten without its param files, so that work in brackets is no event's"
+        said = (*said, f"{folder} {without}: name their folder with --params")
     run = StudyRun(folder, network, lost, variables, timings_out, never, said)
     if timings_out is not None:
         _append(timings_out, head, run.lines())

@@ -277,7 +277,8 @@ def warnings_of_unused(
 
 
 def _about_unread_params(options: DurationOptions, model: Model[Any]) -> Iterator[str]:
-    if options.params is not None and not model.uses_params:
+    rewrites = isinstance(options, RewriteOptions)  # replays name events by the records
+    if rewrites and options.params is not None and not model.uses_params:
         yield (
             f"{options.params}: the model {options.model_name!r} reads no params, so this "
             "folder was not used"

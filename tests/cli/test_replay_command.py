@@ -306,7 +306,7 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
 def test_options_without_effect_are_warned_of(logs: Path, tmp_path: Path) -> None:
     done = run("replay", logs, "--dilation-for", "no*=2", "--params", tmp_path, "--gains", 0)
     assert "the dilation for 'no*' was not used" in done.stderr
-    assert "reads no params" in done.stderr
+    assert "reads no params" not in done.stderr  # they name events: useful[…]
     done = run("lost-cycles", logs, "--var", "D=3")
     assert "--var is not used" in done.stderr
 

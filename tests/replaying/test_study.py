@@ -153,6 +153,20 @@ def test_a_size_scales_work_and_messages_and_none_leaves_logs_as_they_were(tmp_p
     assert 1.8 < runs[1] / runs[0] < 2.1
 
 
+def test_a_rewritten_run_without_params_is_not_taken_for_one_without_events(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    """All work in brackets counted as other computation, and nothing was said."""
+    cells, out = sample_logs / "cells", tmp_path / "out"
+    run("rewrite", cells, out, "--dilation", "2")
+    done = run("lost-cycles", out)
+    assert "useful[" not in done.stdout
+    assert "was rewritten without its param files" in done.stderr
+    done = run("lost-cycles", out, "--params", cells)
+    assert "useful[Cell::bonded]" in done.stdout
+    assert not done.stderr
+
+
 def test_a_run_is_appended_whole_or_not_at_all(sample_logs: Path, tmp_path: Path) -> None:
     """A part of its lines would be fitted as if the run had no other categories."""
     lines, soft_hard = tmp_path / "study.txt", resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -197,6 +197,8 @@ def test_names_that_are_cut_to_the_same_text_have_a_bar_each(tmp_path: Path) -> 
 def test_two_runs_make_the_same_page(sample_logs: Path, tmp_path: Path) -> None:
     pages = [tmp_path / f"{number}.html" for number in range(2)]
     for page in pages:
-        words = [SCRIPT, "info", sample_logs / "cells", "--html", page]
-        subprocess.run(words, check=True, capture_output=True, timeout=HANGS_S)
+        subprocess.run(
+            [SCRIPT, "info", sample_logs / "cells", "--html", page],
+            check=True, capture_output=True, timeout=HANGS_S,
+        )  # fmt: skip
     assert pages[0].read_bytes() == pages[1].read_bytes()
