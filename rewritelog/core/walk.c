@@ -5,6 +5,10 @@
 #include <float.h>
 #include <math.h>
 
+#ifdef HEADER_CRC32 /* given by the build: a library that is older than its header is not loaded */
+CORE const uint32_t header_crc32 = HEADER_CRC32;
+#endif
+
 /* Return the offset after the list of `size`-byte items whose number is at `at`, or -1. `code` is
    the fault of a negative number; the next code is that of a list that does not fit. */
 static int64_t skip_list(const uint8_t *buf, int64_t at, int64_t end, int64_t size,

@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -35,13 +34,6 @@ _FLAGS = (
     "-fvisibility=hidden -Wall -Wextra -Werror"
 )
 """No flag reorders or contracts floating-point operations, so that results have the same bits."""
-
-_HEADER = """
-#include <stdint.h>
-extern const uint32_t header_crc32;
-__attribute__((visibility("default"))) const uint32_t header_crc32 = {};
-"""
-"""C text with the checksum of the header, so that a library of another one is not loaded."""
 
 _ZIG = "-m ziglang cc -mcpu=baseline"
 """Zig brings a C compiler for machines without one; its default is the processor it runs on."""
@@ -66,13 +58,10 @@ def compile_core(folder: Path, flags: str = "") -> Path:
     draft = library.with_suffix(f".{os.getpid()}")
     sources = sorted(path.name for path in folder.glob("*.c"))
     flags = f"{_FLAGS} {os.environ.get('CFLAGS', '')} {flags}"
-    with tempfile.TemporaryDirectory() as work:
-        header = Path(work, "header.c")
-        header.write_text(_HEADER.format(zlib.crc32((folder / "core.h").read_bytes())))
-        called = [*command, *flags.split(), "-o", draft.name, *sources, str(header), "-lm"]
-        if subprocess.run(called, cwd=folder, check=False).returncode != 0:  # noqa: S603
-            made_by = shlex.join(called)
-            raise SystemExit(f"{folder}: the compiled core could not be built: {made_by}")
+    header = f"-DHEADER_CRC32={zlib.crc32((folder / 'core.h').read_bytes())}"
+    called = [*command, *flags.split(), header, "-o", draft.name, *sources, "-lm"]
+    if subprocess.run(called, cwd=folder, check=False).returncode != 0:  # noqa: S603
+        raise SystemExit(f"{folder}: the compiled core could not be built: {shlex.join(called)}")
     draft.replace(library)
     return library
 

@@ -8,6 +8,10 @@
 
 #include "reader.h"
 
+#ifdef HEADER_CRC32 /* given by the build: a library that is older than its header is not loaded */
+CORE const uint32_t header_crc32 = HEADER_CRC32;
+#endif
+
 /* Return whether a TRACEBIGSIM that ends at `after` is followed by a colon or a blank. */
 static bool counts(const line_reader *line, int64_t after)
 {
