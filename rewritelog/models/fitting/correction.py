@@ -152,7 +152,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         tried.append(trial(name, tried[0].similarity if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
     best = min(tried, key=error_with_length)
-    if best.held_out.mean_error > plain.mean_error:
+    if best.held_out.mean_error > (1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error:
         return None
     by_parameters = best.similarity.of_parameters(samples.params.shape[1])
     refined = [trial(best.family, one, refine=True) for one in (by_parameters, best.similarity)]

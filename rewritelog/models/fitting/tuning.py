@@ -102,6 +102,7 @@ FEWEST_CORRECTED = 50  # with fewer samples there is no correction
 # one, whose samples are too noisy to learn from.
 GOOD_ENOUGH, TOO_POOR = 0.02, 0.5
 LEAST_GAIN_CORRECTED = 0.05  # the share by which a correction has to lower the held-out error
+LEAST_GAIN_TRIED = 0.01  # the share by which one from fewer points has to, or no more are tried
 NEARLY_AS_GOOD_CORRECTED = 1.05  # a longer formula has to be better by more than this factor
 LONGEST = 60.0  # an input of a greater length, in standard deviations, has no effect
 NEIGHBOURS = 7  # a residual is compared with the median of so many nearest ones, itself among them
