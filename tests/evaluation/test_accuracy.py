@@ -22,9 +22,8 @@ BOUNDS = {"Cell::pairForces": (0.05, 0.02), "Cell::bonded": (0.04, 0.02)}
 def test_lines_that_are_held_out_are_predicted_well(
     fraction: float | None, sample_logs: Path
 ) -> None:
-    request = CompareCommand(
-        (sample_logs / "cells/timings.txt",), ("auto",), folds=5, fraction=fraction, seed=1
-    )
+    split = {"folds": 5} if fraction is None else {"fraction": fraction}
+    request = CompareCommand((sample_logs / "cells/timings.txt",), ("auto",), seed=1, **split)
     (auto,) = compare(request).tried
     assert auto.failed_fits == 0
     assert {event for event, _ in auto.events} == BOUNDS.keys()
