@@ -108,9 +108,9 @@ class CorrectedFit:
     def with_formula(self, formula: FittedFunction) -> CorrectedFunction:
         """Return a formula corrected by what it leaves of these samples."""
         params = self.samples.params
-        logs = _residuals(self.samples, formula.predict(params))
-        table = with_seconds(params, formula.raw(params))
-        ((correction, _),) = self.similarity.conditioned(table, logs)
+        raw = formula.raw(params)
+        logs = _residuals(self.samples, formula.bounded(raw, params))
+        ((correction, _),) = self.similarity.conditioned(with_seconds(params, raw), logs)
         return CorrectedFunction(formula, correction)
 
 
@@ -131,8 +131,9 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         rows = samples.random_rows(MOST_POINTS if refine else TRIED_POINTS)
         part = samples.part(rows)
         formula = fit_family(families[name], validation.selection)
-        table = with_seconds(samples.params, formula.raw(samples.params))
-        logs = _residuals(part, formula.predict(part.params))
+        raw = formula.raw(samples.params)
+        table = with_seconds(samples.params, raw)
+        logs = _residuals(part, formula.bounded(raw[rows], part.params))
         if refine and similar is not None:
             similarity = similar.refined(table[rows], logs)
         else:
