@@ -12,12 +12,11 @@ For tools:
 
 - `lines`: `scan`, the parser of timing and param lines: bytes to columns
 - `files`: `scan_file`, the same for plain or compressed files, in bounded memory
-- `stats`, `merge`: statistics of the lines of files, and one clean file of them
 - `errors`: the exceptions, all derived from `TraceBigSimError`
-- `__main__`: the command `tracebigsim`
+- `__main__`: the options of the command `tracebigsim`; its `stats` and `merge` are of rewritelog
 
 Internal: `core` (the compiled scan, the one grammar of timing lines, and how compiled cores are
-called), `_streams` (standard streams of commands).
+called).
 Nothing in this package imports rewritelog.
 """
 

@@ -13,7 +13,7 @@ import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
@@ -27,7 +27,6 @@ from tracebigsim.lines import LineTable, scan
 from tracebigsim.writing import MAX_LINE_BYTES
 
 CHUNK_BYTES: Final = 4 << 20
-FAULTS_SHOWN: Final = 20
 STANDARD_INPUT: Final = "-"
 _MAGICS: Final = {
     b"\x1f\x8b": ("gzip", "gzip"),
@@ -84,20 +83,6 @@ def scan_chunks(
     """Scan a file as `scan_file` does; yield each table with the text that it was read from."""
     for chunk in read_text_chunks(path, chunk_bytes):
         yield chunk, scan(chunk.text, chunk.first_line, chunk.offset_bytes)
-
-
-@dataclass
-class Faults:
-    """Torn or malformed lines of files: their number, and the first FAULTS_SHOWN."""
-
-    count: int = 0
-    first: list[str] = field(default_factory=list)
-
-    def add(self, path: str | os.PathLike[str], table: LineTable) -> None:
-        """Add those of a table of a file."""
-        room = FAULTS_SHOWN - len(self.first)
-        self.first += [f"{os.fspath(path)}: {fault}" for fault in table.faults[:room]]
-        self.count += table.fault_count
 
 
 @contextmanager

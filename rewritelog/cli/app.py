@@ -17,13 +17,13 @@ import typer
 from rewritelog import __version__, commands
 from rewritelog.cli import console
 from rewritelog.cli.help import command_help, overview
+from rewritelog.cli.streams import OutputLost
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
 from rewritelog.commands.command import Command
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
 from rewritelog.options import OUTPUT
 from rewritelog.paths import STANDARD_STREAM, is_stdout, to_output
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
-from tracebigsim._streams import OutputLost
 
 if TYPE_CHECKING:
     from rewritelog.text import Readable

@@ -11,8 +11,8 @@ from typing import TextIO
 
 import typer
 
+from rewritelog.cli.streams import CLOSED_PIPE, OutputLost
 from rewritelog.progress import Unit, listening
-from tracebigsim._streams import CLOSED_PIPE, OutputLost
 
 WRITTEN_AT_ONCE = 1000
 BOLD, YELLOW, RED = "1", "33", "31"

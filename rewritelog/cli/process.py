@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from rewritelog.cli.streams import OutputLost, message_stream, occupy_closed, output_stream
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
 from rewritelog.stopping import SIGNALS, Stopped, forget_frames
-from tracebigsim._streams import OutputLost, message_stream, occupy_closed, output_stream
 
 
 def leave_unjoined(code: int) -> NoReturn:

@@ -11,9 +11,13 @@ if TYPE_CHECKING:
 
 PANELS = {
     "Rewrite logs": {"rewrite": "logs"},
-    "Fit models": dict.fromkeys(
-        ("timings", "fit", "predict", "verify", "compare", "sample", "explore", "models"), "fits"
-    ),
+    "Fit models": {
+        **dict.fromkeys(("stats", "merge"), "lines"),
+        **dict.fromkeys(
+            ("timings", "fit", "predict", "verify", "compare", "sample", "explore", "models"),
+            "fits",
+        ),
+    },
     "Predict whole runs": dict.fromkeys(("replay", "sweep", "lost-cycles", "predict-run"), "runs"),
     "Inspect logs": dict.fromkeys(("check", "rules", "info", "diff", "dump", "timeline"), "logs"),
     "Create logs": dict.fromkeys(("convert", "export", "synth"), "logs"),

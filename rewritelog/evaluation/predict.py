@@ -106,7 +106,7 @@ class Predictions:
         """Yield the records of some lines at a time."""
         for path in self.files:
             done, stage = 0, f"predicting {printable(str(path))}"
-            for table in self.malformed.scanned(path, strict=self.strict):
+            for _, table in self.malformed.scanned(path, strict=self.strict):
                 report_progress(f"{stage}, {done:,} lines done" if done else stage)
                 done += len(table)
                 yield self._records(path, table)

@@ -21,13 +21,7 @@ from rewritelog.options import reported
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.sampling.records import RunRecords, read_run
 from rewritelog.sampling.selection import Choice, choose
-from rewritelog.sampling.strata import (
-    LARGE_SPREAD,
-    ReplicateSpread,
-    RunStratum,
-    spread_of,
-    strata_of,
-)
+from rewritelog.sampling.strata import RunStratum, strata_of
 from rewritelog.text import (
     LABEL_WIDTH,
     Readable,
@@ -41,6 +35,7 @@ from rewritelog.text import (
 )
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.samples import Timings
+from rewritelog.timings.spread import LARGE_SPREAD, ReplicateSpread, spread_of
 from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_chosen

@@ -27,7 +27,7 @@ from rewritelog.timings.samples import (
     to_files_or_samples,
 )
 from tracebigsim.errors import TraceFileError
-from tracebigsim.files import scan_file
+from tracebigsim.files import TextChunk, scan_chunks
 from tracebigsim.lines import LineTable, TimeUnit
 
 MOST_EVENTS = 100_000
@@ -92,7 +92,7 @@ def read_timings_as(
     gathered = {columns: _Gathered(columns) for columns in kinds}
     for number, path in enumerate(named):
         report_progress(f"reading {printable(str(path))}")
-        for table in malformed.scanned(path, strict=strict):
+        for _, table in malformed.scanned(path, strict=strict):
             for rows in gathered.values():
                 rows.add(number, path, table, clock_hz)
     read = {}
@@ -112,19 +112,19 @@ class MalformedLines:
     count: int = 0
     shown: list[str] = field(default_factory=list)
 
-    def scanned(self, path: Path, *, strict: bool = False) -> Iterator[LineTable]:
-        """Yield the tables of a file, and note its malformed lines.
+    def scanned(self, path: Path, *, strict: bool = False) -> Iterator[tuple[TextChunk, LineTable]]:
+        """Yield the text of a file with its tables, and note its malformed lines.
 
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
         try:
-            for table in scan_file(path):
+            for chunk, table in scan_chunks(path):
                 texts = [fault_text(path, f.line, f.problem, f.text) for f in table.faults]
                 if strict and texts:
                     raise TimingError(texts[0])
                 self.count += table.fault_count
                 self.shown += texts[: FAULTS_SHOWN - len(self.shown)]
-                yield table
+                yield chunk, table
         except TraceFileError as error:
             raise TimingError(str(error)) from error
 

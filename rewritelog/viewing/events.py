@@ -26,7 +26,6 @@ from rewritelog.models.fitting.single_terms import (
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
-from rewritelog.sampling.strata import spread_of
 from rewritelog.text import (
     LABEL_WIDTH,
     count_text,
@@ -36,6 +35,7 @@ from rewritelog.text import (
     shorten_all,
 )
 from rewritelog.timings.samples import Timings
+from rewritelog.timings.spread import spread_of
 from rewritelog.viewing.plots import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, is_wide, some_rows
 
 Quality = tuple[float | None, float | None]

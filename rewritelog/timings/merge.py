@@ -1,0 +1,151 @@
+"""The job of `merge`: the timing lines of many outputs in one sorted file without other text.
+
+Lines are sorted by event, parameters and time, by an external merge sort in bounded memory: sorted
+runs go to temporary files, which take about three times the space of the timing lines.
+"""
+
+from __future__ import annotations
+
+import heapq
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.errors import OutputError
+from rewritelog.output.files import check_outputs, write_file
+from rewritelog.paths import is_stdout
+from rewritelog.progress import report_progress
+from rewritelog.text import Readable, printable
+from rewritelog.timings.read import MalformedLines
+from tracebigsim.files import TextChunk
+from tracebigsim.lines import LineTable, TimeUnit
+from tracebigsim.writing import KEYWORD
+
+RUN_BYTES = 64 << 20
+"""The size of a run. All runs are open at a time, some hundred files at most on any system."""
+
+_KEY_END: Final = b"\x03"
+
+
+@dataclass(repr=False)
+class MergedLines(Readable):
+    """The lines that a merge writes, and what it leaves out."""
+
+    lines: int = 0
+    """Lines written."""
+    without_time: int = 0
+    """Param lines, which hold no time and are left out."""
+    malformed: MalformedLines = field(default_factory=MalformedLines)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The malformed lines."""
+        return tuple(self.malformed.warnings("line"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as a JSON object."""
+        numbers = {"lines": self.lines, "without_time": self.without_time}
+        return {**numbers, "malformed": self.malformed.count, "warnings": list(self.warnings)}
+
+    def text(self) -> str:
+        """Return the numbers as text."""
+        left_out = f"\nleft out, without a time: {self.without_time:,}"
+        return f"timing lines: {self.lines:,}{left_out if self.without_time else ''}"
+
+    def sorted(self, files: Iterable[Path], folder: Path) -> Iterator[bytes]:
+        """Yield the sorted lines of files, with temporary runs in a new folder in `folder`."""
+        with _working_folder(folder) as runs, ExitStack() as opened:
+            streams = []
+            for number, run in enumerate(_sorted_runs(self._keyed(files))):
+                streams.append(opened.enter_context((runs / f"{number}").open("w+b")))
+                streams[-1].writelines(run)
+                streams[-1].seek(0)
+            for line in heapq.merge(*streams):
+                yield line.partition(_KEY_END)[2]
+
+    def _keyed(self, files: Iterable[Path]) -> Iterator[bytes]:
+        """Yield the timing lines of files, each preceded by its sort key; count all."""
+        for path in files:
+            report_progress(f"reading {printable(str(path))}")
+            for chunk, table in self.malformed.scanned(path):
+                timed = np.flatnonzero(table.time_unit != TimeUnit.NONE)
+                self.lines += len(timed)
+                self.without_time += len(table) - len(timed)
+                yield from _keyed_lines(chunk, table, timed)
+
+
+def merge(files: tuple[Path, ...], out: Path, *, force: bool = False) -> MergedLines:
+    """Write the sorted timing lines of files to a file, which appears when it is complete.
+
+    Raise `OutputError` if it exists, unless `force`, or cannot be written, and `TimingError` for a
+    file that cannot be read.
+    """
+    if out.is_file() and not (force or is_stdout(out)):
+        raise OutputError(f"{out}: exists (--force replaces it)")
+    check_outputs([out], () if force else files)
+    merged = MergedLines()
+    beside = out.parent if out.is_file() or not out.exists() else Path(tempfile.gettempdir())
+    write_file(out, merged.sorted(files, beside))
+    return merged
+
+
+def _sortable(numbers: Floats) -> bytes:
+    """Return numbers as 8 bytes each (IEEE 754 bits made monotone) that sort as the numbers do."""
+    bits = numbers.view(np.uint64)
+    negative = bits >> np.uint64(63) == 1
+    sign = np.uint64(1 << 63)
+    return np.where(negative, ~bits, bits | sign).astype(">u8").tobytes()
+
+
+def _keyed_lines(chunk: TextChunk, table: LineTable, rows: Ints) -> Iterator[bytes]:
+    """Yield the lines of a chunk from TRACEBIGSIM on, each after its key and with a newline.
+
+    Names contain no bytes below a tab, so that a name sorts before longer names that begin with it.
+    """
+    text = chunk.text.tobytes()
+    params, times = _sortable(table.params), _sortable(table.time)
+    events = [event.encode() for event in table.events]
+    bounds = table.param_start.tolist()
+    for row in rows.tolist():
+        start = int(table.offset[row]) - chunk.offset_bytes
+        end = text.find(b"\n", start)
+        line = text[text.index(KEYWORD.encode(), start) : end if end >= 0 else len(text)]
+        key = b"%s\x01%s\x02%d%s" % (
+            events[table.event[row]],
+            params[8 * bounds[row] : 8 * bounds[row + 1]].hex().encode(),
+            table.time_unit[row],
+            times[8 * row : 8 * row + 8].hex().encode(),
+        )
+        yield key + _KEY_END + line.rstrip() + b"\n"
+
+
+def _sorted_runs(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield sorted lists of lines of about `RUN_BYTES` each."""
+    run: list[bytes] = []
+    size = 0
+    for line in lines:
+        run.append(line)
+        size += len(line)
+        if size >= RUN_BYTES:
+            yield sorted(run)
+            run, size = [], 0
+    yield sorted(run)
+
+
+@contextmanager
+def _working_folder(parent: Path) -> Iterator[Path]:
+    """Yield a new folder that only this user can read, and remove it with all that is in it."""
+    folder = parent / f".tracebigsim-{secrets.token_hex(16)}"
+    try:  # a signal may come as soon as the folder is made
+        folder.mkdir(0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,160 @@
+"""The job of `stats`: what timing lines hold, in bounded memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from rewritelog.arrays import Floats
+from rewritelog.models.base import EventTimings
+from rewritelog.progress import report_progress
+from rewritelog.text import (
+    Readable,
+    count_text,
+    json_number,
+    parameter_names,
+    percent_text,
+    printable,
+    time_text,
+)
+from rewritelog.timings.read import MalformedLines, line_groups
+from rewritelog.timings.spread import ReplicateSpread, spread_of
+from tracebigsim.lines import TimeUnit
+
+LINES_KEPT = 500_000
+"""The variation among identical parameters is that of so many lines, the first ones."""
+
+_UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
+
+
+@dataclass
+class KindStats:
+    """The lines of one event with one number of parameters, and times in one unit."""
+
+    event: str
+    parameters: int
+    unit: TimeUnit
+    lines: int = 0
+    total: float = 0.0
+    """The sum of the times; NaN for lines without a time."""
+    lowest: Floats = field(default_factory=lambda: np.empty(0))
+    """The least value of each parameter."""
+    highest: Floats = field(default_factory=lambda: np.empty(0))
+    kept: list[EventTimings] = field(default_factory=list)
+    """The lines for the variation of times."""
+
+    def add(self, params: Floats, times: Floats) -> None:
+        """Add lines; `params` has the shape (lines, parameters)."""
+        known = [self.lowest, self.highest] if self.lines else []
+        every = np.vstack([params, *known])
+        self.lowest, self.highest = every.min(axis=0), every.max(axis=0)
+        self.lines += len(times)
+        self.total += float(times.sum())
+
+    @property
+    def spread(self) -> ReplicateSpread | None:
+        """The variation of all times with identical parameters; None if there are none."""
+        if not self.kept:
+            return None
+        params, times = (np.concatenate([getattr(k, c) for k in self.kept]) for c in _COLUMNS)
+        spread = spread_of(EventTimings(self.event, params, times), math.inf)
+        return None if spread.relative is None else spread
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the statistics as a JSON object, with null for numbers that are not finite."""
+        spread = self.spread
+        return {
+            "event": self.event,
+            "parameters": self.parameters,
+            "unit": _UNIT_NAMES.get(self.unit),
+            "lines": self.lines,
+            "lowest": list(map(json_number, self.lowest)),
+            "highest": list(map(json_number, self.highest)),
+            "total": json_number(self.total),
+            "mean": json_number(self.total / self.lines),
+            "relative_spread": None if spread is None else spread.relative,
+            "repeated_sets": 0 if spread is None else spread.points,
+        }
+
+    def text_lines(self) -> Iterator[str]:
+        """Yield the statistics as lines of text."""
+        names = parameter_names(self.parameters)
+        times, mean = "without times", self.total / self.lines
+        if self.unit == TimeUnit.SECONDS:
+            times = f"{time_text(self.total)} in all, {time_text(mean)} on average"
+        elif self.unit == TimeUnit.CYCLES:
+            times = f"{self.total:.6g} cycles in all, {mean:.6g} cycles on average"
+        count = count_text(self.lines, "line")
+        yield f"{printable(self.event)}({', '.join(names)}): {count}, {times}"
+        ranges = zip(names, self.lowest, self.highest, strict=True)
+        if told := ", ".join(f"{name} {low:.6g} to {high:.6g}" for name, low, high in ranges):
+            yield f"  range: {told}"
+        if (spread := self.spread) is not None:
+            yield (
+                f"  variation among identical parameters: {percent_text(spread.relative)} "
+                f"({count_text(spread.lines, 'line')} at {count_text(spread.points, 'point')})"
+            )
+
+
+_COLUMNS = ("params", "seconds")
+
+
+@dataclass(repr=False)
+class LineStats(Readable):
+    """The statistics of all lines of some files."""
+
+    by_kind: dict[tuple[str, int, TimeUnit], KindStats] = field(default_factory=dict)
+    malformed: MalformedLines = field(default_factory=MalformedLines)
+    kept: int = 0
+    """The number of lines that are kept for the variation of times."""
+
+    @property
+    def kinds(self) -> list[KindStats]:
+        """The statistics by event, number of parameters and unit, sorted by these."""
+        return [self.by_kind[kind] for kind in sorted(self.by_kind)]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The malformed lines."""
+        return tuple(self.malformed.warnings("line"))
+
+    def read(self, path: Path) -> None:
+        """Add the lines of a file; raise `TimingError` if it cannot be read."""
+        report_progress(f"reading {printable(str(path))}")
+        for _, table in self.malformed.scanned(path):
+            for unit in TimeUnit:
+                for event, rows, params in line_groups(table, "params", table.time_unit == unit):
+                    kind = event, params.shape[1], unit
+                    stats, times = self.by_kind.setdefault(kind, KindStats(*kind)), table.time[rows]
+                    stats.add(params, times)
+                    if unit != TimeUnit.NONE and self.kept < LINES_KEPT:
+                        stats.kept.append(EventTimings(event, params, times))
+                        self.kept += len(rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the statistics as a JSON object."""
+        return {
+            "events": [kind.to_json() for kind in self.kinds],
+            "malformed_lines": self.malformed.count,
+            "warnings": list(self.warnings),
+        }
+
+    def text(self) -> str:
+        """Return the statistics as text, a few lines for each event."""
+        lines = [line for kind in self.kinds for line in kind.text_lines()]
+        if self.kept >= LINES_KEPT:
+            lines.append(f"the variation is that of the first {self.kept:,} lines with a time")
+        return "\n".join(lines or ["no timing or param lines"])
+
+
+def line_stats(files: tuple[Path, ...]) -> LineStats:
+    """Return the statistics of files; raise `TimingError` for one that cannot be read."""
+    stats = LineStats()
+    for path in files:
+        stats.read(path)
+    return stats
