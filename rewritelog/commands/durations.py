@@ -257,6 +257,12 @@ class OutputOptions(NodeChoice, Flush, Force, DurationOptions, group=OUTPUT):
         "Also copy the param.P files to OUT.", default=False, rare=True, for_traces=False
     )
 
+    def check_unused(self, what: str) -> None:
+        """Raise `UsageError` for an option of an output, where none is written; say of which."""
+        for name in ("force", "copy_params", "no_flush"):
+            if getattr(self, name):
+                raise UsageError(f"--{name.replace('_', '-')} is for {what}")
+
     def check_for(self, logs: LogSet | Traces) -> None:
         """Raise `UsageError` for an option that the format of the logs has no use for."""
         from rewritelog.formats.traces import Traces
@@ -308,6 +314,8 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
             raise UsageError(f"a block must have 1 to 2^48 - 1 bytes, not {self.block_bytes}")
         if self.seed is not None and self.model == "sampled":
             settle(self, model_options={"seed": self.seed, **self.model_options})
+        elif self.seed is not None and self.spread == "none":
+            raise UsageError("--seed is for --spread residual and --model sampled")
 
     @property
     def spread_seed(self) -> int:

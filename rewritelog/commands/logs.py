@@ -92,6 +92,8 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
         super().__post_init__()
         if self.out is not None and self.dry_run:
             raise UsageError("--dry-run takes no OUT")
+        if self.out is None:
+            self.check_unused("OUT, which a dry run does not write")
 
     def run(self) -> RewriteReport:
         """Write the folder, or only report; `out` is not changed if an error is raised."""
@@ -391,10 +393,10 @@ class SynthOptions(Seed):
     messages: float = option("Mean number of messages per SEB.", default=0.6, metavar="MEAN")
     files: int = option("Number of timeline files.", default=2)
     wth: int = option("Worker threads per node.", default=1)
-    size: int = option(
+    size: int | None = option(
         "Cells of the domain that the PEs share; work and messages grow with a PE's part "
         "[default: 1000 per PE].",
-        default=0, metavar="D", least=0,
+        default=None, metavar="D", least=1,
     )  # fmt: skip
     byte_order: Literal["little", "big"] = option("The byte order to write.", default="little")
     log_version: int = option(f"{VERSION_HELP}.", default=6)
@@ -406,7 +408,7 @@ class SynthOptions(Seed):
     @property
     def cells(self) -> int:
         """The number of cells per PE."""
-        return max(self.size // self.pes, 1) if self.size else CELLS_OF_A_PE
+        return CELLS_OF_A_PE if self.size is None else max(self.size // self.pes, 1)
 
     @property
     def nodes(self) -> int:

@@ -67,9 +67,9 @@ class NetworkOptions(Options, group=NETWORK):
             raise UsageError(
                 f"--network must be log, not {self.network!r}; --latency describes other networks"
             )
-        for name in ("machine", "latency", "bandwidth"):
+        for name in ("machine", *QUANTITIES[:-1]):  # a node's latency is none of the log's
             if self.network == "log" and getattr(self, name) is not None:
-                raise UsageError(f"--network log takes no --{name}")
+                raise UsageError(f"--network log takes no --{name.replace('_', '-')}")
         base = self.machine or Network()
         return base.with_quantities({**(swept or {}), **quantities})
 

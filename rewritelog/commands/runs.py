@@ -131,9 +131,8 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
             require("bokeh", "the page")
             check_outputs([self.html], [], [logs.folder for logs in self.logs])
-        unused = [name for name in ("force", "copy_params", "no_flush") if getattr(self, name)]
-        if unused and self.write is None:
-            raise UsageError(f"--{unused[0].replace('_', '-')} is for --write")
+        if self.write is None:
+            self.check_unused("--write")
         network, plain = self.read_network(), replace(self, gains=0, write=None)
         if len(self.logs) > 1:
             if self.against is not None or self.write is not None:

@@ -134,6 +134,11 @@ def knows_intervals(fitted: ModelFit) -> bool:
     return type(fitted).interval is not ModelFit.interval
 
 
+def knows_totals(fitted: ModelFit) -> bool:
+    """Return whether the model implements `retransformation`."""
+    return type(fitted).retransformation is not ModelFit.retransformation
+
+
 def knows_residuals(fitted: ModelFit) -> bool:
     """Return whether the model implements `drawn_factors`."""
     return type(fitted).drawn_factors is not ModelFit.drawn_factors

@@ -43,13 +43,15 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
     if isinstance(task, TraceTask):
         loaded = load_task(task, options.jobs)
         before = loaded.replayed(network, as_recorded=True).outcome
-        after = loaded.replayed(network).outcome
+        after = before if report.changes_nothing else loaded.replayed(network).outcome
         never_ran = len(before.workload.sebs) - before.run
         return RunTime(before.predicted_s, after.predicted_s, network.text(), never_ran)
     report_progress("replaying the logs as they are")
     plain = prepare(task.logs, RewriteOptions(params=options.params, jobs=options.jobs))
     before = simulate(plain.workload, plain.case(network))
     before_s, never_ran = before.predicted_s, len(before.workload.sebs) - before.run
+    if report.changes_nothing:
+        return RunTime(before_s, before_s, network.text(), never_ran)
     del plain, before  # they take memory
     report_progress("replaying the rewritten logs")
     workload = load_workload(task.logs, task.predictor, options)

@@ -120,6 +120,11 @@ class RewriteReport(Readable):
         """What the format calls its things."""
         return self.logs.terms
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether all durations stay as they are."""
+        return not self.model.uses_params and self.options.dilations == NO_DILATION
+
     def count(self, which: BlockCount) -> int:
         """Return a count."""
         return self.statistics.count(which)
@@ -252,7 +257,7 @@ def summary_sentences(report: RewriteReport) -> list[str]:
 def _run_time_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield what the rewrite means for the run, if it was replayed."""
     run = report.run_time
-    if run is None or _changes_nothing(report):
+    if run is None or report.changes_nothing:
         return
     before, after = time_column([run.before_s, run.after_s])
     yield (
@@ -264,12 +269,8 @@ def _run_time_sentences(report: RewriteReport) -> Iterator[str]:
         yield f"{never}: `rewritelog replay` says which."
 
 
-def _changes_nothing(report: RewriteReport) -> bool:
-    return not report.model.uses_params and report.options.dilations == NO_DILATION
-
-
 def _sebs_sentence(report: RewriteReport) -> str:
-    if _changes_nothing(report):
+    if report.changes_nothing:
         copied = "nothing was written" if report.out is None else "OUT is a copy of LOGS"
         return f"Every duration stays as it is, without a model and at dilation 1: {copied}."
     old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
@@ -284,7 +285,7 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     alone, kept = report.by_dilation, report.overheads.untouched.new
     others = f", {percent_text(kept, 1)} is in {report.terms.item}s of other types" if kept else ""
     if not report.model.uses_params:
-        if not _changes_nothing(report):
+        if not report.changes_nothing:
             share = percent_text(alone, 1) if kept else "All"
             yield f"{share} of the new time rests on --dilation alone{others}."
         return
@@ -466,5 +467,5 @@ def _closing(report: RewriteReport) -> Iterator[str]:
         )
     done = f"done in {seconds:.2f} s on {count_text(report.workers, kind)}{rate}"
     yield f"{printable(target)}: {done}"
-    if report.no_run_time and not _changes_nothing(report):
+    if report.no_run_time and not report.changes_nothing:
         yield f"no predicted run time: {report.no_run_time}"

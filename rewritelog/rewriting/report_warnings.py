@@ -11,6 +11,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import Terms
+from rewritelog.models.checks import knows_totals
 from rewritelog.rewriting.predicting import fit_warnings, warnings_of_unused
 from rewritelog.rewriting.statistics import (
     BlockCount,
@@ -58,6 +59,7 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             "longer the host's, and are now rewritten a second time"
         )
     yield from warnings_of_unused(options, report.model, report.terms, statistics.matched_patterns)
+    yield from _about_total(report)
     if options.roofline:
         new_s = statistics.seconds(DurationSum.NEW)
         share = statistics.on_device_s / new_s if new_s else 0.0
@@ -87,6 +89,16 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
     if task.params is not None and without:
         yield f"{count_text(without, 'bracket')} without a param record dilated"
     yield from _about_events(statistics, task.predictor.columns, report.terms)
+
+
+def _about_total(report: RewriteReport) -> Iterator[str]:
+    if report.options.total == "measured":
+        return
+    if report.options.spread != "none":
+        yield "--total typical changes nothing: with --spread residual, durations vary around both"
+    elif not knows_totals(report.fitted):
+        name = report.options.model_name
+        yield f"--total typical changes nothing: the model {name!r} predicts no sums of its own"
 
 
 def _about_params(logs: LogSet, params: ParamFolder) -> Iterator[str]:

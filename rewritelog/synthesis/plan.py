@@ -62,7 +62,9 @@ def check_options(options: SynthOptions) -> None:
     _check_range("files", options.files, 1, options.nodes + 1, " (the number of nodes)")
     _check_range("sebs", options.sebs, 1, _INT_LIMIT)
     _check_range("seed", options.seed, 0, 2**63)
-    _check_range("size", options.size, 0, _MOST_CELLS * options.pes + 1, f" ({_MOST_CELLS:,} a PE)")
+    if options.size is not None:
+        most = _MOST_CELLS * options.pes
+        _check_range("size", options.size, 1, most + 1, f" ({_MOST_CELLS:,} a PE)")
     _check_range("timings", options.timings, 0, _INT_LIMIT)
     _check_range("log_version", options.log_version, LOG_VERSIONS[0], LOG_VERSIONS[-1] + 1)
     if options.byte_order not in get_args(ByteOrder):

@@ -78,7 +78,8 @@ def test_predictions_need_words_and_finite_numbers() -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     numbers: dict[str, Any] = {"dilation": np.float32(0.5), "jobs": np.int64(1), "seed": np.int8(3)}
-    report = rewritelog.rewrite(LOGS, **numbers, latency=np.float64(0))
+    spread: dict[str, Any] = {"timings": LOGS / "timings.txt", "spread": "residual"}
+    report = rewritelog.rewrite(LOGS, **numbers, **spread, latency=np.float64(0))
     assert report.to_json()["options"]["seed"] == 3
     assert rewritelog.sweep(LOGS, {"dilation": np.array([1, 2])}).points
 

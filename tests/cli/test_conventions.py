@@ -296,3 +296,38 @@ def test_a_long_term_fits_80_columns(timings: Path, tmp_path: Path) -> None:
     report = rewritelog("fit", timings, "--formulas", formulas, "-v").stdout
     assert max(map(len, report.replace(str(timings), "timings.txt").splitlines())) <= 80
     assert factors in "".join(line.strip() for line in report.splitlines())
+
+
+def test_what_the_model_has_no_use_for_is_said(logs: Path, timings: Path) -> None:
+    done = rewritelog("rewrite", logs, "--dry-run", "--dilation", "2", "--total", "typical")
+    assert warned(done, "--total typical", "changes nothing", "'constant'")
+    fit = ("rewrite", logs, "--dry-run", "--timings", timings, "--dilation", "1")
+    assert not warned(rewritelog(*fit, "--total", "typical"), "changes nothing")
+    spread = rewritelog(*fit, "--total", "typical", "--spread", "residual")
+    assert warned(spread, "--total typical", "changes nothing", "spread")
+    done = rewritelog(*fit, "--seed", "7")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--seed is for --spread residual and --model sampled" in done.stderr
+    assert rewritelog(*fit, "--seed", "7", "--spread", "residual").returncode == 0
+
+
+def test_options_of_an_output_are_refused_without_one(logs: Path) -> None:
+    for option in ("--force", "--copy-params", "--no-flush"):
+        done = rewritelog("rewrite", logs, "--dry-run", option)
+        assert done.returncode == 2
+        assert f"{option} is for OUT, which a dry run does not write" in done.stderr
+
+
+def test_a_network_as_recorded_takes_no_quantities_of_another(logs: Path) -> None:
+    for option, value in (("--cost-per-packet", "1us"), ("--packet-size", "64B")):
+        done = rewritelog("replay", logs, "--network", "log", option, value)
+        assert done.returncode == 2
+        assert f"--network log takes no {option}" in done.stderr
+    done = rewritelog("replay", logs, "--network", "log", "--node-latency", "1us")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_domain_without_cells_is_refused(tmp_path: Path) -> None:
+    done = rewritelog("synth", tmp_path / "out", "--size", "0")
+    assert done.returncode == 2
+    assert "'--size': '0' is not an integer of 1 or more" in done.stderr
