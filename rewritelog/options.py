@@ -420,7 +420,7 @@ class Seed(Options, group=ADVANCED):
 class Force(Options, group=OUTPUT):
     """Replacement of an existing output."""
 
-    force: bool = option("Replace OUT if it is an earlier output.", default=False)
+    force: bool = option("Replace OUT if it exists.", default=False)
 
 
 class Flush(Options, group=RUNNING):

@@ -64,7 +64,7 @@ FittedArgument: TypeAlias = Annotated[
     As["FittedModel | PathLike", "LinePredictor"], Kind("api.fitted:to_predictor")
 ]
 
-OUT_HELP = "The folder to write: new, empty, or with --force an earlier output."
+OUT_HELP = "The folder to write: a new or empty one, or any with --force."
 LOGS_HELP = "The log folder, or its bgTrace file."
 TRACES_HELP = "The log folder, or Chakra traces: a folder, a file, or FOLDER/NAME."
 

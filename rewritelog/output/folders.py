@@ -40,15 +40,6 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _STOP_S = 0.5
 """The time that a run which a signal ends takes to remove its draft."""
 _FEW_FILES = 64
-
-_OWN = re.compile(
-    r"""bgTrace\d*|param\..+|.+\.(et|et\.gz|sts|log\.gz)|timings\.txt|rewritelog\.json
-    |trace\.json|(sebs|messages|log_events|dependencies|brackets|params)\.(csv|parquet)
-    |program\.goal|(traces|hostfile|rank-\d+)\.txt""",
-    re.VERBOSE,
-)
-"""The names of files in outputs of `rewrite`, `replay`, `convert`, `synth` and `export`."""
-
 _REMOVE = f"import sys, pathlib, {__name__} as folders; folders._remove(pathlib.Path(sys.argv[1]))"
 
 
@@ -60,20 +51,19 @@ def new_folder(
 
     With `flush`, everything in it is on the disk before that.
 
-    `out` has to be absent or empty. With `force` it may be an earlier output, and is removed after
-    the new folder has replaced it; a failure to do so is an `OutputWarning`. If the block raises,
-    `out` is not changed. The remains of a killed process are removed by the next one that writes
-    `out`. Raise `OutputError` if `out` is or contains one of `inputs`, or the target of a link in
-    them; if it exists and is not empty, or with `force` holds what no output holds; if another
-    process is writing it; and if it cannot be written.
+    `out` has to be absent or empty. With `force` it may exist, and is removed after the new folder
+    has replaced it; a failure to do so is an `OutputWarning`. If the block raises, `out` is not
+    changed. The remains of a killed process are removed by the next one that writes `out`. Raise
+    `OutputError` if `out` is or contains one of `inputs`, or the target of a link in them; if it
+    exists and is not empty; if another process is writing it; and if it cannot be written.
     """
     target = Path(os.path.realpath(out))
     try:
         _check_target(out, target, inputs)
         with _parents(target), OutputLock(out, name_beside(target, ".lock")):
             _clear_up(target)
-            _check_links(out, target, inputs)
             _check_free(out, target, force=force)
+            _check_links(out, target, inputs)
             draft = name_beside(target, f"-{secrets.token_hex(4)}")
             try:  # a signal may come as soon as the folder is made
                 draft.mkdir(_mode(target))
@@ -97,7 +87,6 @@ def check_new_folder(out: Path, inputs: Sequence[Path] = (), *, force: bool = Fa
     target = Path(os.path.realpath(out))
     try:
         _check_target(out, target, inputs)
-        _check_links(out, target, inputs)
         _check_free(out, target, force=force)
         _check_writable(next(folder for folder in target.parents if folder.exists()))
     except OSError as error:
@@ -196,7 +185,7 @@ def _unlink_files(folder: Path, until_s: float = math.inf) -> None:
 
 
 def _remove(folder: Path) -> str:
-    """Remove a folder, even a read-only one; return why that failed, or ""."""
+    """Remove a folder, with read-only folders in it; return why that failed, or ""."""
     problems: list[str] = []
 
     def note(_function: object, path: str, info: tuple[type, BaseException, object]) -> None:
@@ -205,6 +194,10 @@ def _remove(folder: Path) -> str:
 
     with suppress(OSError):
         folder.chmod(stat.S_IRWXU)
+        for above, names, _ in os.walk(folder):
+            for path in (Path(above, name) for name in names):
+                if not path.is_symlink():
+                    path.chmod(stat.S_IRWXU)
         _unlink_files(folder)
     try:
         shutil.rmtree(folder, onerror=note)
@@ -245,17 +238,19 @@ def _is_same(path: Path, status: os.stat_result) -> bool:
 
 
 def _check_free(out: Path, target: Path, *, force: bool) -> None:
-    """Raise `OutputError` for a folder that is not empty, or that may hold more than an output."""
-    if not target.is_dir():
+    """Raise `OutputError` for a folder in use, which nobody means to be removed by `force`."""
+    if not (target.is_dir() and any(target.iterdir())):
         return
-    for path in target.iterdir():
-        if not force:
-            raise OutputError(f"{out}: exists and is not empty (--force replaces it)")
-        if not (_OWN.fullmatch(path.name) and path.is_file()):
-            raise OutputError(
-                f"{out}: holds {path.name}, which is of no output of rewritelog, so --force does "
-                "not replace it: move away what you need, and remove the folder, or name another"
-            )
+    if not force:
+        raise _not_empty_error(out)
+    with suppress(OSError, RuntimeError):  # a folder that was removed, a user without a home
+        for name, place in (("current", Path.cwd()), ("home", Path.home())):
+            if _holds(target, place):
+                raise OutputError(f"{out}: is or holds the {name} folder, which --force keeps")
+
+
+def _not_empty_error(out: Path) -> OutputError:
+    return OutputError(f"{out}: exists and is not empty (--force replaces it)")
 
 
 def _check_links(out: Path, target: Path, inputs: Sequence[Path]) -> None:
@@ -292,7 +287,8 @@ def _replace(out: Path, target: Path, draft: Path, *, force: bool) -> None:
             raise
     else:
         return
-    _check_free(out, target, force=force)  # anew: files may have appeared
+    if not force:
+        raise _not_empty_error(out)
     if not _exchange(draft, target):
         _rename_in_turn(target, draft, draft.with_name(f"{draft.name}.old"))
 

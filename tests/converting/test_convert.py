@@ -124,10 +124,10 @@ def test_loss_stops_and_names_everything(reference: Path, tmp_path: Path) -> Non
 def test_loss_leaves_the_folder_that_force_would_replace(tmp_path: Path) -> None:
     source = write_logs(tmp_path / "in", rich_timelines())
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old.sts").write_text("kept")
+    (tmp_path / "out" / "old").write_text("kept")
     with pytest.raises(RewriteLogError, match="--lossy"):
         run(source, tmp_path / "out", log_version=0, force=True)
-    assert contents(tmp_path / "out", "*") == {"old.sts": b"kept"}
+    assert contents(tmp_path / "out", "*") == {"old": b"kept"}
 
 
 @pytest.mark.parametrize(

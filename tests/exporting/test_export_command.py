@@ -59,12 +59,12 @@ def test_wrong_usage_leaves_nothing(
 
 def test_out_is_replaced_only_when_asked(sample_logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/kept.sts").touch()
+    (tmp_path / "out/kept").touch()
     command = ["export", sample_logs / "cells", tmp_path / "out", "--to", "csv"]
     done = run(*command)
     assert (done.returncode, "--force replaces it" in done.stderr) == (1, True)
     assert run(*command, "--force").returncode == 0
-    assert not (tmp_path / "out/kept.sts").exists()
+    assert not (tmp_path / "out/kept").exists()
 
 
 @pytest.mark.parametrize("target", ["chrome", "csv", "goal", "simgrid"])

@@ -135,12 +135,12 @@ ASIDE = textwrap.dedent("""
 def test_an_old_set_that_a_killed_run_had_set_aside_is_put_back(logs: Path, tmp_path: Path) -> None:
     """Only where the file system cannot exchange folders: there is a moment without `out`."""
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.sts").write_text("x")
+    (tmp_path / "out/mine").write_text("x")
     killed_when("os.getpgid", tmp_path, force=True, before=ASIDE)
     assert not (tmp_path / "out").exists()
     with pytest.raises(OutputError, match="exists and is not empty"):
         rewrite(logs, tmp_path / "out", TWICE)
-    assert names(tmp_path / "out") == {"mine.sts"}
+    assert names(tmp_path / "out") == {"mine"}
     rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
     assert names(tmp_path) == {"in", "out", "timings"}
 

@@ -184,13 +184,16 @@ def test_a_companion_that_links_out_of_its_folder_is_not_copied(logs: Path, tmp_
     assert all("key" not in path.read_text("latin-1") for path in (tmp_path / "out").iterdir())
 
 
-def test_a_read_only_old_output_does_not_stay(tmp_path: Path) -> None:
+def test_a_read_only_folder_in_an_old_output_does_not_stay(tmp_path: Path) -> None:
     write_logs(tmp_path / "in", [[seb(0, 1)]])
-    rewrite(tmp_path / "in", tmp_path / "out", AGAIN)
-    (tmp_path / "out").chmod(0o555)
+    (tmp_path / "out/sub/deeper").mkdir(parents=True)
+    (tmp_path / "out/sub/file").write_text("x")
+    (tmp_path / "out/sub/deeper").chmod(0)
+    (tmp_path / "out/sub").chmod(0o555)
     with heeding_modes():
         rewrite(tmp_path / "in", tmp_path / "out", AGAIN)
         assert names(tmp_path) == {"in", "out"}
+        rewrite(tmp_path / "in", tmp_path / "out", AGAIN)
 
 
 def test_a_signal_during_the_trial_of_a_report_leaves_nothing(

@@ -5,18 +5,14 @@ import os
 import pkgutil
 import signal
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chakrabuilder import node, write_traces
 from faulty import HANGS_S
 from logbuilder import seb, write_logs, write_params
 from watching import watched_rewrite
 
-import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.output import folders
@@ -63,61 +59,40 @@ def test_an_empty_folder_is_filled(logs: Path, tmp_path: Path) -> None:
 
 def test_a_folder_with_something_in_it_is_kept(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.sts").write_text("x")
+    (tmp_path / "out/mine").write_text("x")
     with pytest.raises(OutputError, match=r"not empty \(--force"):
         rewrite(logs, tmp_path / "out", TWICE)
-    assert names(tmp_path / "out") == {"mine.sts"}
+    assert names(tmp_path / "out") == {"mine"}
 
 
 def test_force_replaces_the_old_set(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.sts").write_text("x")
+    (tmp_path / "out/mine").write_text("x")
     rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
-    assert "mine.sts" not in names(tmp_path / "out")
+    assert "mine" not in names(tmp_path / "out")
     assert names(tmp_path) == {"in", "out"}
 
 
-@pytest.mark.parametrize("foreign", ["thesis.tex", ".ssh/", "bgTrace0/", "data.csv"])
-def test_force_replaces_nothing_that_is_no_output(foreign: str, logs: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "bgTrace").write_text("x")
-    made = out / foreign
-    made.mkdir() if foreign.endswith("/") else made.write_text("x")
-    for again in (RewriteOptions(force=True), RewriteOptions(dilation=2, force=True)):
-        with pytest.raises(OutputError, match=f"holds {made.name}, which is of no output"):
-            rewrite(logs, out, again)
-    assert names(out) == {"bgTrace", made.name}
-    made.rmdir() if foreign.endswith("/") else made.unlink()
-    rewrite(logs, out, RewriteOptions(force=True))
-    assert "bgTrace0" in names(out)
-
-
-def test_force_replaces_the_outputs_of_all_commands(logs: Path, tmp_path: Path) -> None:
-    traces = write_traces(tmp_path / "traces", [[node(1)]])
-    public: Any = rewritelog
-    makers: list[Callable[[Path], object]] = [
-        lambda out: rewritelog.rewrite(logs, out, copy_params=True, force=True),
-        lambda out: rewritelog.rewrite(traces, out, dilation=2, force=True),
-        lambda out: rewritelog.convert(logs, out, force=True),
-        lambda out: rewritelog.synth(out, pes=2, sebs=20, force=True),
-        *(
-            partial(public.export, logs, to=target, force=True)
-            for target in ("chrome", "csv", "goal", "simgrid")
-        ),
-    ]
-    for make in makers:
-        for _ in range(2):
-            make(tmp_path / "out")
+@pytest.mark.parametrize("place", ["current", "home"])
+def test_force_does_not_replace_the_folder_somebody_works_in(
+    place: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out/deeper").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / ("out" if place == "home" else "in")))
+    monkeypatch.chdir(tmp_path / ("out/deeper" if place == "current" else "in"))
+    for options in (RewriteOptions(force=True), RewriteOptions(dilation=2, force=True)):
+        with pytest.raises(OutputError, match=f"holds the {place} folder, which --force keeps"):
+            rewrite(logs, tmp_path / "out", options)
+    assert names(tmp_path / "out") == {"deeper"}
 
 
 def test_force_keeps_the_old_set_where_the_rewrite_fails(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.sts").write_text("x")
+    (tmp_path / "out/mine").write_text("x")
     (logs / "bgTrace0").write_bytes((logs / "bgTrace0").read_bytes()[:-1])
     with pytest.raises(RewriteLogError):
         rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
-    assert names(tmp_path / "out") == {"mine.sts"}
+    assert names(tmp_path / "out") == {"mine"}
     assert names(tmp_path) == {"in", "out"}
 
 
@@ -134,7 +109,7 @@ def test_ctrl_c_at_a_rename_leaves_the_old_set_or_the_new(
     call: str, done: bool, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.sts").write_text("x")
+    (tmp_path / "out/mine").write_text("x")
     name, number = CALLS[call]
     if call != "exchanged":
         monkeypatch.setattr("rewritelog.output.folders._exchange", lambda *_names: False)
@@ -143,7 +118,7 @@ def test_ctrl_c_at_a_rename_leaves_the_old_set_or_the_new(
         rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
     new = done and call != "moved aside"
     assert ("bgTrace" in names(tmp_path / "out")) == new
-    assert ("mine.sts" in names(tmp_path / "out")) != new
+    assert ("mine" in names(tmp_path / "out")) != new
     assert names(tmp_path) == {"in", "out"}
 
 
@@ -166,7 +141,7 @@ def test_a_file_system_without_exchange_is_served_too(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.sts").write_text("x")
+    (tmp_path / "out/mine").write_text("x")
     monkeypatch.setattr("rewritelog.output.folders._exchange", lambda *_names: False)
     rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
     assert "bgTrace" in names(tmp_path / "out")
@@ -176,11 +151,11 @@ def test_a_file_system_without_exchange_is_served_too(
 def test_files_that_appear_while_it_runs_are_kept(logs: Path, tmp_path: Path) -> None:
     def appear(_done: int, _total: int) -> None:
         (tmp_path / "out").mkdir(exist_ok=True)
-        (tmp_path / "out/mine.sts").write_text("x")
+        (tmp_path / "out/mine").write_text("x")
 
     with pytest.raises(OutputError, match=r"not empty \(--force"):
         watched_rewrite(logs, tmp_path / "out", TWICE, appear)
-    assert names(tmp_path / "out") == {"mine.sts"}
+    assert names(tmp_path / "out") == {"mine"}
     assert names(tmp_path) == {"in", "out"}
 
 
@@ -217,7 +192,7 @@ def test_files_that_the_input_links_to_are_never_replaced(logs: Path, tmp_path: 
 
 def test_an_output_that_is_a_link_keeps_it(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere/mine.sts").write_text("x")
+    (tmp_path / "elsewhere/mine").write_text("x")
     (tmp_path / "out").symlink_to("elsewhere")
     rewrite(logs, tmp_path / "out", RewriteOptions(force=True))
     assert (tmp_path / "out").is_symlink()

@@ -296,12 +296,12 @@ def test_refuses_what_cannot_be_made(name: str, changes: dict[str, Any], tmp_pat
 
 def test_keeps_what_is_there_unless_forced(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
-    (tmp_path / "made" / "mine.sts").write_text("mine")
+    (tmp_path / "made" / "mine").write_text("mine")
     with pytest.raises(OutputError):
         synthesise(tmp_path / "made", SMALL)
-    assert (tmp_path / "made" / "mine.sts").exists()
+    assert (tmp_path / "made" / "mine").exists()
     synthesise(tmp_path / "made", SMALL, force=True)
-    assert not (tmp_path / "made" / "mine.sts").exists()
+    assert not (tmp_path / "made" / "mine").exists()
 
 
 @pytest.mark.parametrize(
