@@ -82,6 +82,33 @@ def joined_texts(parts: Iterable[tuple[Sequence[Key], Ints]]) -> tuple[tuple[Key
     return tuple(known), np.concatenate(numbers)
 
 
+@dataclass(frozen=True)
+class Texts:
+    """A column of texts."""
+
+    distinct: tuple[str, ...]
+    """Different texts, of which some may not be in any row."""
+    number: Ints
+    """The index of each row's text among them."""
+
+    @classmethod
+    def joined(cls, parts: Iterable[Texts]) -> Texts:
+        """Return the rows of several columns, one after the other."""
+        return cls(*joined_texts((part.distinct, part.number) for part in parts))
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the text of a row, or some rows as a column."""
+        number = self.number[rows]
+        return Texts(self.distinct, number) if np.ndim(number) else self.distinct[number]
+
+    def tolist(self) -> list[str]:
+        """Return the text of each row."""
+        return [self.distinct[number] for number in self.number.tolist()]
+
+
 def times_before(numbers: Ints) -> Ints:
     """Return how often each number was there before."""
     order = np.argsort(numbers, kind="stable")

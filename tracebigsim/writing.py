@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
@@ -20,6 +21,8 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FIELD_WITHIN: Final = re.compile(r"(?<!:):[ \t]*\{")
 _BRACE: Final = re.compile(r"[{}]")
 _LARGEST: Final = 2**63 - 1
+_LONGEST: Final = 2.2250738585072014e-308
+"""No number has a longer text."""
 _FIXED_BELOW: Final = 1e15
 """Larger numbers would have more digits before the decimal point than a double holds."""
 
@@ -70,6 +73,16 @@ def format_line(
     return line
 
 
+def timing_lines(event: str, params: Iterable[float], times_s: Iterable[float]) -> list[str]:
+    """Return a timing line for each time of calls with the same parameters, as `format_line` does.
+
+    Raises LineFormatError as it does.
+    """
+    (longest,) = _time_field(_LONGEST, None)
+    before, after = format_line(event, params, time_s=_LONGEST).split(longest)
+    return [before + "".join(_time_field(time_s, None)) + after for time_s in times_s]
+
+
 def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str:
     """Return a line, newline included, of a list of chosen SEBs: the PE, a blank, its param line.
 
@@ -90,6 +103,7 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
             yield f" {name}:{{ {_number_text(time, 'a time')} }} "
 
 
+@lru_cache(1 << 14)
 def _number_text(value: float, what: str) -> str:
     """Return a finite number as `%f` prints it if that is exact, else with all digits."""
     number = float(value) + 0.0

@@ -93,15 +93,15 @@ CORE void scatter(uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_l
 CORE void copy_ranges(const uint8_t *buf, int64_t buf_len, const int64_t *from, int64_t from_len,
                       const int64_t *to, const int64_t *sizes, uint8_t *out);
 
-/* ---- names.c: distinct SEB names, numbered in order of first appearance ---- */
+/* ---- names.c: distinct texts, numbered in order of first appearance ---- */
 
-/* Number the NUL-terminated names of `width` bytes at `at`. `slots` is the hash table, a power of
-   two and more than there are names: 1 + the number of a name, or 0; `key` is random, so that no
-   log can make all names collide. Fill in the number of each name, and where each distinct one is
-   `first`; return how many these are. */
-CORE int64_t number_names(const uint8_t *buf, const int64_t *at, int64_t at_len, int64_t width,
-                          uint64_t key, int32_t *slots, int64_t slots_len, int64_t *first,
-                          int64_t *numbers);
+/* Number the texts at `at`, each of so many bytes, or names, which end before any NUL in these.
+   `slots` is the hash table, a power of two and more than there are texts: 1 + the number of a text,
+   or 0; `key` is random, so that no log can make all texts collide. Fill in the number of each
+   text, and the row where each distinct one is `first`; return how many these are. */
+CORE int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len,
+                          const int64_t *bytes, bool are_names, uint64_t key, int32_t *slots,
+                          int64_t slots_len, int64_t *first, int64_t *numbers);
 
 /* ---- walk.c: the pairs of start and end marks in SEBs ---- */
 

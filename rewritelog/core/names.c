@@ -1,35 +1,35 @@
-/* A hash table of distinct names: keyed FNV-1a, open addressing, linear probing. */
+/* A hash table of distinct texts: keyed FNV-1a, open addressing, linear probing. */
 #include "core.h"
 
 #include <string.h>
 
-/* Return the slot of a name, or the free one where it would go. */
-static int64_t slot_of(const uint8_t *buf, int64_t at, int64_t width, uint64_t key,
-                       const int64_t *first, const int32_t *slots, int64_t mask)
+/* Return the length of a text of at most `most` bytes, which ends before any NUL if it is a name. */
+static int64_t length_of(const uint8_t *text, int64_t most, bool is_name)
 {
-    const uint8_t *name = buf + at, *end = memchr(name, 0, (size_t)width);
-    int64_t length = end ? end - name : width;
-    uint64_t mix = UINT64_C(14695981039346656037) ^ key;
-    for (int64_t k = 0; k < length; k++)
-        mix = (mix ^ name[k]) * UINT64_C(1099511628211);
-    int64_t slot = (int64_t)(mix >> 32) & mask;
-    for (; slots[slot]; slot = (slot + 1) & mask) {
-        const uint8_t *known = buf + first[slots[slot] - 1];
-        if (!memcmp(known, name, (size_t)length) && (length == width || !known[length]))
-            break;
-    }
-    return slot;
+    const uint8_t *end = is_name ? memchr(text, 0, (size_t)most) : NULL;
+    return end ? end - text : most;
 }
 
-int64_t number_names(const uint8_t *buf, const int64_t *at, int64_t at_len, int64_t width,
-                     uint64_t key, int32_t *slots, int64_t slots_len, int64_t *first,
-                     int64_t *numbers)
+int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, const int64_t *bytes,
+                     bool are_names, uint64_t key, int32_t *slots, int64_t slots_len,
+                     int64_t *first, int64_t *numbers)
 {
-    int64_t known = 0;
+    int64_t known = 0, mask = slots_len - 1;
     for (int64_t k = 0; k < at_len; k++) {
-        int64_t slot = slot_of(buf, at[k], width, key, first, slots, slots_len - 1);
+        const uint8_t *text = buf + at[k];
+        int64_t length = length_of(text, bytes[k], are_names);
+        uint64_t mix = UINT64_C(14695981039346656037) ^ key;
+        for (int64_t byte = 0; byte < length; byte++)
+            mix = (mix ^ text[byte]) * UINT64_C(1099511628211);
+        int64_t slot = (int64_t)(mix >> 32) & mask;
+        for (; slots[slot]; slot = (slot + 1) & mask) {
+            int64_t one = first[slots[slot] - 1];
+            if (length_of(buf + at[one], bytes[one], are_names) == length
+                && !memcmp(buf + at[one], text, (size_t)length))
+                break;
+        }
         if (!slots[slot]) {
-            first[known++] = at[k];
+            first[known++] = k;
             slots[slot] = (int32_t)known;
         }
         numbers[k] = slots[slot] - 1;

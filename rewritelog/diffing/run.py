@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Ints, numbered, paired
+from rewritelog.arrays import Ints, Texts, paired
 from rewritelog.diffing.durations import Timed, rows_of
 from rewritelog.diffing.records import (
     ABSENT,
@@ -103,11 +103,11 @@ def compare_units(traces: Traces, rank: int, sides: tuple[Events, Events]) -> To
             for events, own, column in zip(sides, pairs, columns, strict=True)
         )
         note(name, "SEBs", pairs[0][at], values)
-    names, called = numbered(chain(a["name"].tolist(), b["name"].tolist()))
-    numbers = np.split(called, [len(a)])
+    names = Texts.joined([a["name"], b["name"]])
+    numbers = np.split(names.number, [len(a)])
     timed = [Timed(own, e["duration_s"]) for own, e in zip(numbers, sides, strict=True)]
     both = [each.take(own) for each, own in zip(timed, pairs, strict=True)]
-    totals.by_name = rows_of(list(map(printable, names)), timed, both)
+    totals.by_name = rows_of(list(map(printable, names.distinct)), timed, both)
     return totals
 
 
@@ -129,7 +129,7 @@ def _columns(traces: Traces, events: Events, rows: Ints) -> dict[str, np.ndarray
         "duration": events["duration_s"][rows],
         "start": events["start_s"][rows],
         "type": np.array(traces.types, dtype=object)[events["type"][rows]],
-        "name": events["name"][rows],
+        "name": np.array(events["name"].distinct, dtype=object)[events["name"].number[rows]],
         "dependencies": waited_for[rows],  # the same sum for the same ids in any order
         "CPU or device": np.where(events["on_host"][rows], "CPU", "device"),
         "thread or stream": events["lane"][rows],

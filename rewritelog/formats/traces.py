@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys
+from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.text import bytes_text, count_text, printable
 
@@ -44,6 +44,8 @@ class Terms:
     """What has the parameters from which it does."""
     transfer: str
     """How items of different lanes wait for each other."""
+    recorded: str
+    """How long that takes in a replay without a network."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,11 @@ class Unit:
 class Events:
     """Events as columns, arrays with an element for each, such as `events["duration_s"]`.
 
-    - `id`, by which others name an event; `type`, an index into `types` of its traces; `name`
-    - `duration_s`; `start_s`, NaN if it is not recorded; `shapes` of its inputs, a text
+    - `id`, by which others name an event; `type`, an index into `types` of its traces
+    - `name`, and `shapes` of its inputs, `Texts`
+    - `duration_s`; `start_s`, NaN if it is not recorded
     - `on_host`, whether it runs on a CPU; `lane`, its thread or stream among those of the CPU or of
-      the device; `group`, the name of the processes that take part in a collective
+      the device; `group`, `Texts`: the name of the processes that take part in a collective
     - `waits`, for how many events it waits; `waited_for` has the identifiers of all of these
     - `rest`, a hash of all that is known of it besides its start and duration
     - any other name is that of a numeric attribute, NaN for events without it
@@ -178,7 +181,7 @@ class UnitWriter:
         if self._packer is not None:
             data = np.frombuffer(self._packer.compress(data.tobytes()), dtype=np.uint8)
         self._sink(data)
-        return new * 1e-6
+        return new / 1e6
 
     def close(self) -> None:
         """Write what is left."""
@@ -195,7 +198,9 @@ class Traces(ABC):
     units: tuple[Unit, ...]
 
     title: ClassVar[str] = "traces"
-    terms: ClassVar[Terms] = Terms("node", "rank", "node", "node", "communication")
+    terms: ClassVar[Terms] = Terms(
+        "node", "rank", "node", "node", "communication", "communication takes its nodes' durations"
+    )
     types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""
     communicating: ClassVar[tuple[str, str, str]] = ("", "", "")
@@ -268,7 +273,7 @@ def loaded(parts: Iterable[Part], more: Sequence[str]) -> Events:
     names, read = (*_LOADED, *more), list[list[Any]]()
     for part in parts:
         read.append([part[name] for name in names])
-    columns = dict(zip(names, map(np.concatenate, zip(*read, strict=True)), strict=True))
+    columns = dict(zip(names, map(_concatenated, zip(*read, strict=True)), strict=True))
     ids, named = columns["id"], columns["waited_for"]
     order = np.argsort(ids, kind="stable")
     at = np.searchsorted(ids[order], named)
@@ -280,11 +285,17 @@ def loaded(parts: Iterable[Part], more: Sequence[str]) -> Events:
     return Events(columns)
 
 
+def _concatenated(columns: Sequence[Any]) -> Any:
+    if isinstance(columns[0], Texts):
+        return Texts.joined(columns)
+    return np.concatenate(columns)
+
+
 def joined(units: Sequence[Events]) -> Events:
     """Return the events of several units, one after the other."""
-    columns = {
-        name: np.concatenate([events[name] for events in units]) for name in units[0].columns
-    }
+    if len(units) == 1:
+        return units[0]
+    columns = {name: _concatenated([events[name] for events in units]) for name in units[0].columns}
     first = np.cumsum([0, *map(len, units[:-1])])
     shifts = np.repeat(first, [len(events["deps"]) for events in units])
     columns["deps"] = np.where(columns["deps"] == MISSING, MISSING, columns["deps"] + shifts)

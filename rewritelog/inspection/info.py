@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, numbered
+from rewritelog.arrays import NOTHING
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -333,10 +333,10 @@ def _groups(traces: Traces, unit: Unit) -> tuple[Counter[str], Counter[Group], C
     counts, events, durations_s = Counter[str](), Counter[Group](), Counter[Group]()
     events["ranks", str(unit.rank)] = 0  # a rank without nodes is listed too
     for part in traces.read(unit):
-        duration_s, (names, name) = part["duration_s"], numbered(part["name"].tolist())
+        duration_s, name = part["duration_s"], part["name"]
         on_host, (lanes, lane) = part["on_host"], np.unique(part["lane"], return_inverse=True)
-        columns = part["type"], name, on_host.astype(np.int64), lane
-        sizes = len(traces.types), max(1, len(names)), 2, max(1, len(lanes))
+        columns = part["type"], name.number, on_host.astype(np.int64), lane
+        sizes = len(traces.types), max(1, len(name.distinct)), 2, max(1, len(lanes))
         keys, kind = np.unique(np.ravel_multi_index(columns, sizes), return_inverse=True)
         rows = *np.unravel_index(keys, sizes), np.bincount(kind), np.bincount(kind, duration_s)
         for of_type, named, is_host, place, count, seconds in zip(
@@ -345,7 +345,7 @@ def _groups(traces: Traces, unit: Unit) -> tuple[Counter[str], Counter[Group], C
             for group in (
                 ("ranks", str(unit.rank)),
                 ("types", traces.types[of_type]),
-                ("names", traces.types[of_type], names[named]),
+                ("names", traces.types[of_type], name.distinct[named]),
                 ("lanes", f"{'CPU thread' if is_host else 'device stream'} {lanes[place]}"),
             ):
                 events[group] += count

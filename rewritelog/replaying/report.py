@@ -203,7 +203,8 @@ class ReplayComparison(Readable):
         where = f"on {count_text(after.pes, after.logs.terms.lane)}"
         return (
             f"Predicted run time: {times[0]} → {times[1]}, {faster_text(self.speedup)}\n"
-            f"  {where}, {printable(after.network.text())}" + (f"\n\n{table}" if names else "")
+            f"  {where}, {printable(after.network.text(after.logs.terms.recorded))}"
+            + (f"\n\n{table}" if names else "")
         )
 
     def details(self) -> str:
@@ -235,7 +236,7 @@ def _headline(report: ReplayReport) -> str:
         in_name = f"{_share_text(longest, report.predicted_s)} in {shorten(name, LABEL_WIDTH)}"
         sent = _share_text(report.communication_s, report.predicted_s)
         lines.append(f"{chain}: {in_name}, {sent} in {terms.transfer}")
-    lines.append(f"  network: {printable(report.network.text())}")
+    lines.append(f"  network: {printable(report.network.text(terms.recorded))}")
     lines += [f"  {note}" for note in report.notes]
     if report.blocked.count:
         never = f"{report.blocked.count:,} of {report.sebs:,} {terms.item}s"
@@ -413,7 +414,7 @@ class ReplayedRuns(Readable):
         name, count = printable(str(best.logs.path)), count_text(len(self.runs), "run")
         lines = [
             f"Shortest of {count}: {name}, {time_text(best.predicted_s)}",
-            f"  network: {printable(best.network.text())}",
+            f"  network: {printable(best.network.text(best.logs.terms.recorded))}",
             "",
             str(self.table),
         ]

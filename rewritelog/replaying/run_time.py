@@ -45,7 +45,8 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
         before = loaded.replayed(network, as_recorded=True).outcome
         after = before if report.changes_nothing else loaded.replayed(network).outcome
         never_ran = len(before.workload.sebs) - before.run
-        return RunTime(before.predicted_s, after.predicted_s, network.text(), never_ran)
+        text = network.text(report.terms.recorded)
+        return RunTime(before.predicted_s, after.predicted_s, text, never_ran)
     report_progress("replaying the logs as they are")
     plain = prepare(task.logs, RewriteOptions(params=options.params, jobs=options.jobs))
     before = simulate(plain.workload, plain.case(network))

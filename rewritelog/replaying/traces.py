@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, numbered, paired, times_before
+from rewritelog.arrays import Floats, Ints, Texts, paired, times_before
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
@@ -135,10 +135,9 @@ class LoadedTraces:
         lanes_used, lane_of = np.unique(lane[order], return_inverse=True)
         seb = np.full(len(events), -1, dtype=np.int32)
         seb[order] = np.arange(len(order))
-        names, name = numbered(events["name"][order].tolist())
         links = before != after
         workload = _workload(
-            duration_s[order], name, names, lane_of, seb[before[links]], seb[after[links]]
+            duration_s[order], events["name"][order], lane_of, seb[before[links]], seb[after[links]]
         )
         outcome = simulate(workload, Case(network))
         start_s = outcome.times.start_s[seb[together]]
@@ -204,8 +203,8 @@ def _together(events: Events, collectives: Ints) -> Ints:
     The nodes of a collective are those with the same place among those of their group, on each
     rank.
     """
-    groups, group = numbered(events["group"][collectives].tolist())
-    place = times_before(events["rank"][collectives] * len(groups) + group)
+    group = events["group"].number[collectives]
+    place = times_before(events["rank"][collectives] * len(events["group"].distinct) + group)
     _, first, own = np.unique(
         np.stack([group, place], axis=1), axis=0, return_index=True, return_inverse=True
     )
@@ -235,9 +234,7 @@ def _messages(events: Events, sends: Ints, receives: Ints) -> tuple[Ints, Ints]:
     return sends[sent], receives[received]
 
 
-def _workload(
-    duration_s: Floats, name: Ints, names: tuple[str, ...], lane: Ints, before: Ints, after: Ints
-) -> Workload:
+def _workload(duration_s: Floats, name: Texts, lane: Ints, before: Ints, after: Ints) -> Workload:
     """Return nodes, sorted by their lanes, as SEBs without messages, and what waits for what."""
     count, none, empty = len(duration_s), np.zeros(0, dtype=np.int32), np.zeros(0)
     links = np.zeros(count + 1, dtype=core.structs["seb_links"])
@@ -245,7 +242,7 @@ def _workload(
     sebs = Sebs(
         scaled_s=duration_s,
         fixed_s=empty,
-        name=name.astype(np.int32),
+        name=name.number.astype(np.int32),
         pe=lane.astype(np.int32),
         starter=np.full(count, -1, dtype=np.int32),
         inputs=np.bincount(after, minlength=count).astype(np.int32),
@@ -257,7 +254,7 @@ def _workload(
         sebs=sebs,
         messages=Messages(empty, empty, empty, none, np.zeros(1, dtype=np.int32), none),
         regions=PairedRegions(none, none, empty, empty, empty, empty),
-        names=names,
+        names=name.distinct,
         events=(),
         workers=1,
         recorded_s=0.0,

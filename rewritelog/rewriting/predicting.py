@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table, numbered, rows_by_key
+from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
 from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
@@ -199,7 +199,7 @@ def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Float
         return np.full(count, float(rules.factor)), frozenset()
     names: Sequence[str]
     if isinstance(items, Part):
-        names, number = numbered(items["name"].tolist())
+        names, number = items["name"].distinct, items["name"].number
     else:
         distinct, number = distinct_names(records_of(items).sebs)
         names = [name.decode("utf-8", "replace") for name in distinct]

@@ -16,7 +16,13 @@ from rewritelog.formats.traces import Events, Part, Traces, Unit, UnitWriter, lo
 from rewritelog.output.files import FlushingWork, copy_file
 from rewritelog.rewriting.block import no_sums
 from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
-from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum, Noted
+from rewritelog.rewriting.statistics import (
+    EXAMPLES,
+    BlockCount,
+    BlockStatistics,
+    DurationSum,
+    Noted,
+)
 from rewritelog.timings.traces import EventParams, read_event_params
 
 
@@ -56,7 +62,7 @@ class TraceTask:
         for part in self.logs.read(unit):
             old_s, new = part["duration_s"], self.durations(part)
             new_s = writer.write(part, new.seconds, new.seconds != old_s)
-            statistics.add(_statistics(self.logs, part, new, new_s, sums[0]))
+            statistics.add(_statistics(self, part, new, new_s, sums[0]))
             changed |= not np.array_equal(old_s, new_s)
         writer.close()
         statistics.rounding = writer.rounding
@@ -69,15 +75,14 @@ class TraceTask:
     def durations(self, part: Part) -> NewDurations:
         """Return the new durations of a part, before they are rounded."""
         rows = np.flatnonzero(np.isin(part["type"], self.types))
-        records = NO_RECORDS if self.params is None else self.params.records(part, rows)
+        records = NO_RECORDS if self.params is None else self.params.records(part, rows)[0]
         predicted = self.predictor.predict(records, np.array([part.unit.rank]))
         factors, patterns = dilations_of(self.dilations, part)
         new_s = part["duration_s"].copy()
         new_s[rows] *= factors[rows]
         known = ~np.isnan(predicted.given_s)
         new_s[records.seb[known]] = predicted.given_s[known]
-        lacking = np.setdiff1d(rows, rows if self.params is None else records.seb)
-        return NewDurations(rows, lacking, new_s, predicted, patterns)
+        return NewDurations(rows, new_s, predicted, patterns)
 
     def load(self, more: Sequence[str], unit: Unit) -> Events:
         """Return the events of a unit, with their new durations before rounding as `new_s`."""
@@ -96,8 +101,6 @@ class NewDurations:
 
     rows: Ints
     """The nodes of the types that are rewritten."""
-    lacking: Ints
-    """Those of them without values for the parameters from which the model predicts."""
     seconds: Floats
     predicted: Predicted
     matched_patterns: frozenset[str]
@@ -120,19 +123,22 @@ def trace_task(traces: Traces, predictor: Predictor, options: OutputOptions) -> 
 
 
 def _statistics(
-    traces: Traces, part: Part, new: NewDurations, new_s: Floats, sums: Floats
+    task: TraceTask, part: Part, new: NewDurations, new_s: Floats, sums: Floats
 ) -> BlockStatistics:
     """Return the counts of a part whose nodes have got new durations, and add these to sums."""
-    old_s, predicted = part["duration_s"], new.predicted
+    old_s, predicted, traces = part["duration_s"], new.predicted, task.logs
     params, known = predicted.params, ~np.isnan(predicted.given_s)
     records: Table = np.zeros(len(params), dtype=core.structs["param_record"])
     records["state"] = np.where(known, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED)
     records["old_s"], records["new_s"] = old_s[params.seb], new_s[params.seb]
-    by_model = params.seb[known]
+    by_model, is_without = params.seb[known], np.zeros(len(part), dtype=np.bool_)
+    is_without[new.rows] = True
+    is_without[params.seb] = False
+    without = np.flatnonzero(is_without)
     for rows, which in (
         (slice(None), (DurationSum.OLD, DurationSum.NEW)),
         (params.seb, (DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW)),
-        (np.setdiff1d(new.rows, params.seb), (DurationSum.WITHOUT_OLD, DurationSum.WITHOUT_NEW)),
+        (without, (DurationSum.WITHOUT_OLD, DurationSum.WITHOUT_NEW)),
     ):
         for number, seconds in zip(which, (old_s[rows], new_s[rows]), strict=True):
             group = np.zeros(len(seconds), dtype=np.int64)
@@ -149,8 +155,10 @@ def _statistics(
     counts[BlockCount.ZERO_LENGTH] = np.count_nonzero(is_same & (rest_old_s == 0))
     counts[BlockCount.UNCHANGED] = np.count_nonzero(is_same & (rest_old_s > 0))
     on_device = (part["type"] == traces.types.index(traces.computing)) & ~part["on_host"]
-    places = [f"rank {part.unit.rank} node {part.first + row}" for row in new.lacking.tolist()]
-    noted = Noted.of((part.unit.rank, part.first), len(places), places)
+    lacking = without if task.params is not None else without[:0]
+    first = lacking[:EXAMPLES].tolist()
+    places = [f"rank {part.unit.rank} node {part.first + row}" for row in first]
+    noted = Noted.of((part.unit.rank, part.first), len(lacking), places)
     return BlockStatistics(
         counts=counts,
         noted={"lacking": noted} if places else {},

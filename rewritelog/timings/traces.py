@@ -19,7 +19,7 @@ import math
 import re
 import string
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain
@@ -29,9 +29,10 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, numbered
+from rewritelog.arrays import Floats, Ints, numbered, rows_by_key
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Part, Traces, Unit
+from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.expressions import (
     FUNCTIONS,
     MAX_PARAMETERS,
@@ -44,7 +45,8 @@ from rewritelog.output.files import check_outputs, write_file
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import Readable, TextTable, count_text, last_match, printable, wrapped
 from rewritelog.timings.texts import read_model_text
-from tracebigsim import LineFormatError, format_line
+from tracebigsim.errors import LineFormatError
+from tracebigsim.writing import timing_lines
 
 _ATTRIBUTES = ("num_ops", "tensor_size", "comm_size")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -86,26 +88,34 @@ class EventParams:
     rules: tuple[tuple[str, EventRule], ...] = ()
     """Names or patterns of operations, and what is said of each."""
 
-    def records(self, part: Part, rows: Ints) -> ParamRecords:
+    def records(self, part: Part, rows: Ints) -> tuple[ParamRecords, Counter[str]]:
         """Return a record for each of some rows of a part, `seb` being the row, in their order.
 
-        Rows without a value that a rule's expressions need are left out.
+        Rows without a value that a rule's expressions need are left out; the second result is how
+        many of these lack each dimension or attribute.
         """
-        names, name = numbered(part["name"][rows].tolist())
-        rules, rule = numbered([last_match(self.rules, each, _BY_DEFAULT) for each in names])
-        groups = [rules[which].group for which in rule]
-        labels = [group or event_name(each) for group, each in zip(groups, names, strict=True)]
-        events, event = numbered(labels)
+        names = part["name"]
+        rules, rule = numbered(last_match(self.rules, each, _BY_DEFAULT) for each in names.distinct)
+        events, event = numbered(
+            rules[which].group or event_name(each)
+            for which, each in zip(rule.tolist(), names.distinct, strict=True)
+        )
+        name, lacking = names.number[rows], Counter[str]()
         table = np.full((len(rows), MAX_PARAMETERS), np.nan)
         is_complete = np.ones(len(rows), dtype=np.bool_)
         for which, of_rule in enumerate(rules):
             own = np.flatnonzero(rule[name] == which)
-            values = _values(part, rows[own], of_rule)
+            if of_rule.params is None:
+                table[own] = _by_default(part, rows[own])
+                continue
+            given = _columns(len(own), (_variable(part, rows[own], v) for v in of_rule.variables))
+            values = _columns(len(own), (each.evaluate(given) for each in of_rule.params))
             table[own, : values.shape[1]] = values
-            if of_rule.params is not None:
-                is_complete[own] = np.isfinite(values).all(axis=1)
+            is_complete[own] = np.isfinite(values).all(axis=1)
+            unknown = np.isnan(given[~is_complete[own]]).sum(axis=0).tolist()
+            lacking.update(dict(zip(of_rule.variables, unknown, strict=True)))
         known = np.flatnonzero(is_complete)
-        return ParamRecords(
+        records = ParamRecords(
             events=events,
             event=event[name[known]],
             piece=np.zeros(len(known), dtype=np.int64),
@@ -114,6 +124,7 @@ class EventParams:
             param_count=np.count_nonzero(~np.isnan(table[known]), axis=1),
             params=table.ravel(),
         )
+        return records, +lacking
 
 
 def event_name(name: str) -> str:
@@ -122,35 +133,44 @@ def event_name(name: str) -> str:
     return plain or "_"
 
 
-def _values(part: Part, rows: Ints, rule: EventRule) -> Floats:
-    """Return the parameters of rows, those by default with NaN after the last one."""
-    shapes, shape = numbered(part["shapes"][rows].tolist())
+def _by_shapes(part: Part, rows: Ints, values_of: Callable[[str], list[float]]) -> Floats:
+    """Return values that the shapes of the inputs decide, NaN after the last one."""
+    used, shape = np.unique(part["shapes"].number[rows], return_inverse=True)
+    table = np.full((len(used), MAX_PARAMETERS), np.nan)
+    for number, of in enumerate(used.tolist()):
+        values = values_of(part["shapes"].distinct[of])[:MAX_PARAMETERS]
+        table[number, : len(values)] = values
+    return table[shape]
 
-    def variable(name: str) -> Floats:
-        match = _DIMENSION.fullmatch(name)
-        if match is None:
-            return part.number(name)[rows]
-        tensor, place = string.ascii_lowercase.index(match[1]), int(match[2])
-        sizes = [[*chain(*next(iter(_inputs(text)[tensor:]), ()))] for text in shapes]
-        return np.array([[*own, *[math.nan] * place][place - 1] for own in sizes])[shape]
 
-    if rule.params is not None:
-        table = _table(len(rows), map(variable, rule.variables))
-        return _table(len(rows), (expression.evaluate(table) for expression in rule.params))
-    table = np.full((len(shapes), MAX_PARAMETERS), np.nan)
-    for number, text in enumerate(shapes):
-        dimensions = _listed(text)
-        table[number, : len(dimensions)] = dimensions
-    table = table[shape]
-    bare = np.isnan(table[:, 0])
-    attributes = np.stack([variable(name)[bare] for name in _ATTRIBUTES], axis=1)
-    attributes[np.isinf(attributes)] = np.nan
-    order = np.argsort(np.isnan(attributes), axis=1, kind="stable")
-    table[bare, : len(_ATTRIBUTES)] = np.take_along_axis(attributes, order, axis=1)
+def _by_default(part: Part, rows: Ints) -> Floats:
+    """Return the parameters of rows by default, NaN after the last one."""
+    table = _by_shapes(part, rows, _listed)
+    bare = np.flatnonzero(np.isnan(table[:, 0]))
+    if len(bare):
+        columns = (_variable(part, rows[bare], name) for name in _ATTRIBUTES)
+        attributes = _columns(len(bare), columns)
+        attributes[np.isinf(attributes)] = np.nan
+        order = np.argsort(np.isnan(attributes), axis=1, kind="stable")
+        table[bare, : len(_ATTRIBUTES)] = np.take_along_axis(attributes, order, axis=1)
     return table
 
 
-def _table(rows: int, columns: Iterable[Floats]) -> Floats:
+def _variable(part: Part, rows: Ints, name: str) -> Floats:
+    """Return a dimension of an input or a numeric attribute of rows, NaN where there is none."""
+    match = _DIMENSION.fullmatch(name)
+    if match is None:
+        return part.number(name)[rows]
+    tensor, place = string.ascii_lowercase.index(match[1]), int(match[2])
+
+    def size(shapes: str) -> list[float]:
+        sizes = [*chain(*next(iter(_inputs(shapes)[tensor:]), ()))]
+        return sizes[place - 1 : place]
+
+    return _by_shapes(part, rows, size)[:, 0]
+
+
+def _columns(rows: int, columns: Iterable[Floats]) -> Floats:
     return np.stack([np.empty(rows), *columns], axis=1)[:, 1:]
 
 
@@ -226,16 +246,32 @@ class WrittenTimings(Readable):
     output: Path | None
     lines: Counter[str] = field(default_factory=Counter)
     """The lines of each event."""
-    points: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """The different parameters of each event."""
+    points: defaultdict[str, set[bytes]] = field(default_factory=lambda: defaultdict(set))
+    """The different parameters of each event, as bytes."""
     left_out: Counter[str] = field(default_factory=Counter)
     """The nodes without a line, by the reason."""
+
+    lacking: Counter[str] = field(default_factory=Counter)
+    """How many of these lack each dimension or attribute that `--event-params` names."""
+
+    def add(self, other: WrittenTimings) -> None:
+        """Add the lines of another unit."""
+        self.lines.update(other.lines)
+        for event, points in other.points.items():
+            self.points[event] |= points
+        self.left_out.update(other.left_out)
+        self.lacking.update(other.lacking)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is left out, a sentence each."""
-        reasons = [(why, self.left_out[why]) for why in _LEFT_OUT if self.left_out[why]]
-        return tuple(f"left out: {count_text(count, 'node')} {why}" for why, count in reasons)
+        lacking = ", ".join(f"{count:,} have no {name}" for name, count in self.lacking.items())
+        reasons = dict(zip(_LEFT_OUT, ("", f": {lacking}" if lacking else ""), strict=True))
+        return tuple(
+            f"left out: {count_text(self.left_out[why], 'node')} {why}{more}"
+            for why, more in reasons.items()
+            if self.left_out[why]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
@@ -276,12 +312,9 @@ def write_timings(
     written = WrittenTimings(traces, output)
 
     def texts() -> Iterator[bytes]:
-        for _, (lines, left_out) in map_blocks(work, traces.units, "reading", traces.size_bytes):
-            written.left_out.update(left_out)
-            for event, text in lines:
-                written.lines[event] += 1
-                written.points[event].add(text.partition("params:")[2])
-                yield text.encode()
+        for _, (lines, of_unit) in map_blocks(work, traces.units, "reading", traces.size_bytes):
+            written.add(of_unit)
+            yield from lines
 
     if output is None:
         deque(texts(), maxlen=0)
@@ -292,23 +325,36 @@ def write_timings(
 
 def _lines(
     traces: Traces, params: EventParams, types: tuple[int, ...], unit: Unit
-) -> tuple[list[tuple[str, str]], Counter[str]]:
-    """Return the lines of a unit with their events, and how many nodes are left out and why."""
-    lines, (is_zero, is_unusable) = list[tuple[str, str]](), _LEFT_OUT
-    left_out = Counter[str]()
+) -> tuple[list[bytes], WrittenTimings]:
+    """Return the lines of the parts of a unit, and what they are."""
+    texts, written = list[bytes](), WrittenTimings(traces, None)
     for part in traces.read(unit):
         duration_s = part["duration_s"]
         chosen = np.flatnonzero(np.isin(part["type"], types))
         rows = chosen[duration_s[chosen] > 0]
-        records = params.records(part, rows)
-        left_out.update({is_zero: len(chosen) - len(rows), is_unusable: len(rows) - len(records)})
-        columns = (records.event, records.seb, records.param_start, records.param_count)
-        for event, row, start, count in zip(*(c.tolist() for c in columns), strict=True):
-            name, values = records.events[event], records.params[start : start + count].tolist()
+        records, lacking = params.records(part, rows)
+        lines = np.full(len(records), "", dtype=object)
+        for event, values, own in _calls(records):
             try:
-                line = format_line(name, values, time_s=float(f"{duration_s[row]:.15g}"))
+                lines[own] = timing_lines(event, values.tolist(), duration_s[records.seb[own]])
             except LineFormatError:
-                left_out[is_unusable] += 1
-            else:
-                lines.append((name, line))
-    return lines, left_out
+                continue
+            written.lines[event] += len(own)
+            written.points[event].add(values.tobytes())
+        unusable = len(rows) - np.count_nonzero(lines)
+        counts = len(chosen) - len(rows), unusable
+        written.left_out.update(dict(zip(_LEFT_OUT, counts, strict=True)))
+        written.lacking.update(lacking)
+        texts.append("".join(lines.tolist()).encode())
+    return texts, written
+
+
+def _calls(records: ParamRecords) -> Iterator[tuple[str, Floats, Ints]]:
+    """Yield each event with each of its parameters, and the records of these."""
+    kinds, kind = records.kinds()
+    for rows in rows_by_key(kind, np.ones(len(kind), dtype=np.bool_)):
+        event, count = kinds[kind[rows[0]]]
+        points = DistinctPoints.of_rows(records.table(rows, count))
+        which = points.point_of_row
+        for number, own in enumerate(rows_by_key(which, np.ones(len(rows), dtype=np.bool_))):
+            yield event, points.params[number], rows[own]

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, numbered
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import distinct_names, records_of
@@ -104,9 +104,9 @@ class Spans:
     @classmethod
     def of_events(cls, events: Events, lane: Ints) -> Spans:
         """Return the nodes of traces, of which `lane` has the thread or stream."""
-        names, name = numbered(events["name"].tolist())
         end_s = events["start_s"] + events["duration_s"]
-        return cls._of(names, (lane, events["number"], events["start_s"], end_s, name))
+        named = (lane, events["number"], events["start_s"], end_s, events["name"].number)
+        return cls._of(events["name"].distinct, named)
 
     @cached_property
     def finite(self) -> Flags:

@@ -132,7 +132,7 @@ class Run:
         folder = printable(str(self.logs.path))
         if self.outcome is None:
             return folder
-        return f"{folder}, replayed: {self.outcome.case.network.text()}"
+        return f"{folder}, replayed: {self.outcome.case.network.text(self.logs.terms.recorded)}"
 
 
 def _of_parts(

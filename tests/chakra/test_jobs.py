@@ -1,6 +1,7 @@
 """The commands on Chakra traces."""
 
 import json
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -137,6 +138,19 @@ def test_nodes_without_the_parameters_of_a_file_are_told(traces: Path, tmp_path:
         in done.stderr
     )
     assert "there are no nodes" not in done.stderr
+
+
+def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "events.toml"
+    rules.write_text('[events."aten::mm"]\nparams = ["a1 * num_opz", "a9"]\n')
+    done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
+    assert re.search(r": (\d+) have no num_opz, \1 have no a9\n", done.stderr)
+
+
+def test_a_replay_without_a_network_names_no_transit_times(traces: Path) -> None:
+    said = "communication takes its nodes' durations"
+    assert f"network: {said}" in rewritelog.replay(traces).text()
+    assert said in " ".join(rewritelog.rewrite(traces, None, dilation=2).text().split())
 
 
 def test_odd_shapes_and_attributes_give_finite_parameters(tmp_path: Path) -> None:

@@ -69,6 +69,23 @@ def test_every_type_of_node_and_attribute_keeps_its_bytes(tmp_path: Path, packed
     assert part["waits"].tolist() == [2] * 9 + [1]
 
 
+def test_texts_are_told_apart_by_all_of_their_bytes(tmp_path: Path) -> None:
+    texts = ["a", "", "a\0", "ab", "a", "a\0b", ""]
+    nodes = [node(k, name=text, shapes=text) for k, text in enumerate(texts)]
+    (part,) = parts_of(write_traces(tmp_path / "t", [nodes]))
+    for column in (part["name"], part["shapes"]):
+        assert column.tolist() == texts
+        assert column.distinct == ("a", "", "a\0", "ab", "a\0b")
+        assert column[np.array([3, 1])].tolist() == ["ab", ""]
+        assert column[2] == "a\0"
+
+
+def test_a_folder_is_no_trace_whatever_its_name(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1)]])
+    (path / "other.0.et").mkdir()
+    assert [unit.rank for unit in opened(path).units] == [0]
+
+
 def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

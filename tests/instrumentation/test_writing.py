@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tracebigsim import LineFormatError, format_line
 from tracebigsim.lines import TimeUnit, scan
+from tracebigsim.writing import timing_lines
 
 
 def test_a_param_line_looks_like_the_emulators() -> None:
@@ -27,6 +28,16 @@ def test_a_timing_line_looks_like_real_ones() -> None:
     assert format_line("k", (64,), time_cycles=1034412) == (
         "TRACEBIGSIM: event:{ k }  time_in_cycles:{ 1034412.000000 }  params:{ 64.000000 }\n"
     )
+
+
+def test_timing_lines_of_several_times_are_those_of_each() -> None:
+    times = [0.0, 2e-6, 1e-300, 0.1 + 0.2, 5]
+    event, params = "time of 2.2250738585072014e-308", [2.2250738585072014e-308, 64]
+    lines = [format_line(event, params, time_s=time) for time in times]
+    assert timing_lines(event, params, times) == lines
+    for wrong in ([-1.0], [math.nan]):
+        with pytest.raises(LineFormatError):
+            timing_lines(event, params, wrong)
 
 
 numbers = st.floats(allow_nan=False, allow_infinity=False, max_value=1.79e308, min_value=-1.79e308)

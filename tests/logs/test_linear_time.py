@@ -97,13 +97,13 @@ def test_names_cannot_be_chosen_to_meet_in_one_slot(
         write_logs(tmp_path / "in", [[seb(0, 1, name=name.tobytes()) for name in chosen]])
     )
     block = next(logs.load(plan_blocks(logs.files[0])))
-    number_names, tables = core.number_names, []
+    number_texts, tables = core.number_texts, []
 
     def number_and_keep(*args: Any) -> int:
-        tables.append(args[4])
-        return int(number_names(*args))
+        tables.append(args[5])
+        return int(number_texts(*args))
 
-    monkeypatch.setattr(core, "number_names", number_and_keep)
+    monkeypatch.setattr(core, "number_texts", number_and_keep)
     assert len(distinct_names(records_of(block).sebs)[0]) == len(chosen) > 900
     (table,) = tables
     taken = np.flatnonzero(table != 0)

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_TERMS = Terms("SEB", "PE", "bracket", "param record", "messages")
+_TERMS = Terms(
+    "SEB",
+    "PE",
+    "bracket",
+    "param record",
+    "messages",
+    "each message with its recorded transit time",
+)
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,6 @@ of `MISSING`. Brackets are the pairs of marks among the log events; names of SEB
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Floats, Ints, Table
 from rewritelog.core import core
+from rewritelog.formats import number_texts
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error, walk
 from rewritelog.formats.bgtrace.declaration import (
     MISSING,
@@ -255,17 +255,10 @@ def names_of(fields: Table) -> Table:
 
 
 def distinct_names(sebs: Records) -> tuple[list[bytes], Ints]:
-    """Return the distinct names of SEBs in order of appearance, and the number of each SEB's.
-
-    They are hashed with a random key, so that no log can make all collide.
-    """
+    """Return the distinct names of SEBs in order of appearance, and the number of each SEB's."""
     at = sebs.at + offset_of(sebs.dtype, "name")
-    slots = np.zeros(2 << len(at).bit_length(), dtype=np.int32)
-    first, numbers = np.empty((2, len(at)), dtype=np.int64)
-    key = secrets.randbits(64)
-    count = core.number_names(sebs.buffer, at, NAME_BYTES, key, slots, first, numbers)
-    names = replace(sebs, at=first[:count] - offset_of(sebs.dtype, "name")).raw("name")
-    return names_of(names).tolist(), numbers
+    first, numbers = number_texts(sebs.buffer, at, np.full(len(at), NAME_BYTES), are_names=True)
+    return names_of(sebs.take(first).raw("name")).tolist(), numbers
 
 
 _BEGINNINGS = (

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Floats, Ints, Keys, Table
+from rewritelog.arrays import Bytes, Floats, Ints, Keys, Table, Texts, numbered
 from rewritelog.core import core
+from rewritelog.formats import number_texts
 from rewritelog.formats.traces import Part, Unit
 from rewritelog.text import bytes_text
 
@@ -38,7 +39,7 @@ PROBLEMS: dict[int, str] = {
 }
 """A message for each fault code of the compiled core; `{}` is its value."""
 
-_MICRO = 1e-6
+_PER_S = 1e6
 _MOST_LANE = 2.0**31
 _MOST_INSERTED = 20
 """The most bytes by which a new duration makes a node longer."""
@@ -60,20 +61,17 @@ class NodePart(Part):
         make = _COLUMNS.get(name)
         return self.number(name) if make is None else make(self)
 
-    def texts(self, name: str, spans: Table) -> Any:
-        """Return texts as an array of strings, equal ones the same object.
+    def texts(self, name: str, spans: Table) -> Texts:
+        """Return a column of texts.
 
         Columns of `spans`, whose names begin with `name`, say where each one is, and its length.
         """
-        at = spans[f"{name}at"]
-        raw, known, texts = self.buffer.tobytes(), dict[bytes, str](), []
-        ends = (at + spans[f"{name}bytes"]).tolist()
-        for begin, end in zip(at.tolist(), ends, strict=True):
-            text = raw[begin:end]
-            if text not in known:
-                known[text] = text.decode("utf-8", "backslashreplace")
-            texts.append(known[text])
-        return np.array(texts, dtype=object)
+        at, lengths = (np.ascontiguousarray(spans[f"{name}{of}"]) for of in ("at", "bytes"))
+        first, number = number_texts(self.buffer, at, lengths)
+        places = zip(at[first].tolist(), lengths[first].tolist(), strict=True)
+        found = (self.buffer[begin : begin + length].tobytes() for begin, length in places)
+        texts, same = numbered(text.decode("utf-8", "backslashreplace") for text in found)
+        return Texts(texts, same[number])
 
     def attributes(self, name: str) -> Table:
         """Return the core's struct `attribute` for each node."""
@@ -121,9 +119,9 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
     "type": _types,
     "name": lambda part: part.texts("name_", part.nodes),
     "duration_us": lambda part: part.nodes["duration_us"].copy(),
-    "duration_s": lambda part: part.nodes["duration_us"] * _MICRO,
+    "duration_s": lambda part: part.nodes["duration_us"] / _PER_S,
     "start_s": lambda part: np.where(
-        part.nodes["start_us"] > 0, part.nodes["start_us"] * _MICRO, np.nan
+        part.nodes["start_us"] > 0, part.nodes["start_us"] / _PER_S, np.nan
     ),
     "shapes": lambda part: part.texts("shapes_", part.nodes),
     "on_host": lambda part: part.number("is_cpu_op") > 0,

@@ -114,7 +114,9 @@ def open_chakra(path: Path) -> ChakraTraces | None:
         return ChakraTraces(path, (_unit(path, rank),)) if is_named else None
     folder = path if path.is_dir() else path.parent
     files = paths_in(folder) if folder.is_dir() else []
-    matches = [match for file in files if (match := _FILE.fullmatch(file.name))]
+    matches = [
+        match for file in files if (match := _FILE.fullmatch(file.name)) and not file.is_dir()
+    ]
     if not path.is_dir():
         matches = [match for match in matches if match["name"] == path.name]
     names = sorted({match["name"] for match in matches})

@@ -28,22 +28,24 @@ static void check_names(const block *all, const int64_t *seb_at)
 {
     int64_t width = all->lay->name_bytes, count = all->seb_count, slots_len = 1;
     int64_t *at = array_of(count, sizeof *at), *numbers = array_of(count, sizeof *numbers);
+    int64_t *bytes = array_of(count, sizeof *bytes);
     while (slots_len <= count)
         slots_len *= 2;
     int32_t *slots = array_of(slots_len, sizeof *slots);
     int64_t *first = array_of(count, sizeof *first);
     for (int64_t k = 0; k < count; k++)
-        at[k] = seb_at[k] + all->lay->seb_name;
-    int64_t known = number_names(all->buf, at, count, width, (uint64_t)count, slots, slots_len,
-                                 first, numbers);
+        at[k] = seb_at[k] + all->lay->seb_name, bytes[k] = width;
+    int64_t known = number_texts(all->buf, at, count, bytes, true, (uint64_t)count, slots,
+                                 slots_len, first, numbers);
     HOLDS(known <= count);
     for (int64_t k = 0; k < count; k++) {
         HOLDS(numbers[k] >= 0 && numbers[k] < known);
-        HOLDS(same_name(all, at[k], first[numbers[k]]));
+        HOLDS(same_name(all, at[k], at[first[numbers[k]]]));
     }
     for (int64_t k = 1; k < known; k++)
-        HOLDS(!same_name(all, first[k], first[k - 1]));
+        HOLDS(!same_name(all, at[first[k]], at[first[k - 1]]));
     free(at);
+    free(bytes);
     free(numbers);
     free(slots);
     free(first);
