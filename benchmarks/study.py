@@ -12,6 +12,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
+import rewritelog
 from rewritelog.commands.fits import FitCommand
 from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.evaluation.fit import fit
@@ -19,7 +20,6 @@ from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.totals import RunPrediction, predict_run
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.study import StudyRun, study_run
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 DOCS = Path(__file__).parents[1] / "docs"
 PES, SIZES = (8, 16, 32, 64), (16_000, 32_000, 64_000, 128_000)
@@ -34,7 +34,7 @@ def run(folder: Path, pes: int, size: int, timings_out: Path | None = None) -> S
     """Make the logs of a size where they are missing, and split the time of their replay."""
     logs = folder / f"p{pes}-d{size}"
     if not logs.exists():
-        synthesise(logs, SynthOptions(pes=pes, sebs=1500, size=size, seed=pes + size, timings=0))
+        rewritelog.synth(logs, pes=pes, sebs=1500, size=size, seed=pes + size, timings=0)
     variables = (("D", float(size)),)
     return study_run(logs, NETWORK, LostTimeOptions(), variables, timings_out)
 

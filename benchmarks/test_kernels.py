@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+import rewritelog
 from benchmarks.forms import FORMS, text_of
 from rewritelog import LogSet, open_logs
 from rewritelog.arrays import Floats
@@ -25,7 +26,6 @@ from rewritelog.models.registry import load_model
 from rewritelog.rewriting.block import patch
 from rewritelog.rewriting.predicting import dilations_of
 from rewritelog.rewriting.statistics import DurationSum
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 from tracebigsim.lines import scan
 
 ROUNDS = 15
@@ -53,7 +53,7 @@ def log_sets(tmp_path_factory: pytest.TempPathFactory) -> dict[Order, LogSet]:
     made = {}
     for order in ORDERS:
         out: Path = folder / order
-        synthesise(out, SynthOptions(pes=32, sebs=3400, files=1, byte_order=order))
+        rewritelog.synth(out, pes=32, sebs=3400, files=1, byte_order=order)
         made[order] = open_logs(out)
     return made
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Ints, Table
+from rewritelog.commands.logs import ConvertCommand
 from rewritelog.core import core
-from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError, UsageError
+from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
@@ -23,7 +23,6 @@ from rewritelog.formats.bgtrace.blocks import (
 from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
     INTEGER_FORMATS,
-    LOG_VERSIONS,
     MACHINE_HEADER_BYTES,
     MISSING,
     ByteOrder,
@@ -223,33 +222,22 @@ class Conversion(Readable):
         return "\n".join(lines)
 
 
-def convert_logs(
-    logs: LogSet,
-    out: Path,
-    *,
-    log_version: int | None = None,
-    order: ByteOrder | None = None,
-    lossy: bool = False,
-    force: bool = False,
-) -> Conversion:
-    """Write a log set into the folder `out` in another log version, byte order or both.
+def convert(request: ConvertCommand) -> Conversion:
+    """Write a log set in another log version, byte order or both.
 
-    None keeps that of the logs. Fields that the source lacks get default values. Raise
-    `RewriteLogError` naming fields with meaningful values that the target version cannot represent,
-    unless `lossy`; `DamagedLogError` for damaged logs; `OutputError` if the output cannot be
-    written (see `new_folder`). No output remains in these cases.
+    Fields that the source lacks get default values. Raise `RewriteLogError` naming fields with
+    meaningful values that the target version cannot represent, unless the request is lossy;
+    `DamagedLogError` for damaged logs; `OutputError` if the output cannot be written (see
+    `new_folder`). No output remains in these cases.
     """
-    version = logs.summary.log_version if log_version is None else log_version
-    byte_order = logs.summary.order if order is None else order
-    if version not in LOG_VERSIONS:
-        known = f"{LOG_VERSIONS[0]} to {LOG_VERSIONS[-1]}"
-        raise UsageError(f"log version {version} is unknown; {known} are known")
-    if byte_order not in get_args(ByteOrder):
-        raise UsageError(f"byte order {byte_order!r} is unknown; known: little, big")
+    logs = request.logs
+    version, byte_order = logs.summary.log_version, request.byte_order or logs.summary.order
+    if request.log_version is not None:
+        version = request.log_version
     target = layout(version, byte_order)
-    with new_folder(out, [logs.folder], force=force) as folder:
+    with new_folder(request.out, [logs.folder], force=request.force) as folder:
         sizes, losses = _sizes(logs, target)
-        if losses and not lossy:
+        if losses and not request.lossy:
             named = "; ".join(str(loss) for loss in losses)
             raise RewriteLogError(
                 f"{logs.folder}: log version {version} cannot hold {named}; "

@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from rewritelog.errors import UsageError
 from rewritelog.stopping import raise_if_stopped
 
 if TYPE_CHECKING:
@@ -19,19 +18,13 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-MOST_JOBS = 10_000
-"""More than the cores of any machine."""
-
 _jobs: ContextVar[int] = ContextVar("rewritelog_jobs", default=0)
 
 
 @contextmanager
 def limited_to(jobs: int) -> Iterator[None]:
-    """Limit the `with` block to this many cores; 0 means all that the process may use.
-
-    Raise `UsageError` for a negative number, or one above `MOST_JOBS`.
-    """
-    token = _jobs.set(_checked_jobs(jobs))
+    """Limit the `with` block to this many cores; 0 means all that the process may use."""
+    token = _jobs.set(jobs)
     try:
         yield
     finally:
@@ -39,19 +32,8 @@ def limited_to(jobs: int) -> Iterator[None]:
 
 
 def cores(jobs: int = 0) -> int:
-    """Return how many cores to use: `jobs`, or for 0 the limit of the surrounding `limited_to`.
-
-    Raise `UsageError` as `limited_to` does.
-    """
-    return _checked_jobs(jobs) or _jobs.get() or len(os.sched_getaffinity(0))
-
-
-def _checked_jobs(jobs: int) -> int:
-    if jobs < 0:
-        raise UsageError(f"the number of jobs must be 0 or more, not {jobs}")
-    if jobs > MOST_JOBS:
-        raise UsageError(f"the number of jobs must be at most {MOST_JOBS:,}, not {jobs:,}")
-    return jobs
+    """Return how many cores to use: `jobs`, or for 0 the limit of the surrounding `limited_to`."""
+    return jobs or _jobs.get() or len(os.sched_getaffinity(0))
 
 
 def in_order(

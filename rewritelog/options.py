@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
@@ -114,8 +116,11 @@ class Declaration:
     """Whether it is in `--help-all` only."""
     complete: str = ""
     """What completes its values, by the names in `commands.completers`."""
-    least: int | None = None
-    """The least value of a number."""
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+    """The bounds of a number: values from `least` or above `above`, to `most` or below `below`."""
     needed: bool | str = False
     """Whether the command line needs it, although Python has a default; or unless which flag."""
     shell: bool = True
@@ -137,8 +142,13 @@ class Declaration:
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """Its name in messages of the command line."""
         return self.names[0] if self.names else self.metavar
+
+    @property
+    def label(self) -> str:
+        """Its name in errors of values, which `in_python` translates."""
+        return self.names[0] if self.names and self.shell else self.field
 
     @property
     def is_flag(self) -> bool:
@@ -159,13 +169,22 @@ class Declaration:
     def expected(self) -> str:
         """What its values have to be, in a few words."""
         named = " or ".join(map(repr, choices(self.kind))) or _EXPECTED[self.kind]
-        return named if self.least is None else f"{named} of {self.least} or more"
+        bounds = " and ".join(text.format(f"{bound:,}") for _, text, bound in self._bounds)
+        if self.least is not None and self.most is not None:
+            bounds = f"from {self.least:,} to {self.most:,}"
+        return f"{named} {bounds}".rstrip()
+
+    @property
+    def _bounds(self) -> list[tuple[Callable[[Any, Any], bool], str, float]]:
+        bounds = ((*kind, getattr(self, name)) for name, kind in _BOUNDS.items())
+        return [bound for bound in bounds if bound[-1] is not None]
 
     def converted(self, value: object) -> Any:
         """Return a flag, number, text or choice; raise `ValueError` if it is not as declared."""
         made: Any = convert(value, self.kind)
-        if self.least is not None and made < self.least:
-            raise ValueError(f"{made} is less than {self.least}")
+        infinite = isinstance(made, float) and math.isinf(made)
+        if infinite or not all(holds(made, bound) for holds, _, bound in self._bounds):
+            raise ValueError(f"{made} is not {self.expected}")
         return made
 
     def opened(self, value: Any) -> Any:
@@ -180,13 +199,13 @@ class Declaration:
             if not function:
                 return value
             opener = getattr(import_module(f"rewritelog.{module}"), function)
-            return opener(value, self.name if self.names and self.shell else self.field)
+            return opener(value, self.label)
         if kind not in _EXPECTED and not choices(kind):
             return value
         try:
             return self.converted(value)
         except ValueError as error:
-            raise UsageError(f"{self.field} must be {self.expected}, not {value!r}") from error
+            raise UsageError(f"{self.label} must be {self.expected}, not {value!r}") from error
 
 
 def option(help: str, *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:  # noqa: A002
@@ -292,6 +311,16 @@ def settle(options: object, **values: object) -> None:
         object.__setattr__(options, name, value)
 
 
+def in_python(message: str, options: Iterable[Declaration]) -> str:
+    """Return an error with the names of Python's arguments in place of the command line's."""
+    named = {
+        name: f"{option.field}=True" if option.is_flag else option.field
+        for option in options
+        for name in option.names
+    }
+    return re.sub(r"(?<![\w-])--?[a-z][\w-]*", lambda word: named.get(word[0], word[0]), message)
+
+
 def is_given(value: object) -> bool:
     """Return whether an option has a value, unlike None and empty collections of paths or pairs."""
     return value is not None and not (isinstance(value, tuple | dict) and not value)
@@ -317,6 +346,12 @@ def json_value(value: object) -> Any:
 
 TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
 TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
+_BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "least": (operator.ge, "of {} or more"),
+    "above": (operator.gt, "above {}"),
+    "most": (operator.le, "at most {}"),
+    "below": (operator.lt, "below {}"),
+}
 _EXPECTED = {bool: "True or False", int: "an integer", float: "a finite number", str: "a text"}
 
 
@@ -404,7 +439,7 @@ class Jobs(Options, group=RUNNING):
 
     jobs: int = option(
         "Threads or processes to use [default: all cores].",
-        default=0, names=("--jobs", "-j"), metavar="N", least=0, reported=False,
+        default=0, names=("--jobs", "-j"), metavar="N", least=0, most=10_000, reported=False,
     )  # fmt: skip
 
 
@@ -413,7 +448,7 @@ class Seed(Options, group=ADVANCED):
 
     seed: int = option(
         "Seed of random draws; the same seed gives the same result.",
-        default=1, least=0, rare=True,
+        default=1, least=0, most=(1 << 63) - 1, rare=True,
     )  # fmt: skip
 
 

@@ -118,10 +118,11 @@ def chosen_pes(pes: str | Sequence[int] | None, total: int) -> tuple[int, ...] |
     return tuple(sorted(set(pes)))
 
 
-def parse_pes(text: str, total: int) -> tuple[int, ...]:
+def parse_pes(text: str, total: int, what: str = "--pes") -> tuple[int, ...]:
     """Return the PEs of a list such as `0-31,40` in ascending order.
 
-    Raise `UsageError` for invalid lists, and for PEs that are not among the first `total`.
+    Raise `UsageError` naming `what` for invalid lists, and for PEs that are not among the first
+    `total`.
     """
     chosen: set[int] = set()
     for part in text.split(","):
@@ -129,9 +130,9 @@ def parse_pes(text: str, total: int) -> tuple[int, ...]:
         ends = (first, last) if dash else (first, first)
         is_range = all(number.isascii() and number.isdecimal() for number in ends)
         if not is_range or len(part) > _LONGEST_RANGE or int(ends[0]) > int(ends[1]):
-            raise UsageError(f"--pes {text}: {part.strip()!r} is not a PE or a range of PEs")
+            raise UsageError(f"{what} {text}: {part.strip()!r} is not a PE or a range of PEs")
         begin, end = map(int, ends)
         if end >= total:
-            raise UsageError(f"--pes {text}: the PEs are 0 to {total - 1}")
+            raise UsageError(f"{what} {text}: the PEs are 0 to {total - 1}")
         chosen.update(range(begin, end + 1))
     return tuple(sorted(chosen))

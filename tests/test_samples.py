@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from oracle import SAMPLE_SETS
 
+import rewritelog
 from rewritelog import open_logs
-from rewritelog.converting import convert_logs
 
 CONVERTED: dict[str, tuple[str, dict[str, Any]]] = {
-    "cells-big-endian": ("v6-big", {"order": "big"}),
+    "cells-big-endian": ("v6-big", {"byte_order": "big"}),
     "cells-version-3": ("v3-little", {"log_version": 3, "lossy": True}),
 }
 
@@ -32,7 +32,7 @@ def test_each_sample_has_its_manifest(name: str, sample_logs: Path) -> None:
 def test_converted_samples_are_made_by_the_projects_own_convert(
     name: str, sample_logs: Path, tmp_path: Path
 ) -> None:
-    convert_logs(open_logs(sample_logs / "cells"), tmp_path / "out", **CONVERTED[name][1])
+    rewritelog.convert(sample_logs / "cells", tmp_path / "out", **CONVERTED[name][1])
     assert binaries(tmp_path / "out") == binaries(sample_logs / name)
 
 

@@ -17,7 +17,7 @@ from typing import (
     TypeVar,
 )
 
-from rewritelog.errors import UsageTypeError
+from rewritelog.errors import RewriteLogError, UsageTypeError
 from rewritelog.options import (
     OTHER,
     OUTPUT,
@@ -30,6 +30,7 @@ from rewritelog.options import (
     OutputPath,
     argument,
     declarations,
+    in_python,
     option,
 )
 from rewritelog.running import EngineName
@@ -208,8 +209,12 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
             signature.bind(*args, **options)
         except TypeError as error:
             raise UsageTypeError(f"{name}: {error}") from error
-        made = command(*args, **options)
-        return made.returned(made.done())
+        try:
+            made = command(*args, **options)
+            return made.returned(made.done())
+        except RewriteLogError as error:
+            error.args = (in_python(str(error), own.values()), *error.args[1:])
+            raise
 
     del call.__wrapped__
     returned = cls.returned.__annotations__["return"]

@@ -67,15 +67,11 @@ class Reading(Options):
 
     clock_hz: float | None = option(
         "Clock rate for timing lines whose times are in cycles.",
-        default=None, metavar="HZ", group=MODEL, rare=True, decides=True,
+        default=None, metavar="HZ", above=0, group=MODEL, rare=True, decides=True,
     )  # fmt: skip
     strict: bool = option(
         "Stop at a malformed timing or param line.", default=False, group=RUNNING, rare=True
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_factor("the clock", self.clock_hz)
 
 
 class FormulasFile(Options, group=MODEL):
@@ -187,11 +183,11 @@ class ModelAndDilation(Options, group=MODEL):
     fitted: OptionalFitted = option("A model file, instead of a model and timings.", default=None)
     dilation: float | None = option(
         "Factor on durations that no model covers [default: 1].",
-        default=None, metavar="FACTOR", decides=True,
+        default=None, metavar="FACTOR", above=0, decides=True,
     )  # fmt: skip
     speedup: float | None = option(
         "The inverse of --dilation: 2 is --dilation 0.5.",
-        default=None, metavar="FACTOR", reported=False,
+        default=None, metavar="FACTOR", above=0, reported=False,
     )  # fmt: skip
     dilation_for: DilationsByName = option(
         "The dilation of SEBs of that name (* matches anything); repeatable, the last match wins.",
@@ -228,9 +224,8 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
         if self.speedup is not None:
             if self.dilation is not None:
                 raise UsageError("give --dilation or --speedup, not both")
-            check_factor("the speedup", self.speedup)
             settle(self, dilation=1 / self.speedup, speedup=None)
-        check_factor("the dilation", self.dilation)
+            check_factor("the dilation", self.dilation)
         model: object = self.model
         if isinstance(model, AlreadyFitted):
             if self.fitted is not None:
@@ -299,19 +294,16 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
     )  # fmt: skip
     seed: int | None = option(
         "Seed of --spread residual, and of the draw of --model sampled [default: 1].",
-        default=None, metavar="N", rare=True, decides=True,
+        default=None, metavar="N", least=0, most=(1 << 64) - 1, rare=True, decides=True,
     )  # fmt: skip
     block_bytes: int = option(
         "The largest size of a block, in bytes, that a worker holds at a time.",
-        default=BLOCK_BYTES, group=RUNNING, shell=False, reported=False,
+        default=BLOCK_BYTES, least=1, most=(1 << 48) - 1, group=RUNNING, shell=False,
+        reported=False,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.spread_seed < 1 << 64:
-            raise UsageError(f"the spread's seed must be 0 to 2^64 - 1, not {self.spread_seed}")
-        if not 1 <= self.block_bytes < 1 << 48:
-            raise UsageError(f"a block must have 1 to 2^48 - 1 bytes, not {self.block_bytes}")
         if self.seed is not None and self.model == "sampled":
             settle(self, model_options={"seed": self.seed, **self.model_options})
         elif self.seed is not None and self.spread == "none":

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from rewritelog.formats.traces import LogsLike
     from rewritelog.models.base import Model
     from rewritelog.sampling.sample import SampleReport
-    from rewritelog.sampling.selection import Plan
     from rewritelog.timings.traces import WrittenTimings
 
 ModelArgument: TypeAlias = Annotated["str | Model[Any]", Kind(read=str)]
@@ -232,26 +231,24 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
         kw_only=False,
     )  # fmt: skip
     folds: int = option(
-        "Divide the lines into N parts, and hold out each in turn.", default=DEFAULT_FOLDS
+        "Divide the lines into N parts, and hold out each in turn.",
+        default=DEFAULT_FOLDS,
+        least=2,
     )
     fraction: float | None = option(
         "Fit to this share of each event's lines instead, drawn at random, and predict the rest.",
-        default=None, metavar="SHARE",
+        default=None, metavar="SHARE", above=0, below=1,
     )  # fmt: skip
-    repeats: int = option("Repeat the comparison N times, each time with a new seed.", default=1)
+    repeats: int = option(
+        "Repeat the comparison N times, each time with a new seed.", default=1, least=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.models or len(set(self.models)) < len(self.models):
             raise UsageError("give at least one model, each only once")
-        if self.folds < 2:
-            raise UsageError(f"there must be at least 2 folds, not {self.folds}")
-        if self.repeats < 1:
-            raise UsageError(f"there must be at least 1 repeat, not {self.repeats}")
         if self.fraction is not None and self.folds != DEFAULT_FOLDS:
             raise UsageError("give --folds or --fraction, not both")
-        if self.fraction is not None and not 0 < self.fraction < 1:
-            raise UsageError(f"the fraction must lie between 0 and 1, not {self.fraction}")
 
     def method_text(self) -> str:
         """Return the method of the comparison as text."""
@@ -286,16 +283,18 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
         default=None, metavar="FILE...", group=MODEL,
     )  # fmt: skip
     fraction: float = option(
-        "Share of all SEBs with a param record, in (0, 1].", default=0.02, metavar="SHARE"
-    )
+        "Share of all SEBs with a param record, in (0, 1].",
+        default=0.02, metavar="SHARE", above=0, most=1,
+    )  # fmt: skip
     method: SampleMethod = option(
         "design: half where a fit is least certain, half spread over the parameters; coverage: "
         "spread over the parameters; random: at random.",
         default="design",
     )  # fmt: skip
     floor: int = option(
-        "Choose at least N SEBs of each event and category, if there are as many.", default=5
-    )
+        "Choose at least N SEBs of each event and category, if there are as many.",
+        default=5, least=1,
+    )  # fmt: skip
     formulas: OptionalInput = option(
         "A formulas file: SEBs are chosen from each category, to span its terms.",
         default=None, rare=True,
@@ -308,16 +307,6 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
         "The list to write [default: none, only report]; - is standard output.",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT, kw_only=False,
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.plan()
-
-    def plan(self) -> Plan:
-        """Return the plan of the choice."""
-        from rewritelog.sampling.selection import Plan
-
-        return Plan(self.fraction, self.method, self.seed, self.floor)
 
     def run(self) -> SampleReport:
         """Return the choice; `listing()` of it is the list."""
@@ -344,7 +333,7 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
     dilation: float | None = option(
         "Factor on durations that no fit covers, for the effect on LOGS; the page can change it "
         "[default: 1].",
-        default=None, metavar="FACTOR", group=MODEL,
+        default=None, metavar="FACTOR", above=0, group=MODEL,
     )  # fmt: skip
     output: OutputPath = option(
         "The folder for formulas.toml and model.json [default: the current folder].",

@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from rewritelog.exporting.run import Exported
     from rewritelog.inspection.dump import Dump
     from rewritelog.inspection.info import LogInfo
-    from rewritelog.replaying.network import Network
     from rewritelog.rewriting.report import RewriteReport
     from rewritelog.synthesis.synth import Synthesis
     from rewritelog.text import Readable
     from rewritelog.viewing.pictures import Picture
 
 
-CELLS_OF_A_PE = 1000
+CELLS_OF_A_PE, MOST_CELLS = 1000, 1_000_000
+_MOST_INT = (1 << 31) - 1
 VERSION_HELP = "The log version to write, 0 to 6"
 OptionalListener: TypeAlias = Annotated["Listener | None", Kind("progress:to_listener")]
 
@@ -298,7 +298,9 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
 
     shell = REPORT | ENGINE
 
-    log_version: int | None = option(f"{VERSION_HELP} [default: as in LOGS].", default=None)
+    log_version: int | None = option(
+        f"{VERSION_HELP} [default: as in LOGS].", default=None, least=0, most=6
+    )
     byte_order: Literal["little", "big"] | None = option(
         "The byte order to write [default: as in LOGS].", default=None
     )
@@ -306,16 +308,9 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
 
     def run(self) -> Conversion:
         """Write the folder; return what was converted."""
-        from rewritelog.converting import convert_logs
+        from rewritelog.converting import convert
 
-        return convert_logs(
-            self.logs,
-            self.out,
-            log_version=self.log_version,
-            order=self.byte_order,
-            lossy=self.lossy,
-            force=self.force,
-        )
+        return convert(self)
 
 
 Target: TypeAlias = Literal["chrome", "parquet", "csv", "goal", "simgrid"]
@@ -323,45 +318,13 @@ Target: TypeAlias = Literal["chrome", "parquet", "csv", "goal", "simgrid"]
 SIMULATORS: tuple[Target, ...] = ("goal", "simgrid")
 """Targets that need the whole program: a part of it would wait for messages forever."""
 
-
-class ExportOptions(ParamsFolder, Selection):
-    """The format, and the selection of what is exported."""
-
-    to: Target = option(
-        "chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: LogGOPSim; "
-        "simgrid: smpirun -replay.",
-        kw_only=False,
-    )
-
-    @property
-    def begin_s(self) -> float:
-        """The begin of the interval; SEBs that end before it are left out."""
-        return -math.inf if self.from_s is None else self.from_s
-
-    @property
-    def end_s(self) -> float:
-        """The end of the interval; SEBs that start after it are left out."""
-        return math.inf if self.until_s is None else self.until_s
-
-    def check(self, network: Network | None) -> None:
-        """Raise `UsageError` for contradictory options."""
-        if math.isnan(self.begin_s) or math.isnan(self.end_s) or self.begin_s > self.end_s:
-            raise UsageError(f"--from {self.begin_s} s is not before --until {self.end_s} s")
-        if self.to in SIMULATORS and (self.pes is not None or self.has_interval):
-            raise UsageError(
-                f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "
-                "the complete program"
-            )
-        if network is not None and self.to not in SIMULATORS:
-            raise UsageError(f"--replayed is for {' and '.join(SIMULATORS)}, not for {self.to}")
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether SEBs are selected by time."""
-        return self.begin_s > -math.inf or self.end_s < math.inf
+ALWAYS = (-math.inf, math.inf)
+"""The interval of everything."""
 
 
-class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Command["Exported"]):
+class ExportCommand(
+    Force, ParamsFolder, Selection, NetworkOptions, Out, AnyTraces, Command["Exported"]
+):
     """Write logs in the format of a trace viewer, of tables, or of a simulator.
 
     >>> exported = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
@@ -369,41 +332,82 @@ class ExportCommand(Force, ExportOptions, NetworkOptions, Out, AnyTraces, Comman
 
     shell = REPORT | WARNINGS | ENGINE
 
+    to: Target = option(
+        "chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: LogGOPSim; "
+        "simgrid: smpirun -replay.",
+        kw_only=False,
+    )
     replayed: bool = option(
         "goal, simgrid: each PE runs its SEBs in the order of a replay over this network. Chakra "
         "traces: nodes start when they do in it.",
         default=False, group=NETWORK,
     )  # fmt: skip
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        begin_s, end_s = self.interval
+        if not begin_s <= end_s:
+            raise UsageError(f"--from {begin_s} s is not before --until {end_s} s")
+        if self.to in SIMULATORS and (self.pes is not None or self.interval != ALWAYS):
+            raise UsageError(
+                f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "
+                "the complete program"
+            )
+        if self.describes_network and not self.replayed:
+            raise UsageError("a network is for --replayed")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Begin and end in seconds; SEBs that end before or start after it are left out."""
+        begin_s, end_s = ALWAYS
+        return (
+            begin_s if self.from_s is None else self.from_s,
+            end_s if self.until_s is None else self.until_s,
+        )
+
     def run(self) -> Exported:
         """Write the folder; return what it holds."""
         from rewritelog.exporting.run import export
 
-        if self.describes_network and not self.replayed:
-            raise UsageError("a network is for --replayed")
-        network = self.read_network() if self.replayed else None
-        return export(self.logs, self.out, self, network, force=self.force)
+        return export(self, self.read_network() if self.replayed else None)
 
 
-class SynthOptions(Seed):
-    """The options of `synth`; the defaults have the proportions of real logs."""
+class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
+    """Generate a realistic log set with params and a timings file.
 
-    pes: int = option("Number of emulated PEs.", default=16)
-    sebs: int = option("SEBs per PE.", default=1000)
-    messages: float = option("Mean number of messages per SEB.", default=0.6, metavar="MEAN")
-    files: int = option("Number of timeline files.", default=2)
-    wth: int = option("Worker threads per node.", default=1)
+    >>> rewritelog.synth("made", pes=4, sebs=100)  # doctest: +SKIP
+    """
+
+    pes: int = option("Number of emulated PEs.", default=16, least=1, most=_MOST_INT)
+    sebs: int = option("SEBs per PE.", default=1000, least=1, most=_MOST_INT)
+    messages: float = option(
+        "Mean number of messages per SEB.", default=0.6, metavar="MEAN", least=0, most=1000
+    )
+    files: int = option("Number of timeline files.", default=2, least=1)
+    wth: int = option("Worker threads per node.", default=1, least=1)
     size: int | None = option(
         "Cells of the domain that the PEs share; work and messages grow with a PE's part "
         "[default: 1000 per PE].",
         default=None, metavar="D", least=1,
     )  # fmt: skip
     byte_order: Literal["little", "big"] = option("The byte order to write.", default="little")
-    log_version: int = option(f"{VERSION_HELP}.", default=6)
+    log_version: int = option(f"{VERSION_HELP}.", default=6, least=0, most=6)
     bracketed: float = option(
-        "Share of SEBs that have a bracket and a param record.", default=0.0926, shell=False
+        "Share of SEBs that have a bracket and a param record.",
+        default=0.0926, least=0, most=1, shell=False,
+    )  # fmt: skip
+    timings: int = option(
+        "Number of timing lines.", default=600, least=0, most=_MOST_INT, shell=False
     )
-    timings: int = option("Number of timing lines.", default=600, shell=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pes % self.wth:
+            raise UsageError(f"--pes: {self.pes} is not a multiple of --wth, {self.wth}")
+        if self.files > self.nodes:
+            raise UsageError(f"--files must be at most {self.nodes}, the number of nodes")
+        if self.cells > MOST_CELLS:
+            raise UsageError(f"--size must be at most {MOST_CELLS * self.pes}, {MOST_CELLS:,} a PE")
 
     @property
     def cells(self) -> int:
@@ -415,18 +419,11 @@ class SynthOptions(Seed):
         """The number of emulated nodes."""
         return self.pes // self.wth
 
-
-class SynthCommand(Flush, Force, Jobs, SynthOptions, Out, Command["Synthesis"]):
-    """Generate a realistic log set with params and a timings file.
-
-    >>> rewritelog.synth("made", pes=4, sebs=100)  # doctest: +SKIP
-    """
-
     def run(self) -> Synthesis:
         """Write the folder; return its size."""
         from rewritelog.synthesis.synth import synthesise
 
-        return synthesise(self.out, self, force=self.force, flush=not self.no_flush)
+        return synthesise(self)
 
 
 rewrite = function(RewriteCommand)

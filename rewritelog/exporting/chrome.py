@@ -15,7 +15,6 @@ from typing import TextIO
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Table
-from rewritelog.commands.logs import ExportOptions
 from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 from rewritelog.formats.bgtrace.declaration import EventType
@@ -43,7 +42,7 @@ class ChromeMaker:
     workers: int
     """The number of workers per node."""
     matching: Matching
-    options: ExportOptions
+    interval: tuple[float, float]
     exported: Flags
     """Whether each PE is exported."""
 
@@ -110,7 +109,7 @@ class ChromeMaker:
 
     def _flows(self, sebs: Table) -> Iterator[str]:
         causes, sent = self.matching.causes(sebs)
-        inside = (causes["send"] >= self.options.begin_s) & (causes["send"] <= self.options.end_s)
+        inside = (causes["send"] >= self.interval[0]) & (causes["send"] <= self.interval[1])
         leaves = np.minimum(causes["send"], causes["last"])
         shown = np.flatnonzero(sent & inside & _finite_us(leaves))
         shown = shown[self.exported[sebs["src_pe"][shown]]]
@@ -136,10 +135,12 @@ class ChromeMaker:
         return f'"pid": {self._node(pe)}, "tid": {pe}'
 
 
-def node_events(traces: Traces, part: Part, start_s: Floats, options: ExportOptions) -> TraceEvents:
+def node_events(
+    traces: Traces, part: Part, start_s: Floats, interval: tuple[float, float]
+) -> TraceEvents:
     """Return the nodes of a part as slices: a process for each rank, a track for each lane."""
     duration_s = part["duration_s"]
-    within = (start_s < options.end_s) & (start_s + duration_s >= options.begin_s)
+    within = (start_s < interval[1]) & (start_s + duration_s >= interval[0])
     columns = [part[name] for name in ("id", "name", "type", "on_host", "lane")]
     columns += [start_s * _US_PER_S, duration_s * _US_PER_S]
     lines = [

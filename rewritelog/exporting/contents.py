@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table
-from rewritelog.commands.logs import ExportOptions
+from rewritelog.commands.logs import ALWAYS
 from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -44,7 +44,8 @@ class Contents:
 
     blocks: Sequence[BlockRecords]
     """A block for each timeline file; all are whole timelines, or there is one."""
-    options: ExportOptions
+    interval: tuple[float, float]
+    """Begin and end in seconds of what is exported."""
     params: ParamFolder | None
     """The param files; None for records that are not needed."""
     first: bool
@@ -61,10 +62,10 @@ class Contents:
     def sebs(self) -> Table:
         """Rows of `SEB_ROW`."""
         rows = self._in_order(seb_rows)
-        if not self.options.has_interval:
+        if self.interval == ALWAYS:
             return rows
         end = np.maximum(rows["start_time"], rows["end_time"])
-        kept = (end >= self.options.begin_s) & (rows["start_time"] <= self.options.end_s)
+        kept = (end >= self.interval[0]) & (rows["start_time"] <= self.interval[1])
         return np.asarray(rows[kept])
 
     @cached_property
@@ -91,7 +92,7 @@ class Contents:
     def records(self) -> Table:
         """Rows of `PARAM_ROW`."""
         rows = self._in_order(self._record_rows)
-        return self._chosen(rows) if self.options.has_interval else rows
+        return self._chosen(rows) if self.interval != ALWAYS else rows
 
     def row_of(self, rows: Table) -> Ints:
         """Return the row in `sebs` of the SEB of each row of another table."""
@@ -102,7 +103,7 @@ class Contents:
         return _keys(self.sebs)
 
     def _chosen(self, rows: Table) -> Table:
-        if not self.options.has_interval:
+        if self.interval == ALWAYS:
             return rows
         return rows[np.isin(_keys(rows), self._keys)]
 
@@ -171,7 +172,7 @@ class _Piece:
 def map_contents(
     logs: LogSet,
     pes: Sequence[int],
-    options: ExportOptions,
+    interval: tuple[float, float],
     params: ParamFolder | None,
     work: Callable[[Contents], Result],
     stage: str,
@@ -182,14 +183,14 @@ def map_contents(
     for damaged logs.
     """
     sizes = _timeline_sizes(logs)
-    of_piece, total = partial(_of_piece, logs, options, params, work), int(sizes[list(pes)].sum())
+    of_piece, total = partial(_of_piece, logs, interval, params, work), int(sizes[list(pes)].sum())
     for _, result in map_blocks(of_piece, _pieces(logs, pes, sizes), stage, total):
         yield result
 
 
 def _of_piece(
     logs: LogSet,
-    options: ExportOptions,
+    interval: tuple[float, float],
     params: ParamFolder | None,
     work: Callable[[Contents], Result],
     piece: _Piece,
@@ -202,7 +203,7 @@ def _of_piece(
             loaded += logs.load([block], max(block.size_bytes, 1))
     part = loaded[0].block.part
     first, last = (True, True) if part is None else (part.first_seb == 0, part.last)
-    return work(Contents([records_of(block) for block in loaded], options, params, first, last))
+    return work(Contents([records_of(block) for block in loaded], interval, params, first, last))
 
 
 def _timeline_sizes(logs: LogSet) -> Ints:

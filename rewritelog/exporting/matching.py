@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Table
-from rewritelog.commands.logs import ExportOptions
+from rewritelog.commands.logs import ALWAYS
 from rewritelog.exporting.contents import Contents, durations_of, map_contents
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.workload import spans
@@ -129,8 +129,7 @@ def _collect(logs: LogSet, matching: Matching, *, receivers: bool) -> None:
             opened.enter_context((matching.folder / name).open("xb"))
             for name in ("keys", "sent", "awaited")
         )
-        everything = ExportOptions("goal")
-        parts = map_contents(logs, logs.pes, everything, None, work, "matching messages")
+        parts = map_contents(logs, logs.pes, ALWAYS, None, work, "matching messages")
         for keys, sent, awaited, last in parts:
             awaited.tofile(awaited_file)
             waiting.append((keys, sent))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.commands.logs import SIMULATORS, ExportOptions
+from rewritelog.commands.logs import SIMULATORS, ExportCommand
 from rewritelog.errors import UsageError
 from rewritelog.exporting.chrome import (
     SEB_KINDS,
@@ -27,7 +27,6 @@ from rewritelog.exporting.matching import matched
 from rewritelog.exporting.programs import StepMaker, Steps, program_part, replayed_order
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output.folders import new_folder
@@ -69,33 +68,27 @@ class Exported(Readable):
         return f"{self.folder}: {count_text(self.pes, self.lane)} for {self.to}: {counts}"
 
 
-def export(
-    logs: LogSet | Traces | Path | str,
-    out: Path,
-    options: ExportOptions,
-    network: Network | None = None,
-    *,
-    force: bool = False,
-) -> Exported:
-    """Write a log set or traces into the folder `out` in another format.
+def export(options: ExportCommand, network: Network | None = None) -> Exported:
+    """Write a log set or traces in another format.
 
     A simulator gets the SEBs of a PE in their order in a replay over `network`, else any order.
     Memory is needed for a part of a timeline and for the messages of one PE. Raise `UsageError` for
     contradictory options, `DamagedLogError` for damaged logs, `TimingError` if a param file cannot
     be read, and `OutputError` as `new_folder` does.
     """
-    if isinstance(logs, Traces):
-        return _export_traces(logs, out, options, network, force=force)
-    options.check(network)
+    opened = options.logs
+    if isinstance(opened, Traces):
+        return _export_traces(opened, options, network)
+    if network is not None and options.to not in SIMULATORS:
+        raise UsageError(f"--replayed is for {' and '.join(SIMULATORS)}, not for {options.to}")
     if options.to == "parquet":
         pyarrow()
-    opened = open_logs(logs)
     chosen = chosen_pes(options.pes, len(opened.pes))
     pes = list(opened.pes if chosen is None else chosen)
     params = list_params(options.params or opened.folder)
 
     def parts(work: Callable[[Contents], Result]) -> Iterator[Result]:
-        return map_contents(opened, pes, options, params, work, "exporting")
+        return map_contents(opened, pes, options.interval, params, work, "exporting")
 
     def program(make: Callable[[Steps, Contents], Part], steps: StepMaker) -> Iterator[Part]:
         for lacks, part in parts(partial(program_part, make, steps)):
@@ -104,7 +97,7 @@ def export(
 
     inputs = [opened.folder, *([options.params] if options.params else [])]
     left_out: Counter[str] = Counter()
-    with new_folder(out, inputs, force=force) as folder:
+    with new_folder(options.out, inputs, force=options.force) as folder:
         if options.to in SIMULATORS:
             order = None if network is None else replayed_order(opened, network)
             with matched(opened, folder, receivers=True) as matching:
@@ -122,11 +115,11 @@ def export(
                 (folder / "trace.json").open("x", encoding="ascii") as trace,
             ):
                 exported = np.isin(opened.pes, pes)
-                make = ChromeMaker(opened.summary.num_wth, matching, options, exported)
+                make = ChromeMaker(opened.summary.num_wth, matching, options.interval, exported)
                 counts, left_out["not finite"] = write_trace(trace, SEB_KINDS, parts(make))
         else:
             counts = write_tables(folder, options.to, parts(tables_maker(options.to)))
-    return Exported(out, options.to, len(pes), counts, tuple(_warnings(left_out)))
+    return Exported(options.out, options.to, len(pes), counts, tuple(_warnings(left_out)))
 
 
 def _warnings(counts: Counter[str]) -> Iterator[str]:
@@ -143,9 +136,7 @@ def _warnings(counts: Counter[str]) -> Iterator[str]:
         yield f"{count_text(counts['not finite'], 'SEB')} left out: a time is not finite"
 
 
-def _export_traces(
-    traces: Traces, out: Path, options: ExportOptions, network: Network | None, *, force: bool
-) -> Exported:
+def _export_traces(traces: Traces, options: ExportCommand, network: Network | None) -> Exported:
     """Write `trace.json` into a new folder, with the starts that are recorded, or of a replay."""
     if options.to != "chrome":
         raise UsageError(f"--to {options.to} is for bgTrace logs: {traces.title} have --to chrome")
@@ -161,10 +152,10 @@ def _export_traces(
                 start_s = part["start_s"]
                 if starts is not None:
                     start_s = starts[unit.rank][part.first : part.first + len(part)]
-                yield node_events(traces, part, start_s, options)
+                yield node_events(traces, part, start_s, options.interval)
             yield rank_name(unit.rank)
 
-    with new_folder(out, [unit.path for unit in traces.units], force=force) as folder:
+    with new_folder(options.out, traces.inputs, force=options.force) as folder:
         with (folder / "trace.json").open("x", encoding="ascii") as file:
             counts, left_out = write_trace(file, ("nodes",), events())
         if not counts["nodes"] and left_out:
@@ -174,4 +165,4 @@ def _export_traces(
             )
     warnings = (f"{count_text(left_out, 'node')} left out: no start is recorded",)
     said = warnings if left_out else ()
-    return Exported(out, options.to, len(units), counts, said, traces.terms.lane)
+    return Exported(options.out, options.to, len(units), counts, said, traces.terms.lane)

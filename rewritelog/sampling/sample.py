@@ -20,7 +20,7 @@ from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.options import reported
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.sampling.records import RunRecords, read_run
-from rewritelog.sampling.selection import Choice, choose
+from rewritelog.sampling.selection import Choice, Plan, choose
 from rewritelog.sampling.strata import RunStratum, strata_of
 from rewritelog.text import (
     LABEL_WIDTH,
@@ -298,7 +298,7 @@ def sample(options: SampleCommand) -> SampleReport:
     timings = () if read is None else read.timings
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)
-    choices = choose(strata, options.plan())
+    choices = choose(strata, Plan(options.fraction, options.method, options.seed, options.floor))
     names = shorten_all([stratum.event for stratum in strata], LABEL_WIDTH)
     made = SampleReport(
         logs=source,

@@ -13,7 +13,6 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Keys
 from rewritelog.commands.fits import SampleMethod
-from rewritelog.errors import UsageError
 from rewritelog.hashing import draw_numbers
 from rewritelog.models.equal_rows import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
@@ -72,13 +71,6 @@ class Plan:
     seed: int = 1
     floor: int = 5
     """The least number of rows for each stratum, or all that it has."""
-
-    def __post_init__(self) -> None:
-        """Raise `UsageError` for a fraction outside (0, 1] and for a floor below 1."""
-        if not 0 < self.fraction <= 1:
-            raise UsageError(f"the fraction must lie in (0, 1], not {self.fraction!r}")
-        if self.floor < 1:
-            raise UsageError(f"the floor must be at least 1, not {self.floor!r}")
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Ints, Table
-from rewritelog.commands.logs import CELLS_OF_A_PE, SynthOptions
+from rewritelog.commands.logs import CELLS_OF_A_PE, SynthCommand
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.declaration import (
-    LOG_VERSIONS,
     MISSING,
     NAME_BYTES,
-    ByteOrder,
     Layout,
     layout,
     seb_struct,
@@ -32,10 +30,7 @@ _EVERY_ZERO_LENGTH = 7
 _GAP_NS = 2000
 """The gap between iterations, longer than the transit of any message."""
 _INT_LIMIT = 2**31
-_MOST_CELLS = 1_000_000
-"""The most cells per PE."""
 _OFFSET_LIMIT = 2**32
-_MESSAGES_LIMIT = 1000.0
 _SHORT_NS, _LONG_NS = (30, 370), (1000, 15000)
 """The least and the range of the durations of SEBs without brackets, in ns."""
 _CHAIN_NAMES = (
@@ -53,33 +48,6 @@ _PRINT = (2, b"user code at work\n\0")
 _START, _END = (3, b"startTraceBigSim %f\n\0"), (3, b"endTraceBigSim %f\n\0")
 
 
-def check_options(options: SynthOptions) -> None:
-    """Raise `UsageError` naming the option for an invalid value."""
-    _check_range("pes", options.pes, 1, _INT_LIMIT)
-    _check_range("wth", options.wth, 1, _INT_LIMIT)
-    if options.pes % options.wth:
-        raise UsageError(f"pes: {options.pes} is not a multiple of wth, {options.wth}")
-    _check_range("files", options.files, 1, options.nodes + 1, " (the number of nodes)")
-    _check_range("sebs", options.sebs, 1, _INT_LIMIT)
-    _check_range("seed", options.seed, 0, 2**63)
-    if options.size is not None:
-        most = _MOST_CELLS * options.pes
-        _check_range("size", options.size, 1, most + 1, f" ({_MOST_CELLS:,} a PE)")
-    _check_range("timings", options.timings, 0, _INT_LIMIT)
-    _check_range("log_version", options.log_version, LOG_VERSIONS[0], LOG_VERSIONS[-1] + 1)
-    if options.byte_order not in get_args(ByteOrder):
-        raise UsageError(f"byte_order: {options.byte_order!r} is neither 'little' nor 'big'")
-    if not 0.0 <= options.messages <= _MESSAGES_LIMIT:
-        raise UsageError(f"messages must be 0 to {_MESSAGES_LIMIT:.0f}, not {options.messages}")
-    if not 0.0 <= options.bracketed <= 1.0:
-        raise UsageError(f"bracketed must be 0 to 1, not {options.bracketed}")
-
-
-def _check_range(name: str, value: int, least: int, limit: int, why: str = "") -> None:
-    if not least <= value < limit:
-        raise UsageError(f"{name} must be {least} to {limit - 1}{why}, not {value}")
-
-
 def machine_shape(nodes: int) -> tuple[int, int, int]:
     """Return x ≥ y ≥ z with x·y·z = nodes, as close to a cube as the divisors allow."""
     z = _divisor_below(nodes, round(nodes ** (1 / 3)))
@@ -92,7 +60,7 @@ def _divisor_below(number: int, most: int) -> int:
     return next(n for n in range(max(most, 1), 0, -1) if number % n == 0)
 
 
-def iteration_of(options: SynthOptions) -> tuple[Table, Ints]:
+def iteration_of(options: SynthCommand) -> tuple[Table, Ints]:
     """Plan the iteration that every PE repeats: what its SEBs do, and the messages that start some.
 
     The rows of the extra SEB and of PE 0's first one come last. The starting messages have a slot,
@@ -125,7 +93,7 @@ def iteration_of(options: SynthOptions) -> tuple[Table, Ints]:
     return rows, np.column_stack([slot, number - slots["first_send"][slot], number])
 
 
-def _slot_count(options: SynthOptions) -> int:
+def _slot_count(options: SynthCommand) -> int:
     """Return the number of slots that approximates the shares best, or fewer for few SEBs."""
     if options.sebs < 3 * _LEAST_SLOTS:
         return max(options.sebs // 3, min(options.sebs, 8))
@@ -162,7 +130,7 @@ def _make_chains(slots: Table) -> None:
             slots["forward"][at - slot["backward"] : at] += 1
 
 
-def program_of(options: SynthOptions) -> program.SyntheticProgram:
+def program_of(options: SynthCommand) -> program.SyntheticProgram:
     """Return the program of all PEs; raise `UsageError` if a timeline would be too large."""
     rows, starters = iteration_of(options)
     lay, events = layout(options.log_version, options.byte_order), events_for(options.cells)
@@ -174,9 +142,9 @@ def program_of(options: SynthOptions) -> program.SyntheticProgram:
     sends, broadcasts = int(rows["sends"][:count].sum()), int(rows["broadcasts"][-1])
     iterations = length // count + 1
     if iterations * sum(map(len, records)) >= _OFFSET_LIMIT:
-        raise UsageError("sebs: a timeline would have 4 GiB or more")
+        raise UsageError("--sebs: a timeline would have 4 GiB or more")
     if iterations * sends + broadcasts >= _INT_LIMIT:
-        raise UsageError("messages: a PE would send more messages than there are message numbers")
+        raise UsageError("--messages: a PE would send more messages than there are message numbers")
     return program.SyntheticProgram(
         seed=options.seed,
         slots=count,

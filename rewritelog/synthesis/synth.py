@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.commands.logs import SynthOptions
+from rewritelog.commands.logs import SynthCommand
 from rewritelog.cores import cores, in_order
 from rewritelog.formats.bgtrace.declaration import (
     MAGIC,
@@ -28,12 +28,10 @@ from rewritelog.formats.bgtrace.heads import Summary, pes_of_file
 from rewritelog.output.folders import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped
-from rewritelog.synthesis.plan import check_options, program_of
+from rewritelog.synthesis.plan import program_of
 from rewritelog.synthesis.program import SyntheticProgram, timing_lines
 from rewritelog.synthesis.write import BatchWriter
 from rewritelog.text import Readable, bytes_text, count_text
-
-__all__ = ["SynthOptions", "Synthesis", "synthesise"]
 
 _HEADER_VERSION = 1
 _OFFSET_RANGE = 1 << 32
@@ -67,20 +65,16 @@ class Synthesis(Readable):
         )
 
 
-def synthesise(
-    out: Path, options: SynthOptions, *, force: bool = False, flush: bool = True
-) -> Synthesis:
-    """Write a synthetic log set to the folder `out`: timelines, param files and `timings.txt`.
+def synthesise(options: SynthCommand) -> Synthesis:
+    """Write a synthetic log set: timelines, param files and `timings.txt`.
 
-    The same options produce the same bytes on every machine; with `flush`, they are on the disk in
-    the end. Raise `UsageError` naming the option for an invalid value, and `OutputError` if `out`
-    exists (without `force`) or is not writable.
+    The same options produce the same bytes on every machine. Raise `UsageError` if a timeline would
+    be too large, and `OutputError` as `new_folder` does.
     """
     began = time.perf_counter()
-    check_options(options)
     program = program_of(options)
     summary = _summary(options, program)
-    with new_folder(out, force=force, flush=flush) as draft:
+    with new_folder(options.out, force=options.force, flush=not options.no_flush) as draft:
         fields = {**vars(summary), "machine": _machine(summary.order)}
         (draft / "bgTrace").write_bytes(summary_struct(summary.order).build(fields))
         timings = "".join(timing_lines(options.seed, options.timings, program.events))
@@ -97,7 +91,7 @@ def synthesise(
     return Synthesis(options.pes, sebs, messages, records, size, seconds)
 
 
-def _summary(options: SynthOptions, program: SyntheticProgram) -> Summary:
+def _summary(options: SynthCommand, program: SyntheticProgram) -> Summary:
     return Summary(
         order=options.byte_order,
         header_version=_HEADER_VERSION,

@@ -49,7 +49,6 @@ def explore(options: ExploreCommand) -> None:
     names = read_param_names(options.param_names)
     if options.dilation is not None and options.logs is None:
         raise UsageError("--dilation needs --logs: it changes what no fit covers of them")
-    RewriteOptions(dilation=options.dilation)  # to raise its errors before the work begins
     read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
     if len(read.timings) > MOST_EVENTS:
         raise UsageError(

@@ -26,8 +26,6 @@ CALLS: dict[str, Callable[..., Any]] = {
 WRONG: list[Any] = [object(), b"x", np.array([1, 2]), [object()]]
 OPEN = {"progress", "model", "timings", "pes"}
 """Options that take what is made elsewhere, or any sequence."""
-SPELLED = {"model_options": "--model-option", "variables": "--var", "from_s": "--from"}
-SPELLED |= {"until_s": "--until"}
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -35,9 +33,8 @@ def test_each_option_of_a_wrong_type_is_an_error_that_names_it(name: str) -> Non
     parameters = inspect.signature(getattr(rewritelog, name)).parameters.values()
     options = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
     for option in set(options) - OPEN:
-        spelled = SPELLED.get(option, option.replace("_", "[_-]"))
         for value in WRONG:
-            with pytest.raises(rewritelog.RewriteLogError, match=spelled):
+            with pytest.raises(rewritelog.RewriteLogError, match=rf"(?<!-)\b{option}\b"):
                 CALLS[name](**{option: value})
 
 
@@ -52,11 +49,17 @@ def test_each_option_of_a_wrong_type_is_an_error_that_names_it(name: str) -> Non
         (lambda: rewritelog.sweep(LOGS, {"dilation": None}), "dilation: 'None' is not a number"),  # type: ignore[dict-item]
         (
             lambda: rewritelog.timeline(LOGS, seed=-1, messages=True),
-            "seed must be an integer of 0 or",
+            "seed must be an integer from 0 to",
         ),
-        (lambda: rewritelog.check(LOGS, jobs=10**20), "the number of jobs must be at most 10,000"),
+        (
+            lambda: rewritelog.check(LOGS, jobs=10**20),
+            "jobs must be an integer from 0 to 10,000, not 1",
+        ),
         (lambda: rewritelog.read_timings(TIMINGS, clock_hz="x"), "clock_hz: 'x' is not a number"),  # type: ignore[arg-type]
-        (lambda: rewritelog.compare(TIMINGS, clock_hz=-1), "the clock must be a finite"),
+        (
+            lambda: rewritelog.compare(TIMINGS, clock_hz=-1),
+            "clock_hz must be a finite",
+        ),
     ],
 )
 def test_a_value_that_cannot_be_used(call: Callable[[], object], said: str) -> None:
@@ -68,7 +71,7 @@ def test_predictions_need_words_and_finite_numbers() -> None:
     fitted = rewritelog.fit(TIMINGS)
     with pytest.raises(rewritelog.UsageError, match="give files, or an event"):
         rewritelog.predict(fitted, [])
-    with pytest.raises(rewritelog.UsageError, match="--at takes names, not"):
+    with pytest.raises(rewritelog.UsageError, match="at takes names, not"):
         rewritelog.predict_run(fitted, 3.5)  # type: ignore[arg-type]
     with pytest.raises(rewritelog.UsageError, match="P: 'x' is not a number"):
         rewritelog.predict_run(fitted, {"P": "x"})  # type: ignore[dict-item]
@@ -94,7 +97,7 @@ def test_more_folds_than_lines_hold_out_each_line_once() -> None:
 
 
 def test_a_replay_refuses_or_names_what_it_does_not_use() -> None:
-    with pytest.raises(rewritelog.UsageError, match="--types is for traces of events"):
+    with pytest.raises(rewritelog.UsageError, match=r"^types is for traces of events"):
         rewritelog.replay(LOGS, types="COMP")
     traces = SAMPLE_LOGS / "transformer/training"
     (warning,) = rewritelog.replay(traces, dilation_for={"aten::mm": 2, "nosuch": 2}).warnings

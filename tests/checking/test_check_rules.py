@@ -14,14 +14,12 @@ from logbuilder import END, START, bracket, mark, message, seb, write_logs, writ
 from oracle import walk
 from rules import violations
 
-from rewritelog import open_logs
+import rewritelog
 from rewritelog.checking import dependencies
 from rewritelog.checking.findings import CheckReport, Severity
 from rewritelog.checking.run import check_logs
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.converting import convert_logs
 from rewritelog.rewriting.run import rewrite
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 BLOCKS = [1 << 24, 300]
 """A block that holds all, and blocks so small that every timeline is read in parts."""
@@ -65,10 +63,10 @@ def test_rewritten_logs_are_sound_though_sebs_overlap(
 
 
 def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
-    synthesise(tmp_path / "made", SynthOptions(pes=12, sebs=200, wth=3))
+    rewritelog.synth(tmp_path / "made", pes=12, sebs=200, wth=3)
     assert found(tmp_path / "made") == {}
-    convert_logs(
-        open_logs(tmp_path / "made"), tmp_path / "old", log_version=0, order="big", lossy=True
+    rewritelog.convert(
+        tmp_path / "made", tmp_path / "old", log_version=0, byte_order="big", lossy=True
     )
     assert found(tmp_path / "old") == {}
 

@@ -152,7 +152,7 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
         ),
         (["verify", tmp_path / "none.json", timings], 1, "none.json: does not exist"),
         (["compare", timings, "--models", ""], 2, "at least one model"),
-        (["compare", timings, "--models", "auto", "--folds", "1"], 2, "2 folds"),
+        (["compare", timings, "--models", "auto", "--folds", "1"], 2, "an integer of 2 or more"),
         (["compare", timings, "--folds", "3", "--fraction", "0.5"], 2, "--folds or --fraction"),
         (["rewrite", cells, "--dry-run", "--fitted", timings], 1, "is not JSON"),
         (["rewrite", cells, "--dry-run", "--fitted", "m", "--model", "auto"], 2, "with --model"),

@@ -16,9 +16,9 @@ from chosen import by_tier
 from logbuilder import START, bracket, mark, message, seb, write_logs, write_params
 from oracle import rich_timelines
 
+import rewritelog
 from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.converting import convert_logs
 from rewritelog.cores import limited_to
 from rewritelog.diffing.durations import RATIO_ERROR
 from rewritelog.diffing.report import Comparison
@@ -240,8 +240,8 @@ def test_cuts_and_threads_change_nothing(
 ) -> None:
     """A version whose SEBs are smaller, so that the two sides are cut at other bytes."""
     rewrite(sample_logs / "cells", tmp_path / "half", HALF)
-    convert_logs(
-        open_logs(tmp_path / "half"), tmp_path / "old", log_version=3, order="big", lossy=True
+    rewritelog.convert(
+        tmp_path / "half", tmp_path / "old", log_version=3, byte_order="big", lossy=True
     )
     with limited_to(1):
         whole = found(sample_logs / "cells", tmp_path / "old")

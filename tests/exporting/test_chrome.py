@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from logbuilder import bracket, message, seb, write_logs
 
+import rewritelog
 from rewritelog import open_logs
-from rewritelog.commands.logs import ExportOptions
-from rewritelog.exporting.run import export
 
 
 def exported(logs: Path, out: Path, **options: Any) -> list[dict[str, Any]]:
-    export(logs, out, ExportOptions("chrome", **options))
+    rewritelog.export(logs, out, "chrome", **options)
 
     def refuse(text: str) -> None:
         raise AssertionError(f"{text} is no JSON")
@@ -110,7 +109,7 @@ def test_times_that_json_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
     marks = {"events": bracket(0.25, 0.5)}
     line = [seb(0, 1), seb(1, 2) | {"start_time": float("nan")}, seb(2, float("inf"))]
     logs = write_logs(tmp_path / "logs", [[one | marks for one in line]])
-    done = export(logs, tmp_path / "out", ExportOptions("chrome"))
+    done = rewritelog.export(logs, tmp_path / "out", "chrome")
     assert (done.counts["SEBs"], done.counts["brackets"], done.counts["log events"]) == (1, 1, 2)
     assert done.warnings == ("2 SEBs left out: a time is not finite",)
 
@@ -120,7 +119,7 @@ def test_times_that_are_infinite_in_microseconds_are_left_out_and_counted(tmp_pa
     sent = message(1e303, msg_id=1, dst_node=0)
     line = [seb(0, 1, **marks), seb(1, 1e303, **marks), seb(1e303, 1e303, messages=[sent])]
     logs = write_logs(tmp_path / "logs", [[*line, seb(2, 3, src_pe=0, msg_id=1)]])
-    done = export(logs, tmp_path / "out", ExportOptions("chrome"))
+    done = rewritelog.export(logs, tmp_path / "out", "chrome")
     assert (done.counts["SEBs"], done.counts["brackets"], done.counts["log events"]) == (2, 1, 2)
     assert done.counts["flows"] == 0
     assert done.warnings == ("2 SEBs left out: a time is not finite",)

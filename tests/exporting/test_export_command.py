@@ -11,8 +11,8 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs
 
-from rewritelog.commands.logs import ExportOptions, Target
-from rewritelog.exporting.run import export
+import rewritelog
+from rewritelog.commands.logs import Target
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.progress import listening
 
@@ -103,7 +103,7 @@ def test_a_timeline_in_parts_gives_the_same_program(
     for part_bytes in (1 << 20, 200):
         monkeypatch.setattr("rewritelog.exporting.contents.PART_BYTES", part_bytes)
         out = tmp_path / f"out{part_bytes}"
-        export(logs, out, ExportOptions(target))
+        rewritelog.export(logs, out, target)
         texts.append({path.name: path.read_text() for path in out.iterdir()})
     if target == "chrome":  # its events are in no order
         events = [json.loads(text["trace.json"])["traceEvents"] for text in texts]
@@ -115,16 +115,15 @@ def test_a_timeline_in_parts_gives_the_same_program(
 @pytest.mark.parametrize("target", ["goal", "chrome", "simgrid"])
 def test_warnings_count_what_has_no_counterpart(target: Target, tmp_path: Path) -> None:
     logs = write_logs(tmp_path / "logs", [[seb(0, 1, src_pe=0, msg_id=5)]])
-    done: Any = export(logs, tmp_path / "out", ExportOptions(target))
+    done: Any = rewritelog.export(logs, tmp_path / "out", target)
     assert bool(done.warnings) == (target != "chrome")
 
 
 def test_progress_counts_the_bytes_of_the_exported_pes(sample_logs: Path, tmp_path: Path) -> None:
     told: list[tuple[str, int, int, str]] = []
-    options = ExportOptions("chrome", pes="3-5")
     opened = open_logs(sample_logs / "cells")
     sizes = [opened.timeline_block(pe).size_bytes for pe in range(16)]
     with listening(lambda *stage: told.append(stage)):
-        export(opened, tmp_path / "out", options)
+        rewritelog.export(opened, tmp_path / "out", "chrome", pes="3-5")
     assert told[0] == ("matching messages", 0, sum(sizes), "bytes")
     assert ("exporting", sum(sizes[3:6]), sum(sizes[3:6]), "bytes") in told

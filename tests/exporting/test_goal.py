@@ -12,11 +12,11 @@ from chosen import by_tier
 from exporting.goal import parse, run_time_ns
 from logbuilder import message, seb, write_logs
 
+import rewritelog
 from rewritelog import open_logs
-from rewritelog.commands.logs import ExportOptions
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError, UsageError
-from rewritelog.exporting.run import Exported, export
+from rewritelog.exporting.run import Exported
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.run import replay
 
@@ -24,7 +24,7 @@ SECOND = 10**9
 
 
 def exported(logs: Path, out: Path) -> tuple[Any, Exported]:
-    done = export(logs, out, ExportOptions("goal"))
+    done = rewritelog.export(logs, out, "goal")
     assert [path.name for path in out.iterdir()] == ["program.goal"]
     return parse(out / "program.goal"), done
 
@@ -94,10 +94,11 @@ def test_in_replayed_order_schedules_take_as_long_as_the_replay(
     name: str, own_clock: bool, sample_logs: Path, tmp_path: Path
 ) -> None:
     network = Network(latency_s=1e-6, node_latency_s=1e-6)
-    done = export(sample_logs / name, tmp_path / "out", ExportOptions("goal"), network)
+    done = rewritelog.export(
+        sample_logs / name, tmp_path / "out", "goal", replayed=True, network=network
+    )
     assert (
-        done.warnings
-        == export(sample_logs / name, tmp_path / "free", ExportOptions("goal")).warnings
+        done.warnings == rewritelog.export(sample_logs / name, tmp_path / "free", "goal").warnings
     )
     found = run_time_ns(parse(tmp_path / "out/program.goal"), 1000, own_clock=own_clock)
     replayed = replay(sample_logs / name, network, ReplayOptions(gains=0)).predicted_s
@@ -110,7 +111,7 @@ def test_a_time_past_what_goal_holds_names_its_seb(late: int, tmp_path: Path) ->
     logs = write_logs(tmp_path / "logs", [[], line])
     said = rf"PE 1, SEB {late}: 1000000000000000\.0 s cannot be exported: GOAL holds"
     with pytest.raises(RewriteLogError, match=said):
-        export(logs, tmp_path / "out", ExportOptions("goal"))
+        rewritelog.export(logs, tmp_path / "out", "goal")
     assert not (tmp_path / "out").exists()
 
 
@@ -193,4 +194,4 @@ def test_samples_take_about_as_long_as_by_replay(
 def test_a_part_of_a_program_is_refused(choice: Any, sample_logs: Path, tmp_path: Path) -> None:
     for target in ("goal", "simgrid"):
         with pytest.raises(UsageError, match="cannot be combined with"):
-            export(sample_logs / "cells", tmp_path / "out", ExportOptions(target, **choice))
+            rewritelog.export(sample_logs / "cells", tmp_path / "out", target, **choice)

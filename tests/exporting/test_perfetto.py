@@ -11,9 +11,8 @@ from chosen import by_tier
 from exporting.perfetto_reader import opened
 from oracle import SAMPLE_LOGS
 
+import rewritelog
 from rewritelog import open_logs
-from rewritelog.commands.logs import ExportOptions
-from rewritelog.exporting.run import export
 
 NANOSECOND = 1e-9
 """Perfetto keeps whole ones."""
@@ -45,7 +44,7 @@ from flow f
 )
 def test_perfetto_reads_what_the_logs_say(name: str, tmp_path: Path) -> None:
     logs = open_logs(SAMPLE_LOGS / name)
-    export(SAMPLE_LOGS / name, tmp_path / "out", ExportOptions("chrome"))
+    rewritelog.export(SAMPLE_LOGS / name, tmp_path / "out", "chrome")
     with opened(tmp_path / "out" / "trace.json") as perfetto:
         slices, flows = perfetto.rows(SLICES), perfetto.rows(FLOWS)
         faults = perfetto.rows(

@@ -14,12 +14,11 @@ import pytest
 from chosen import by_tier
 from logbuilder import message, seb, write_logs
 
+import rewritelog
 from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.commands.logs import ExportOptions
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError
-from rewritelog.exporting.run import export
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.run import replay
 from rewritelog.rewriting.run import rewrite
@@ -47,7 +46,7 @@ def test_every_rank_computes_sends_and_receives_what_its_pe_did(
     log_set: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    export(log_set, out, ExportOptions("simgrid"))
+    rewritelog.export(log_set, out, "simgrid")
     logs = open_logs(log_set)
     assert (out / "traces.txt").read_text().split() == [f"rank-{pe}.txt" for pe in logs.pes]
     sent: Counter[tuple[str, ...]] = Counter()
@@ -69,7 +68,7 @@ def test_a_time_past_what_simgrid_holds_names_its_seb(tmp_path: Path) -> None:
     with pytest.raises(
         RewriteLogError, match=r"PE 1, SEB 1: 1e\+300 s cannot be exported: SimGrid"
     ):
-        export(logs, tmp_path / "out", ExportOptions("simgrid"))
+        rewritelog.export(logs, tmp_path / "out", "simgrid")
     assert not (tmp_path / "out").exists()
 
 
@@ -78,8 +77,10 @@ def test_in_replayed_order_a_pe_does_the_same_in_the_order_of_the_replay(
     name: str, sample_logs: Path, tmp_path: Path
 ) -> None:
     network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
-    export(sample_logs / name, tmp_path / "recorded", ExportOptions("simgrid"))
-    export(sample_logs / name, tmp_path / "out", ExportOptions("simgrid"), network)
+    rewritelog.export(sample_logs / name, tmp_path / "recorded", "simgrid")
+    rewritelog.export(
+        sample_logs / name, tmp_path / "out", "simgrid", replayed=True, network=network
+    )
     changed = 0
     for pe in open_logs(sample_logs / name).pes:
         found, wanted = (trace(tmp_path / folder, pe) for folder in ("out", "recorded"))
@@ -93,7 +94,9 @@ def test_in_replayed_order_simgrid_takes_as_long_as_the_replay(
     name: str, sample_logs: Path, tmp_path: Path
 ) -> None:
     network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9, node_latency_s=1e-6)
-    export(sample_logs / name, tmp_path / "out", ExportOptions("simgrid"), network)
+    rewritelog.export(
+        sample_logs / name, tmp_path / "out", "simgrid", replayed=True, network=network
+    )
     replayed = replay(sample_logs / name, network, ReplayOptions(gains=0)).predicted_s
     found = simulate(tmp_path / "out", len(open_logs(sample_logs / name).pes), 1e-6, 1e9)
     assert found == pytest.approx(replayed, rel=0.01)
@@ -144,7 +147,7 @@ def ping_pong(folder: Path) -> Path:
 
 def test_simgrid_and_replay_agree_with_paper_on_a_ping_pong(tmp_path: Path) -> None:
     logs = ping_pong(tmp_path / "logs")
-    export(logs, tmp_path / "out", ExportOptions("simgrid"))
+    rewritelog.export(logs, tmp_path / "out", "simgrid")
     network = Network(latency_s=0.25, bandwidth_bytes_per_s=1e6)
     on_paper = 5 * (1 + 0.25 + 1) + 2
     assert replay(logs, network).predicted_s == on_paper
@@ -154,7 +157,7 @@ def test_simgrid_and_replay_agree_with_paper_on_a_ping_pong(tmp_path: Path) -> N
 def test_a_dilated_ping_pong_takes_longer_by_its_computation_alone(tmp_path: Path) -> None:
     logs = ping_pong(tmp_path / "logs")
     rewrite(logs, tmp_path / "slow", RewriteOptions(dilation=3))
-    export(tmp_path / "slow", tmp_path / "out", ExportOptions("simgrid"))
+    rewritelog.export(tmp_path / "slow", tmp_path / "out", "simgrid")
     found = simulate(tmp_path / "out", 2, 0.25, 1e6)
     assert found == pytest.approx(5 * (3 + 0.25 + 1) + 6, rel=1e-5)
 
@@ -169,7 +172,7 @@ def test_samples_run_no_shorter_than_their_busiest_pe(
     if dilation != 1.0:
         rewrite(logs, tmp_path / "slow", RewriteOptions(dilation=dilation))
         logs = tmp_path / "slow"
-    export(logs, tmp_path / "out", ExportOptions("simgrid"))
+    rewritelog.export(logs, tmp_path / "out", "simgrid")
     opened = open_logs(logs)
     busiest = max(float(opened.sebs([pe])["exec_time"].clip(0).sum()) for pe in opened.pes)
     found = simulate(tmp_path / "out", len(opened.pes), 1e-6, 1e9)

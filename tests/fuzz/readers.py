@@ -13,12 +13,12 @@ import numpy as np
 from chakrabuilder import trace
 from rules import violations
 
+import rewritelog
 from fuzz.seeds import NODES, make_logs
 from rewritelog import open_logs
 from rewritelog.checking.findings import Severity
 from rewritelog.checking.run import check_logs
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.converting import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.blocks import plan_blocks
@@ -143,7 +143,7 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
             raise AssertionError("a rewrite changes more than times")
         if not violations(out) <= violations(logs.folder):
             raise AssertionError("a rewritten log breaks a rule of its readers that it kept")
-        convert_logs(opened, out, log_version=3, order="big", lossy=True, force=True)
+        rewritelog.convert(opened, out, log_version=3, byte_order="big", lossy=True, force=True)
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)
@@ -199,8 +199,8 @@ def convert_back_check(work: Path) -> tuple[Check, list[bytes]]:
     path = logs.files[0].path
 
     def there_and_back() -> None:
-        convert_logs(open_logs(logs.folder), work / "there", order="big", force=True)
-        convert_logs(open_logs(work / "there"), work / "back", order="little", force=True)
+        rewritelog.convert(logs.folder, work / "there", byte_order="big", force=True)
+        rewritelog.convert(work / "there", work / "back", byte_order="little", force=True)
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)

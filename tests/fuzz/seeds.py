@@ -6,9 +6,9 @@ from pathlib import Path
 
 from chakrabuilder import COLL, field, node
 
+import rewritelog
 from rewritelog.formats.bgtrace.declaration import ByteOrder
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 NODES = [
     node(1, duration=300, shapes="[[64, 3], [3]]", attributes={"tid": ("int64", 7)}),
@@ -21,7 +21,8 @@ NODES = [
 
 def make_logs(folder: Path, log_version: int, order: ByteOrder, *, seed: int = 1) -> LogSet:
     """Make a small log set with brackets, messages and dependencies."""
-    options = SynthOptions(
+    rewritelog.synth(
+        folder,
         pes=3,
         sebs=4,
         messages=1.2,
@@ -32,5 +33,4 @@ def make_logs(folder: Path, log_version: int, order: ByteOrder, *, seed: int = 1
         byte_order=order,
         seed=seed,
     )
-    synthesise(folder, options)
     return open_logs(folder)

@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 from logbuilder import bracket, message, write_logs
 from logbuilder import seb as made_seb
 
+import rewritelog
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.inspection import info
 from rewritelog.inspection.info import survey
 from rewritelog.inspection.survey import read_survey
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 DUMPED = {
     "ampi-halo": "ampi-halo",
@@ -160,7 +160,7 @@ class MadeLogs:
 @pytest.fixture
 def made(tmp_path: Path) -> MadeLogs:
     """Return a made log set of 4 PEs."""
-    synthesise(tmp_path / "made", SynthOptions(pes=4, sebs=300))
+    rewritelog.synth(tmp_path / "made", pes=4, sebs=300)
     return MadeLogs(tmp_path / "made")
 
 

@@ -19,7 +19,6 @@ from logbuilder import END, START, bracket, message, seb, write_logs
 
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.converting import convert_logs
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import DamagedLogError, RewriteLogError
 from rewritelog.inspection.dump import Dump
@@ -52,7 +51,7 @@ def run_dump(folder: Path, _: Path) -> None:
 
 
 def run_convert(folder: Path, out: Path) -> None:
-    convert_logs(rewritelog.open_logs(folder), out, order="big")
+    rewritelog.convert(folder, out, byte_order="big")
 
 
 def run_diff(folder: Path, _: Path) -> None:
@@ -248,7 +247,7 @@ def test_odd_times(field: str, time: float, tmp_path: Path) -> None:
     folder = write_logs(tmp_path / "in", [[seb(0, 1), one, seb(0, 1)]])
     for name in ("info", "dump", "diff", "convert"):
         COMMANDS[name](folder, tmp_path / "out")
-    convert_logs(rewritelog.open_logs(tmp_path / "out"), tmp_path / "back", order="little")
+    rewritelog.convert(tmp_path / "out", tmp_path / "back", byte_order="little")
     assert (tmp_path / "back/bgTrace0").read_bytes() == (folder / "bgTrace0").read_bytes()
     out = tmp_path / "rewritten"
     problem = problem_of(lambda: run_rewrite(folder, out))

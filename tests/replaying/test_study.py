@@ -15,6 +15,7 @@ import pytest
 from chosen import by_tier
 from commands import rewritelog as run
 
+import rewritelog
 from rewritelog.commands.fits import FitCommand
 from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.errors import OutputError
@@ -23,7 +24,6 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.study import StudyRun, study_run
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 from rewritelog.text import time_text
 
 NETWORK = Network(latency_s=2e-6, bandwidth_bytes_per_s=1e9)
@@ -34,7 +34,7 @@ def made(
     folder: Path, pes: int, size: int, timings_out: Path | None = None, sebs: int = 1500
 ) -> StudyRun:
     logs = folder / f"{pes}-{size}"
-    synthesise(logs, SynthOptions(pes=pes, sebs=sebs, size=size, seed=pes + size, timings=0))
+    rewritelog.synth(logs, pes=pes, sebs=sebs, size=size, seed=pes + size, timings=0)
     variables = (("D", float(size)),)
     return study_run(logs, NETWORK, LostTimeOptions(), variables, timings_out)
 
@@ -142,7 +142,7 @@ def test_a_replayed_time_is_no_slow_first_call() -> None:
 
 def test_a_size_scales_work_and_messages_and_none_leaves_logs_as_they_were(tmp_path: Path) -> None:
     for name, size in (("none", None), ("same", 16_000), ("double", 32_000)):
-        synthesise(tmp_path / name, SynthOptions(pes=16, sebs=200, size=size))
+        rewritelog.synth(tmp_path / name, pes=16, sebs=200, size=size)
     plain, same = (tmp_path / name / "bgTrace0" for name in ("none", "same"))
     assert plain.read_bytes() == same.read_bytes()
     network = Network(latency_s=0.0)

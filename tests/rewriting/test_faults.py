@@ -35,10 +35,10 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from users import heeding_modes
 from watching import watched_rewrite
 
+import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.rewriting.run import rewrite
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 TWICE = RewriteOptions(dilation=2)
 
@@ -47,7 +47,7 @@ TWICE = RewriteOptions(dilation=2)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Logs of some megabytes, whose timings are `timings.txt`."""
     folder = tmp_path_factory.mktemp("made") / "logs"
-    synthesise(folder, SynthOptions(pes=16, sebs=1500, files=4))
+    rewritelog.synth(folder, pes=16, sebs=1500, files=4)
     return folder
 
 

@@ -13,13 +13,13 @@ from faulty import HANGS_S
 from logbuilder import seb, write_logs, write_params
 from watching import watched_rewrite
 
+import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import OutputError, RewriteLogError
 from rewritelog.output import folders
 from rewritelog.output.folders import new_folder
 from rewritelog.rewriting.run import rewrite
 from rewritelog.stopping import Stopped
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 
 TWICE = RewriteOptions(dilation=2)
 
@@ -174,7 +174,7 @@ def test_a_place_that_can_be_no_folder_is_refused(
     monkeypatch.chdir(tmp_path)
     Path("loop").symlink_to("loop")
     with pytest.raises(OutputError, match=r"cannot be the output folder|is not a folder"):
-        synthesise(Path(out), SynthOptions(pes=1, files=1, sebs=1), force=True)
+        rewritelog.synth(Path(out), pes=1, files=1, sebs=1, force=True)
     assert names(tmp_path) == {"loop"}
 
 

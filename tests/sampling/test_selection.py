@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 from kinds import ReferenceTimings
+from oracle import SAMPLE_LOGS
 
+import rewritelog
 from rewritelog.arrays import Floats
 from rewritelog.commands.fits import SampleMethod
 from rewritelog.errors import UsageError
@@ -197,8 +199,8 @@ def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch: pytest.MonkeyP
     [{"fraction": 0}, {"fraction": 1.1}, {"fraction": 0.5, "floor": 0}, {"fraction": float("nan")}],
 )
 def test_plans_that_cannot_be_meant(plan: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        Plan(**plan)
+    with pytest.raises(UsageError, match=f"{[*plan][-1]} must be"):
+        rewritelog.sample(SAMPLE_LOGS / "cells", **plan)
 
 
 def test_real_lines_are_spanned_better_than_by_chance(reference_timings: ReferenceTimings) -> None:

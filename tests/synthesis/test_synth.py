@@ -7,7 +7,6 @@ import math
 import re
 import signal
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from chosen import by_tier
 
+import rewritelog
 from rewritelog import stopping
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.declaration import (
@@ -29,22 +29,28 @@ from rewritelog.stopping import Stopped
 from rewritelog.synthesis import synth, write
 from rewritelog.synthesis.plan import machine_shape
 from rewritelog.synthesis.program import EVENTS
-from rewritelog.synthesis.synth import SynthOptions, synthesise
 
-SMALL = SynthOptions(pes=8, sebs=200)
+SMALL: dict[str, Any] = {"pes": 8, "sebs": 200}
+
+
+def small(**changes: Any) -> dict[str, Any]:
+    """Return options of a small log set."""
+    return SMALL | changes
+
+
 VARIANTS = {
     "default": SMALL,
-    "workers": replace(SMALL, pes=12, wth=2, files=3),
-    "one PE": SynthOptions(pes=1, files=1, sebs=150),
-    "one SEB": SynthOptions(pes=4, sebs=1),
-    "few SEBs": SynthOptions(pes=4, sebs=7, files=4),
-    "no messages": replace(SMALL, messages=0.0),
-    "few messages": replace(SMALL, messages=0.05),
-    "many messages": replace(SMALL, messages=2.5),
-    "no brackets": replace(SMALL, bracketed=0.0),
-    "all bracketed": replace(SMALL, bracketed=1.0),
-    "other seed": replace(SMALL, seed=2**63 - 1),
-    "big-endian, oldest": replace(SMALL, byte_order="big", log_version=0),
+    "workers": small(pes=12, wth=2, files=3),
+    "one PE": small(pes=1, files=1, sebs=150),
+    "one SEB": small(pes=4, sebs=1),
+    "few SEBs": small(pes=4, sebs=7, files=4),
+    "no messages": small(messages=0.0),
+    "few messages": small(messages=0.05),
+    "many messages": small(messages=2.5),
+    "no brackets": small(bracketed=0.0),
+    "all bracketed": small(bracketed=1.0),
+    "other seed": small(seed=2**63 - 1),
+    "big-endian, oldest": small(byte_order="big", log_version=0),
 }
 PARAM_LINE = re.compile(
     rb"(\d+) TRACEBIGSIM: event:\{ (.*?) \} seqno: \{ (\d+) \}    params:\{ ((?:\d+\.0{6} )+)\}\n"
@@ -58,16 +64,16 @@ TIMING_LINE = re.compile(
     scope="module",
     params=by_tier(VARIANTS, ["workers", "one PE", "few SEBs", "big-endian, oldest"], VARIANTS),
 )
-def options(request: pytest.FixtureRequest) -> SynthOptions:
+def options(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return options of all kinds."""
     return VARIANTS[request.param]
 
 
 @pytest.fixture(scope="module")
-def logs(options: SynthOptions, tmp_path_factory: pytest.TempPathFactory) -> LogSet:
+def logs(options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> LogSet:
     """Return the log set that the options make; tests only read it."""
     folder = tmp_path_factory.mktemp("made") / "logs"
-    synthesise(folder, options)
+    rewritelog.synth(folder, **options)
     return open_logs(folder)
 
 
@@ -149,10 +155,10 @@ def test_every_bracket_has_its_param_record(logs: LogSet) -> None:
             assert all(p.low <= v < p.low + p.span for p, v in zip(spec, values, strict=True))
 
 
-def test_reports_what_it_made(options: SynthOptions, tmp_path: Path) -> None:
-    made = synthesise(tmp_path / "made", options)
+def test_reports_what_it_made(options: dict[str, Any], tmp_path: Path) -> None:
+    made = rewritelog.synth(tmp_path / "made", **options)
     logs = open_logs(tmp_path / "made")
-    assert made.pes == options.pes == logs.summary.total_pes
+    assert made.pes == options["pes"] == logs.summary.total_pes
     assert made.sebs == len(logs.sebs())
     assert made.messages == len(logs.messages())
     assert made.bytes == logs.size_bytes
@@ -162,14 +168,14 @@ def test_reports_what_it_made(options: SynthOptions, tmp_path: Path) -> None:
 
 
 def test_averages_are_those_asked_for(tmp_path: Path) -> None:
-    made = synthesise(tmp_path / "made", SynthOptions(pes=32, sebs=3000, messages=0.8))
+    made = rewritelog.synth(tmp_path / "made", **small(pes=32, sebs=3000, messages=0.8))
     assert made.sebs / 32 == pytest.approx(3000, rel=0.01)
     assert made.messages / made.sebs == pytest.approx(0.8, rel=0.03)
     assert made.records / made.sebs == pytest.approx(0.0926, rel=0.03)
 
 
 def test_looks_like_real_logs(tmp_path: Path) -> None:
-    synthesise(tmp_path / "made", SynthOptions())
+    rewritelog.synth(tmp_path / "made")
     logs = open_logs(tmp_path / "made")
     sebs, events = logs.sebs(), logs.log_events()
     assert {"msgep", "user_code", "addMsg"} <= set(sebs["name"])
@@ -196,8 +202,8 @@ def _check_send_regions(logs: LogSet) -> None:
 def test_construct_reads_and_writes_the_same_bytes(
     version: int, order: Any, tmp_path: Path
 ) -> None:
-    made = replace(SMALL, pes=2, sebs=60, log_version=version, byte_order=order)
-    synthesise(tmp_path / "made", made)
+    made = small(pes=2, sebs=60, log_version=version, byte_order=order)
+    rewritelog.synth(tmp_path / "made", **made)
     for path in (tmp_path / "made").glob("bgTrace[01]"):
         data = path.read_bytes()
         head = timeline_file_struct(order).parse(data)
@@ -215,7 +221,7 @@ def test_versions_and_orders_tell_the_same_story(tmp_path: Path) -> None:
     for version in LOG_VERSIONS:
         for order in ("little", "big"):
             made = tmp_path / f"{version}-{order}"
-            synthesise(made, replace(SMALL, log_version=version, byte_order=order))
+            rewritelog.synth(made, **small(log_version=version, byte_order=order))
             logs = open_logs(made)
             assert (logs.summary.log_version, logs.summary.order) == (version, order)
             stories.add(repr(logs.sebs()[kept].tolist()))
@@ -223,7 +229,7 @@ def test_versions_and_orders_tell_the_same_story(tmp_path: Path) -> None:
 
 
 def test_the_bytes_are_the_same_everywhere_and_always(tmp_path: Path) -> None:
-    synthesise(tmp_path / "made", SynthOptions(pes=4, sebs=100, wth=2, timings=12))
+    rewritelog.synth(tmp_path / "made", **small(pes=4, sebs=100, wth=2, timings=12))
     assert _digest(tmp_path / "made") == FROZEN
 
 
@@ -233,7 +239,7 @@ FROZEN = "aeac7058533e99daa7d17cd132c38ec26160e2c1f4ee9525461042be70da5de7"
 def test_another_seed_gives_other_bytes_and_the_same_one_the_same(tmp_path: Path) -> None:
     digests = []
     for seed in (1, 1, 2):
-        synthesise(tmp_path / "made", replace(SMALL, seed=seed), force=True)
+        rewritelog.synth(tmp_path / "made", **small(seed=seed), force=True)
         digests.append(_digest(tmp_path / "made"))
     assert digests[0] == digests[1] != digests[2]
 
@@ -242,9 +248,9 @@ def test_another_seed_gives_other_bytes_and_the_same_one_the_same(tmp_path: Path
 def test_small_batches_give_the_same_bytes(
     batch_sebs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synthesise(tmp_path / "large", SMALL)
+    rewritelog.synth(tmp_path / "large", **SMALL)
     monkeypatch.setattr(write, "BATCH_SEBS", batch_sebs)
-    synthesise(tmp_path / "small", SMALL)
+    rewritelog.synth(tmp_path / "small", **SMALL)
     assert _digest(tmp_path / "small") == _digest(tmp_path / "large")
 
 
@@ -254,7 +260,7 @@ def test_offsets_wrap_at_4_gib() -> None:
 
 
 def test_timings_follow_the_true_functions(tmp_path: Path) -> None:
-    synthesise(tmp_path / "made", replace(SMALL, timings=400))
+    rewritelog.synth(tmp_path / "made", **small(timings=400))
     text = (tmp_path / "made" / "timings.txt").read_text()
     lines = TIMING_LINE.findall(text)
     assert len(lines) == text.count("\n") == 400
@@ -290,7 +296,7 @@ def test_timings_follow_the_true_functions(tmp_path: Path) -> None:
 )
 def test_refuses_what_cannot_be_made(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=rf"^{name}\b"):
-        synthesise(tmp_path / "made", replace(SMALL, **changes))
+        rewritelog.synth(tmp_path / "made", **small(**changes))
     assert not list(tmp_path.iterdir())
 
 
@@ -298,9 +304,9 @@ def test_keeps_what_is_there_unless_forced(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "mine").write_text("mine")
     with pytest.raises(OutputError):
-        synthesise(tmp_path / "made", SMALL)
+        rewritelog.synth(tmp_path / "made", **SMALL)
     assert (tmp_path / "made" / "mine").exists()
-    synthesise(tmp_path / "made", SMALL, force=True)
+    rewritelog.synth(tmp_path / "made", **SMALL, force=True)
     assert not (tmp_path / "made" / "mine").exists()
 
 
@@ -347,7 +353,7 @@ def _digest(folder: Path) -> str:
 def test_progress_is_heard_from_all_threads(tmp_path: Path) -> None:
     heard: list[tuple[str, int, int, str]] = []
     with listening(lambda *stage: heard.append(stage)):
-        synthesise(tmp_path / "out", SynthOptions(pes=4, sebs=5, files=2))
+        rewritelog.synth(tmp_path / "out", **small(pes=4, sebs=5, files=2))
     assert {stage for stage in heard if stage[0] == "writing PE"} == {
         ("writing PE", k, 4, "") for k in range(1, 5)
     }
@@ -364,6 +370,6 @@ def test_threads_that_write_notice_a_signal(
             monkeypatch.setattr(stopping._request, "raised", Stopped(signal.SIGTERM))
 
     with pytest.raises(Stopped), listening(stop):
-        synthesise(tmp_path / "out", SynthOptions(pes=64, sebs=20_000, files=1, timings=0))
+        rewritelog.synth(tmp_path / "out", **small(pes=64, sebs=20_000, files=1, timings=0))
     assert heard == [1]
     assert list(tmp_path.iterdir()) == []
