@@ -54,13 +54,13 @@ def test_far_from_all_points_the_mean_is_zero() -> None:
 def test_held_out_means_are_those_of_processes_without_the_point() -> None:
     points, values = points_of(60, 3, 8), np.random.default_rng(9).normal(size=60)
     kernel = kernel_of(3)
-    ((own_weights, held_out),) = conditioned(kernel, points, values)
+    ((own_weights, held_out, _),) = conditioned(kernel, points, values)
     noise = kernel.noise**2 * np.eye(60)
     weights = np.linalg.solve(covariances(kernel, points, points) + noise, values)
     np.testing.assert_allclose(own_weights, weights, rtol=1e-8)
     for index in range(0, 60, 7):
         others = np.arange(60) != index
-        ((alone, _),) = conditioned(kernel, points[others], values[others])
+        ((alone, *_),) = conditioned(kernel, points[others], values[others])
         mean = kernel.means(points[others], alone, points[index : index + 1])
         np.testing.assert_allclose(held_out[index], mean[0], rtol=1e-8)
 
@@ -70,10 +70,12 @@ def test_a_value_unlike_all_around_it_counts_for_little() -> None:
     values = np.sin(points[:, 0])
     values[40] = 4.0
     kernel = Kernel(np.zeros(1, dtype=np.bool_), np.ones(1), np.ones(1), 1.0, 0.01, 0.1)
-    ((weights, held_out),) = conditioned(kernel, points, values)
+    ((weights, held_out, limited),) = conditioned(kernel, points, values)
     means = kernel.means(points, weights, points)
     np.testing.assert_allclose(means, np.sin(points[:, 0]), atol=0.2)
     assert abs(held_out[40]) < 0.2
+    assert 0 < limited[40] < 1
+    np.testing.assert_allclose(np.delete(limited, 40), np.delete(values, 40), atol=0.1)
 
 
 def test_what_is_learnt_is_most_probable() -> None:

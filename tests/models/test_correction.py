@@ -58,6 +58,22 @@ def test_what_no_formula_has_is_corrected(corrected: Any) -> None:
     assert not isinstance(only(plain).whole.function, CorrectedFunction)
 
 
+def test_a_formula_off_by_more_than_half_is_corrected_too() -> None:
+    def steep(params: Floats) -> Floats:
+        return np.asarray(times_of(params) * np.exp(2.5 * np.sin(2 * np.log(params[:, 0]))))
+
+    params = drawn(400, 5)
+    samples = EventTimings("kernel", drawn(COUNT, 1), steep(drawn(COUNT, 1)))
+    plain, corrected = (
+        relative_errors(
+            auto(samples, correction=correction).predict("kernel", params), steep(params)
+        ).mean()
+        for correction in ("none", "auto")
+    )
+    assert plain > 0.6
+    assert corrected < 0.2 * plain
+
+
 @pytest.mark.parametrize("count", [60, 120])
 def test_few_lines_are_enough_where_the_waves_are_long(count: int) -> None:
     samples, params = waves(count, 0.01), drawn(400, 5)

@@ -74,9 +74,12 @@ class Similarity:
         return Similarity(self.inputs.part(some), self.kernel.part(some))
 
     def refined(self, params: Floats, logs: Floats) -> Similarity:
-        """Return the similarity learnt from more of the samples, without idle inputs."""
+        """Return the similarity learnt from more of the samples, without idle inputs.
+
+        What is unlike is limited by what is known of the similarity, which knows codes and tiles.
+        """
         points, codes = self.inputs.columns(params), self.kernel.codes
-        likely = like_neighbours(self.inputs, points, logs)
+        ((_, _, likely),) = conditioned(self.kernel, points, logs)
         kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, LAST_STEPS)
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
         used = np.flatnonzero(lengths <= max(tuning.LONGEST, float(lengths.min())))
@@ -89,7 +92,7 @@ class Similarity:
         factor at each sample of a correction without that sample.
         """
         results = conditioned(self.kernel, self.inputs.columns(params), *logs)
-        for values, (weights, without) in zip(logs, results, strict=True):
+        for values, (weights, without, _) in zip(logs, results, strict=True):
             most = float(np.abs(values).max())
             yield Correction(self.inputs, self.kernel, most, params, weights), without
 
@@ -123,8 +126,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if len(samples) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
         return None
     plain = validation.predictions[selected]
-    worth_it = tuning.GOOD_ENOUGH <= plain.mean_error <= tuning.TOO_POOR
-    if not worth_it or not validation.selection.parameters.varying:
+    if plain.mean_error < tuning.GOOD_ENOUGH or not validation.selection.parameters.varying:
         return None
 
     def trial(name: str, similar: Similarity | None, *, refine: bool = False) -> CorrectedFit:
@@ -153,7 +155,8 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         tried.append(trial(name, tried[0].similarity if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
     best = min(tried, key=error_with_length)
-    if best.held_out.mean_error > (1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error:
+    enough = min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR)
+    if best.held_out.mean_error > enough:
         return None
     by_parameters = best.similarity.of_parameters(samples.params.shape[1])
     refined = [trial(best.family, one, refine=True) for one in (by_parameters, best.similarity)]

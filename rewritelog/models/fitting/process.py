@@ -291,12 +291,15 @@ def squares_between(points: Floats, codes: Flags) -> Iterator[Floats]:
         yield np.asarray(pdist(points[:, [index]], "hamming" if is_code else "sqeuclidean"))
 
 
-def conditioned(kernel: Kernel, points: Floats, *values: Floats) -> Iterator[tuple[Floats, Floats]]:
+def conditioned(
+    kernel: Kernel, points: Floats, *values: Floats
+) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Yield the weights of the points given each of several sets of values there.
 
     They are the inverse covariance times the values, and come with the mean at each point without
-    that point. A value further than `FARTHEST` deviations from that mean counts as one that far
-    from it, so that a disturbed measurement hardly affects its surroundings.
+    that point, and with the values as they count: one further than `FARTHEST` deviations from that
+    mean counts as that far from it, so that a disturbed measurement hardly affects its
+    surroundings.
     """
     lower = _factor_and_inverse(kernel.covariance(points))[1]
     inverse = np.asarray(lower + np.tril(lower, -1).T)
@@ -309,7 +312,7 @@ def conditioned(kernel: Kernel, points: Floats, *values: Floats) -> Iterator[tup
             means = given - errors
             given = np.clip(plain, means - FARTHEST * deviations, means + FARTHEST * deviations)
         weights = inverse @ given
-        yield weights, given - weights / precisions
+        yield weights, given - weights / precisions, given
 
 
 def learn(

@@ -98,9 +98,10 @@ NEARLY_AS_GOOD = 2.0  # families with errors up to this multiple of the least ar
 
 FEWEST_CORRECTED = 50  # with fewer samples there is no correction
 
-# Nor is there one of a formula with a smaller held-out error, which has little to gain, or a larger
-# one, whose samples are too noisy to learn from.
-GOOD_ENOUGH, TOO_POOR = 0.02, 0.5
+# Nor is there one of a formula with a smaller held-out error than the first, which has little to
+# gain, nor where a corrected one has a larger error than the second: such samples are too noisy to
+# learn from.
+GOOD_ENOUGH, TOO_POOR = 0.02, 0.4
 LEAST_GAIN_CORRECTED = 0.05  # the share by which a correction has to lower the held-out error
 LEAST_GAIN_TRIED = 0.01  # the share by which one from fewer points has to, or no more are tried
 NEARLY_AS_GOOD_CORRECTED = 1.05  # a longer formula has to be better by more than this factor
