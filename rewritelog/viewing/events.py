@@ -13,6 +13,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings, ModelFit
+from rewritelog.models.checks import checked_interval, checked_prediction
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
@@ -54,6 +55,8 @@ class EventView:
     single_terms: SingleTermFunctions
     where: Callable[[int], str]
     """Returns the location of a line, as `file:line`."""
+    model_name: str = ""
+    """The name of the model in errors."""
     unseen: bool = False
     """Whether the fit was not made from these lines."""
     called: str = ""
@@ -69,9 +72,8 @@ class EventView:
 
     def predict(self, params: Floats) -> Floats:
         """Return seconds for a table of parameters, shape (lines, parameters)."""
-        fit, event = self.fit, self.timings.event
-        seconds = fit.predict(params) if fit else self.fitted.predict(event, params)
-        return np.where(seconds < 0, 0.0, seconds)
+        event = self.timings.event
+        return checked_prediction(self.fitted, self.model_name, event, params).seconds
 
     @cached_property
     def predicted_s(self) -> Floats:
@@ -119,7 +121,9 @@ class EventView:
         return np.asarray(known & ~near)
 
 
-def views_of(read: Timings, fitted: ModelFit, *, unseen: bool = False) -> list[EventView]:
+def views_of(
+    read: Timings, fitted: ModelFit, model_name: str, *, unseen: bool = False
+) -> list[EventView]:
     """Return the views of the at most `MOST_EVENTS` events whose lines took the most time.
 
     `unseen`: the fit was not made from these lines. Functions of one term are fitted with the
@@ -139,7 +143,7 @@ def views_of(read: Timings, fitted: ModelFit, *, unseen: bool = False) -> list[E
     for entry, timings, terms, name in zip(entries.tolist(), shown, tried, called, strict=True):
         where = partial(read.where, entry)
         report_progress("trying functions of event term, event", len(views) + 1, len(shown))
-        views.append(EventView(timings, fitted, terms, where, unseen, name))
+        views.append(EventView(timings, fitted, terms, where, model_name, unseen, name))
     return views
 
 
@@ -221,7 +225,7 @@ def _points(view: EventView, rows: Ints) -> Floats:
     marks = view.outliers * OUTLIER
     if view.left_out is not None:
         marks = np.where(view.left_out, LEFT_OUT, marks)
-    interval = view.fitted.interval(timings.event, timings.params)
+    interval = checked_interval(view.fitted, view.model_name, timings.event, timings.params)
     columns = (timings.seconds, view.predicted_s, *interval, marks)
     return np.column_stack([*columns, timings.params])[rows]
 

@@ -114,7 +114,7 @@ NEW_LINES = "The column of the fit shows the R² of its predictions of these lin
 
 def fit_page(report: FitReport) -> str:
     """Return the HTML page of a fit."""
-    views = worst_first(views_of(report.read, report.fitted))
+    views = worst_first(views_of(report.read, report.fitted, report.request.model_name))
     lines = count_text(len(report.read), "timing line")
     verdict = [
         f"Model {report.request.model_name}, fitted to {lines}.",
@@ -126,7 +126,8 @@ def fit_page(report: FitReport) -> str:
 
 def verify_page(report: VerifyReport) -> str:
     """Return the HTML page of a model verified on timing lines that it was not fitted to."""
-    views = worst_first(views_of(report.read, report.predictor.fitted, unseen=True))
+    views = views_of(report.read, report.predictor.fitted, report.model, unseen=True)
+    views = worst_first(views)
     score = report.overall.score
     error = percent_text(score.mean_relative_error)
     verdict = [

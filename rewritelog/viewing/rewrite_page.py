@@ -78,7 +78,7 @@ def rewrite_page(report: RewriteReport) -> str:
     if report.out is None:
         verdict.append("Nothing was written (dry run).")
     if report.timings is not None:
-        views = worst_first(views_of(report.timings, report.fitted))
+        views = worst_first(views_of(report.timings, report.fitted, report.options.model_name))
         verdict += quality_lines(views, report.timings.timings)
         sections += events_sections(views, OWN_LINES)
     elif isinstance(report.fitted, FittedEvents):

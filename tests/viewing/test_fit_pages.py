@@ -97,6 +97,37 @@ def test_a_page_that_cannot_be_is_found_out_before_the_work(tmp_path: Path) -> N
     assert "pip install 'rewritelog[view]'" in done.stderr
 
 
+BROKEN = """
+from rewritelog.models.base import Model, ModelFit, NoOptions
+
+class Fit(ModelFit):
+    def predict(self, event, params):
+        raise ArithmeticError("no idea")
+
+    def summary(self):
+        return []
+
+    def describe(self):
+        return {}
+
+class Broken(Model):
+    Options = NoOptions
+
+    def fit(self, timings):
+        return Fit()
+"""
+
+
+def test_a_model_that_fails_on_the_page_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN)
+    timings = write_timings(tmp_path / "t.txt", *LINES)
+    model = f"{tmp_path / 'broken.py'}:Broken"
+    done = run("fit", timings, "--model", model, "--html", tmp_path / "p.html")
+    assert done.returncode == 1
+    assert "ArithmeticError: no idea" in done.stderr
+    assert "broken.py:Broken', event 'Cell::<b>" in done.stderr
+
+
 def bare_view(lines: int, parameters: int = 3) -> EventView:
     """An event with lines and no functions of one term."""
     timings = EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
