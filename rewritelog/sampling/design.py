@@ -39,12 +39,6 @@ SECOND_ORDER = 0.3
 NOISE = 0.1
 """Variance of log t that no term explains, as a share of the variance that the terms explain."""
 
-KEPT_VARIANCE = 0.999
-"""Principal directions of the terms are kept up to this share of their variance over the run."""
-
-MOST_DIRECTIONS = 80
-"""At most this many principal directions are kept."""
-
 LEAST_SPREAD = 1e-6
 """A product with a smaller standard deviation over the run counts as constant, as (±1)² is."""
 
@@ -85,38 +79,33 @@ class Coordinates:
 
 
 class DesignTerms:
-    """The candidate terms, in their principal directions over a run, which are uncorrelated."""
+    """The candidate terms, in a unit in which their variances over a run sum to 1."""
 
     def __init__(self, coordinates: Coordinates, params: Floats, counts: Ints) -> None:
         self.coordinates, single = coordinates, coordinates.of(params)
         self.product_centre, scale = _moments(_products(single), counts)
         self.product_scale = np.where(scale > LEAST_SPREAD, scale, 1.0)
         columns = _columns(single, self.product_centre, self.product_scale)
-        weights = counts / counts.sum()
-        spread, vectors = np.linalg.eigh(columns.T @ (columns * weights[:, None]))
-        spread, vectors = spread[::-1], vectors[:, ::-1]
-        share = np.cumsum(spread) / spread.sum()
-        kept = min(int(np.searchsorted(share, KEPT_VARIANCE)) + 1, MOST_DIRECTIONS)
-        self.directions: Floats = vectors[:, :kept] / np.sqrt(spread.sum())
-        """The matrix from terms to directions, whose variances over the run sum to 1; shape (terms,
-        directions)."""
+        self.count = columns.shape[1]
+        """The number of terms."""
+        self.unit = np.sqrt(float((counts / counts.sum() @ columns**2).sum()))
 
     def blocks(self, params: Floats) -> Iterator[Floats]:
-        """Yield the values of the directions block by block, shape (rows, directions)."""
+        """Yield the values of the terms block by block, shape (rows, terms)."""
         for start in range(0, len(params), BLOCK_ROWS):
             single = self.coordinates.of(params[start : start + BLOCK_ROWS])
-            yield _columns(single, self.product_centre, self.product_scale) @ self.directions
+            yield _columns(single, self.product_centre, self.product_scale) / self.unit
 
     def values(self, params: Floats) -> Floats:
-        """Return the values of the directions, shape (rows, directions)."""
-        return np.concatenate([np.zeros((0, self.directions.shape[1])), *self.blocks(params)])
+        """Return the values of the terms, shape (rows, terms)."""
+        return np.concatenate([np.zeros((0, self.count)), *self.blocks(params)])
 
 
 def design(values: Floats, free: Flags, known: Floats, number: int) -> Ints:
     """Choose `number` of the free points, each where the fit so far is least certain.
 
-    `values` and `known`, of points already measured, are values of the directions, shape (points,
-    directions). Return the points in the order of their choice; fewer if not enough are free.
+    `values` and `known`, of points already measured, are values of the terms, shape (points,
+    terms). Return the points in the order of their choice; fewer if not enough are free.
     """
     covariance = covariance_of(known)
     variance = np.where(free, np.einsum("ij,ij->i", values @ covariance, values), -np.inf)

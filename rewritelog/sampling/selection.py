@@ -48,8 +48,8 @@ def allocate(total: int, weights: Floats, least: Ints, most: Ints) -> Ints:
 COVERAGE_SHARE = 1 / 2
 """The share of a design's points that are spread over the run, for effects that no term covers."""
 
-POINTS_PER_DIRECTION = 4
-"""The most points of a design per direction of its terms; further points are spread."""
+POINTS_PER_TERM = 4
+"""The most points of a design per term; further points are spread."""
 
 POOL_POINTS = 1 << 14
 """A design chooses among this many points drawn at random, and the extremes."""
@@ -216,7 +216,7 @@ class _StratumChoice:
         number = min(number, int(np.count_nonzero(self.free)))
         designed = np.zeros(0, dtype=np.int64)
         if self.plan.method == "design":
-            most = POINTS_PER_DIRECTION * terms.directions.shape[1]
+            most = POINTS_PER_TERM * terms.count
             count = min(number - round(COVERAGE_SHARE * number), most)
             values, known = terms.values(self.spanned[pool]), terms.values(self.timed)
             designed = pool[design(values, self.free[pool], known, count)]
