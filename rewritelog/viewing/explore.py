@@ -36,8 +36,7 @@ MOST_EVENTS = 3_000
 def explore(options: ExploreCommand) -> None:
     """Serve the page until Ctrl-C, and print its address.
 
-    All events are fitted while it is served. Raise a `RewriteLogError` for inputs that cannot be
-    read or fitted.
+    Pages ask for the fits of all events. Raise a `RewriteLogError` for inputs that cannot be read.
     """
     require("bokeh", "explore")
     require("tornado", "explore")
@@ -68,6 +67,7 @@ def explore(options: ExploreCommand) -> None:
             address = explorer.access.address
             explorer.document()  # the first time takes longest
             sys.stdout.write(f"open {address}\nCtrl-C stops the server\n")
+            sys.stdout.flush()
             if not options.no_browser:
                 opened.enter_context(_browser_at(address))
 

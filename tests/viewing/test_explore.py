@@ -22,7 +22,6 @@ from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.formulas import parse_param_names
-from rewritelog.progress import listening, report_progress
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file, read_model_text
 
@@ -86,10 +85,8 @@ def number_of(session: Session, event: str) -> int:
     return next(k for k in session.numbers if session.events[k].event == event)
 
 
-def converse(
-    session: Session, talk: Callable[[str], Awaitable[None]], *, wait: bool = True
-) -> None:
-    """Serve a session while `talk` is given its address, after all first fits if to `wait`."""
+def converse(session: Session, talk: Callable[[str], Awaitable[None]]) -> None:
+    """Serve a session while `talk` is given its address."""
 
     async def both() -> None:
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -98,10 +95,7 @@ def converse(
             serve(session, saving, None, lambda it: address.set_result(it.access.address))
         )
         try:
-            given = await address
-            while wait and session.fitting:
-                await asyncio.sleep(0.01)
-            await talk(given)
+            await talk(await address)
         finally:
             server.cancel()
             await asyncio.gather(server, return_exceptions=True)
@@ -256,35 +250,33 @@ def test_only_the_own_page_may_send_much(session: Session, token: bool, accepted
     converse(session, talk)
 
 
-def test_the_page_is_served_while_events_are_fitted(tmp_path: Path) -> None:
+def first_fit_of(event: int) -> dict[str, Any]:
+    """The request to fit an event as at first."""
+    return {"do": "fit", "event": event, "first": True}
+
+
+def test_events_are_fitted_as_by_the_command_when_the_page_asks(tmp_path: Path) -> None:
     lines = [(f"e{k}", 1e-6 * k * n, float(n)) for k in range(1, 5) for n in range(1, 9)]
     session = Session(read_timings([write_timings(tmp_path / "t.txt", *lines)]))
-    go, first_fit, told = tmp_path / "go", session.first_fit, list[int]()
-
-    def late_fit(event: int) -> Result:
-        while not go.exists():
-            time.sleep(0.01)
-        return first_fit(event)
-
-    session.first_fit = late_fit  # type: ignore[method-assign]
 
     async def talk(address: str) -> None:
         page = (await AsyncHTTPClient().fetch(HTTPRequest(address))).body.decode()
-        assert '"known":0' in page
+        assert '"fitted":[]' in page
         refused = {"error": "events are being fitted: wait for them, or stop the fit"}
         assert await asked(address, {"do": "save"}) == refused
-        fitting = True
-        while fitting:
-            answer = await asked(address, {"do": "news", "known": len(told), "fitting": True})
-            told.extend(event for event, _ in answer["rows"])
-            fitting = answer["fitting"]
-            assert ("verdict" in answer) != fitting
-            go.touch()
+        assert await asked(address, {"do": "save", "partial": True}) == refused
+        first = await asked(address, first_fit_of(2))
+        assert "e3(p1)" in first["row"]
+        assert await asked(address, {"do": "save"}) == refused
+        partial = await asked(address, {"do": "save", "partial": True})
+        assert "nowhere" in partial["error"]  # there is no such folder
+        answers = await asyncio.gather(*(asked(address, first_fit_of(k)) for k in (2, 0, 1, 3, 3)))
+        assert answers[0]["row"] == first["row"]
+        assert answers[3] == answers[4]
         page = (await AsyncHTTPClient().fetch(HTTPRequest(address))).body.decode()
-        assert '"known":4' in page
+        assert '"fitted":[0,1,2,3]' in page
 
-    converse(session, talk, wait=False)
-    assert sorted(told) == list(session.numbers)
+    converse(session, talk)
     whole = Auto(AutoOptions(), None).fit(session.read.timings)
     table = np.array([[3.0], [50.0]])
     for number in session.numbers:
@@ -293,13 +285,24 @@ def test_the_page_is_served_while_events_are_fitted(tmp_path: Path) -> None:
         assert one.tobytes() == whole.predict(event, table).tobytes()
 
 
-def test_a_first_fit_that_fails_ends_the_server(session: Session) -> None:
-    def fail(event: int) -> Result:
-        raise UsageError(f"no fit of event {event}")
+def test_a_first_fit_that_fails_is_told_to_the_page(tmp_path: Path) -> None:
+    """The server ended, and the page said only that it was gone."""
+    timings = write_timings(tmp_path / "t.txt", *LINES, ("other", 1e-6, 1.0))
+    session = Session(read_timings([timings]))
+    first_fit, bad = session.first_fit, number_of(session, "other")
 
-    session.first_fit = fail  # type: ignore[method-assign]
-    with pytest.raises(UsageError, match="no fit of event"):
-        asyncio.run(serve(session, Saving(Path("nowhere"), [], None), None, lambda _: None))
+    def fit(event: int) -> Result:
+        if event == bad:
+            raise UsageError(f"no fit of event {event}")
+        return first_fit(event)
+
+    session.first_fit = fit  # type: ignore[method-assign]
+
+    async def talk(address: str) -> None:
+        assert await asked(address, first_fit_of(bad)) == {"error": f"no fit of event {bad}"}
+        assert "row" in await asked(address, first_fit_of(1 - bad))
+
+    converse(session, talk)
 
 
 def test_a_refit_is_told_to_the_page(session: Session) -> None:
@@ -336,7 +339,7 @@ EVENTS = [
         refit(0, terms=["1"] * 101), refit(0, terms=["1" * 999]), refit(0, weights="heavy"),
         refit(0, loss=["huber"]), refit(0, left_out=[20]), refit(0, left_out=[0.5]),
         {"do": "fit", "event": 0, "changed": {"2": {}}}, {"do": "save", "changed": {"-1": {}}},
-        {"do": "save", "changed": []}, {"do": "news", "known": 0},
+        {"do": "save", "changed": []}, {"do": "save", "partial": 1},
         {"do": "rewrite"}, {"do": "rewrite", "dilation": 0},
         {"do": "predict", "event": 0, "params": []},
         {"do": "show"}, {"do": "show", "event": 2}, {"do": "show", "event": 0, "more": 1},
@@ -463,20 +466,20 @@ def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:
 
 
 def test_work_is_stopped_and_its_errors_come_back() -> None:
-    def fail(_: object) -> None:
+    def fail() -> None:
         raise UsageError("no")
 
     async def work() -> None:
-        assert await in_process(lambda _: 6 * 7) == 42
+        assert await in_process(lambda: 6 * 7) == 42
         with pytest.raises(UsageError, match="no"):
             await in_process(fail)
-        long = asyncio.create_task(in_process(lambda _: time.sleep(600)))
+        long = asyncio.create_task(in_process(lambda: time.sleep(600)))
         await asyncio.sleep(0.1)
         long.cancel()
         with pytest.raises(asyncio.CancelledError):
             await long
         with pytest.raises(RewriteLogError, match="without a result"):
-            await in_process(lambda _: os._exit(3))
+            await in_process(lambda: os._exit(3))
 
     asyncio.run(work())
 
@@ -504,56 +507,43 @@ def test_predictions_are_those_of_the_fit(session: Session) -> None:
     assert found["by"] == "fit, outside the range of the lines"
 
 
-def test_what_work_sends_is_heard_before_its_result() -> None:
-    told: list[tuple[Any, ...]] = []
-
-    def work(send: Callable[..., None]) -> str:
-        for number in range(3):
-            send("working", number)
-        return "done"
-
-    assert asyncio.run(in_process(work, lambda *words: told.append(words))) == "done"
-    assert told == [("working", number) for number in range(3)]
+def wait_long(event: int) -> Result:
+    """Take longer than a test waits."""
+    time.sleep(600)
+    raise UsageError(f"event {event} was not stopped")
 
 
-def test_first_fits_keep_to_the_number_of_jobs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stop", [False, True])
+def test_first_fits_keep_to_the_number_of_jobs_and_are_stopped(
+    stop: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = [(f"e{k}", 1e-6 * n, float(n)) for k in range(5) for n in range(1, 5)]
     session = Session(read_timings([write_timings(tmp_path / "t.txt", *lines)]))
-    started: list[Any] = []
+    running, most = 0, 0
 
     async def counted(*words: Any) -> Any:
-        started.append(words)
-        return await in_process(*words)
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            return await in_process(*words)
+        finally:
+            running -= 1
 
     monkeypatch.setattr(server, "in_process", counted)
+    if stop:
+        session.first_fit = wait_long  # type: ignore[method-assign]
 
     async def talk(address: str) -> None:
-        assert await status(address) == 200
+        requests = [asyncio.create_task(asked(address, first_fit_of(k))) for k in range(5)]
+        while stop and not all(request.done() for request in requests):
+            assert await asked(address, {"do": "stop"}) == {}
+        answers = await asyncio.gather(*requests)
+        assert all(("row" in answer) != stop for answer in answers)
 
     with limited_to(1):
         converse(session, talk)
-    assert len(started) == 1
-    assert len(session.fitted_first) == 5
-
-
-def test_the_progress_of_a_single_event_is_reported(tmp_path: Path) -> None:
-    session = Session(read_timings([write_timings(tmp_path / "t.txt", *LINES)]))
-    first_fit, told = session.first_fit, list[str]()
-
-    def working(event: int) -> Result:
-        report_progress("working")
-        return first_fit(event)
-
-    session.first_fit = working  # type: ignore[method-assign]
-
-    async def talk(_: str) -> None:
-        pass
-
-    with listening(lambda stage, *_: told.append(stage)):
-        converse(session, talk)
-    assert told.index("fitting events") < told.index("working") < told.index("fitted events")
+    assert most == 1
 
 
 def test_a_dilation_is_checked_before_the_fits(tmp_path: Path) -> None:

@@ -5,14 +5,14 @@
   const { byId, element, fillTable, floats, text, time } = Pages;
   const { percent } = Events;
   const OPTIONS = ["weights", "loss", "exact_match"];
-  const FITTING_MS = 300, FITTED_MS = 1000; // how often the server is asked for news
+  const ALIVE_MS = 1000; // how often the server is asked whether it is there
   const given = Pages.json("explore-data");
   const states = [];
   let left = new Set();
   let busy = false;
   let again = false; // whether to fit once more when the fit in progress has ended
-  let fitting = true; // whether first fits are in progress, as far as the page knows
-  let known = given.known;
+  let fitting = true; // whether first fits are in progress
+  const known = new Set(given.fitted); // the events with a first fit
 
   // How events are fitted that were changed, and the steps that can be undone and redone: an event,
   // how it was fitted (null: as at first), and what was shown of that fit. They outlive a reload.
@@ -33,7 +33,7 @@
   }
 
   // The answer to a request; null if the server refuses it, has stopped it, or is gone.
-  async function ask(request, choices = changed) {
+  async function ask(request, choices = changed, refused = failed) {
     const body = JSON.stringify({ changed: choices, ...request });
     let answer;
     try {
@@ -46,7 +46,7 @@
       document.querySelector(".verdict").replaceChildren(...answer.verdict.map((line) => element("p", line)));
     }
     if (answer.stopped) say("the fit was stopped; all is as it was");
-    if (answer.error) failed(answer);
+    if (answer.error) refused(answer);
     return answer.stopped || answer.error ? null : answer;
   }
 
@@ -255,18 +255,29 @@
     say(`${answer.data.label}: R² ${text(answer.state.numbers["R² on held-out lines"], 4)} on held-out lines`);
   }
 
-  // Asks for first fits again and again; without an answer, the server is gone.
+  // Without an answer, the server is gone.
   async function hear() {
-    const answer = await ask({ do: "news", known, fitting });
-    if (!answer) return;
-    known += answer.rows.length;
-    answer.rows.forEach(firstFit);
-    if (fitting && !answer.fitting) allFitted();
-    else if (answer.rows.length) say(`${known} of ${given.count} events are fitted …`);
-    setTimeout(hear, fitting ? FITTING_MS : FITTED_MS);
+    if (await ask({ do: "alive" })) setTimeout(hear, ALIVE_MS);
   }
 
-  function firstFit([event, row]) {
+  // Has all events fitted that are not yet, one on each core at a time.
+  async function fitFirst() {
+    const waiting = [...Array(given.count).keys()].filter((event) => !known.has(event));
+    const refused = (answer) => say(answer.error);
+    async function fitSome() {
+      while (fitting && waiting.length) {
+        const event = waiting.shift(), request = { do: "fit", event, first: true };
+        const answer = await ask(request, changed, refused);
+        if (answer) firstFit(event, answer.row);
+      }
+    }
+    await Promise.all(Array.from({ length: given.cores }, fitSome));
+    allFitted();
+  }
+
+  function firstFit(event, row) {
+    known.add(event);
+    if (!busy) say(`${known.size} of ${given.count} events are fitted …`);
     if (event in changed) return;
     setRow(event, row);
     Events.state.events[event] = undefined;
@@ -281,8 +292,8 @@
     if (!heads.querySelector("[aria-sort]")) {
       [...heads.cells].find((one) => one.textContent === "fit: R²").querySelector("button").click();
     }
-    say(known === given.count ? "all events are fitted"
-      : `the fit was stopped: ${known} of ${given.count} events are fitted`);
+    say(known.size === given.count ? "all events are fitted"
+      : `the fit was stopped: ${known.size} of ${given.count} events are fitted`);
   }
 
   function failed(message) {
@@ -319,12 +330,12 @@
       say("the dilation must be a number above 0");
       return;
     }
-    const answer = await work("rewriting", { do: "rewrite", dilation });
+    const answer = await work("rewriting", { do: "rewrite", dilation, partial: !fitting });
     if (answer) effect(answer);
   }
 
   async function save() {
-    const answer = await ask({ do: "save" });
+    const answer = await ask({ do: "save", partial: !fitting });
     if (answer) say(`saved: ${answer.saved.join(", ")}`);
   }
 
@@ -361,14 +372,18 @@
     byId("rewrite").addEventListener("click", rewrite);
     byId("undo").addEventListener("click", () => takeBack(done, undone));
     byId("redo").addEventListener("click", () => takeBack(undone, done));
-    byId("stop").addEventListener("click", () => ask({ do: "stop" }));
+    byId("stop").addEventListener("click", () => {
+      fitting &&= busy;
+      ask({ do: "stop" });
+    });
     byId("save").addEventListener("click", save);
     byId("effect-of").hidden = given.dilation === null;
     byId("dilation").value = given.dilation ?? "";
-    say(`${known} of ${given.count} events are fitted …`);
+    say(`${known.size} of ${given.count} events are fitted …`);
     enable();
     Object.keys(changed).forEach((event) => load(Number(event)));
     hear();
+    fitFirst();
   }
 
   Events.state.shown = shown;

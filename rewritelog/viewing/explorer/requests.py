@@ -112,24 +112,26 @@ class _Request(Struct, forbid_unknown_fields=True, tag_field="do", tag=str.lower
     """How the page has events fitted, apart from those that are fitted as at first."""
 
 
-class News(_Request, kw_only=True):
-    """Request for the first fits that the page does not know yet."""
-
-    known: Index
-    """How many of these it knows."""
-    fitting: bool
-    """Whether it has not been told yet that they have ended."""
-
-
-class Save(_Request):
-    """Request to write the files."""
+class Alive(_Request):
+    """Request that shows that the server is there."""
 
 
 class Stop(_Request):
-    """Request to stop a fit."""
+    """Request to stop a fit, or else the first fits."""
 
 
-class Rewrite(_Request, kw_only=True):
+class _WithFits(_Request):
+    """A request that needs the fits of all events."""
+
+    partial: bool = False
+    """Whether those that there are do, since the others were stopped."""
+
+
+class Save(_WithFits):
+    """Request to write the files."""
+
+
+class Rewrite(_WithFits, kw_only=True):
     """Request for the effect of the fits on a rewrite with a dilation."""
 
     dilation: Annotated[float, Meta(gt=0, le=1e300)]
@@ -154,8 +156,11 @@ class Check(Show):
 class Fit(Show):
     """Request to fit an event as chosen, and to show it."""
 
+    first: bool = False
+    """Whether to fit it as at first; then only its row is shown."""
 
-Request: TypeAlias = News | Save | Stop | Rewrite | Show | Predict | Check | Fit
+
+Request: TypeAlias = Alive | Save | Stop | Rewrite | Show | Predict | Check | Fit
 
 _DECODER: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 

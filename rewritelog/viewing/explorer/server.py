@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from signal import SIGINT
 from typing import Any, cast
 
@@ -22,14 +21,13 @@ from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.progress import listening, report_progress
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
 from rewritelog.viewing.explorer.requests import HOST, NOT_FOUND, WAIT_S, Access, Queue
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import NOT_CHANGED, Changed, Session
-from rewritelog.viewing.explorer.workers import Send, in_process
+from rewritelog.viewing.explorer.workers import in_process
 from rewritelog.viewing.fit_pages import OWN_LINES, events_sections, quality_lines
 from rewritelog.viewing.page import POLICY, asset, json_of, page_text
 
@@ -66,9 +64,11 @@ class Explorer(Application):
         self.session = session
         self.access = access
         self.queue = Queue()
-        self._first_fits: list[asyncio.Task[Any]] = []
+        self._free = asyncio.Semaphore(cores())
+        """Of the first fits, as many are made at a time as there are cores."""
+        self._first_fits: set[asyncio.Task[Any]] = set()
         self._work: asyncio.Task[Any] | None = None
-        """What is done for a request, in another process."""
+        """What else is done for a request, in another process, as first fits are."""
         self._saving = saving
         self._effect = effect
         self._dilation = dilation if effect else None
@@ -87,7 +87,8 @@ class Explorer(Application):
         *sections, last = events_sections(views, OWN_LINES, editor=asset("explore.html"))
         state = {
             "count": len(session.numbers),
-            "known": len(session.fitted_first),
+            "fitted": [event for event in session.numbers if session.result(event)],
+            "cores": cores(),
             "dilation": self._dilation,
         }
         return page_text(
@@ -103,51 +104,13 @@ class Explorer(Application):
         return some_text([path.name for path in self.session.read.files], 3)
 
     def _verdict(self, changed: Changed = NOT_CHANGED) -> list[str]:
-        """Return the summary of the fits at the top of the page."""
-        session = self.session
-        views = [session.view(event, changed) for event in session.numbers]
-        left_out = sum(
-            len(result.choices.left_out) for result in session.results(changed) if result
-        )
+        """Return the summary of the fits that there are, at the top of the page."""
+        session, results = self.session, self.session.results(changed)
+        views = [session.view(event, changed) for event, fit in enumerate(results) if fit]
+        left_out = sum(len(result.choices.left_out) for result in results if result)
         words = f"{left_out:,} left out" if left_out else "none left out"
         lines = count_text(len(session.read), "timing line")
         return [f"{lines} of {self._files()}; {words}.", *quality_lines(views, ())]
-
-    async def fit_first(self) -> None:
-        """Fit all events as `fit` does, on all cores.
-
-        Raise the first `RewriteLogError` of an event that cannot be fitted.
-        """
-        session, count = self.session, len(self.session.numbers)
-        processes = min(cores(), count)
-        report_progress("fitting events", 0, count)
-
-        def fit_some(first: int, send: Send) -> None:
-            with listening(partial(send, None) if count == 1 else None):
-                for event in range(first, count, processes):
-                    send(event, session.first_fit(event))
-
-        def take(event: int | None, *words: Any) -> None:
-            if event is None:
-                report_progress(*words)
-                return
-            session.keep(event, *words)
-            report_progress("fitted events", len(session.fitted_first), count)
-
-        self._first_fits = [
-            asyncio.create_task(in_process(partial(fit_some, first), take))
-            for first in range(processes)
-        ]
-        try:
-            if count:
-                await asyncio.wait(self._first_fits, return_when=asyncio.FIRST_EXCEPTION)
-        finally:
-            for task in self._first_fits:
-                task.cancel()
-            session.fitting = False
-        for task in self._first_fits:
-            if task.done() and not task.cancelled():
-                task.result()
 
     async def answer(self, body: bytes) -> dict[str, Any]:
         """Carry out the request in a body; return what the page is told."""
@@ -165,10 +128,13 @@ class Explorer(Application):
 
     def _check_possible(self, request: requests.Request) -> None:
         """Raise `RewriteLogError` if a request has to wait, or needs logs."""
-        if self._work and isinstance(request, requests.Fit | requests.Rewrite):
+        is_fit = isinstance(request, requests.Fit) and not request.first
+        if self._work and (is_fit or isinstance(request, requests.Rewrite)):
             raise RewriteLogError("a fit is in progress: wait for it, or stop it")
-        if self.session.fitting and isinstance(request, requests.Save | requests.Rewrite):
-            raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
+        if isinstance(request, requests.Save | requests.Rewrite):
+            results = self.session.results(request.changed)
+            if None in results and not (request.partial and any(results)):
+                raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
         if self._effect is None and isinstance(request, requests.Rewrite):
             raise RewriteLogError("no logs were given: start explore with --logs DIR")
 
@@ -181,8 +147,6 @@ class Explorer(Application):
                 self.stop()
             case requests.Save():
                 return {"saved": self._saving.save(session, changed)}
-            case requests.News():
-                return self._news(request)
             case requests.Rewrite() if effect is not None:
                 models = session.model(), session.model(changed)
                 told: dict[str, Any] = await self._result_of(
@@ -196,6 +160,9 @@ class Explorer(Application):
         choices = session.choices(event, changed)
         if isinstance(request, requests.Predict):
             return session.predict(event, request.params, changed)
+        if isinstance(request, requests.Fit) and request.first:
+            await self._fit_first(event)
+            return {"row": session.row(event), "verdict": self._verdict(changed)}
         if isinstance(request, requests.Fit | requests.Check):
             choices.config(session.events[event].parameters)  # raises its errors at once
         if isinstance(request, requests.Check):
@@ -204,22 +171,21 @@ class Explorer(Application):
             session.keep(event, await self._result_of(lambda: session.fit(event, choices)))
         return {**session.state_of(event, changed), "verdict": self._verdict(changed)}
 
-    def _news(self, request: requests.News) -> dict[str, Any]:
-        """Return the rows of the first fits that a page does not know yet."""
-        session = self.session
-        told: dict[str, Any] = {
-            "rows": [
-                [event, session.row(event)] for event in session.fitted_first[request.known :]
-            ],
-            "fitting": session.fitting,
-        }
-        if request.fitting and not session.fitting:
-            told["verdict"] = self._verdict(request.changed)
-        return told
+    async def _fit_first(self, event: int) -> None:
+        """Fit an event as `fit` does, unless that is done."""
+        async with self._free:
+            if self.session.result(event) is not None:
+                return
+            task = asyncio.create_task(in_process(lambda: self.session.first_fit(event)))
+            self._first_fits.add(task)
+            try:
+                self.session.keep(event, await task)
+            finally:
+                self._first_fits.remove(task)
 
     async def _result_of(self, work: Callable[[], Any]) -> Any:
         """Return the result of work for a request, which can be stopped."""
-        self._work = asyncio.create_task(in_process(lambda _: work()))
+        self._work = asyncio.create_task(in_process(work))
         try:
             return await self._work
         finally:
@@ -229,6 +195,13 @@ class Explorer(Application):
         """Stop what is done for a request, else the first fits; fits so far are kept."""
         for task in [self._work] if self._work else self._first_fits:
             task.cancel()
+
+    async def end(self) -> None:
+        """Stop all processes."""
+        tasks = [*self._first_fits, *([self._work] if self._work else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Handler(RequestHandler):
@@ -287,8 +260,7 @@ async def serve(
 ) -> None:
     """Serve the page until Ctrl-C; `ready` is called with the running server.
 
-    Fits all events meanwhile; raise the `RewriteLogError` of an event that cannot be fitted. Other
-    signals that the process handles end the server first.
+    Other signals that the process handles end the server first.
     """
     sockets = bind_sockets(0, HOST)
     access = Access(sockets[0].getsockname()[1], secrets.token_urlsafe(32))
@@ -302,21 +274,13 @@ async def serve(
     )
     server.add_sockets(sockets)
     ended = asyncio.Event()
-    fits = asyncio.create_task(explorer.fit_first())
-    fits.add_done_callback(
-        lambda done: ended.set() if done.cancelled() or done.exception() else None
-    )
     try:
         with _signals_passed_to(ended):
             ready(explorer)
             await ended.wait()
-        if fits.done():
-            fits.result()
     finally:
-        explorer.stop()
-        fits.cancel()  # which stops its processes
-        await asyncio.gather(fits, return_exceptions=True)
         server.stop()
+        await explorer.end()
         await server.close_all_connections()
 
 

@@ -172,10 +172,6 @@ class Session:
         )
         """How each event is fitted at first."""
         self._results: dict[tuple[int, FitChoices], Result] = {}
-        self.fitted_first: list[int] = []
-        """The events whose first fits are done, in the order in which they were."""
-        self.fitting = True
-        """Whether first fits are still in progress."""
         self.most_parameters = max((timings.parameters for timings in self.events), default=0)
 
     def first_fit(self, event: int) -> Result:
@@ -195,13 +191,9 @@ class Session:
 
     def keep(self, event: int, result: Result) -> None:
         """Keep a fit of an event."""
-        choices, first = result.choices, self.first_choices[event]
-        if choices == first and (event, first) not in self._results:
-            self.fitted_first.append(event)
-        elif (event, first) in self._results:
-            names = self._results[event, first].fit.names
-            result = replace(result, fit=result.fit.named(names))
-        self._results[event, choices] = result
+        if (first := self.result(event)) is not None:
+            result = replace(result, fit=result.fit.named(first.fit.names))
+        self._results[event, result.choices] = result
 
     def choices(self, event: int, changed: Changed) -> FitChoices:
         """Return how an event is fitted."""

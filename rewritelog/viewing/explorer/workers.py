@@ -13,15 +13,12 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
 
-Send = Callable[..., None]
-"""Sends its arguments, which must be picklable, from the process of the work."""
 
-
-async def in_process(work: Callable[[Send], Any], heard: Send = lambda *_: None) -> Any:
+async def in_process(work: Callable[[], Any]) -> Any:
     """Return the result of a piece of work, which ends at once if the task is cancelled.
 
-    As the process is forked, only the result must be picklable, not the work. `heard` is called
-    with what the work sends meanwhile. Raise the `RewriteLogError` that it raises.
+    As the process is forked, only the result must be picklable, not the work. Raise the
+    `RewriteLogError` that it raises.
     """
     context, ready = multiprocessing.get_context("fork"), asyncio.Event()
     receiver, sender = context.Pipe(duplex=False)
@@ -31,13 +28,8 @@ async def in_process(work: Callable[[Send], Any], heard: Send = lambda *_: None)
     loop, descriptor = asyncio.get_running_loop(), receiver.fileno()
     loop.add_reader(descriptor, ready.set)
     try:
-        while True:
-            await ready.wait()
-            ready.clear()
-            sent, result = receiver.recv()
-            if sent is None:
-                break
-            heard(*sent)
+        await ready.wait()
+        result = receiver.recv()
     except (EOFError, OSError):  # the latter if it ended while it sent
         raise RewriteLogError("the fit's process ended without a result") from None
     finally:
@@ -50,12 +42,12 @@ async def in_process(work: Callable[[Send], Any], heard: Send = lambda *_: None)
     return result
 
 
-def _send_result(work: Callable[[Send], Any], sender: Connection) -> None:
-    """Send the result or the error at last; Ctrl-C and progress are the parent's."""
+def _send_result(work: Callable[[], Any], sender: Connection) -> None:
+    """Send the result or the error; Ctrl-C and progress are the parent's."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
     try:
         with listening(None):
-            sender.send((None, work(lambda *sent: sender.send((sent, None)))))
+            sender.send(work())
     except RewriteLogError as error:
-        sender.send((None, error))
+        sender.send(error)
