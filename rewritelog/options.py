@@ -73,6 +73,16 @@ class Kind:
     """What None stands for where it is the default."""
     shown: str = ""
     """What a signature says, if not the type."""
+    use: Literal["", "input", "file", "checked", "folder"] = ""
+    """Whether texts name inputs, a file or folder to write, or a file that the job itself checks.
+
+    By default they name inputs if they are read as paths.
+    """
+
+    @property
+    def names_paths(self) -> bool:
+        """Whether texts name files or folders."""
+        return bool(self.use) or self.read is Path
 
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
@@ -84,12 +94,18 @@ Moment: TypeAlias = Annotated[As["float | str | None", "float | None"], Kind("un
 InputPaths: TypeAlias = Annotated[
     As["PathsLike", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True)
 ]
-OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output")]
+OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="checked")]
+OutputFolder: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="folder")]
 OptionalInput: TypeAlias = Annotated[As["PathLike | None", "Path | None"], Kind("paths:to_input")]
 OptionalInputs: TypeAlias = Annotated[
     As["PathsLike | None", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True, nothing=())
 ]
-OptionalOutput: TypeAlias = Annotated[As["PathLike | None", "Path | None"], Kind("paths:to_output")]
+OptionalOutput: TypeAlias = Annotated[
+    As["PathLike | None", "Path | None"], Kind("paths:to_output", use="file")
+]
+OptionalFolder: TypeAlias = Annotated[
+    As["PathLike | None", "Path | None"], Kind("paths:to_output", use="folder")
+]
 Pes: TypeAlias = Annotated[
     As["str | Sequence[int] | None", "str | tuple[int, ...] | None"], Kind("units:pes", str)
 ]

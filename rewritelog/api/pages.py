@@ -66,7 +66,8 @@ def page(
     """
     path = to_output(output, "the page")
     logs = [of.logs.folder] if isinstance(of, RewriteReport | SampleReport) else []
-    check_outputs([path], to_inputs(timings, "the timings") if are_paths(timings) else [], logs)
+    files = to_inputs(timings, "the timings") if are_paths(timings) else ()
+    check_outputs([path], [*files, *logs])
     if isinstance(of, FittedModel) != (timings is not None):
         raise UsageTypeError("only the page of a fitted model takes timings, and it needs them")
     if isinstance(of, FittedModel) and timings is not None:

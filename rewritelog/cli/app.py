@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -21,8 +20,7 @@ from rewritelog.cli.streams import OutputLost
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
 from rewritelog.commands.command import Command
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
-from rewritelog.options import OUTPUT
-from rewritelog.paths import STANDARD_STREAM, is_stdout, to_output
+from rewritelog.paths import STANDARD_STREAM, is_stdout
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
 
 if TYPE_CHECKING:
@@ -127,7 +125,6 @@ def _answered(command: str, flags: dict[str, Any]) -> bool:
 
 def _do(cls: type[Command[Any]], values: dict[str, Any]) -> int:
     """Do a command, and print or write what it makes; return its exit code."""
-    _check_files(cls, values)
     prints = cls.prints_lines and is_stdout(values.get("output", STANDARD_STREAM))
     with nullcontext() if prints and sys.stdout.isatty() else console.progress():
         done = _on_engine(cls, values)
@@ -190,33 +187,6 @@ def _show(report: Readable, command: Command[Any]) -> str:
         console.show(text, err=beside)
     console.hint_all(getattr(report, "hints", ()))
     return json
-
-
-def _check_files(cls: type[Command[Any]], values: dict[str, Any]) -> None:
-    """Raise an error before any work if the report or the page cannot be made.
-
-    Neither may replace a file that the command reads or writes.
-    """
-    report, page = (to_output(values.get(name), name) for name in ("report_file", "html_file"))
-    if report is None and page is None:
-        return
-    from rewritelog.output.files import check_outputs  # noqa: PLC0415
-
-    outputs, files, folders = list[Path | None](), list[Path](), list[Path]()
-    for option in cls.own():
-        value = values.get(option.field)
-        for path in value if isinstance(value, list) else [value]:
-            if isinstance(path, Path) and path.is_dir():
-                folders.append(path)
-            elif isinstance(path, Path) and option.group == OUTPUT:
-                outputs.append(to_output(path, option.field))
-            elif isinstance(path, Path):
-                files.append(path)
-    check_outputs([report, page], files, folders, [values.get("out")], others=outputs)
-    if page is not None:
-        from rewritelog.viewing.extra import require  # noqa: PLC0415
-
-        require("bokeh", "--html")
 
 
 @contextmanager

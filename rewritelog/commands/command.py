@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import (
@@ -27,7 +29,7 @@ from rewritelog.options import (
     Kind,
     OptionalOutput,
     Options,
-    OutputPath,
+    OutputFolder,
     argument,
     declarations,
     in_python,
@@ -85,7 +87,7 @@ class AnyTraces(Options):
 class Out(Options):
     """The folder that a command writes."""
 
-    out: OutputPath = argument(OUT_HELP, metavar="OUT", kw_only=False)
+    out: OutputFolder = argument(OUT_HELP, metavar="OUT", kw_only=False)
 
 
 class Fitted(Options):
@@ -150,6 +152,28 @@ class Command(Options, Generic[Result], group=OUTPUT):
     )  # fmt: skip
     help_all: bool = option("Show all options and exit.", default=False, group=OTHER, rare=True)
 
+    def __post_init__(self) -> None:
+        """Open what is given; raise `OutputError` as `check_outputs` does, before any work."""
+        kinds = {each.field: each.kind for each in declarations(type(self))}
+        kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
+        given = {field: getattr(self, field) for field in kinds}
+        super().__post_init__()
+        paths: dict[str, list[Path]] = defaultdict(list)
+        for field, kind in kinds.items():
+            use = kind.use or "input"
+            opened = getattr(self, field)
+            for value in (opened, given[field]) if use == "input" else (opened,):
+                paths[use] += _paths_in(value, kind)
+        if not paths["file"]:
+            return
+        from rewritelog.output.files import check_outputs
+
+        check_outputs(paths["file"], paths["input"], paths["folder"], paths["checked"])
+        if self.html_file is not None:
+            from rewritelog.viewing.extra import require
+
+            require("bokeh", "--html")
+
     @classmethod
     def own(cls) -> tuple[Declaration, ...]:
         """Return the declarations of this command's own fields, which Python takes."""
@@ -185,6 +209,15 @@ class Command(Options, Generic[Result], group=OUTPUT):
     def exit_code(self, result: Any) -> int:  # noqa: ARG002 - most commands have one code
         """Return the exit code of the command line."""
         return 0
+
+
+def _paths_in(value: Any, kind: Kind) -> Iterator[Path]:
+    """Yield the paths in a value, as it is given or opened: those of logs are their inputs."""
+    for item in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(item, os.PathLike) or (isinstance(item, str) and kind.names_paths):
+            yield Path(item)
+        elif kind.opener.startswith("api.logs:"):
+            yield from getattr(item, "inputs", ())
 
 
 SHELL_OPTIONS = declarations(Command)

@@ -38,7 +38,7 @@ from rewritelog.options import (
     OptionalInput,
     OptionalInputs,
     OptionalOutput,
-    OutputPath,
+    OutputFolder,
     ParamsFolder,
     PathsLike,
     Seed,
@@ -69,7 +69,7 @@ OptionalLogs: TypeAlias = Annotated[
 ]
 SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
 """How the SEBs to be timed are chosen among those of an event."""
-FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True, read=str)]
+FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True, read=str, use="input")]
 
 
 class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
@@ -335,7 +335,7 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
         "[default: 1].",
         default=None, metavar="FACTOR", above=0, group=MODEL,
     )  # fmt: skip
-    output: OutputPath = option(
+    output: OutputFolder = option(
         "The folder for formulas.toml and model.json [default: the current folder].",
         default=".", names=("--output", "-o"), metavar="DIR", group=OUTPUT,
     )  # fmt: skip

@@ -33,6 +33,7 @@ from rewritelog.options import (
     Force,
     Jobs,
     Kind,
+    OptionalFolder,
     OptionalInput,
     OptionalOutput,
     ParamsFolder,
@@ -78,7 +79,7 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
     shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
     rare = frozenset({"latency", "bandwidth"})
 
-    out: OptionalOutput = argument(
+    out: OptionalFolder = argument(
         OUT_HELP, metavar="OUT", default=None, kw_only=False, needed="dry_run"
     )
     dry_run: bool = option(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NetworkLike: TypeAlias = Annotated["Network | str", Kind(read=str)]
 Machine: TypeAlias = Annotated[
-    As["PathLike | None", "Network | None"], Kind("replaying.network:to_machine", str)
+    As["PathLike | None", "Network | None"], Kind("replaying.network:to_machine", str, use="input")
 ]
 """A machine file, or the name of one that rewritelog has."""
 NETWORK = "Network"

@@ -27,13 +27,17 @@ from rewritelog.options import (
     OUTPUT,
     As,
     Kind,
+    OptionalFolder,
     OptionalOutput,
     argument,
     option,
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rewritelog.evaluation.totals import RunPrediction
+    from rewritelog.options import PathLike
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.study import StudyRun, Variables
     from rewritelog.replaying.sweep import Axes, Sweep
@@ -56,6 +60,9 @@ RunPoint: TypeAlias = Annotated[
 CategoriesByName: TypeAlias = Annotated[
     As["Mapping[str, str] | Iterable[tuple[str, str]] | None", "tuple[tuple[str, str], ...]"],
     Kind("options:pairs", str, several=True, nothing=(), shown="Mapping[str, str] | None"),
+]
+AppendedFile: TypeAlias = Annotated[
+    As["PathLike | None", "Path | None"], Kind("paths:to_output", use="checked")
 ]
 _FORBIDDEN = "{}\n\r\t"
 """Not in categories, which are parts of timing lines."""
@@ -81,7 +88,7 @@ class LostTimeOptions(DurationOptions):
 class ReplayOptions(OutputOptions, LostTimeOptions):
     """The options of a replay, apart from the network."""
 
-    write: OptionalOutput = option(
+    write: OptionalFolder = option(
         "Write the logs with their replayed times to this folder.",
         default=None, metavar="OUT", group=OUTPUT,
     )  # fmt: skip
@@ -126,11 +133,9 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         from rewritelog.replaying.run import replay_whole
 
         if self.html is not None:
-            from rewritelog.output.files import check_outputs
             from rewritelog.viewing.extra import require
 
             require("bokeh", "the page")
-            check_outputs([self.html], [], [logs.folder for logs in self.logs])
         if self.write is None:
             self.check_unused("--write")
         network, plain = self.read_network(), replace(self, gains=0, write=None)
@@ -200,7 +205,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
 
     def run(self) -> Sweep:
         """Return the run times."""
-        from rewritelog.output.files import check_outputs, write_text_file
+        from rewritelog.output.files import write_text_file
         from rewritelog.replaying.sweep import DILATION, sweep
         from rewritelog.viewing.replay_page import check_plot, write_plot
 
@@ -214,7 +219,6 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         network = self.read_network(first if has_packets else {})  # a cost alone is no network
         if self.plot is not None:
             check_plot(self.plot)
-        check_outputs([self.output, self.plot], self.files, [self.logs.folder, self.params])
         swept = sweep(self.logs, self.vary, network, self)
         if self.output is not None:
             write_text_file(self.output, swept.csv())
@@ -241,7 +245,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
         "A variable of the run, as in D=128, for --timings-out; repeatable.",
         default=None, names=("--var",), metavar="NAME=VALUE",
     )  # fmt: skip
-    timings_out: OptionalOutput = option(
+    timings_out: AppendedFile = option(
         "Append a timing line for each category to this file.", default=None, group=OUTPUT
     )
 

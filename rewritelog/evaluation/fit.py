@@ -16,7 +16,7 @@ from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted_events import FittedEvents, with_names
 from rewritelog.models.model_file import ModelFile, Source, model_text, size_problem, writable
 from rewritelog.models.registry import load_model
-from rewritelog.output.files import check_outputs, write_text_file
+from rewritelog.output.files import write_text_file
 from rewritelog.text import (
     Readable,
     bytes_text,
@@ -116,8 +116,6 @@ def fit(request: FitCommand) -> FitReport:
         )
     files, out = files_of(request.timings), request.output
     names = names_of(request.param_names, request.timings)
-    texts_given = (request.formulas, request.coefficients, request.param_names)
-    check_outputs([out], (*files, *texts_given))
     read = samples_of(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
     )

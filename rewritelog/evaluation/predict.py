@@ -17,7 +17,7 @@ from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
 from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor, PredictedRows
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.options import PathsLike
-from rewritelog.output.files import check_outputs, write_file
+from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout, to_inputs
 from rewritelog.progress import report_progress
 from rewritelog.text import (
@@ -63,10 +63,6 @@ class Predictions:
     """The number of records so far."""
     predicted: int = 0
     """The number of those that the model has a prediction for."""
-
-    def __post_init__(self) -> None:
-        if not is_stdout(self.output):
-            check_outputs([self.output], [Path(self.predictor.name), *self.files])
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
         """Yield them as CSV or lines of JSON; nothing if there is a file, which has them then.

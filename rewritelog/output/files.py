@@ -10,7 +10,7 @@ import secrets
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -183,43 +183,37 @@ _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 def check_outputs(
     outputs: Iterable[Path | None],
-    inputs: Iterable[Path | None],
-    folders: Iterable[Path | None] = (),
-    replaced: Iterable[Path | None] = (),
-    others: Iterable[Path | None] = (),
+    inputs: Sequence[Path],
+    replaced: Sequence[Path] = (),
+    others: Sequence[Path] = (),
 ) -> None:
     """Raise `OutputError` if a file to be written is an input, a folder or another output.
 
     It is also raised if the file lies in a folder that is `replaced` as a whole, and if it cannot
-    be written, so that this is known before the work begins. All files in `folders` are inputs;
-    `others` are outputs too, which are checked elsewhere.
-    None stands for a file or folder that was not given.
+    be written, so that this is known before the work begins. All files in folders among the inputs
+    are inputs; `others` are outputs too, which are checked elsewhere. None stands for an output
+    that was not given.
     """
-    files = [path for path in inputs if path is not None]
-    within = [path for path in folders if path is not None]
     paths = [path for path in outputs if path is not None]
-    known = [path for path in others if path is not None]
     for number, output in enumerate(paths):
         try:
-            _check_output(output, files, within, [path for path in replaced if path is not None])
-            if any(_same(output, other) for other in (*known, *paths[:number])):
+            _check_output(output, inputs, replaced)
+            if any(_same(output, other) for other in (*others, *paths[:number])):
                 raise OutputError(f"{output}: is given for two outputs")
             _check_writable(output)
         except OSError as error:
             raise _unwritable(output, error) from error
 
 
-def _check_output(
-    output: Path, files: list[Path], folders: list[Path], replaced: list[Path]
-) -> None:
+def _check_output(output: Path, inputs: Sequence[Path], replaced: Sequence[Path]) -> None:
     if output.is_dir():
         raise OutputError(f"{output}: is a folder")
     real = Path(os.path.realpath(output))
     for folder in replaced:
         if Path(os.path.realpath(folder)) in (real, *real.parents):
             raise OutputError(f"{output}: lies in {folder}, which is the output folder")
-    in_folder = output.exists() and any(_same(real.parent, folder) for folder in folders)
-    if in_folder or any(_same(output, path) for path in files):
+    in_folder = output.exists() and any(_same(real.parent, folder) for folder in inputs)
+    if in_folder or any(_same(output, path) for path in inputs):
         raise OutputError(f"{output}: the output would replace an input")
 
 

@@ -18,7 +18,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.options import reported
-from rewritelog.output.files import check_outputs, write_text_file
+from rewritelog.output.files import write_text_file
 from rewritelog.sampling.records import RunRecords, read_run
 from rewritelog.sampling.selection import Choice, Plan, choose
 from rewritelog.sampling.strata import RunStratum, strata_of
@@ -279,7 +279,6 @@ def sample(options: SampleCommand) -> SampleReport:
     """
     source, out = options.logs, options.output
     folder = list_params(options.params or source.folder)
-    check_outputs((out,), (*options.timings, options.formulas), (source.folder, folder.folder))
     formulas = read = None
     if options.formulas is not None:
         text = read_model_text(options.formulas)

@@ -41,7 +41,7 @@ from rewritelog.models.expressions import (
     parse,
 )
 from rewritelog.models.located_toml import read_toml
-from rewritelog.output.files import check_outputs, write_file
+from rewritelog.output.files import write_file
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import Readable, TextTable, count_text, last_match, printable, wrapped
 from rewritelog.timings.texts import read_model_text
@@ -307,7 +307,6 @@ def write_timings(
     event_params: Path | None = None,
 ) -> WrittenTimings:
     """Write the lines of the nodes of some types to `output`, if there is one."""
-    check_outputs([output], [*traces.inputs, event_params])
     work = partial(_lines, traces, read_event_params(event_params), types)
     written = WrittenTimings(traces, output)
 

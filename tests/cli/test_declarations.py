@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,33 @@ def test_a_rewrite_that_changes_nothing_replays_once(
     assert report.run_time is not None
     assert (report.run_time.before_s == report.run_time.after_s) == (words["dilation"] == 1)
     assert len(loaded) == words["dilation"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["info", "LOGS", "--report", "LOGS/timings.txt"],
+        ["fit", "TIMINGS", "-o", "TIMINGS"],
+        ["fit", "TIMINGS", "-o", "OUT", "--html", "OUT"],
+        ["timeline", "LOGS", "-o", "LOGS/timings.txt"],
+        ["replay", "LOGS", "--machine", "OUT.toml", "--report", "OUT.toml"],
+        ["replay", "LOGS", "--write", "OUT", "--report", "OUT/report.json"],
+        ["sweep", "LOGS", "--vary", "dilation=1,2", "-o", "OUT", "--report", "OUT"],
+        ["lost-cycles", "LOGS", "--timings-out", "OUT", "--report", "OUT"],
+        ["rewrite", "LOGS", "OUT", "--html", "OUT/page.html"],
+    ],
+)
+def test_no_output_is_an_input_or_another_output(words: list[str], tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(CELLS, logs)
+    (tmp_path / "out.toml").write_text('latency = "1us"\n')
+    before = {path: path.read_bytes() for path in logs.glob("*.*")}
+    places = {"LOGS": logs, "TIMINGS": logs / "timings.txt", "OUT": tmp_path / "out"}
+    for name, path in places.items():
+        words = [word.replace(name, str(path)) for word in words]
+    done = run(*words)
+    assert done.returncode == 1
+    said = ("would replace an input", "is given for two outputs", "which is the output folder")
+    assert any(problem in done.stderr for problem in said)
+    assert {path: path.read_bytes() for path in logs.glob("*.*")} == before
+    assert {path.name for path in tmp_path.iterdir()} == {"logs", "out.toml"}
