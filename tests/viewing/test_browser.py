@@ -352,7 +352,7 @@ def test_the_file_that_explore_opens_leads_a_browser_to_the_page(tmp_path: Path)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("width", [400, 800, 1280, 1920])
 def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) -> None:
     timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
     assert run("fit", timings, "--html", tmp_path / "p.html", "-q").returncode == 0
@@ -361,7 +361,11 @@ def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) 
         wide = opened.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width
         assert opened.page.locator(".bk-Toolbar:visible").count() == 4
+        columns = "getComputedStyle(document.querySelector('.plots')).gridTemplateColumns"
+        beside_on_screen = len(opened.page.evaluate(columns).split())
         opened.page.emulate_media(media="print")
+        # on paper, plots keep their width: more of them beside each other would be cut off
+        assert len(opened.page.evaluate(columns).split()) == beside_on_screen
         assert not opened.page.is_visible("#filter")
         assert opened.page.locator(".bk-Toolbar:visible").count() == 0
         printed = opened.page.pdf(format="A4")
