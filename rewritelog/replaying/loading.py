@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -57,6 +58,8 @@ class BlockColumns:
     latest_s: float
     names: list[bytes]
     events: tuple[str, ...]
+    uncovered: Counter[str] = field(default_factory=Counter)
+    """The number of param records of each event that the model does not cover."""
 
 
 def columns_of(
@@ -213,8 +216,10 @@ def _parts_of(
     columns_of_parts = []
     for loaded in parts:
         params, _ = read_params(folder, loaded, strict=strict, columns=predictor.columns)
-        given_s = predictor.predict(params, loaded.pes).given_s
-        of_part = columns_of(loaded, params, given_s, predicts=predictor.predicts)
+        predicted = predictor.predict(params, loaded.pes)
+        of_part = columns_of(loaded, params, predicted.given_s, predicts=predictor.predicts)
+        if predictor.predicts:
+            of_part.uncovered.update(predicted.uncovered())
         for columns in of_part.levels.values():
             for name, column in columns.items():
                 if column.base is not None:  # it would keep all of that
@@ -281,6 +286,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns]) -> Workload:
         beyond=beyond,
         repeated_numbers=repeated,
         misaddressed=misaddressed,
+        uncovered=sum((part.uncovered for part in parts), Counter()),
     )
 
 

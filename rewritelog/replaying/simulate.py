@@ -22,6 +22,7 @@ from rewritelog.rewriting.predicting import (
     Predictor,
     fit_warnings,
     fitted_predictor,
+    warnings_of_uncovered,
     warnings_of_unused,
 )
 from rewritelog.stopping import raise_if_stopped
@@ -169,8 +170,11 @@ def prepare(logs: LogSet | str | Path, options: DurationOptions) -> Prepared:
     workload = load_workload(source, predictor, options)
     matched = matching(options.dilation_for, workload.names)
     unused = warnings_of_unused(options, model, source.terms, matched)
-    warnings = (*fit_warnings(read, predictor.fitted), *unused)
-    return Prepared(source, options, predictor, workload, warnings)
+    warnings = [*fit_warnings(read, predictor.fitted), *unused]
+    if predictor.predicts and not len(workload.regions.seb):
+        warnings.append("no bracket has a param record, so the model predicts nothing")
+    warnings += warnings_of_uncovered(workload.uncovered, source.terms)
+    return Prepared(source, options, predictor, workload, tuple(warnings))
 
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:

@@ -12,6 +12,7 @@ Nothing else is in it: no congestion, no topology, no overlap of chunks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +29,12 @@ from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate
 from rewritelog.replaying.workload import Messages, PairedRegions, Sebs, Workload, grouped
-from rewritelog.rewriting.predicting import fit_warnings, fitted_predictor, warnings_of_unused
+from rewritelog.rewriting.predicting import (
+    fit_warnings,
+    fitted_predictor,
+    warnings_of_uncovered,
+    warnings_of_unused,
+)
 from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, matching
@@ -178,11 +184,14 @@ def replay_traces(
     options.check_for(traces)
     model, read, predictor = fitted_predictor(options)
     task = trace_task(traces, predictor, options)
-    run = load_task(task, options.jobs).replayed(network or Network())
+    loaded = load_task(task, options.jobs)
+    run = loaded.replayed(network or Network())
     said = fit_warnings(read, predictor.fitted)
     matched = matching(options.dilation_for, run.outcome.workload.names)
     unused = warnings_of_unused(options, model, traces.terms, matched)
-    return replace(run, warnings=(*said, *unused, *run.warnings))
+    uncovered = Counter(loaded.events["name"][loaded.events["uncovered"]].tolist())
+    lacking = warnings_of_uncovered(uncovered, traces.terms)
+    return replace(run, warnings=(*said, *unused, *lacking, *run.warnings))
 
 
 def _warnings(missing: int, unmatched: int, alone: int) -> Iterator[str]:

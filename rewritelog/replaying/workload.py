@@ -7,7 +7,8 @@ every offset within a SEB: the times for all dilations follow from one reading.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -109,6 +110,8 @@ class Workload:
     """The number of messages with a number that their PE had used before; the first one counts."""
     misaddressed: tuple[int, int] = 0, -1
     """How many SEBs are started by a message that is not addressed to their PE, and the first."""
+    uncovered: Mapping[str, int] = field(default_factory=dict)
+    """The number of param records of each event that the model does not cover."""
 
     @property
     def pes(self) -> int:

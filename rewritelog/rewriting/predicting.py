@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,13 +35,16 @@ from rewritelog.rewriting.statistics import (
     EventSums,
     exact_sum,
 )
-from rewritelog.text import matching, printable
+from rewritelog.text import count_text, matching, printable
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings, names_of
 from rewritelog.timings.texts import (
     read_model_file,
     read_texts,
 )
+
+_EVENTS_NAMED = 3
+"""At most this many events that a model does not cover are named in the warning of a replay."""
 
 FLAGS = ("exact", "negative", "outside", "remote", "not_spread", "uncounted")
 """What a record may be: an exact match; one for which the fit is negative; one with a parameter
@@ -139,6 +142,11 @@ class Predicted:
     """The durations that brackets get."""
     flags: dict[str, Flags]
     """Which records have each property of `FLAGS`, before it is known which are used."""
+
+    def uncovered(self) -> Counter[str]:
+        """Return how many records of each event the model does not cover."""
+        kinds = self.kind[np.isnan(self.given_s)].tolist()
+        return Counter(self.kinds[kind][0] for kind in kinds)
 
     def properties(self, records: Table) -> dict[str, Flags]:
         """Return which records were used, and how, and what is to be said of those."""
@@ -263,6 +271,23 @@ def fitted_predictor(
 def fit_warnings(read: Timings | None, fitted: ModelFit) -> tuple[str, ...]:
     """Return the warnings of reading timings, and of the fit to them."""
     return (*(() if read is None else read.warnings), *fitted.warnings())
+
+
+def warnings_of_uncovered(uncovered: Mapping[str, int], terms: Terms) -> Iterator[str]:
+    """Yield a warning of the brackets or nodes that a model does not cover, by event, for a replay.
+
+    The report of a rewrite has more of it.
+    """
+    if not uncovered:
+        return
+    events = sorted(uncovered, key=lambda event: (-uncovered[event], event))
+    names = [repr(printable(event)) for event in events[:_EVENTS_NAMED]]
+    if len(events) > _EVENTS_NAMED:
+        names.append(f"and {count_text(len(events) - _EVENTS_NAMED, 'other event')}")
+    yield (
+        f"{count_text(sum(uncovered.values()), terms.predicted)} dilated, since the model does not "
+        f"cover them: {', '.join(names)}"
+    )
 
 
 def warnings_of_unused(

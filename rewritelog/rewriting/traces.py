@@ -85,14 +85,22 @@ class TraceTask:
         return NewDurations(rows, new_s, predicted, patterns)
 
     def load(self, more: Sequence[str], unit: Unit) -> Events:
-        """Return the events of a unit, with their new durations before rounding as `new_s`."""
+        """Return the events of a unit, with their new durations before rounding as `new_s`.
+
+        Then those that the model should predict and does not as `uncovered`.
+        """
 
         def parts() -> Iterator[Part]:
             for part in self.logs.read(unit):
-                part.columns["new_s"] = self.durations(part).seconds
+                new = self.durations(part)
+                part.columns["new_s"] = new.seconds
+                part.columns["uncovered"] = uncovered = np.zeros(len(part), dtype=np.bool_)
+                if self.params is not None:
+                    uncovered[new.rows] = True
+                    uncovered[new.predicted.params.seb[~np.isnan(new.predicted.given_s)]] = False
                 yield part
 
-        return loaded(parts(), [*more, "new_s"])
+        return loaded(parts(), [*more, "new_s", "uncovered"])
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,14 @@ def test_new_durations_and_a_comparison(tmp_path: Path) -> None:
     assert "2 × faster" in run("replay", tmp_path / "o", "--against", path).stdout
 
 
+def test_nodes_that_the_model_does_not_cover_are_named(tmp_path: Path) -> None:
+    nodes = [node(1, attributes=gpu()), node(2, "other", attributes=gpu()), node(3, "other")]
+    path, timings = write_traces(tmp_path / "t", [nodes]), tmp_path / "timings"
+    run("timings", write_traces(tmp_path / "fitted", [nodes[:1] * 3]), "-o", timings)
+    done = run("replay", path, "--timings", timings)
+    assert "2 nodes dilated, since the model does not cover them: 'other'\n" in done.stderr
+
+
 def test_several_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     paths = [
         write_traces(tmp_path / f"t{length}", [[node(1, duration=length)]] * 2)

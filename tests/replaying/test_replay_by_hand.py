@@ -23,6 +23,7 @@ from rewritelog.replaying.analysis import without_event
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import prepare, simulate
+from rewritelog.replaying.sweep import sweep
 from rewritelog.replaying.write import write_replayed
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import map_blocks
@@ -461,6 +462,10 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     assert found.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)
     assert found.lost.totals_s == pytest.approx(after.lost.totals_s, rel=1e-9, abs=1e-12)
     assert found.lost.totals_s["useful[known]"] > 0
+    warning = "1 bracket dilated, since the model does not cover them: 'unknown'"
+    assert found.warnings[-1] == warning
+    swept = sweep(logs, {"latency": ("1us",)}, options=ReplayOptions(**fitted))
+    assert swept.warnings[-1] == warning
 
 
 @pytest.mark.parametrize(
