@@ -381,7 +381,7 @@ def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path:
     assert "rank 0" not in drawn
     replayed = bytes(rewritelog.timeline(traces, kind="svg", times="replay")).decode()
     assert "rank 0 network" in replayed
-    with pytest.raises(UsageError, match="--messages is for bgTrace logs"):
+    with pytest.raises(UsageError, match="messages=True is for bgTrace logs"):
         rewritelog.timeline(timed, kind="svg", messages=True)
 
 
