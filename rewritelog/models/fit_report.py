@@ -149,7 +149,7 @@ def fits_table(fits: Iterable[EventFit]) -> list[str]:
     heads = ("event", "lines", "params", "error", "sum", "± (90 %)", "verdict")
     lines = TextTable(heads, rows, frozenset({6})).lines()
     if others:
-        share = sum(fit.seconds for fit in others) / sum(fit.seconds for fit in by_time)
+        share = sum(fit.seconds for fit in others) / (sum(fit.seconds for fit in by_time) or 1.0)
         of_time = f"{percent_text(share, 1)} of the measured time"
         lines.append(f"  and {len(others):,} more with {of_time}")
     return [*lines, "  error and sum: of held-out lines; ±: nine of ten calls are within"]

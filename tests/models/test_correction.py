@@ -248,3 +248,17 @@ def test_a_damaged_correction_is_refused(
     with pytest.raises(Exception, match=said) as caught:
         parse_model(json.dumps(document), "m.json")
     assert type(caught.value).__name__ == "ModelError"
+
+
+@pytest.mark.parametrize("varying", ["hardly", "in one line"])
+def test_parameters_that_hardly_vary_have_no_correction(varying: str) -> None:
+    """It was `IndexError: Out of bounds on buffer access`, which ended the fit of all events."""
+    rng = np.random.default_rng(8)
+    params = np.full((2000, 1), 1e6)
+    if varying == "hardly":
+        params += 1e-4 * rng.uniform(size=(2000, 1))
+    else:
+        params[-1] *= 2
+    seconds = np.exp(0.3 * rng.normal(size=2000))
+    fitted = auto(EventTimings("kernel", params, seconds))
+    assert not isinstance(only(fitted).whole.function, CorrectedFunction)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
+from rewritelog.text import MOST_EVENTS
 
 
 def summary(params: np.ndarray, seconds: np.ndarray) -> list[str]:
@@ -63,3 +64,12 @@ def test_two_kinds_of_calls_without_other_symptoms_are_named_after_the_event() -
     fitted = load_model("auto", {}).fit((EventTimings("kernel", params, seconds),))
     (text,) = [text for text in fitted.warnings() if "two kinds of calls" in text]
     assert text.startswith("kernel(p1): there are two kinds of calls")
+
+
+def test_many_events_without_any_time_have_a_table() -> None:
+    """It was a `ZeroDivisionError`: those beyond the table have no share of a time of 0."""
+    params = np.array([[1.0], [2.0], [3.0]])
+    names = [f"kernel {number}" for number in range(MOST_EVENTS + 2)]
+    timings = tuple(EventTimings(name, params, np.zeros(3)) for name in names)
+    lines = load_model("auto", {}).fit(timings).overview()
+    assert "  and 2 more with 0.0 % of the measured time" in lines

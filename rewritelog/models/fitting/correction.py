@@ -126,7 +126,8 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if len(samples) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
         return None
     plain = validation.predictions[selected]
-    if plain.mean_error < tuning.GOOD_ENOUGH or not validation.selection.parameters.varying:
+    varying = Inputs.of(samples.params[samples.random_rows(TRIED_POINTS)]).kinds
+    if plain.mean_error < tuning.GOOD_ENOUGH or not varying:
         return None
 
     def trial(name: str, similar: Similarity | None, *, refine: bool = False) -> CorrectedFit:
