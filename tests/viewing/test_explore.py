@@ -21,6 +21,7 @@ from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
+from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.formulas import parse_param_names
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_file, read_model_text
@@ -553,6 +554,22 @@ def test_a_dilation_is_checked_before_the_fits(tmp_path: Path) -> None:
                            (("--logs", logs, "--dilation", "0"), "dilation")):  # fmt: skip
         done = run("explore", timings, *words, "--no-browser")
         assert (done.returncode, problem in done.stderr, done.stdout) == (2, True, "")
+
+
+def test_a_refit_is_corrected_as_first_fits_are(tmp_path: Path) -> None:
+    """To leave a line out, or to undo that, cost the fit its correction."""
+    lines = [("wave", 1e-6 * n * (1.5 + math.sin(n / 9)), float(n)) for n in range(1, 200)]
+    session = fitted_first(Session(read_timings([write_timings(tmp_path / "t.txt", *lines)])))
+    assert isinstance(result_of(session, 0).fit.whole.function, CorrectedFunction)
+    changed = changed_to(session, 0, FitChoices(left_out=frozenset({7})))
+    assert isinstance(result_of(session, 0, changed).fit.whole.function, CorrectedFunction)
+
+
+def test_a_formula_that_no_event_has_is_a_warning(tmp_path: Path) -> None:
+    timings, given = write_timings(tmp_path / "t.txt", *LINES), tmp_path / "f.toml"
+    given.write_text('[[formula]]\nevent = "snyc"\nterms = ["p1"]\n')
+    session = Session(read_timings([timings]), read_model_text(given))
+    assert ["'snyc'" in warning for warning in session.warnings] == [True]
 
 
 def test_parameters_have_their_names(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from rewritelog.arrays import Flags
 from rewritelog.errors import UsageError
-from rewritelog.models.auto import Auto, AutoOptions
+from rewritelog.models.auto import AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import Expression, Origin, parse
@@ -75,7 +75,8 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
 
     def config(self, parameters: int) -> FitConfig:
         """Return the fit's configuration; raise `FormulaError` for an invalid text."""
-        config = FitConfig(self.weights, self.loss, self.exact_match)
+        correction = AutoOptions().correction
+        config = FitConfig(self.weights, self.loss, self.exact_match, correction)
         if self.category and not self.terms:
             raise UsageError("a category needs a formula: type its terms")
         if self.category:
@@ -157,42 +158,45 @@ class Session:
         self, read: Timings, text: ModelText | None = None, names: ParamNames | None = None
     ) -> None:
         self.read = read
-        self._names = names
         self.entries = tuple(
             entry for entry, timings in enumerate(read.timings) if len(timings.usable().seconds)
         )
         """The index of each event in the timings."""
-        self._auto = Auto(AutoOptions(), text)
         formulas = None if text is None else parse_formulas(text.text, text.name)
         self.events = tuple(read.timings[entry] for entry in self.entries)
         """The lines of each event."""
-        self.first_choices = tuple(
-            FitChoices.of_formula(None if formulas is None else formulas.for_event(*timings.key))
+        by_event = [
+            None if formulas is None else formulas.for_event(*timings.key)
             for timings in self.events
-        )
+        ]
+        self.first_choices = tuple(map(FitChoices.of_formula, by_event))
         """How each event is fitted at first."""
+        self._names = tuple(
+            (formula and formula.names) or (names.for_event(*timings.key) if names else ())
+            for formula, timings in zip(by_event, self.events, strict=True)
+        )
+        keys, notes = [timings.key for timings in read.timings], [*read.warnings]
+        if names is not None:
+            notes += names.unused(keys)
+        if formulas is not None:
+            notes += formulas.unused([event for event, _ in keys])
+            notes += (note for key in keys for note in formulas.misfits(*key))
+        self.warnings = tuple(notes)
+        """The warnings of the timings, and of names and formulas that no event has."""
         self._results: dict[tuple[int, FitChoices], Result] = {}
         self.most_parameters = max((timings.parameters for timings in self.events), default=0)
 
     def first_fit(self, event: int) -> Result:
         """Fit an event as `fit` does, and try the functions of one term."""
-        timings = self.events[event]
-        (fit,) = self._auto.fit((timings,)).fits.values()
-        if self._names is not None and not fit.names:
-            names = self._names.for_event(timings.event, timings.parameters)
-            fit = fit.named(names)
-        return Result(self.first_choices[event], fit, single_term_functions(timings))
+        return self.fit(event, self.first_choices[event])
 
     def fit(self, event: int, choices: FitChoices) -> Result:
         """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
-        if choices == self.first_choices[event]:
-            return self.first_fit(event)
-        return fitted(self.events[event], choices)
+        result = fitted(self.events[event], choices)
+        return replace(result, fit=result.fit.named(self._names[event]))
 
     def keep(self, event: int, result: Result) -> None:
         """Keep a fit of an event."""
-        if (first := self.result(event)) is not None:
-            result = replace(result, fit=result.fit.named(first.fit.names))
         self._results[event, result.choices] = result
 
     def choices(self, event: int, changed: Changed) -> FitChoices:
@@ -206,13 +210,6 @@ class Session:
     def results(self, changed: Changed = NOT_CHANGED) -> list[Result | None]:
         """Return the fits of all events."""
         return [self.result(event, changed) for event in self.numbers]
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Return the warnings of the timings, and of names that no event has."""
-        keys = [timings.key for timings in self.read.timings]
-        unused = () if self._names is None else self._names.unused(keys)
-        return (*self.read.warnings, *unused)
 
     @property
     def numbers(self) -> range:
