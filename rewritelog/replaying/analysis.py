@@ -182,15 +182,16 @@ def questions(
 def name_gain(outcome: ReplayedRun, name: Gain) -> Gain:
     """Return the gain if all SEBs of a name took no time, by a replay."""
     free = replace(outcome.case, free=name.name)
-    time_s = run_time(outcome.workload, free, outcome.sent)  # all leave as their SEB starts
-    return replace(name, gain_s=outcome.predicted_s - time_s)
+    ended = run_time(outcome.workload, free, outcome.sent)  # all leave as their SEB starts
+    return replace(name, gain_s=outcome.predicted_s - ended.predicted_s)
 
 
 def event_gain(outcome: ReplayedRun, event: Gain) -> Gain:
     """Return the gain if all middle regions of an event took no time, by a replay."""
     workload = outcome.workload
     without = without_event(workload, workload.events.index(event.name))
-    return replace(event, gain_s=outcome.predicted_s - run_time(without, outcome.case))
+    ended = run_time(without, outcome.case)
+    return replace(event, gain_s=outcome.predicted_s - ended.predicted_s)
 
 
 def without_event(workload: Workload, event: int) -> Workload:

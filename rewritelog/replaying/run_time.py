@@ -9,7 +9,7 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.progress import report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import Case, prepare, run_time, simulate
+from rewritelog.replaying.simulate import Case, prepare, run_time
 from rewritelog.replaying.traces import load_task
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.statistics import BlockCount
@@ -49,12 +49,11 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
         return RunTime(before.predicted_s, after.predicted_s, text, never_ran)
     report_progress("replaying the logs as they are")
     plain = prepare(task.logs, RewriteOptions(params=options.params, jobs=options.jobs))
-    before = simulate(plain.workload, plain.case(network))
-    before_s, never_ran = before.predicted_s, len(before.workload.sebs) - before.run
+    before_s, never_ran = run_time(plain.workload, plain.case(network))
     if report.changes_nothing:
         return RunTime(before_s, before_s, network.text(), never_ran)
-    del plain, before  # they take memory
+    del plain  # it takes memory
     report_progress("replaying the rewritten logs")
     workload = load_workload(task.logs, task.predictor, options)
-    after_s = run_time(workload, Case(network, options.dilations))
+    after_s, _ = run_time(workload, Case(network, options.dilations))
     return RunTime(before_s, after_s, network.text(), never_ran)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +27,7 @@ from rewritelog.rewriting.predicting import (
     warnings_of_unused,
 )
 from rewritelog.stopping import raise_if_stopped
-from rewritelog.text import matching
+from rewritelog.text import count_text, matching
 
 _STEP = 1 << 18
 """The most SEBs that are replayed before a signal is handled."""
@@ -157,6 +158,12 @@ class Prepared:
     warnings: tuple[str, ...]
     """Warnings of the model's fit, and of options that had no effect."""
 
+    def warnings_of(self, never_ran: int, networks: Iterable[Network]) -> tuple[str, ...]:
+        """Return the warnings of replays over some networks that could not run so many SEBs."""
+        of_links = self.workload.warnings(recorded=any(network.recorded for network in networks))
+        never = f"{count_text(never_ran, 'SEB')} never ran: the times do not include them"
+        return (*self.warnings, *([never] if never_ran else []), *of_links)
+
     def case(self, network: Network, dilation: float | None = None) -> Case:
         """Return the case to replay, with the dilation of the options or another one."""
         rules = self.options.dilations
@@ -191,13 +198,22 @@ def simulate(workload: Workload, case: Case) -> ReplayedRun:
     return ReplayedRun(workload, case, sent, times, runs, predicted_s)
 
 
-def run_time(workload: Workload, case: Case, sent: Table | None = None) -> float:
-    """Return the run time in seconds; it takes less memory than `simulate`.
+class ReplayedTime(NamedTuple):
+    """What a replay says of the whole run."""
+
+    predicted_s: float
+    never_ran: int
+    """The number of SEBs that could not run; it is the same for all durations and networks."""
+
+
+def run_time(workload: Workload, case: Case, sent: Table | None = None) -> ReplayedTime:
+    """Return the run time; it takes less memory than `simulate`.
 
     `sent` is what `Case.sent` returns, if that is known.
     """
     sent = case.sent(workload) if sent is None else sent
-    return _replay(workload, case, sent, np.empty(0, dtype=np.int32), np.empty(0))[0]
+    predicted_s, runs = _replay(workload, case, sent, np.empty(0, dtype=np.int32), np.empty(0))
+    return ReplayedTime(predicted_s, int(np.count_nonzero(runs["missing"] > 0)))
 
 
 def _replay(

@@ -55,18 +55,13 @@ class StudyRun(Readable):
     lost: LostCycles
     variables: Variables
     timings_out: Path | None
-    never_run: int
     remarks: tuple[str, ...] = ()
-    """Warnings of the model and the options."""
+    """Warnings of the model, of the options, and of the replay."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
         warnings = list(self.remarks)
-        if self.never_run:
-            warnings.append(
-                f"{count_text(self.never_run, 'SEB')} never ran: the times do not include them"
-            )
         if self.variables and self.timings_out is None:
             warnings.append("--var is not used: only --timings-out writes the variables")
         return (*warnings, *self.lost.warnings)
@@ -127,14 +122,14 @@ def study_run(
     prepared = prepare(logs, options)
     report_progress("replaying")
     outcome = simulate(prepared.workload, prepared.case(network))
-    never = len(outcome.workload.sebs) - outcome.run
     lost = lost_cycles(outcome, options.lost_as)
-    folder, said = prepared.logs.folder, prepared.warnings
+    folder, never_ran = prepared.logs.folder, len(outcome.workload.sebs) - outcome.run
+    said = prepared.warnings_of(never_ran, [network])
     records = list_params(options.params or folder).pes
     if not records and read_provenance(folder) is not None:
         without = "was rewritten without its param files, so that work in brackets is no event's"
         said = (*said, f"{folder} {without}: name their folder with --params")
-    run = StudyRun(folder, network, lost, variables, timings_out, never, said)
+    run = StudyRun(folder, network, lost, variables, timings_out, said)
     if timings_out is not None:
         _append(timings_out, head, run.lines())
     return run

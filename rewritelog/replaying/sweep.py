@@ -159,9 +159,9 @@ def sweep(
     cases = [prepared.case(*setting) for setting in settings]
     workload, points, workers = prepared.workload, list[Point](), cores(options.jobs)
     with ThreadPoolExecutor(workers) as executor:
-        times = in_order(executor, partial(run_time, workload), cases, workers)
-        for values, predicted_s in zip(grid, times, strict=True):
-            points.append(Point(values, predicted_s))
+        runs = in_order(executor, partial(run_time, workload), cases, workers)
+        for values, run in zip(grid, runs, strict=True):
+            points.append(Point(values, run.predicted_s))
             report_progress("replaying", len(points), len(grid))
     return Sweep(
         prepared.logs,
@@ -170,7 +170,7 @@ def sweep(
         tuple(points),
         workload.recorded_s,
         workload.pes,
-        prepared.warnings,
+        prepared.warnings_of(run.never_ran, [case.network for case in cases]),
     )
 
 

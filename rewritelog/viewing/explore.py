@@ -109,7 +109,7 @@ def _effect_on(logs: LogSet, params: Path | None) -> Effect:
     def run_s(options: RewriteOptions) -> float:
         """Return the run time with the log's own network."""
         prepared = prepare(logs, options)
-        return run_time(prepared.workload, prepared.case(Network()))
+        return run_time(prepared.workload, prepared.case(Network())).predicted_s
 
     def effect(first_fits: FittedEvents, fits: FittedEvents, dilation: float) -> dict[str, Any]:
         """Return summary sentences, warnings, and seconds of run and events before and after."""

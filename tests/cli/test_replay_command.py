@@ -266,6 +266,22 @@ def test_lost_cycles_that_lack_sebs_or_have_too_many_variables(tmp_path: Path) -
     assert (done.returncode, "--var: at most" in done.stderr) == (2, True)
 
 
+def test_sweeps_and_lost_cycles_say_what_is_odd_about_the_links(tmp_path: Path) -> None:
+    """Only `replay` did."""
+    twice = [message(0.5, 0.25, msg_id=7, dst_node=1)] * 2
+    lines = [[seb(0, 1, messages=twice)], [seb(0, 1, src_pe=0, msg_id=9)]]
+    folder = write_logs(tmp_path / "logs", lines)
+    for words in (("sweep", folder, "--vary", "dilation=1,2"), ("lost-cycles", folder)):
+        done = run(*words)
+        assert done.returncode == 0, done.stderr
+        assert "1 SEB never ran: the times do not include them" in done.stderr
+        assert "1 message with the number of an earlier one" in done.stderr
+        assert "2 messages with an invalid transit time" in done.stderr
+    done = run("sweep", folder, "--vary", "latency=1us")
+    assert "1 SEB never ran" in done.stderr
+    assert "transit time" not in done.stderr
+
+
 def test_what_is_lost_is_named_by_patterns_of_which_the_last_wins(logs: Path) -> None:
     plain = ("lost-cycles", logs)
     whole = answer(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "fir*=mpi")["categories_s"]
