@@ -152,6 +152,8 @@ class Declaration:
     """The name of the field; this and what follows is filled in by `declarations`."""
     kind: Any = None
     """The type of the value without None; the `Kind` of one that has a `Kind`."""
+    optional: bool = False
+    """Whether it may be None."""
     default: Any = None
     shown: str = ""
     """What a signature says of its type."""
@@ -293,6 +295,7 @@ def _declared_in(cls: type[Any]) -> dict[str, Declaration]:
             group=declared.group or getattr(cls, "heading", ""),
             field=member.name,
             kind=kind,
+            optional=type(None) in get_args(types[member.name]),
             default=member.default,
             shown=_shown(types[member.name]) or str(member.type),
         )
@@ -304,7 +307,8 @@ def _kind_of(annotation: Any) -> Any:
     members = get_args(annotation)
     if get_origin(annotation) is Annotated:
         return members[1]
-    return _kind_of(members[0]) if type(None) in members else annotation
+    others = [member for member in members if member is not type(None)]
+    return _kind_of(others[0]) if len(others) == 1 < len(members) else annotation
 
 
 def _shown(annotation: Any) -> str:

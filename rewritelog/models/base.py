@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from rewritelog import options
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import UsageError
 from rewritelog.text import event_label, shorten
@@ -229,9 +230,12 @@ class ModelText:
     text: str
 
 
-def option(default: Any, text: str) -> Any:
-    """Declare a field of an options dataclass: flag, help, reports and docs are made of it."""
-    return field(default=default, metadata={"help": text})
+def option(default: Any, text: str, **bounds: float) -> Any:
+    """Declare a field of an options dataclass: flag, help, reports and docs are made of it.
+
+    `bounds` are those of a number: `least` or `above`, `most` or `below`.
+    """
+    return options.option(text, default=default, kw_only=False, **bounds)
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ class CoefficientsOptions:
     """Options of the coefficients model."""
 
     unit_s: float = option(
-        1.0, "Seconds per unit of the results: 1 / clock rate if they are in cycles."
+        1.0, "Seconds per unit of the results: 1 / clock rate if they are in cycles.", above=0
     )
 
 
@@ -114,8 +114,6 @@ class Coefficients(Model[CoefficientsOptions]):
         """Parse the text of the file; raise `ModelError` with file and line for an invalid one."""
         if text is None:
             raise UsageError("the model 'coefficients' needs the text of a coefficients file")
-        if not (np.isfinite(options.unit_s) and options.unit_s > 0):
-            raise UsageError(f"unit_s must be a finite number above 0, not {options.unit_s}")
         super().__init__(options, text)
         self._fitted = FittedCoefficients(text.name, options.unit_s, parse_coefficients(text))
 

@@ -10,13 +10,12 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
-from types import NoneType
-from typing import Any, TypeGuard, get_args, get_type_hints
+from typing import Any, TypeGuard
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model, ModelText
 from rewritelog.models.checks import errors_as_model_errors
-from rewritelog.options import Declaration, choices, convert, declarations
+from rewritelog.options import Declaration, choices, declarations
 from rewritelog.text import WIDTH, printable
 
 GROUP = "rewritelog.models"
@@ -125,22 +124,14 @@ def describe_options(name: str, cls: type[Model[Any]]) -> tuple[Declaration, ...
     if not (isinstance(declared, type) and is_dataclass(declared)):
         raise ModelError(f"model {name!r}: {cls.__qualname__}.Options is not a dataclass")
     with errors_as_model_errors(f"model {name!r}: its options"):
-        described, types = declarations(declared), get_type_hints(declared)
+        described = declarations(declared)
     for option in described:
         if option.default is MISSING:
             raise ModelError(f"model {name!r}: option {option.field} has no default")
-        kind, _ = _without_none(types[option.field])
-        if kind not in (bool, int, float, str) and not choices(kind):
+        if option.kind not in (bool, int, float, str) and not choices(option.kind):
             problem = f"has an unusable type, {option.shown}"
             raise ModelError(f"model {name!r}: option {option.field} {problem}")
     return described
-
-
-def _without_none(kind: Any) -> tuple[Any, bool]:
-    """Return X for the type `X | None`, and whether it is one; other types as they are."""
-    members = [member for member in get_args(kind) if member is not NoneType]
-    is_optional = NoneType in get_args(kind) and len(members) == 1
-    return (members[0] if is_optional else kind), is_optional
 
 
 def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object]) -> Any:
@@ -148,8 +139,7 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
 
     The text "none" is None for an option of type `X | None`.
     """
-    known = [option.field for option in describe_options(name, cls)]
-    types = get_type_hints(cls.Options)
+    known = {option.field: option for option in describe_options(name, cls)}
     converted: dict[str, object] = {}
     for spelled, value in values.items():
         key = spelled.replace("-", "_")
@@ -158,10 +148,11 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
             raise UsageError(f"model {name!r} has no option {spelled!r}; its options: {names}")
         if key in converted:
             raise UsageError(f"model {name!r}: option {key!r} is given more than once")
-        kind, is_optional = _without_none(types[key])
         try:
-            is_none = is_optional and (value is None or str(value).strip().lower() == "none")
-            converted[key] = None if is_none else convert(value, kind)
+            is_none = value is None or str(value).strip().lower() == "none"
+            converted[key] = (
+                None if is_none and known[key].optional else known[key].converted(value)
+            )
         except ValueError as error:
             raise UsageError(f"model {name!r}, option {key!r}: {error}") from error
     try:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Flags
-from rewritelog.errors import UsageError
 from rewritelog.hashing import random_ranks
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventKey, EventTimings, Model, ModelText, Timings, option
@@ -86,7 +85,9 @@ class FittedSampled(FittedEvents):
 class SampledOptions(FitOptions):
     """Options of the sampled model."""
 
-    fraction: float = option(0.02, "Share of each event's timing lines to fit to, in (0, 1].")
+    fraction: float = option(
+        0.02, "Share of each event's timing lines to fit to, in (0, 1].", above=0, most=1
+    )
     seed: int = option(1, "Seed of the draw; the same seed draws the same lines everywhere.")
 
 
@@ -100,8 +101,6 @@ class Sampled(Model[SampledOptions]):
     takes_text = "formulas"
 
     def __init__(self, options: SampledOptions, text: ModelText | None = None) -> None:
-        if not 0 < options.fraction <= 1:
-            raise UsageError(f"fraction must lie in (0, 1], not {options.fraction!r}")
         super().__init__(options, text)
         self._auto = Auto(AutoOptions(options.weights, options.loss, options.exact_match), text)
 

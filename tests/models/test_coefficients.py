@@ -69,7 +69,7 @@ def test_nothing_is_said_of_other_events() -> None:
 def test_coefficients_in_cycles_are_told_by_their_unit() -> None:
     fit = fitted("kernel 300 600\n", unit_s="1e-9")
     assert seconds(fit, "kernel", [[2]]) == pytest.approx([1.2e-6])
-    with pytest.raises(UsageError, match="unit_s must be a finite number above 0, not 0"):
+    with pytest.raises(UsageError, match=r"'unit_s': 0\.0 is not a finite number above 0"):
         fitted(FILE, unit_s=0)
 
 

@@ -271,7 +271,7 @@ class UnknownType:
         (NoDefault, "no default"),
         (OddType, "unusable type"),
         (SeveralTypes, "unusable type"),
-        (UnknownType, "model 'odd': its options: NameError"),
+        (UnknownType, "unusable type, 'NoSuchType'"),
         (3, "dataclass"),
     ],
 )

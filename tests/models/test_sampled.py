@@ -15,6 +15,7 @@ from rewritelog.errors import UsageError
 from rewritelog.hashing import random_ranks
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelFit
+from rewritelog.models.registry import load_model
 from rewritelog.models.sampled import Sampled, SampledOptions
 
 
@@ -71,7 +72,7 @@ def test_more_lines_keep_those_drawn_before() -> None:
 @pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, float("nan"), float("inf")])
 def test_a_fraction_that_cannot_be_meant_is_refused(fraction: float) -> None:
     with pytest.raises(UsageError, match="fraction"):
-        Sampled(SampledOptions(fraction=fraction))
+        load_model("sampled", {"fraction": fraction})
 
 
 def test_each_event_keeps_enough_lines_to_fit(noisy: EventTimings) -> None:
