@@ -103,12 +103,17 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
             yield f" {name}:{{ {_number_text(time, 'a time')} }} "
 
 
-@lru_cache(1 << 14)
 def _number_text(value: float, what: str) -> str:
-    """Return a finite number as `%f` prints it if that is exact, else with all digits."""
+    """Return the text of a number, which has to be finite."""
     number = float(value) + 0.0
     if not math.isfinite(number):
         raise LineFormatError(f"{what} must be finite, not {number!r}")
+    return _digits(number)
+
+
+@lru_cache(1 << 14)
+def _digits(number: float) -> str:
+    """Return a number as `%f` prints it if that is exact, else with all digits."""
     fixed = f"{number:.6f}"
     if abs(number) < _FIXED_BELOW and float(fixed) == number:
         return fixed

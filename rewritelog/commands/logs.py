@@ -99,13 +99,12 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
     def run(self) -> RewriteReport:
         """Write the folder, or only report; `out` is not changed if an error is raised."""
         from rewritelog.progress import listening
-        from rewritelog.replaying.run_time import with_run_time
-        from rewritelog.rewriting.run import rewrite
+        from rewritelog.replaying.run_time import rewrite_and_replay
 
         network = self.read_network()
         with nullcontext() if self.progress is None else listening(self.progress):
-            report = rewrite(self.logs, self.out, self)
-            return with_run_time(report, network, asked=self.describes_network)
+            asked = self.describes_network
+            return rewrite_and_replay(self.logs, self.out, self, network, asked=asked)
 
 
 class CheckCommand(Jobs, Command["CheckReport"]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -102,6 +102,10 @@ class Part(Events, ABC):
         if name not in self.columns:
             self.columns[name] = self.made(name)
         return self.columns[name]
+
+    def only(self, more: Sequence[str]) -> Events:
+        """Return the columns that loaded events have, and `more` of them."""
+        return Events({name: self[name] for name in (*_LOADED, *more)})
 
     @abstractmethod
     def made(self, name: str) -> Any:
@@ -214,7 +218,7 @@ class Traces(ABC):
 
     def load(self, unit: Unit, more: Sequence[str] = ()) -> Events:
         """Return all events of a unit, with `more` columns; raise `DamagedLogError` for damage."""
-        return loaded(self.read(unit), more)
+        return loaded(unit.rank, [part.only(more) for part in self.read(unit)])
 
     @property
     def pes(self) -> range:
@@ -268,12 +272,9 @@ COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
 """What messages and collectives have."""
 
 
-def loaded(parts: Iterable[Part], more: Sequence[str]) -> Events:
-    """Return all events of a unit from its parts, with `more` columns."""
-    names, read = (*_LOADED, *more), list[list[Any]]()
-    for part in parts:
-        read.append([part[name] for name in names])
-    columns = dict(zip(names, map(_concatenated, zip(*read, strict=True)), strict=True))
+def loaded(rank: int, parts: Sequence[Events]) -> Events:
+    """Return all events of a unit from what its parts have, which lose their columns."""
+    columns = _concatenated(parts)
     ids, named = columns["id"], columns["waited_for"]
     order = np.argsort(ids, kind="stable")
     at = np.searchsorted(ids[order], named)
@@ -281,22 +282,24 @@ def loaded(parts: Iterable[Part], more: Sequence[str]) -> Events:
     found = np.append(ids, 0)[order[at]] == named
     columns["deps"] = np.where(found & (at < len(ids)), order[at], MISSING)
     columns["number"] = np.arange(len(ids))
-    columns["rank"] = np.full(len(ids), part.unit.rank)
+    columns["rank"] = np.full(len(ids), rank)
     return Events(columns)
 
 
-def _concatenated(columns: Sequence[Any]) -> Any:
-    if isinstance(columns[0], Texts):
-        return Texts.joined(columns)
-    return np.concatenate(columns)
+def _concatenated(parts: Sequence[Events]) -> dict[str, Any]:
+    columns = {}
+    for name in list(parts[0].columns):
+        some = [part.columns.pop(name) for part in parts]
+        columns[name] = Texts.joined(some) if isinstance(some[0], Texts) else np.concatenate(some)
+    return columns
 
 
 def joined(units: Sequence[Events]) -> Events:
-    """Return the events of several units, one after the other."""
+    """Return the events of several units, one after the other; these lose their columns."""
     if len(units) == 1:
         return units[0]
-    columns = {name: _concatenated([events[name] for events in units]) for name in units[0].columns}
     first = np.cumsum([0, *map(len, units[:-1])])
     shifts = np.repeat(first, [len(events["deps"]) for events in units])
+    columns = _concatenated(units)
     columns["deps"] = np.where(columns["deps"] == MISSING, MISSING, columns["deps"] + shifts)
     return Events(columns)

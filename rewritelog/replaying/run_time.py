@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import RewriteLogError
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.traces import Traces, joined
 from rewritelog.progress import report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, prepare, run_time
-from rewritelog.replaying.traces import load_task
+from rewritelog.replaying.traces import replayed
 from rewritelog.rewriting.report import RewriteReport, RunTime
+from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import BlockCount
 from rewritelog.rewriting.traces import TraceTask
 
@@ -19,12 +24,20 @@ MOST_SEBS = 1 << 20
 """Logs of more SEBs are replayed only if a network is given: it takes time and memory for each."""
 
 
-def with_run_time(report: RewriteReport, network: Network, *, asked: bool) -> RewriteReport:
+def rewrite_and_replay(
+    logs: LogSet | Traces,
+    out: Path | None,
+    options: RewriteOptions,
+    network: Network,
+    *,
+    asked: bool,
+) -> RewriteReport:
     """Return the report of a rewrite with the run time before and after.
 
     Unless it was asked for, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
     be: the report says why. Otherwise raise a `RewriteLogError` for these.
     """
+    report = rewrite(logs, out, options, sys.maxsize if asked else MOST_SEBS)
     if not asked and report.count(BlockCount.SEBS) > MOST_SEBS:
         item = report.terms.item
         why = f"logs of over a million {item}s are replayed with --network log or --machine only"
@@ -41,12 +54,12 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
     """Return the run times with the durations before and after."""
     task, options = report.task, report.options
     if isinstance(task, TraceTask):
-        loaded = load_task(task, options.jobs)
-        before = loaded.replayed(network, as_recorded=True).outcome
-        after = before if report.changes_nothing else loaded.replayed(network).outcome
-        never_ran = len(before.workload.sebs) - before.run
+        events = joined(report.statistics.kept)
+        report.statistics.kept.clear()  # they take memory
+        after = replayed(task.logs, events, network)
+        before_s, never_ran = after.before()
         text = network.text(report.terms.recorded)
-        return RunTime(before.predicted_s, after.predicted_s, text, never_ran)
+        return RunTime(before_s, after.outcome.predicted_s, text, never_ran)
     report_progress("replaying the logs as they are")
     plain = prepare(task.logs, RewriteOptions(params=options.params, jobs=options.jobs))
     before_s, never_ran = run_time(plain.workload, plain.case(network))

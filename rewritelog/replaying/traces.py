@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -24,10 +23,17 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
-from rewritelog.formats.traces import COMMUNICATION, MISSING, Events, Traces, joined
+from rewritelog.formats.traces import MISSING, Events, Traces, joined
 from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import Case, ReplayedRun, delays_s, simulate
+from rewritelog.replaying.simulate import (
+    Case,
+    ReplayedRun,
+    ReplayedTime,
+    delays_s,
+    run_time,
+    simulate,
+)
 from rewritelog.replaying.workload import Messages, PairedRegions, Sebs, Workload, grouped
 from rewritelog.rewriting.predicting import (
     fit_warnings,
@@ -35,12 +41,9 @@ from rewritelog.rewriting.predicting import (
     warnings_of_uncovered,
     warnings_of_unused,
 )
-from rewritelog.rewriting.traces import TraceTask, trace_task
+from rewritelog.rewriting.traces import trace_task
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, matching
-
-_NEEDED = ("lane", "group", *COMMUNICATION)
-"""The columns of nodes that a replay needs, besides those that are always loaded."""
 
 _ALL_REDUCE, _BARRIER = 0, 9
 _RING = (2, 6, 7, 8)
@@ -96,6 +99,14 @@ class ReplayedTraces:
     """How collectives are replayed."""
     warnings: tuple[str, ...]
     """Of the fit, and of what the traces lack, one sentence each."""
+    recorded_s: Floats
+    """The durations that are recorded, of each node in the workload."""
+
+    def before(self) -> ReplayedTime:
+        """Return the run time with the recorded durations."""
+        workload = self.outcome.workload
+        recorded = replace(workload, sebs=replace(workload.sebs, scaled_s=self.recorded_s))
+        return run_time(recorded, self.outcome.case)
 
     def communication_s(self, path: CriticalPath) -> float:
         """Return the part of the critical path in messages and collectives."""
@@ -103,71 +114,57 @@ class ReplayedTraces:
         return float(path.ran_s[self.lanes.where[lane] == NETWORK].sum())
 
 
-@dataclass(frozen=True)
-class LoadedTraces:
-    """Traces that have been read for any number of replays."""
-
-    traces: Traces
-    events: Events
-    """All events, with their new durations as `new_s`."""
-
-    def replayed(self, network: Network, *, as_recorded: bool = False) -> ReplayedTraces:
-        """Replay them with their new durations, or with those that are recorded."""
-        events, kinds = self.events, _communicating(self.traces)
-        on_device = ~events["on_host"]
-        collectives, sends, receives = (
-            np.flatnonzero(on_device & (events["type"] == kind)) for kind in kinds
-        )
-        together = _together(events, collectives)
-        ranks = np.bincount(together[collectives], minlength=len(events))
-        joint = np.flatnonzero(ranks)
-        duration_s = events["duration_s" if as_recorded else "new_s"].copy()
-        if network.recorded:
-            np.maximum.at(duration_s, together, duration_s)
-        else:
-            size_bytes = np.nan_to_num(events["comm_size"])
-            np.maximum.at(size_bytes, together, size_bytes)
-            kind, of_joint = events["comm_type"][joint], np.maximum(size_bytes[joint], 0.0)
-            duration_s[joint] = _collectives_s(kind, of_joint, ranks[joint], network)
-            duration_s[sends] = 0.0
-            duration_s[receives] = delays_s(network, size_bytes[receives])
-        sent, received = _messages(events, sends, receives)
-        known = events["deps"] != MISSING
-        before = together[np.concatenate([events["deps"][known], sent])]
-        after = together[np.concatenate([events.waiting[known], received])]
-        lanes, lane = lanes_of(self.traces, events)
-        used = np.flatnonzero(together == np.arange(len(events)))
-        order = used[np.argsort(lane[used], kind="stable")]
-        lanes_used, lane_of = np.unique(lane[order], return_inverse=True)
-        seb = np.full(len(events), -1, dtype=np.int32)
-        seb[order] = np.arange(len(order))
-        links = before != after
-        workload = _workload(
-            duration_s[order], events["name"][order], lane_of, seb[before[links]], seb[after[links]]
-        )
-        outcome = simulate(workload, Case(network))
-        start_s = outcome.times.start_s[seb[together]]
-        how = "as recorded" if network.recorded else "as rings and trees without congestion"
-        lacking = {
-            "missing": len(known) - int(np.count_nonzero(known)),
-            "unmatched": len(receives) - len(received),
-            "alone": 0 if network.recorded else int(np.count_nonzero(ranks == 1)),
-        }
-        return ReplayedTraces(
-            outcome,
-            Lanes(lanes.rank[lanes_used], lanes.where[lanes_used], lanes.number[lanes_used]),
-            {unit.rank: start_s[events["rank"] == unit.rank] for unit in self.traces.units},
-            (f"{count_text(len(joint), 'collective')}, {how}: a simulator knows better",),
-            tuple(_warnings(**lacking)),
-        )
-
-
-def load_task(task: TraceTask, jobs: int = 0) -> LoadedTraces:
-    """Read the traces of a task; memory is needed for all of their nodes."""
-    traces = task.logs
-    with limited_to(jobs):
-        read = map_blocks(partial(task.load, _NEEDED), traces.units, "reading", traces.size_bytes)
-        return LoadedTraces(traces, joined([events for _, events in read]))
+def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces:
+    """Replay all events of traces with their durations `new_s`."""
+    kinds = _communicating(traces)
+    on_device = ~events["on_host"]
+    collectives, sends, receives = (
+        np.flatnonzero(on_device & (events["type"] == kind)) for kind in kinds
+    )
+    together = _together(events, collectives)
+    ranks = np.bincount(together[collectives], minlength=len(events))
+    joint = np.flatnonzero(ranks)
+    durations_s = np.stack([events["new_s"], events["duration_s"]])
+    if network.recorded:
+        for column in durations_s:
+            np.maximum.at(column, together[collectives], column[collectives])
+    else:
+        size_bytes = np.nan_to_num(events["comm_size"])
+        np.maximum.at(size_bytes, together[collectives], size_bytes[collectives])
+        kind, of_joint = events["comm_type"][joint], np.maximum(size_bytes[joint], 0.0)
+        durations_s[:, joint] = _collectives_s(kind, of_joint, ranks[joint], network)
+        durations_s[:, sends] = 0.0
+        durations_s[:, receives] = delays_s(network, size_bytes[receives])
+    sent, received = _messages(events, sends, receives)
+    known = events["deps"] != MISSING
+    before = together[np.concatenate([events["deps"][known], sent])]
+    after = together[np.concatenate([events.waiting[known], received])]
+    lanes, lane = lanes_of(traces, events)
+    used = np.flatnonzero(together == np.arange(len(events)))
+    order = used[np.argsort(lane[used], kind="stable")]
+    lanes_used, lane_of = np.unique(lane[order], return_inverse=True)
+    seb = np.full(len(events), -1, dtype=np.int32)
+    seb[order] = np.arange(len(order))
+    links = before != after
+    workload = _workload(
+        durations_s[0, order], events["name"][order], lane_of, seb[before[links]], seb[after[links]]
+    )
+    outcome = simulate(workload, Case(network))
+    start_s = outcome.times.start_s[seb[together]]
+    how = "as recorded" if network.recorded else "as rings and trees without congestion"
+    lacking = {
+        "missing": len(known) - int(np.count_nonzero(known)),
+        "unmatched": len(receives) - len(received),
+        "alone": 0 if network.recorded else int(np.count_nonzero(ranks == 1)),
+    }
+    return ReplayedTraces(
+        outcome,
+        Lanes(lanes.rank[lanes_used], lanes.where[lanes_used], lanes.number[lanes_used]),
+        {unit.rank: start_s[events["rank"] == unit.rank] for unit in traces.units},
+        (f"{count_text(len(joint), 'collective')}, {how}: a simulator knows better",),
+        tuple(_warnings(**lacking)),
+        durations_s[1, order],
+    )
 
 
 def replay_traces(
@@ -184,12 +181,14 @@ def replay_traces(
     options.check_for(traces)
     model, read, predictor = fitted_predictor(options)
     task = trace_task(traces, predictor, options)
-    loaded = load_task(task, options.jobs)
-    run = loaded.replayed(network or Network())
+    with limited_to(options.jobs):
+        units = map_blocks(task.load, traces.units, "reading", traces.size_bytes)
+        events = joined([of_unit for _, of_unit in units])
+    run = replayed(traces, events, network or Network())
     said = fit_warnings(read, predictor.fitted)
     matched = matching(options.dilation_for, run.outcome.workload.names)
     unused = warnings_of_unused(options, model, traces.terms, matched)
-    uncovered = Counter(loaded.events["name"][loaded.events["uncovered"]].tolist())
+    uncovered = Counter(events["name"][events["uncovered"]].tolist())
     lacking = warnings_of_uncovered(uncovered, traces.terms)
     return replace(run, warnings=(*said, *unused, *lacking, *run.warnings))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from rewritelog.rewriting.block import logs_task
 from rewritelog.rewriting.breakdown import expected_of
 from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
-from rewritelog.rewriting.statistics import BlockStatistics
+from rewritelog.rewriting.statistics import BlockCount, BlockStatistics
 from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.running.engines import engine, map_blocks
 from rewritelog.text import json_text
@@ -85,18 +85,20 @@ def rewrite(
     logs: LogSet | Traces | str | Path,
     out: str | Path | None,
     options: RewriteOptions | None = None,
+    most_kept: int = 0,
 ) -> RewriteReport:
     """Rewrite a log set or traces into the folder `out`, or only report if `out` is None.
 
-    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
+    The nodes of traces are kept for a replay unless there are more than `most_kept`. Raise a
+    `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     options = options or RewriteOptions()
     with limited_to(options.jobs):
-        return _rewrite(logs, None if out is None else Path(out), options)
+        return _rewrite(logs, None if out is None else Path(out), options, most_kept)
 
 
 def _rewrite(
-    logs: LogSet | Traces | str | Path, out: Path | None, options: RewriteOptions
+    logs: LogSet | Traces | str | Path, out: Path | None, options: RewriteOptions, most_kept: int
 ) -> RewriteReport:
     report_progress("reading the heads of the logs")
     source = logs if isinstance(logs, Traces) else open_logs(logs)
@@ -105,14 +107,17 @@ def _rewrite(
     if out is not None:  # before the fit, which may take long
         check_new_folder(out, _inputs(source, options), force=options.force)
     model, read, predictor = fitted_predictor(options)
-    make: Callable[..., Task] = trace_task if isinstance(source, Traces) else logs_task
-    task = make(source, predictor, options)
+    task: Task
+    if isinstance(source, Traces):
+        task = dataclasses.replace(trace_task(source, predictor, options), most_kept=most_kept)
+    else:
+        task = logs_task(source, predictor, options)
     with ExitStack() as stack:
         draft = None
         if out is not None:
             draft = stack.enter_context(new_output(source, out, options))
             write_provenance(draft, source, options, model, read)
-        statistics = _add_up(task, draft, flush=not options.no_flush)
+        statistics = _add_up(task, draft, most_kept, flush=not options.no_flush)
         expected = expected_of(predictor.fitted, options.model_name, statistics.events)
     return RewriteReport(
         task=task,
@@ -162,13 +167,15 @@ def _copy_all_but_timelines(logs: LogSet, draft: Path, options: OutputOptions) -
         copy_own_files(logs, (params / f"param.{pe}" for pe in pes), draft)
 
 
-def _add_up(task: Task, draft: Path | None, *, flush: bool) -> BlockStatistics:
+def _add_up(task: Task, draft: Path | None, most_kept: int, *, flush: bool) -> BlockStatistics:
     """Rewrite all blocks and add up their statistics."""
     statistics = BlockStatistics()
     work = FlushingWork[Any, BlockStatistics](task.rewrite, draft, flush=flush)
     try:
         for _, done in map_blocks(work, task.blocks, "rewriting", task.size_bytes):
             statistics.add(done)
+            if statistics.count(BlockCount.SEBS) > most_kept:
+                statistics.kept.clear()
     except DamagedLogError as error:
         if isinstance(task, TraceTask):
             raise

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints
 from rewritelog.core import core
-from rewritelog.formats.traces import NOT_ROUNDED, Rounding
+from rewritelog.formats.traces import NOT_ROUNDED, Events, Rounding
 
 
 class BlockCount(IntEnum):
@@ -148,6 +148,8 @@ class BlockStatistics:
     rounding: Rounding = NOT_ROUNDED
     on_device_s: float = 0.0
     """The new seconds of what devices compute, where the format says what does."""
+    kept: list[Events] = field(default_factory=list)
+    """The events of each unit, with their new durations, as far as a replay is to have them."""
 
     def count(self, which: BlockCount) -> int:
         """Return a count."""

@@ -12,7 +12,15 @@ from rewritelog.commands.durations import DilationRules, OutputOptions
 from rewritelog.core import core
 from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
-from rewritelog.formats.traces import Events, Part, Traces, Unit, UnitWriter, loaded
+from rewritelog.formats.traces import (
+    COMMUNICATION,
+    Events,
+    Part,
+    Traces,
+    Unit,
+    UnitWriter,
+    loaded,
+)
 from rewritelog.output.files import FlushingWork, copy_file
 from rewritelog.rewriting.block import no_sums
 from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
@@ -25,6 +33,9 @@ from rewritelog.rewriting.statistics import (
 )
 from rewritelog.timings.traces import EventParams, read_event_params
 
+_REPLAYED = ("lane", "group", *COMMUNICATION, "new_s", "uncovered")
+"""The columns of nodes that a replay needs, besides those that are always loaded."""
+
 
 @dataclass(frozen=True)
 class TraceTask:
@@ -36,6 +47,8 @@ class TraceTask:
     """None if the model predicts nothing."""
     dilations: DilationRules
     types: tuple[int, ...]
+    most_kept: int = 0
+    """Nodes are kept for a replay unless there are more."""
 
     @property
     def blocks(self) -> Iterable[Unit]:
@@ -50,7 +63,7 @@ class TraceTask:
     def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
         """Rewrite a unit, and write it to a file of its own; return its statistics."""
         statistics, sums = BlockStatistics(size_bytes=unit.size_bytes), no_sums(1)
-        written = 0
+        written, kept = 0, list[Events]()
 
         def sink(data: Bytes) -> None:
             nonlocal written
@@ -59,18 +72,38 @@ class TraceTask:
 
         writer = UnitWriter(unit, sink)
         changed = False
-        for part in self.logs.read(unit):
-            old_s, new = part["duration_s"], self.durations(part)
+        for part, new in self.parts(unit):
+            old_s = part["duration_s"]
             new_s = writer.write(part, new.seconds, new.seconds != old_s)
             statistics.add(_statistics(self, part, new, new_s, sums[0]))
             changed |= not np.array_equal(old_s, new_s)
+            if part.first + len(part) <= self.most_kept:
+                kept.append(part.only(_REPLAYED))
+            else:
+                kept.clear()
         writer.close()
         statistics.rounding = writer.rounding
+        statistics.kept = [loaded(unit.rank, kept)] if kept else []
         statistics.take_durations(np.array([unit.rank]), sums)
         if files.folder is not None and unit.is_packed and not changed:
             (files.folder / unit.path.name).unlink()  # packed again, equal bytes may differ
             copy_file(unit.path, files.folder / unit.path.name)
         return statistics
+
+    def parts(self, unit: Unit) -> Iterator[tuple[Part, NewDurations]]:
+        """Yield the parts of a unit with their new durations.
+
+        These are the column `new_s`, too; `uncovered` are those that a model should predict and
+        does not.
+        """
+        for part in self.logs.read(unit):
+            new = self.durations(part)
+            part.columns["new_s"] = new.seconds
+            part.columns["uncovered"] = uncovered = np.zeros(len(part), dtype=np.bool_)
+            if self.params is not None:
+                uncovered[new.rows] = True
+                uncovered[new.predicted.params.seb[~np.isnan(new.predicted.given_s)]] = False
+            yield part, new
 
     def durations(self, part: Part) -> NewDurations:
         """Return the new durations of a part, before they are rounded."""
@@ -84,23 +117,9 @@ class TraceTask:
         new_s[records.seb[known]] = predicted.given_s[known]
         return NewDurations(rows, new_s, predicted, patterns)
 
-    def load(self, more: Sequence[str], unit: Unit) -> Events:
-        """Return the events of a unit, with their new durations before rounding as `new_s`.
-
-        Then those that the model should predict and does not as `uncovered`.
-        """
-
-        def parts() -> Iterator[Part]:
-            for part in self.logs.read(unit):
-                new = self.durations(part)
-                part.columns["new_s"] = new.seconds
-                part.columns["uncovered"] = uncovered = np.zeros(len(part), dtype=np.bool_)
-                if self.params is not None:
-                    uncovered[new.rows] = True
-                    uncovered[new.predicted.params.seb[~np.isnan(new.predicted.given_s)]] = False
-                yield part
-
-        return loaded(parts(), [*more, "new_s", "uncovered"])
+    def load(self, unit: Unit, more: Sequence[str] = _REPLAYED) -> Events:
+        """Return the events of a unit with `more` columns, some of which `parts` adds."""
+        return loaded(unit.rank, [part.only(more) for part, _ in self.parts(unit)])
 
 
 @dataclass(frozen=True)

@@ -285,7 +285,7 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    events = task.load(COMPARED, unit)
+    events = task.load(unit, (*COMPARED, "new_s"))
     after = Events({**events.columns, "duration_s": events["new_s"]})
     return compare_units(task.logs, unit.rank, (events, after))
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,10 @@ import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
 from rewritelog.formats.chakra import traces as reader
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.chakra.nodes import NodePart
+from rewritelog.formats.chakra.traces import ChakraTraces
+from rewritelog.formats.traces import Traces, Unit
+from rewritelog.replaying import run_time
 from rewritelog.rewriting.run import rewrite
 
 GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
@@ -145,6 +149,25 @@ def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> No
     rules.write_text('[events."aten::mm"]\nparams = ["a1 * num_opz", "a9"]\n')
     done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
     assert re.search(r": (\d+) have no num_opz, \1 have no a9\n", done.stderr)
+
+
+def test_a_rewrite_reads_each_rank_once(traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    units: list[Unit] = []
+    read = ChakraTraces.read
+
+    def read_and_note(self: ChakraTraces, unit: Unit) -> Iterator[NodePart]:
+        units.append(unit)
+        return read(self, unit)
+
+    monkeypatch.setattr(ChakraTraces, "read", read_and_note)
+    report = rewritelog.rewrite(traces, None, dilation=2)
+    assert report.run_time is not None
+    assert report.run_time.after_s == rewritelog.replay(traces, dilation=2).predicted_s
+    assert len(units) == 2 * len(set(units))  # one of them for `replay`
+    monkeypatch.setattr(run_time, "MOST_SEBS", 5)
+    text = " ".join(rewritelog.rewrite(traces, dilation=2).text().split())
+    assert "logs of over a million nodes are replayed" in text
+    assert rewritelog.rewrite(traces, dilation=2, network="log").run_time == report.run_time
 
 
 def test_a_replay_without_a_network_names_no_transit_times(traces: Path) -> None:
