@@ -11,7 +11,7 @@ from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.models.base import EventTimings
 from rewritelog.models.equal_rows import find_rows, grouped, hash_rows, is_among
 from rewritelog.models.fitting import tuning
-from rewritelog.models.form import Form
+from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
 
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
@@ -26,8 +26,12 @@ class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts
     """Mean time of each set, shape (sets,)."""
     counts: Ints
     """Number of samples of each set, shape (sets,)."""
-    rows: Floats
+    rows: ParameterRows
     """The sets, shape (sets, parameters)."""
+
+    def __post_init__(self) -> None:
+        require_shape(".seconds", self.seconds, len(self.rows))
+        require_shape(".samples", self.counts, len(self.rows))
 
     @cached_property
     def keys(self) -> Keys:
@@ -61,6 +65,11 @@ class ExactMatches(Form, frozen=True):
     times: ExactTimes
     weights: Floats
     """The weight of each set's mean, in [0, 1]; the fit has the rest."""
+
+    def __post_init__(self) -> None:
+        require_shape(".weights", self.weights, len(self.times.rows))
+        if not ((self.weights >= 0) & (self.weights <= 1)).all():
+            raise misfit("must be between 0 and 1", ".weights")
 
     def blend(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
         """Return the weighted means of the fit's and the measured seconds; flag exact matches."""

@@ -4,8 +4,8 @@ Model files leave out fields with default values. Reports have all, but lack wha
 need (leverages, ratios, measured times). Numbers of model files read back exactly, with NaN and
 infinity as strings; in a report these are null. `docs/model-files.md` describes each key.
 
-All that protects from a wrong or hostile file is here too: msgspec checks types and limits, and
-`_check_shapes` what contradicts other values.
+What protects from a wrong or hostile file: msgspec checks types and limits, the classes what
+contradicts other values of theirs, and this module the rest.
 """
 
 from __future__ import annotations
@@ -16,15 +16,24 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.equal_rows import hash_rows
 from rewritelog.models.exact_matches import ExactMatches, ExactTimes
 from rewritelog.models.expressions import Expression, FormulaError, Origin, parse
-from rewritelog.models.fitting.event_fit import ClassFit, EventFit
-from rewritelog.models.fitting.function import FittedFunction, FittedMixture, PredictionBounds
-from rewritelog.models.fitting.process import MOST_POINTS, Correction, Inputs
-from rewritelog.models.form import Count, Exact, Form, ParameterCount
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.form import (
+    Count,
+    Exact,
+    Form,
+    ParameterCount,
+    ParameterRows,
+    PerParameter,
+    RowsWithSeconds,
+    misfit,
+    require_shape,
+)
 from rewritelog.models.formulas import checked_names
 from rewritelog.text import exact_number, json_number
 
@@ -38,10 +47,7 @@ LISTS: dict[Any, tuple[Any, Any]] = {
 }
 """The lists that become arrays of one and of two dimensions."""
 
-DTYPES = {Floats: np.float64, Ints: np.int64, Flags: np.bool_}
-
-AT = " - at `$"
-"""What msgspec writes between a problem and the path to it, which ends with a backquote."""
+DTYPES = {Ints: np.int64, Flags: np.bool_}
 
 
 def event_in_file(fit: EventFit) -> dict[str, Any]:
@@ -121,18 +127,17 @@ def event_of(written: Mapping[str, Any]) -> EventFit:
     """
     parameters = msgspec.convert(written, _Key).parameters
     fit = msgspec.convert(written, EventFit, dec_hook=partial(_decoded, parameters))
-    _check_shapes(fit, "", fit.parameters, {})
     if fit.names and len(fit.names) != fit.parameters:
-        raise _misfit(f"has {len(fit.names)} names for {fit.parameters} parameters")
+        raise misfit(f"has {len(fit.names)} names for {fit.parameters} parameters")
     try:
         checked_names([(name, Origin()) for name in fit.names])
     except FormulaError as error:
-        raise _misfit(error.problem, ".names") from None
+        raise misfit(error.problem, ".names") from None
     values = [class_fit.value for class_fit in fit.classes]
     if values[0] is not None or None in values[1:]:
-        raise _misfit("only the first of the `classes` has the `value` null")
+        raise misfit("only the first of the `classes` has the `value` null")
     if len({*values}) < len(values):
-        raise _misfit("two `classes` have the same `value`")
+        raise misfit("two `classes` have the same `value`")
     if fit.exact_matches is None:
         return fit
     return msgspec.structs.replace(fit, exact_matches=_by_hash(fit.exact_matches))
@@ -146,87 +151,20 @@ def _decoded(parameters: int, kind: Any, value: Any) -> Any:
         if kind is Exact:
             return Exact(msgspec.convert(value, float | Literal["nan", "inf", "-inf"]))
         nested = isinstance(value, list) and value and isinstance(value[0], list)
-        values = msgspec.convert(value, LISTS[kind][bool(nested)])
+        values = msgspec.convert(value, LISTS.get(kind, LISTS[Floats])[bool(nested)])
+        widths = {ParameterRows: parameters, RowsWithSeconds: parameters + 1}
         for index, row in enumerate(values if nested else ()):
-            if len(row) != len(values[0]):
-                raise _misfit(f"must have {len(values[0])} numbers, not {len(row)}", f"[{index}]")
-        return np.array(values, DTYPES[kind])
+            require_shape(f"[{index}]", row, widths.get(kind, len(values[0])))
+        array: NDArray[Any] = np.array(values, DTYPES.get(kind, np.float64))
+        if kind == PerParameter:
+            require_shape("", array, parameters)
+        elif kind in widths:
+            require_shape("", array, len(array), widths[kind])
     except FormulaError as error:
         raise ValueError(f"column {error.column}: {error.problem}") from None
     except msgspec.ValidationError as error:  # to which msgspec would not add a path
         raise ValueError(str(error)) from None
-
-
-def _misfit(problem: str, path: str = "") -> ValueError:
-    return ValueError(problem + (f"{AT}{path}`" if path else ""))
-
-
-def _check_shapes(
-    part: Form, path: str, parameters: int, shapes: Mapping[str, tuple[int, ...]]
-) -> None:
-    """Raise `ValueError` if arrays of a part, or of its parts, are not as long as they have to be.
-
-    `shapes` are those that the parts around it require, by path.
-    """
-    _check_values(part, path, parameters)
-    shapes = {**shapes, **{f"{path}.{key}": s for key, s in _shapes(part, parameters).items()}}
-    for name, key, _ in _fields_of(type(part)):
-        value, place = getattr(part, name), f"{path}.{key}"
-        if place in shapes and np.shape(value) != shapes[place]:
-            needed, actual = (" × ".join(map(str, s)) for s in (shapes[place], np.shape(value)))
-            raise _misfit(f"must have {needed} numbers, not {actual}", place)
-        if isinstance(value, Form):
-            _check_shapes(value, place, parameters, shapes)
-        for index, member in enumerate(value if isinstance(value, tuple) else ()):
-            if isinstance(member, Form):
-                _check_shapes(member, f"{place}[{index}]", parameters, shapes)
-
-
-def _shapes(part: Form, parameters: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays in a part of a fit, by their paths below it."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    match part:
-        case EventFit() | PredictionBounds():
-            shapes = {"lowest": (parameters,), "highest": (parameters,)}
-        case ClassFit():
-            terms = len(part.function.terms)
-            shapes = {"ratios": (len(part.ratios),)}
-            shapes["leverage_root"] = min(len(part.leverage_root), terms), terms
-        case FittedFunction():
-            shapes = {"coefficients": (len(part.terms),)}
-        case FittedMixture():
-            shapes = {"weights": (len(part.members),)}
-        case Correction():
-            inputs = (len(part.inputs.kinds),)
-            for key in ("parameters", "units", "centres", "deviations"):
-                shapes[f"inputs.{key}"] = inputs
-            for key in ("codes", "smooth_lengths", "rough_lengths"):
-                shapes[f"kernel.{key}"] = inputs
-            shapes |= {"params": (len(part.params), parameters + 1), "weights": (len(part.params),)}
-        case ExactMatches():
-            sets = len(part.times.rows)
-            shapes = dict.fromkeys(("times.seconds", "times.samples", "weights"), (sets,))
-            shapes["times.params"] = (sets, parameters)
-    return shapes
-
-
-def _check_values(part: Form, path: str, parameters: int) -> None:
-    """Raise `ValueError` for numbers beyond limits that their type does not have."""
-    match part:
-        case ClassFit() if not (np.diff(part.ratios) >= 0).all():
-            raise _misfit("`ratios` are not in ascending order", path)
-        case ExactMatches() if not ((part.weights >= 0) & (part.weights <= 1)).all():
-            raise _misfit("must be between 0 and 1", f"{path}.weights")
-        case Correction() if len(part.params) > MOST_POINTS:
-            raise _misfit(f"has {len(part.params)} rows; at most {MOST_POINTS}", f"{path}.params")
-        case Inputs():
-            beyond = part.parameters[(part.parameters < 1) | (part.parameters > parameters + 1)]
-            if len(beyond):
-                problem = f"has {beyond[0]}; the event has {parameters} parameters"
-                raise _misfit(problem, f"{path}.parameters")
-    for key in ("units", "deviations", "smooth_lengths", "rough_lengths"):
-        if not (getattr(part, key, np.ones(1)) > 0).all():
-            raise _misfit("must be above 0", f"{path}.{key}")
+    return array
 
 
 def _by_hash(exact: ExactMatches) -> ExactMatches:
@@ -236,10 +174,10 @@ def _by_hash(exact: ExactMatches) -> ExactMatches:
     order = np.lexsort((*times.rows.T, hashes))
     rows = times.rows[order]
     if (rows[1:] == rows[:-1]).all(axis=1).any():
-        raise _misfit("has a duplicated row", path)
+        raise misfit("has a duplicated row", path)
     same_hash = int(np.unique(hashes, return_counts=True)[1].max(initial=0))
     if same_hash > MOST_SETS_OF_A_HASH:
         problem = f"has {same_hash} rows with the same hash; at most {MOST_SETS_OF_A_HASH}"
-        raise _misfit(problem, path)
+        raise misfit(problem, path)
     ordered = ExactTimes(times.seconds[order], times.counts[order], rows)
     return ExactMatches(ordered, exact.weights[order])

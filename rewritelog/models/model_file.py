@@ -19,10 +19,10 @@ import msgspec
 from rewritelog import __version__
 from rewritelog.errors import ModelError
 from rewritelog.models.base import EventKey, Model, ModelFit, Timings, digest_of, option
-from rewritelog.models.fit_json import AT, event_in_file, event_of
+from rewritelog.models.fit_json import event_in_file, event_of
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.form import Count, EventName, Form, ParameterCount, Text
+from rewritelog.models.form import AT, Count, EventName, Form, ParameterCount, Text
 from rewritelog.text import printable, shorten
 
 FORMAT = "rewritelog model"

@@ -23,7 +23,18 @@ from rewritelog.models.fitting.diagnosis import (
 )
 from rewritelog.models.fitting.extrapolation import Growth, distance
 from rewritelog.models.fitting.function import AnyFunction
-from rewritelog.models.form import Count, EventName, Exact, Form, NotNegative, ParameterCount, Text
+from rewritelog.models.form import (
+    Count,
+    EventName,
+    Exact,
+    Form,
+    NotNegative,
+    ParameterCount,
+    PerParameter,
+    Text,
+    misfit,
+    require_shape,
+)
 
 
 class ClassFit(Form, frozen=True, kw_only=True):
@@ -50,6 +61,14 @@ class ClassFit(Form, frozen=True, kw_only=True):
     ratios: Floats
     """Measured / predicted seconds of held-out samples, ascending."""
 
+    def __post_init__(self) -> None:
+        terms = len(self.function.terms)
+        rows = min(len(self.leverage_root), terms)
+        require_shape(".leverage_root", self.leverage_root, rows, terms)
+        require_shape(".ratios", self.ratios, len(self.ratios))
+        if not (np.diff(self.ratios) >= 0).all():
+            raise misfit("`ratios` are not in ascending order")
+
     def widening(self, far: Floats) -> Floats | float:
         """Return the factor by which intervals are wider at a `distance` beyond the range."""
         if self.growth is None:
@@ -70,9 +89,9 @@ class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_sa
     """Number of samples left out because a number in them is not finite."""
     seconds: Exact = 0.0
     """The measured time of all samples together."""
-    lowest: Floats
-    highest: Floats
-    """The range of each parameter over the samples, shape (parameters,)."""
+    lowest: PerParameter
+    highest: PerParameter
+    """The range of each parameter over the samples."""
     category: Expression | None = None
     """The expression that divides the calls into classes; None if there is one function for all."""
     family_errors: dict[Text, float] = field(default_factory=dict)

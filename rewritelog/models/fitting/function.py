@@ -12,7 +12,7 @@ from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.process import Correction
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.form import Form, Share
+from rewritelog.models.form import Form, PerParameter, Share, require_shape
 
 
 class PredictionBounds(Form, frozen=True):
@@ -24,9 +24,9 @@ class PredictionBounds(Form, frozen=True):
     parameter p above its largest value, the lower one with p/lowest for one below its least.
     """
 
-    lowest: Floats
-    highest: Floats
-    """The range of each parameter, shape (parameters,)."""
+    lowest: PerParameter
+    highest: PerParameter
+    """The range of each parameter."""
     least_s: float = 0.0
     most_s: float | None = None
     """None for no upper bound."""
@@ -60,6 +60,9 @@ class FittedFunction(Form, frozen=True, tag_field="kind", tag="sum"):
     calibration: float = 1.0
     """The factor that makes predicted and measured sums over the samples equal."""
     bounds: PredictionBounds | None = None
+
+    def __post_init__(self) -> None:
+        require_shape(".coefficients", self.coefficients, len(self.terms))
 
     def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
         """Return each row's seconds without bounds, bit for bit independent of the other rows.
@@ -139,6 +142,9 @@ class FittedMixture(Form, frozen=True, tag_field="kind", tag="mixture"):
     """Largest weight first."""
     weights: tuple[Share, ...]
     """The weights of the members, whose sum is 1."""
+
+    def __post_init__(self) -> None:
+        require_shape(".weights", self.weights, len(self.members))
 
     @property
     def terms(self) -> tuple[Expression, ...]:

@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, structs
 from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import core
 from rewritelog.models.equal_rows import grouped
 from rewritelog.models.fitting.samples import random_rows
-from rewritelog.models.form import Form, NotNegative
+from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
 
 FIRST_LEARNT_FROM, FIRST_STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
 """Lengths and variances are at first learnt from so many points, in so many steps: in fewer ones if
@@ -56,6 +56,9 @@ whether it is a multiple of powers of two."""
 
 MOST_ALIGNED = 16
 """Multiples of higher powers of two fill the vectors of a processor no better."""
+
+POSITIVE = ("units", "deviations", "smooth_lengths", "rough_lengths")
+"""What of inputs and kernels is divided by, or has logarithms."""
 
 MANY_VALUES = 32
 """Steps of tiles are looked for in whole-number parameters with at least this many values."""
@@ -223,11 +226,27 @@ class Correction(Form, frozen=True, dict=True):
     kernel: Kernel
     most: NotNegative
     """The logarithms of factors lie between this and its negative."""
-    params: Floats
+    params: RowsWithSeconds
     """The parameters of the samples that it interpolates between, and the seconds that the formula
     predicts for them, shape (samples, parameters + 1)."""
     weights: Floats
     """The weight of each of these samples (`conditioned`)."""
+
+    def __post_init__(self) -> None:
+        inputs, kernel, columns = self.inputs, self.kernel, self.params.shape[1]
+        if len(self.params) > MOST_POINTS:
+            raise misfit(f"has {len(self.params)} rows; at most {MOST_POINTS}", ".params")
+        require_shape(".weights", self.weights, len(self.params))
+        for place, part in ((".inputs", inputs), (".kernel", kernel)):
+            for key, values in structs.asdict(part).items():
+                if isinstance(values, np.ndarray):
+                    require_shape(f"{place}.{key}", values, len(inputs.kinds))
+                if key in POSITIVE and not (values > 0).all():
+                    raise misfit("must be above 0", f"{place}.{key}")
+        beyond = inputs.parameters[(inputs.parameters < 1) | (inputs.parameters > columns)]
+        if len(beyond):
+            problem = f"has {beyond[0]}; the event has {columns - 1} parameters"
+            raise misfit(problem, ".inputs.parameters")
 
     @cached_property
     def points(self) -> Floats:
