@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 from unittest import mock
 
-from rewritelog.cli import process
+from rewritelog.cli import process, streams
 from tracebigsim.__main__ import main as print_folder
 
 Done = CompletedProcess[str]
@@ -36,7 +37,8 @@ def tracebigsim(*words: object, cwd: Path | None = None) -> Done:
 
 
 def _rewritelog_main() -> None:
-    process.make_streams_safe()
+    plain: Any = sys.stderr
+    sys.stderr = streams.EscapedMessages(plain.detach(), "utf-8", "backslashreplace")
     sys.exit(process.exit_code())
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
-import io
 import os
-import re
 import resource
 import signal
 import sys
@@ -36,31 +34,6 @@ _OBJECTS_A_COLLECTION = 100_000
 take a sixth of the time of a small rewrite."""
 
 
-_COLOURS = re.compile(r"(\x1b\[(?:0|1|31|33)m)")
-
-
-class _EscapedMessages(io.TextIOWrapper):
-    """A stream of messages that lets no control sequences through to a terminal.
-
-    Our own messages are made printable where they are written; this is for those of libraries,
-    which repeat file names and texts of exceptions. Carriage returns of progress bars and the
-    colours of messages pass.
-    """
-
-    def write(self, text: str, /) -> int:
-        """Write a text and return its length; raise `TypeError` for anything but text."""
-        from rewritelog.text import printable  # noqa: PLC0415 - a run without messages needs none
-
-        if not isinstance(text, str):
-            raise TypeError(f"messages are text, not {type(text).__name__}")
-        for part in _COLOURS.split(text):
-            own = _COLOURS.fullmatch(part)
-            super().write(
-                part if own else "".join(c if c in "\n\r" else printable(c) for c in part)
-            )
-        return len(text)
-
-
 _LINEAR_ALGEBRA_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 """Environment variables that numpy's BLAS libraries read when they are loaded. Matrices are small
 here: BLAS threads would make fits slower, and their last bits depend on the number of threads."""
@@ -74,7 +47,6 @@ def main() -> NoReturn:
             os.environ.setdefault(name, "1")
         occupy_closed()
         sys.stdout, sys.stderr = output_stream(), message_stream()
-        make_streams_safe()
         code = exit_code()
     except Stopped as reason:
         sys.stderr.write(f"rewritelog: {reason}\n")
@@ -116,16 +88,6 @@ def _missing() -> str:
 def code_of(left: SystemExit) -> int:
     """Return the exit code that a `SystemExit` stands for."""
     return left.code if isinstance(left.code, int) else int(left.code is not None)
-
-
-def make_streams_safe() -> None:
-    """Escape characters that the terminal's encoding lacks, and control characters in messages."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    if isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr = _EscapedMessages(
-            sys.stderr.detach(), sys.stderr.encoding, "backslashreplace", line_buffering=True
-        )
 
 
 def _leave(code: int) -> NoReturn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -67,15 +68,40 @@ def occupy_closed() -> None:
                 os.open(os.devnull, flags)
 
 
+_COLOURS = re.compile(r"(\x1b\[(?:0|1|31|33)m)")
+
+
+class EscapedMessages(io.TextIOWrapper):
+    """A stream of messages that lets no control sequences through to a terminal.
+
+    Our own messages are made printable where they are written; this is for those of libraries,
+    which repeat file names and texts of exceptions. Carriage returns of progress bars and the
+    colours of messages pass.
+    """
+
+    def write(self, text: str, /) -> int:
+        """Write a text and return its length; raise `TypeError` for anything but text."""
+        from rewritelog.text import printable  # noqa: PLC0415 - a run without messages needs none
+
+        if not isinstance(text, str):
+            raise TypeError(f"messages are text, not {type(text).__name__}")
+        for part in _COLOURS.split(text):
+            own = _COLOURS.fullmatch(part)
+            super().write(
+                part if own else "".join(c if c in "\n\r" else printable(c) for c in part)
+            )
+        return len(text)
+
+
 def output_stream() -> io.TextIOWrapper:
-    """Return a new `sys.stdout`."""
+    """Return a new `sys.stdout`, which escapes characters that the terminal's encoding lacks."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     buffer = io.BufferedWriter(_Output(1, "wb", closefd=False))
-    return io.TextIOWrapper(buffer, encoding, line_buffering=os.isatty(1))
+    return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=os.isatty(1))
 
 
 def message_stream() -> io.TextIOWrapper:
-    """Return a new `sys.stderr`."""
+    """Return a new `sys.stderr`, which does so too, and escapes control characters."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     buffer = io.BufferedWriter(_Messages(2, "wb", closefd=False))
-    return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=True)
+    return EscapedMessages(buffer, encoding, "backslashreplace", line_buffering=True)

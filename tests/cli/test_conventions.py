@@ -16,7 +16,7 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from oracle import SAMPLE_LOGS
 
 from rewritelog import commands
-from rewritelog.cli import process
+from rewritelog.cli import streams
 
 COMMANDS = commands.NAMES
 
@@ -259,7 +259,7 @@ def test_completions(words: str, wanted: set[str]) -> None:
 
 def test_colours_of_messages_are_all_that_a_terminal_obeys() -> None:
     written = io.BytesIO()
-    stream = process._EscapedMessages(written, "utf-8", "backslashreplace")
+    stream = streams.EscapedMessages(written, "utf-8", "backslashreplace")
     stream.write("\x1b[31merror:\x1b[0m a\x1b[2Jb\n")
     stream.flush()
     assert written.getvalue() == b"\x1b[31merror:\x1b[0m a\\x1b[2Jb\n"
