@@ -153,7 +153,10 @@ class Command(Options, Generic[Result], group=OUTPUT):
     help_all: bool = option("Show all options and exit.", default=False, group=OTHER, rare=True)
 
     def __post_init__(self) -> None:
-        """Open what is given; raise `OutputError` as `check_outputs` does, before any work."""
+        """Open what is given; raise `OutputError` before any work if an output cannot be written.
+
+        See `check_outputs` and `check_new_folder`.
+        """
         kinds = {each.field: each.kind for each in declarations(type(self))}
         kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
         given = {field: getattr(self, field) for field in kinds}
@@ -164,10 +167,13 @@ class Command(Options, Generic[Result], group=OUTPUT):
             opened = getattr(self, field)
             for value in (opened, given[field]) if use == "input" else (opened,):
                 paths[use] += _paths_in(value, kind)
-        if not paths["file"]:
+        if not (paths["file"] or paths["folder"]):
             return
         from rewritelog.output.files import check_outputs
+        from rewritelog.output.folders import check_new_folder
 
+        for folder in paths["folder"]:
+            check_new_folder(folder, paths["input"], force=getattr(self, "force", False))
         check_outputs(paths["file"], paths["input"], paths["folder"], paths["checked"])
         if self.html_file is not None:
             from rewritelog.viewing.extra import require

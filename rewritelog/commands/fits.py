@@ -38,7 +38,7 @@ from rewritelog.options import (
     OptionalInput,
     OptionalInputs,
     OptionalOutput,
-    OutputFolder,
+    OutputPath,
     ParamsFolder,
     PathsLike,
     Seed,
@@ -335,7 +335,7 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
         "[default: 1].",
         default=None, metavar="FACTOR", above=0, group=MODEL,
     )  # fmt: skip
-    output: OutputFolder = option(
+    output: OutputPath = option(
         "The folder for formulas.toml and model.json [default: the current folder].",
         default=".", names=("--output", "-o"), metavar="DIR", group=OUTPUT,
     )  # fmt: skip

@@ -27,7 +27,7 @@ from rewritelog.output.files import (
     copy_own_files,
     create_file,
 )
-from rewritelog.output.folders import check_new_folder, new_folder
+from rewritelog.output.folders import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import logs_task
 from rewritelog.rewriting.breakdown import expected_of
@@ -104,8 +104,6 @@ def _rewrite(
     source = logs if isinstance(logs, Traces) else open_logs(logs)
     started = time.perf_counter()
     options.check_for(source)
-    if out is not None:  # before the fit, which may take long
-        check_new_folder(out, _inputs(source, options), force=options.force)
     model, read, predictor = fitted_predictor(options)
     task: Task
     if isinstance(source, Traces):

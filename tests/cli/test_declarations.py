@@ -134,3 +134,26 @@ def test_no_output_is_an_input_or_another_output(words: list[str], tmp_path: Pat
     assert any(problem in done.stderr for problem in said)
     assert {path: path.read_bytes() for path in logs.glob("*.*")} == before
     assert {path.name for path in tmp_path.iterdir()} == {"logs", "out.toml"}
+
+
+@pytest.mark.parametrize(
+    ("command", "job"),
+    [
+        (["replay", "LOGS", "--write", "OUT"], "replaying.run.replay_whole"),
+        (["rewrite", "LOGS", "OUT"], "rewriting.run.rewrite"),
+        (["export", "LOGS", "OUT", "--to", "goal", "--replayed"], "exporting.run.replayed_order"),
+        (["convert", "LOGS", "OUT"], "converting.convert"),
+    ],
+)
+def test_a_folder_that_exists_is_refused_before_the_work(
+    command: list[str], job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def worked(*_: object) -> None:
+        raise AssertionError("it has begun")
+
+    monkeypatch.setattr(f"rewritelog.{job}", worked)
+    (tmp_path / "kept").write_text("x")
+    places = {"LOGS": str(CELLS), "OUT": str(tmp_path)}
+    done = run(*(places.get(word, word) for word in command))
+    assert done.returncode == 1
+    assert "exists and is not empty" in done.stderr

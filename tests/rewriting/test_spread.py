@@ -149,7 +149,7 @@ def test_an_event_without_residuals_is_said(logs: Path) -> None:
 
 @pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 2**64}])
 def test_what_cannot_be_meant(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="spread"):
+    with pytest.raises(UsageError, match="--seed must be an integer from 0 to"):
         RewriteOptions(model="constant", **options)
 
 
