@@ -5,13 +5,13 @@ SEBs and nodes of traces are slices, messages are flows.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TextIO
+from typing import Any, TextIO, TypeAlias
 
+import msgspec
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Table
@@ -23,6 +23,9 @@ from rewritelog.text import printable
 
 SEB_KINDS = ("SEBs", "brackets", "log events", "flows")
 """What is counted of logs."""
+
+Event: TypeAlias = dict[str, Any]
+"""A trace event as a JSON object."""
 
 _US_PER_S = 1e6
 
@@ -51,63 +54,56 @@ class ChromeMaker:
         sebs = contents.sebs
         finite = _finite_us(sebs["start_time"]) & _finite_us(sebs["end_time"])
         finite &= _finite_us(durations_of(sebs))
-        lines = {
+        events = {
             "tracks": list(self._tracks(contents.pes)) if contents.first else [],
             "SEBs": list(self._slices(sebs[finite])),
         }
-        for name, rows, events in (
+        for name, rows, make in (
             ("brackets", contents.brackets, self._brackets),
             ("log events", contents.log_events, self._instants),
         ):
             seb = contents.row_of(rows)
             kept = finite[seb]
-            lines[name] = list(events(rows[kept], sebs["start_time"][seb[kept]]))
-        lines["flows"] = list(self._flows(sebs[finite]))
-        counts = {name: len(some) for name, some in lines.items()}
-        counts["left out"] = int(np.count_nonzero(~finite))
-        return TraceEvents(",\n".join(chain.from_iterable(lines.values())), counts)
+            events[name] = list(make(rows[kept], sebs["start_time"][seb[kept]]))
+        flows = list(self._flows(sebs[finite]))
+        counts = {name: len(some) for name, some in events.items()}
+        counts |= {"flows": len(flows) // 2, "left out": int(np.count_nonzero(~finite))}
+        return TraceEvents(_lines(chain(*events.values(), flows)), counts)
 
-    def _tracks(self, pes: list[int]) -> Iterator[str]:
+    def _tracks(self, pes: list[int]) -> Iterator[Event]:
         for pe in pes:
-            names = {"process_name": f"node {self._node(pe)}", "thread_name": f"PE {pe}"}
+            names = {"process_name": f"node {pe // self.workers}", "thread_name": f"PE {pe}"}
             for name, text in names.items():
-                args = f'"args": {{"name": "{text}"}}'
-                yield f'{{"name": "{name}", "ph": "M", {self._track(pe)}, {args}}}'
+                yield {"name": name, "ph": "M", **self._track(pe), "args": {"name": text}}
 
-    def _slices(self, sebs: Table) -> Iterator[str]:
+    def _slices(self, sebs: Table) -> Iterator[Event]:
         columns = (sebs[name].tolist() for name in ("pe", "seb", "ep", "src_pe", "msg_id"))
         times = (_microseconds(sebs["start_time"]), _microseconds(durations_of(sebs)))
-        names = _quoted(sebs["name"].tolist(), "(no name)")
+        names = _shown(sebs["name"].tolist(), "(no name)")
         for name, ts, dur, pe, seb, ep, source, number in zip(names, *times, *columns, strict=True):
-            yield (
-                f'{{"name": {name}, "cat": "seb", "ph": "X", "ts": {ts!r}, "dur": {dur!r}, '
-                f'{self._track(pe)}, "args": {{"seb": {seb}, "ep": {ep}, "src_pe": {source}, '
-                f'"msg_id": {number}}}}}'
-            )
+            args = {"seb": seb, "ep": ep, "src_pe": source, "msg_id": number}
+            yield _slice(name, "seb", ts, dur, args) | self._track(pe)
 
-    def _brackets(self, rows: Table, starts: Floats) -> Iterator[str]:
+    def _brackets(self, rows: Table, starts: Floats) -> Iterator[Event]:
         columns = (rows[name].tolist() for name in ("pe", "seb", "bracket"))
         times = _microseconds(starts + rows["start"]), _microseconds(rows["end"] - rows["start"])
-        names = _quoted([name or b"" for name in rows["event"]], "bracket")
+        names = _shown([name or b"" for name in rows["event"]], "bracket")
         for name, ts, dur, pe, seb, number in zip(names, *times, *columns, strict=True):
-            yield (
-                f'{{"name": {name}, "cat": "bracket", "ph": "X", "ts": {ts!r}, "dur": {dur!r}, '
-                f'{self._track(pe)}, "args": {{"seb": {seb}, "bracket": {number}}}}}'
-            )
+            args = {"seb": seb, "bracket": number}
+            yield _slice(name, "bracket", ts, dur, args) | self._track(pe)
 
-    def _instants(self, rows: Table, starts: Floats) -> Iterator[str]:
+    def _instants(self, rows: Table, starts: Floats) -> Iterator[Event]:
         times = starts + rows["r_time"]
         kept = (rows["type"] != EventType.PROJECTIONS) & _finite_us(times)
         rows = rows[kept]
-        texts = _quoted([text.split(b"\0", 1)[0] for text in rows["text"]], "(no text)")
+        texts = _shown([text.split(b"\0", 1)[0] for text in rows["text"]], "(no text)")
         events = zip(texts, _microseconds(times[kept]), rows["pe"].tolist(), strict=True)
         for text, ts, pe in events:
-            yield (
-                f'{{"name": {text}, "cat": "event", "ph": "i", "s": "t", "ts": {ts!r}, '
-                f"{self._track(pe)}}}"
-            )
+            shown: Event = {"name": text, "cat": "event", "ph": "i", "s": "t", "ts": ts}
+            yield shown | self._track(pe)
 
-    def _flows(self, sebs: Table) -> Iterator[str]:
+    def _flows(self, sebs: Table) -> Iterator[Event]:
+        """Yield two events for each message: where it leaves, and where it arrives."""
         causes, sent = self.matching.causes(sebs)
         inside = (causes["send"] >= self.interval[0]) & (causes["send"] <= self.interval[1])
         leaves = np.minimum(causes["send"], causes["last"])
@@ -121,18 +117,13 @@ class ChromeMaker:
             *times, sizes, *columns, strict=True
         ):
             number = f"{pe << 32 | seb:#x}"  # Perfetto takes 64 bits in hexadecimal
-            flow = f'{{"name": "message", "cat": "message", "id": "{number}"'
-            args = f'"args": {{"msg_id": {msg_id}, "bytes": {size}}}}}'
-            yield (
-                f'{flow}, "ph": "s", "ts": {sent_us!r}, {self._track(source)}, {args},\n'
-                f'{flow}, "ph": "f", "bp": "e", "ts": {start_us!r}, {self._track(pe)}, {args}'
-            )
+            flow: Event = {"name": "message", "cat": "message", "id": number}
+            flow |= {"args": {"msg_id": msg_id, "bytes": size}}
+            yield flow | {"ph": "s", "ts": sent_us} | self._track(source)
+            yield flow | {"ph": "f", "bp": "e", "ts": start_us} | self._track(pe)
 
-    def _node(self, pe: int) -> int:
-        return pe // self.workers
-
-    def _track(self, pe: int) -> str:
-        return f'"pid": {self._node(pe)}, "tid": {pe}'
+    def _track(self, pe: int) -> Event:
+        return {"pid": pe // self.workers, "tid": pe}
 
 
 def node_events(
@@ -143,31 +134,21 @@ def node_events(
     within = (start_s < interval[1]) & (start_s + duration_s >= interval[0])
     columns = [part[name] for name in ("id", "name", "type", "on_host", "lane")]
     columns += [start_s * _US_PER_S, duration_s * _US_PER_S]
-    lines = [
-        json.dumps(
-            {
-                "name": printable(name),
-                "cat": traces.types[kind],
-                "ph": "X",
-                "pid": part.unit.rank,
-                "tid": f"{'CPU' if on_host else 'stream'} {lane}",
-                "ts": begin_us,
-                "dur": duration_us,
-                "args": {"id": number},
-            }
-        )
-        for number, name, kind, on_host, lane, begin_us, duration_us in zip(
+    events = [
+        _slice(printable(name), traces.types[kind], ts, dur, {"id": number})
+        | {"pid": part.unit.rank, "tid": f"{'CPU' if on_host else 'stream'} {lane}"}
+        for number, name, kind, on_host, lane, ts, dur in zip(
             *(column[within].tolist() for column in columns), strict=True
         )
     ]
-    counts = {"nodes": len(lines), "left out": int(np.isnan(start_s).sum())}
-    return TraceEvents(",\n".join(lines), counts)
+    counts = {"nodes": len(events), "left out": int(np.isnan(start_s).sum())}
+    return TraceEvents(_lines(events), counts)
 
 
 def rank_name(rank: int) -> TraceEvents:
     """Return the event that names the process of a rank."""
     named = {"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"rank {rank}"}}
-    return TraceEvents(json.dumps(named), {})
+    return TraceEvents(_lines([named]), {})
 
 
 def write_trace(
@@ -197,7 +178,15 @@ def _microseconds(seconds: Floats) -> list[float]:
     return numbers
 
 
-def _quoted(texts: Sequence[bytes | str], otherwise: str) -> list[str]:
-    """Return texts that are safe to display as JSON strings; `otherwise` for empty ones."""
-    known = {text: json.dumps(printable(text).strip() or otherwise) for text in set(texts)}
+def _shown(texts: Sequence[bytes | str], otherwise: str) -> list[str]:
+    """Return texts that are safe to display; `otherwise` for empty ones."""
+    known = {text: printable(text).strip() or otherwise for text in set(texts)}
     return [known[text] for text in texts]
+
+
+def _slice(name: str, category: str, ts: float, dur: float, args: Event) -> Event:
+    return {"name": name, "cat": category, "ph": "X", "ts": ts, "dur": dur, "args": args}
+
+
+def _lines(events: Iterable[Event]) -> str:
+    return msgspec.json.Encoder().encode_lines(events).decode().rstrip().replace("\n", ",\n")

@@ -112,7 +112,7 @@ def export(options: ExportCommand, network: Network | None = None) -> Exported:
         elif options.to == "chrome":
             with (
                 matched(opened, folder, receivers=False) as matching,
-                (folder / "trace.json").open("x", encoding="ascii") as trace,
+                (folder / "trace.json").open("x", encoding="utf-8") as trace,
             ):
                 exported = np.isin(opened.pes, pes)
                 make = ChromeMaker(opened.summary.num_wth, matching, options.interval, exported)
@@ -156,7 +156,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
             yield rank_name(unit.rank)
 
     with new_folder(options.out, traces.inputs, force=options.force) as folder:
-        with (folder / "trace.json").open("x", encoding="ascii") as file:
+        with (folder / "trace.json").open("x", encoding="utf-8") as file:
             counts, left_out = write_trace(file, ("nodes",), events())
         if not counts["nodes"] and left_out:
             raise UsageError(
