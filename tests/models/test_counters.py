@@ -11,6 +11,7 @@ from models.laws import relative_errors
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.counters import Counters, CountersOptions
+from rewritelog.models.model_file import ModelFile, Source, model_text, parse_model
 
 
 def by_counters(*timings: EventTimings, **options: Any) -> Any:
@@ -72,3 +73,12 @@ def test_lines_with_another_number_of_counters_are_a_fit_of_their_own(event: Mak
     assert fitted.predict("kernel", np.array([[1.5e6]])) == pytest.approx([1.5e-3], rel=1e-6)
     assert fitted.predict("kernel", np.array([[1.5e6, 5.0]])) == pytest.approx([3e-3], rel=1e-6)
     assert np.isnan(fitted.predict("kernel", np.zeros((1, 3)))).all()
+
+
+def test_a_fit_to_the_least_numbers_has_a_model_file(event: MakeTimings) -> None:
+    """Leverages overflowed: `the fit cannot be written: Expected float, got str`."""
+    counters = np.random.default_rng(4).uniform(0, 1e-320, (50, 2))
+    fitted = by_counters(event(*counters.T, seconds=np.linspace(1, 2, 50)))
+    file = ModelFile(fitted, "counters", Source("1", ("t",), 50, None, "0" * 64))
+    text = model_text(file)
+    assert model_text(parse_model(text, "m.json")) == text

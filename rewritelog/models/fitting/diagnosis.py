@@ -21,6 +21,7 @@ from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.regression import (
+    LEAST_LENGTH,
     columns_of,
     least_squares,
     lengths_of,
@@ -166,7 +167,7 @@ def diagnose(
     if len(samples) > BLOCK_ROWS:
         some = samples.random_rows(BLOCK_ROWS)
         columns = columns_of(function.terms, samples.params[some])
-    leverage = leverages_of(columns, predicted_s[some], root)
+    leverage = leverages(columns, predicted_s[some], root)
     measured_s, residual_s = samples.seconds, samples.seconds - predicted_s
     # in units of the longest time squares cannot overflow
     unit_s = np.float64(np.abs(measured_s).max(initial=0.0) or 1.0)
@@ -291,7 +292,7 @@ def coverage(ratios: Floats) -> float | None:
 def leverage_root(triangle: Floats) -> Floats:
     """Return L with |L·t|² = tᵀ(XᵀX)⁻¹t, from R of the QR decomposition of X; L = (R⁺)ᵀ."""
     lengths = lengths_of(triangle)
-    lengths[lengths == 0] = 1.0
+    lengths[lengths < LEAST_LENGTH] = 1.0
     units = triangle / lengths
     # a 1×1 matrix of length 1 is ±1, its own inverse
     inverse = units if units.shape == (1, 1) else np.linalg.pinv(units, rcond=1e-12)
@@ -299,12 +300,7 @@ def leverage_root(triangle: Floats) -> Floats:
     return root
 
 
-def leverages(function: AnyFunction, root: Floats, params: Floats) -> Floats:
-    """Return each row's leverage, weighted with the inverse of its predicted time."""
-    return leverages_of(columns_of(function.terms, params), function.predict(params), root)
-
-
-def leverages_of(columns: Floats, predicted_s: Floats, root: Floats) -> Floats:
+def leverages(columns: Floats, predicted_s: Floats, root: Floats) -> Floats:
     """Return each row's leverage from the values of its terms and its predicted seconds."""
     with np.errstate(all="ignore"):
         weighted = columns / np.abs(predicted_s)[:, None]

@@ -23,6 +23,7 @@ from rewritelog.models.fitting.diagnosis import (
 )
 from rewritelog.models.fitting.extrapolation import Growth, distance
 from rewritelog.models.fitting.function import AnyFunction
+from rewritelog.models.fitting.regression import columns_of
 from rewritelog.models.form import (
     Count,
     EventName,
@@ -146,7 +147,9 @@ class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_sa
         """Return which rows have more leverage than any sample."""
         flags = np.zeros(len(params), dtype=np.bool_)
         for class_fit, rows in self._by_class(params):
-            size = leverages(class_fit.function, class_fit.leverage_root, params[rows])
+            columns = columns_of(class_fit.function.terms, params[rows])
+            predicted_s = class_fit.function.predict(params[rows])
+            size = leverages(columns, predicted_s, class_fit.leverage_root)
             flags[rows] = ~(size <= class_fit.quality.largest_leverage * (1 + 1e-9))
         return flags
 

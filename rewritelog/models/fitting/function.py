@@ -51,7 +51,27 @@ class PredictionBounds(Form, frozen=True):
         return lower, upper
 
 
-class FittedFunction(Form, frozen=True, tag_field="kind", tag="sum"):
+class Function(Form, frozen=True, tag_field="kind"):
+    """Seconds as a function of an event's parameters."""
+
+    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
+        """Return each row's seconds without bounds; NaN where they are not finite.
+
+        Bit for bit they do not depend on the other rows. `columns` are the values of the terms,
+        shape (rows, terms), where they are known.
+        """
+        raise NotImplementedError
+
+    def bounded(self, raw: Floats, params: Floats) -> Floats:  # noqa: ARG002 - for those that have
+        """Limit the seconds that `raw` returned for these rows to the bounds, if there are any."""
+        return raw
+
+    def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
+        """Return each row's seconds within the bounds; see `raw`."""
+        return self.bounded(self.raw(params, columns), params)
+
+
+class FittedFunction(Function, frozen=True, tag="sum"):
     """seconds = calibration · Σ coefficient · term, limited to the bounds."""
 
     terms: tuple[Expression, ...]
@@ -65,10 +85,7 @@ class FittedFunction(Form, frozen=True, tag_field="kind", tag="sum"):
         require_shape(".coefficients", self.coefficients, len(self.terms))
 
     def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds without bounds, bit for bit independent of the other rows.
-
-        `columns` are the values of the terms, shape (rows, terms), where they are known.
-        """
+        """Return each row's seconds without bounds."""
         seconds = np.zeros(len(params))
         with np.errstate(all="ignore"):
             for index, coefficient in enumerate(self.coefficients.tolist()):
@@ -79,13 +96,6 @@ class FittedFunction(Form, frozen=True, tag_field="kind", tag="sum"):
         seconds *= self.calibration
         seconds[~np.isfinite(seconds)] = np.nan
         return seconds
-
-    def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds, shape (rows,); NaN where they are not finite.
-
-        `columns` are the values of the terms, where they are known.
-        """
-        return self.bounded(self.raw(params, columns), params)
 
     def bounded(self, raw: Floats, params: Floats) -> Floats:
         """Limit the seconds that `raw` returned for these rows to the bounds."""
@@ -98,7 +108,7 @@ class FittedFunction(Form, frozen=True, tag_field="kind", tag="sum"):
         return bounded
 
 
-class CorrectedFunction(Form, frozen=True, tag_field="kind", tag="corrected"):
+class CorrectedFunction(Function, frozen=True, tag="corrected"):
     """seconds = formula · factor of the correction, limited to the bounds of the formula.
 
     Its growth beyond the samples is that of the formula.
@@ -113,13 +123,9 @@ class CorrectedFunction(Form, frozen=True, tag_field="kind", tag="corrected"):
         return self.formula.terms
 
     def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds without bounds; see `FittedFunction.raw`."""
+        """Return each row's seconds without bounds."""
         seconds = self.formula.raw(params, columns)
         return seconds * self.correction.factors(with_seconds(params, seconds))
-
-    def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds, shape (rows,); NaN where they are not finite."""
-        return self.bounded(self.raw(params, columns), params)
 
     def bounded(self, raw: Floats, params: Floats) -> Floats:
         """Limit the seconds that `raw` returned for these rows to the bounds."""
@@ -131,7 +137,7 @@ def with_seconds(params: Floats, seconds: Floats) -> Floats:
     return np.column_stack((params, seconds))
 
 
-class FittedMixture(Form, frozen=True, tag_field="kind", tag="mixture"):
+class FittedMixture(Function, frozen=True, tag="mixture"):
     """The weighted geometric mean of functions: seconds = Π function^weight.
 
     A member that predicts no positive time for a row, such as a power of a parameter that is 0
@@ -151,20 +157,12 @@ class FittedMixture(Form, frozen=True, tag_field="kind", tag="mixture"):
         """The terms of the member with the largest weight."""
         return self.members[0].terms
 
-    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:  # noqa: ARG002 - as above
-        """Return each row's seconds, at least 0; NaN only where all members are NaN."""
+    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:  # noqa: ARG002 - none has them
+        """Return each row's seconds, between those of the members, which have bounds."""
         seconds = [member.predict(params) for member in self.members]
         means: Floats = np.nan_to_num(geometric_mean(seconds, self.weights), nan=0.0)
         means[np.isnan(seconds).all(axis=0)] = np.nan
         return means
-
-    def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds, shape (rows,); NaN where they are not finite."""
-        return self.raw(params, columns)
-
-    def bounded(self, raw: Floats, params: Floats) -> Floats:  # noqa: ARG002 - as above
-        """Return `raw` as it is: it lies within the bounds of the members."""
-        return raw
 
 
 def geometric_mean(seconds: Sequence[Floats], weights: Sequence[float]) -> Floats:

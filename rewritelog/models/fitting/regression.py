@@ -39,6 +39,9 @@ that are functions of one another, printed with six decimals, differ by less.
 LEAST_SLOPE = 1e-13
 """A column of length 1 along which the misfit falls less, as a share of the target, stays at 0."""
 
+LEAST_LENGTH = 1e-280
+"""A shorter column of a design matrix counts as 0: its coefficient could overflow."""
+
 _SMALL, _LARGE = 1e-140, 1e140
 """Lengths between these have squares that neither overflow nor underflow."""
 

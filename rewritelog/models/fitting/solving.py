@@ -13,6 +13,7 @@ from rewritelog.models.fitting.design import ONE, Family
 from rewritelog.models.fitting.function import FittedFunction, prediction_bounds
 from rewritelog.models.fitting.regression import (
     HUBER,
+    LEAST_LENGTH,
     Loss,
     columns_of,
     least_squares,
@@ -73,7 +74,7 @@ def fit_terms(
         reduced = rows.reduced(coefficients, HUBER * spread)
         if lengths is None:
             lengths = lengths_of(reduced[:, :-1])
-            lengths[lengths == 0] = 1.0
+            lengths[lengths < LEAST_LENGTH] = 1.0
         units, signs = reduced[:, :-1] / lengths, family.non_negative
         sizes = least_squares(units, reduced[:, -1], non_negative=signs, collinear=COLLINEAR)
         coefficients = sizes / lengths
