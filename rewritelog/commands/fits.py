@@ -153,7 +153,8 @@ class PredictCommand(Reading, Fitted, Command[Iterator[dict[str, Any]]]):
     any record.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
-    >>> next(rewritelog.predict(fitted, "sample_logs/cells/param.0"))["determined_by"]
+    >>> records = rewritelog.predict(fitted, "sample_logs/cells/param.0")
+    >>> next(records)["determined_by"]
     'fit'
     """
 

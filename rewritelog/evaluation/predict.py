@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,12 +22,14 @@ from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout, to_inputs
 from rewritelog.progress import report_progress
 from rewritelog.text import (
+    WIDTH,
     Readable,
     event_label,
     json_number,
     json_text,
     parameter_names,
     printable,
+    shorten,
     some_text,
     time_range_text,
     time_text,
@@ -71,22 +74,21 @@ class Predictions:
         cycles without a clock.
         """
         if self.output is None or is_stdout(self.output):
-            yield from self._texts(as_json=as_json)
+            yield from _texts(self._tables(), as_json=as_json)
         else:
-            write_file(self.output, (text.encode() for text in self._texts(as_json=as_json)))
+            texts = _texts(self._tables(), as_json=as_json)
+            write_file(self.output, (text.encode() for text in texts))
 
-    def _texts(self, *, as_json: bool) -> Iterator[str]:
-        """Yield whole lines of text, one line for each record, in the order of the files."""
-        texts = map(_json_lines if as_json else _csv_lines, self._tables())
-        first = next(texts, "")  # raises errors before anything is printed
-        if not as_json:
-            yield ",".join(HEAD) + "\n"
-        yield first
-        yield from texts
+    def rows(self) -> PredictedRecords:
+        """Return a dict for each record, with None for what is unknown.
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Return a dict for each record, with None for what is unknown."""
-        return (row for rows in self._tables() for row in rows)
+        If there is a file, it has them then.
+        """
+        tables: Iterable[Iterable[dict[str, Any]]] = self._tables()
+        if self.output is not None and not is_stdout(self.output):
+            tables = list(map(list, tables))
+            write_file(self.output, (text.encode() for text in _texts(tables, as_json=False)))
+        return PredictedRecords(", ".join(map(str, self.files)), chain.from_iterable(tables))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -166,14 +168,41 @@ def predictions(
         raise MissingFileError(
             f"{event}: is neither a file nor an event of {predictor.name}; its events: {listed}"
         )
+    for name, given in (("--output", output), ("--clock-hz", clock_hz)):
+        if given is not None:
+            raise UsageError(f"{name} is for predictions of files, not of one call")
     return predict_call(predictor, event, values)
 
 
-def _json_lines(rows: Iterator[dict[str, Any]]) -> str:
+@dataclass(repr=False)
+class PredictedRecords(Iterator[dict[str, Any]]):
+    """A dict for each record of some files, made when it is asked for."""
+
+    source: str
+    records: Iterator[dict[str, Any]]
+
+    def __next__(self) -> dict[str, Any]:
+        return next(self.records)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {shorten(self.source, WIDTH)}: an iterator of dicts>"
+
+
+def _texts(tables: Iterable[Iterable[dict[str, Any]]], *, as_json: bool) -> Iterator[str]:
+    """Yield whole lines of text, one line for each record, in the order of the files."""
+    texts = map(_json_lines if as_json else _csv_lines, tables)
+    first = next(texts, "")  # raises errors before anything is printed
+    if not as_json:
+        yield ",".join(HEAD) + "\n"
+    yield first
+    yield from texts
+
+
+def _json_lines(rows: Iterable[dict[str, Any]]) -> str:
     return "".join(json_text(row) + "\n" for row in rows)
 
 
-def _csv_lines(rows: Iterator[dict[str, Any]]) -> str:
+def _csv_lines(rows: Iterable[dict[str, Any]]) -> str:
     """Return records as CSV, without the header."""
     text = io.StringIO()
     writer = csv.DictWriter(text, HEAD, lineterminator="\n")  # which leaves None empty
@@ -220,9 +249,9 @@ class CallPrediction(Readable):
         call = f"{printable(self.event)}({printable(arguments)})"
         return f"{call}: {time_text(self.predicted_s)}{within}; {self.determined_by}"
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> PredictedRecords:
         """Return the prediction as the only one."""
-        return iter([self.to_json()])
+        return PredictedRecords(self.text(), iter([self.to_json()]))
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
         """Yield the prediction as a line of text or JSON."""

@@ -61,8 +61,12 @@ FIRST_CALL = 1.5
 LARGE_SUM_ERROR = 0.1
 """A larger relative error of the sum on held-out samples gets a warning."""
 
-FEW_INTERRUPTED = 0.2
-"""A larger share of calls far above their prediction is not explained by interruptions."""
+FEW_LONG = 0.2
+"""A larger share of calls far above their prediction is not explained by disturbances."""
+
+MORE_THAN_NOISE = 2.0
+"""Noise gives about as many calls far below their prediction; disturbances give more times as many
+above it."""
 
 MOST_SPELLED_OUT = 1e4
 """Larger shares are written in scientific notation."""
@@ -162,7 +166,7 @@ def verdict(fit: EventFit) -> str:
         return "few lines"
     word, _ = _cause(fit)
     large_sum = abs(quality.held_out_sum_error or 0.0) > LARGE_SUM_ERROR
-    if word and (word != "interrupted" or large_sum):
+    if word and (word != "long calls" or large_sum):
         return word
     return "fair" if quality.held_out_error > FAIR_ERROR else "good"
 
@@ -223,6 +227,8 @@ def _correction_texts(fit: ClassFit, parameters: int) -> list[str]:
         return []
     before = share_text(fit.formula_error, 1).removesuffix(" %")
     parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
+    if after >= fit.formula_error:  # it was chosen by errors of which none counts much
+        parts.append("most lines are predicted better, and a few that are far off worse")
     used = [f"p{number}" for number in function.correction.parameters]
     if len(used) < parameters:
         used += ["the formula's time"] if function.correction.by_seconds else []
@@ -334,7 +340,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     if call_share:
         return "one long call", (
             f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "
-            f"{percent_text(call_share, 0)} of the time: it was probably interrupted, and "
+            f"{percent_text(call_share, 0)} of the time: it was disturbed or does more, and "
             f"{effect_on_totals(fit)}; time the event again on an idle machine"
         )
     if modes is not None and fit.samples >= ENOUGH:
@@ -344,13 +350,16 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"{low:.1f} × the predicted time and {shares[1]} {high:.1f} ×; pass a parameter that "
             "tells them apart, or draw both with --spread residual"
         )
-    # a few calls were much longer than predicted, and the others were not
-    interrupted = float((ratios > OUTLIER_FACTOR).mean()) if len(ratios) else 0.0
-    if 0 < interrupted <= FEW_INTERRUPTED and error is not None and error <= LARGE_ERROR:
-        return "interrupted", (
-            f"{percent_text(interrupted, 1)} of the calls took more than twice as "
-            "long as predicted; time the event again on an idle machine, see whether these calls "
-            "differ, or leave them out of totals with --total typical"
+    # a few calls were much longer than predicted; calls that vary are as often much shorter
+    long = np.count_nonzero(ratios > OUTLIER_FACTOR) / max(1, len(ratios))
+    short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR) / max(1, len(ratios))
+    is_noise = long <= MORE_THAN_NOISE * short
+    if 0 < long <= FEW_LONG and not is_noise and error is not None and error <= LARGE_ERROR:
+        return "long calls", (
+            f"{percent_text(long, 1)} of the calls took more than twice as "
+            "long as predicted: they were disturbed, or do something else; time the event again "
+            "on an idle machine, see whether these calls differ, or leave them out of totals with "
+            "--total typical"
         )
     if (error or 0.0) > LARGE_ERROR:
         return "poor", (

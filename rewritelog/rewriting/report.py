@@ -316,7 +316,7 @@ def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
         if share:
             yield (
                 f"{printable(fit.event)}: one call of {fit.samples:,} has {percent_text(share, 0)} "
-                "of the measured time; it was probably interrupted, and "
+                "of the measured time; it was disturbed or does more, and "
                 f"{effect_on_totals(fit, typical=typical)}."
             )
 

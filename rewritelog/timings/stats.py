@@ -59,7 +59,7 @@ class KindStats:
     @property
     def spread(self) -> ReplicateSpread | None:
         """The variation of all times with identical parameters; None if there are none."""
-        if not self.kept:
+        if self.lines < 2 or not self.kept:
             return None
         params, times = (np.concatenate([getattr(k, c) for k in self.kept]) for c in _COLUMNS)
         spread = spread_of(EventTimings(self.event, params, times), math.inf)

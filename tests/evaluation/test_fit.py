@@ -243,6 +243,23 @@ def test_an_event_that_no_parameter_changes_is_as_good_as_its_predictions(tmp_pa
         assert report.warnings == ()
 
 
+def test_calls_that_vary_are_not_said_to_be_long_ones(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    work = rng.integers(10, 100, 400).astype(float)
+    varied = 1e-6 * work * np.exp(0.15 * rng.standard_t(3, 400))
+    stalled = 1e-6 * work * np.where(np.arange(400) % 40 == 7, 5.0, 1.0)
+    lines = [
+        (event, float(time_s), float(n))
+        for event, times in (("varied", varied), ("stalled", stalled))
+        for n, time_s in zip(work, times, strict=True)
+    ]
+    warnings = fit(FitCommand((write_timings(tmp_path / "t.txt", *lines),))).warnings
+    (of_varied,) = (text for text in warnings if text.startswith("varied"))
+    assert "missing parameter" in of_varied
+    (of_stalled,) = (text for text in warnings if text.startswith("stalled"))
+    assert "2.5 % of the calls took more than twice as long as predicted" in of_stalled
+
+
 def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> None:
     warnings = fit(FitCommand((noisy(tmp_path),))).warnings
     assert sum("noise" in text for text in warnings) == 1
