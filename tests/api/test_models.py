@@ -213,7 +213,7 @@ def test_predictions_of_records_say_what_they_are_and_are_written(
     assert repr(records).startswith("<PredictedRecords of ")
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 1 + len(list(records))
     with pytest.raises(UsageError, match="output is for predictions of files, not of one call"):
-        rewritelog.predict(fitted, ["Cell::bonded", 50], output=tmp_path / "p.csv")
+        rewritelog.predict(fitted, ["Cell::bonded", "50"], output=tmp_path / "p.csv")
 
 
 def test_reprs_are_short_and_notebooks_get_tables(
