@@ -396,10 +396,18 @@ def convert(value: object, kind: Any) -> object:
     raise ValueError(f"{value!r} is not of type {kind.__name__}")
 
 
+def _items(values: Any) -> list[Any] | None:
+    """Return the items of what can be iterated over; None for anything else."""
+    try:
+        return list(values)
+    except TypeError:  # also of an array without dimensions, which is an `Iterable`
+        return None
+
+
 def pairs(values: Any, name: str) -> tuple[tuple[str, Any], ...]:
     """Return the items of a mapping, pairs, or `NAME=VALUE` texts; raise `UsageError` otherwise."""
-    items = values.items() if isinstance(values, Mapping) else values
-    if isinstance(items, str) or not isinstance(items, Iterable):
+    items = _items(values.items() if isinstance(values, Mapping) else values)
+    if items is None or isinstance(values, str):
         raise UsageTypeError(f"{name} takes names with values, not {values!r}")
     made = []
     for item in items:
@@ -433,8 +441,8 @@ def factors(values: Any, name: str) -> tuple[tuple[str, float], ...]:
 
 def listed(names: Any, what: str) -> tuple[str, ...]:
     """Return names, given as texts with commas; raise `UsageTypeError` for anything else."""
-    texts = [names] if isinstance(names, str) else names
-    if not isinstance(texts, Iterable) or not all(isinstance(text, str) for text in texts):
+    texts = [names] if isinstance(names, str) else _items(names)
+    if texts is None or not all(isinstance(text, str) for text in texts):
         raise UsageTypeError(f"{what} takes names, not {names!r}")
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 

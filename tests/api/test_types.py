@@ -23,7 +23,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "compare": lambda **given: rewritelog.compare(TIMINGS, **given),
     "timeline": lambda **given: rewritelog.timeline(LOGS, **given),
 }
-WRONG: list[Any] = [object(), b"x", np.array([1, 2]), [object()]]
+WRONG: list[Any] = [object(), b"x", np.array([1, 2]), np.array(object()), [object()]]
 OPEN = {"progress", "model", "timings", "pes"}
 """Options that take what is made elsewhere, or any sequence."""
 
