@@ -287,18 +287,29 @@ static double number_of(const uint8_t *buf, const wire_field *field)
     }
 }
 
-/* Set the value of an attribute, its last one, if it has the name that is asked for. */
-static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const uint8_t *name,
-                           int64_t name_len, attribute *found)
+/* Return which of the names a text is, or their number. */
+static int64_t place_of(const uint8_t *text, int64_t bytes, const uint8_t *names,
+                        const int64_t *ends, int64_t ends_len)
+{
+    int64_t begin = 0, place = 0;
+    for (; place < ends_len; begin = ends[place++])
+        if (ends[place] - begin == bytes && !memcmp(names + begin, text, (size_t)bytes))
+            break;
+    return place;
+}
+
+/* Set the value of an attribute, its last one, if it has one of the names that are asked for;
+   those of the next name are `step` further. */
+static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const uint8_t *names,
+                           const int64_t *ends, int64_t ends_len, attribute *found, int64_t step)
 {
     wire_field field;
     attribute value = {.number = NAN};
-    bool is_named = false;
+    int64_t place = ends_len;
     for (int64_t next; at < end; at = next) {
         next = next_field(buf, at, &field);
         if (field.number == ATTRIBUTE_NAME)
-            is_named = next - field.content == name_len
-                       && memcmp(buf + field.content, name, (size_t)name_len) == 0;
+            place = place_of(buf + field.content, next - field.content, names, ends, ends_len);
         else if (field.number >= DOUBLE) {
             value = (attribute){.number = number_of(buf, &field)};
             if (field.number == STRING) {
@@ -307,22 +318,24 @@ static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const ui
             }
         }
     }
-    if (is_named)
-        *found = value;
+    if (place < ends_len)
+        found[place * step] = value;
 }
 
 void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
-                     const uint8_t *name, int64_t name_len, attribute *found)
+                     const uint8_t *names, const int64_t *ends, int64_t ends_len,
+                     attribute *found)
 {
     wire_field field;
-    for (int64_t k = 0; k < nodes_len; k++) {
+    for (int64_t k = 0; k < nodes_len * ends_len; k++)
         found[k] = (attribute){.number = NAN};
+    for (int64_t k = 0; k < nodes_len; k++)
         for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
             next = next_field(buf, at, &field);
             if (field.number == ATTRIBUTES)
-                read_attribute(buf, field.content, next, name, name_len, &found[k]);
+                read_attribute(buf, field.content, next, names, ends, ends_len, &found[k],
+                               nodes_len);
         }
-    }
 }
 
 static int64_t store_varint(uint8_t *out, uint64_t value)

@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog.arrays import Bytes, Floats, Ints, Keys, Table, Texts, numbered
 from rewritelog.core import core
 from rewritelog.formats import number_texts
-from rewritelog.formats.traces import Part, Unit
+from rewritelog.formats.traces import COMMUNICATION, Part, Unit
 from rewritelog.text import bytes_text
 
 NODE_TYPES = (
@@ -45,6 +45,11 @@ _MOST_INSERTED = 20
 """The most bytes by which a new duration makes a node longer."""
 
 
+_COMMON = (
+    "is_cpu_op", "stream", "tid", "pg_name", "num_ops", "tensor_size", *COMMUNICATION,
+)  # fmt: skip
+
+
 class NodePart(Part):
     """Some nodes of a file, which follow each other, with their bytes."""
 
@@ -55,6 +60,7 @@ class NodePart(Part):
         self.buffer = buffer
         self.nodes = nodes
         """The core's struct `trace_node` for each node."""
+        self._attributes: dict[str, Table] = {}
 
     def made(self, name: str) -> Any:
         """Return a column."""
@@ -74,11 +80,16 @@ class NodePart(Part):
         return Texts(texts, same[number])
 
     def attributes(self, name: str) -> Table:
-        """Return the core's struct `attribute` for each node."""
-        attributes = np.empty(len(self), dtype=core.structs["attribute"])
-        text = np.frombuffer(name.encode(), dtype=np.uint8)
-        core.read_attributes(self.buffer, self.nodes, text, attributes)
-        return attributes
+        """Return the core's struct `attribute` for each node; common ones are read together."""
+        if name not in self._attributes:
+            names = [each.encode() for each in (_COMMON if name in _COMMON else (name,))]
+            found = np.empty((len(names), len(self)), dtype=core.structs["attribute"])
+            texts = np.frombuffer(b"".join(names), dtype=np.uint8)
+            core.read_attributes(
+                self.buffer, self.nodes, texts, np.cumsum([*map(len, names)]), found
+            )
+            self._attributes |= {each.decode(): own for each, own in zip(names, found, strict=True)}
+        return self._attributes[name]
 
     def number(self, name: str) -> Floats:
         """Return a numeric attribute, NaN for nodes without it."""

@@ -16,9 +16,11 @@ static void check_node(const uint8_t *buf, int64_t len, const trace_node *node)
     uint64_t *deps = array_of(node->deps, sizeof *deps);
     read_deps(buf, node, 1, deps);
     free(deps);
-    attribute found;
-    read_attributes(buf, node, 1, (const uint8_t *)"tid", 3, &found);
-    HOLDS(found.at + found.bytes <= len);
+    attribute found[2];
+    int64_t ends[] = {3, 10};
+    read_attributes(buf, node, 1, (const uint8_t *)"tidpg_name", ends, 2, found);
+    for (int64_t k = 0; k < 2; k++)
+        HOLDS(found[k].at + found[k].bytes <= len);
 }
 
 /* Write nodes with the durations that they have, and with others; read the latter back. */
