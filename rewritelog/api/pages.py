@@ -20,7 +20,7 @@ from rewritelog.timings.read import to_timings
 from rewritelog.timings.samples import TimingsLike
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import fit_page, verify_page
-from rewritelog.viewing.info_page import info_page, traces_page
+from rewritelog.viewing.info_page import info_page
 from rewritelog.viewing.replay_page import sweep_page
 from rewritelog.viewing.rewrite_page import rewrite_page
 from rewritelog.viewing.sample_page import sample_page
@@ -38,7 +38,7 @@ page_of.register(LogInfo, info_page)
 page_of.register(RewriteReport, rewrite_page)
 page_of.register(SampleReport, sample_page)
 page_of.register(Sweep, sweep_page)
-page_of.register(TraceInfo, traces_page)
+page_of.register(TraceInfo, info_page)
 page_of.register(VerifyReport, verify_page)
 
 

@@ -62,6 +62,8 @@ class FileInfo:
 class LogInfo(Readable):
     """The result of `survey`."""
 
+    item = "SEB"
+
     folder: str
     summary: Summary
     files: tuple[FileInfo, ...]
@@ -115,6 +117,10 @@ class LogInfo(Readable):
     def size_bytes(self) -> int:
         """The total size of the timeline files."""
         return sum(file.bytes for file in self.files)
+
+    def times(self) -> list[tuple[str, str, int, float]]:
+        """Return the names of SEBs, nothing more of these, their numbers and seconds."""
+        return [(name.name, "", name.sebs, name.seconds) for name in self.names]
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as a JSON object; numbers that are not finite are null."""
@@ -236,6 +242,8 @@ Group: TypeAlias = tuple[str, ...]
 class TraceInfo(Readable):
     """The result of `survey` of traces."""
 
+    item = "node"
+
     traces: Traces
     provenance: Provenance | None
     counts: Counter[str] = field(default_factory=Counter)
@@ -255,6 +263,13 @@ class TraceInfo(Readable):
             if group[0] == what
         ]
         return sorted(rows, key=lambda row: (-row[2], -row[1], row[0]))
+
+    def times(self) -> list[tuple[str, str, int, float]]:
+        """Return the names of nodes, their types, numbers and seconds, most time first."""
+        return [
+            (printable(name), f" ({kind})", nodes, seconds)
+            for (kind, name), nodes, seconds in self.by("names")
+        ]
 
     @property
     def nodes(self) -> int:

@@ -1,7 +1,4 @@
-"""The page of a log set: its summary, who sends how much to whom, and in which sizes.
-
-That of traces shows which nodes take the time.
-"""
+"""The page of logs or traces: what takes the time, who sends how much to whom, and the summary."""
 
 from __future__ import annotations
 
@@ -26,51 +23,47 @@ MOST_ROWS = 40
 """A table and a plot have at most this many pairs of PEs, or names: those with the most."""
 
 
-def info_page(info: LogInfo) -> str:
-    """Return the HTML page of a log set."""
-    traffic = info.traffic
-    verdict = (
-        f"{count_text(info.summary.total_pes, 'PE')}, {count_text(info.sebs, 'SEB')} and "
-        f"{count_text(info.messages, 'message')} in {bytes_text(info.size_bytes)}."
-    )
-    sections = []
-    if traffic.messages.any():
-        sections += [
-            _matrix("Messages between PEs", info, traffic.messages, "messages"),
-            _matrix("Bytes between PEs", info, traffic.sent_bytes, "bytes"),
-        ]
-    if traffic.sizes.any():
-        sections.append(_sizes(traffic))
+def info_page(info: LogInfo | TraceInfo) -> str:
+    """Return the HTML page of a log set or of traces."""
+    sections = [_names(info)]
+    if isinstance(info, TraceInfo):
+        title = f"Traces of {printable(str(info.traces.path))}"
+        ranks, nodes = count_text(len(info.traces.units), "rank"), count_text(info.nodes, "node")
+        verdict = f"{info.traces.title}, {ranks}, {nodes}, together {time_text(info.seconds)}."
+    else:
+        title, traffic = f"Logs of {info.folder}", info.traffic
+        verdict = (
+            f"{count_text(info.summary.total_pes, 'PE')}, {count_text(info.sebs, 'SEB')} and "
+            f"{count_text(info.messages, 'message')} in {bytes_text(info.size_bytes)}."
+        )
+        if traffic.messages.any():
+            sections += [
+                _matrix("Messages between PEs", info, traffic.messages, "messages"),
+                _matrix("Bytes between PEs", info, traffic.sent_bytes, "bytes"),
+            ]
+        if traffic.sizes.any():
+            sections.append(_sizes(traffic))
     sections.append(Section("Summary", text=info.text()))
-    return page_text(f"Logs of {info.folder}", [verdict], sections, info.warnings)
+    return page_text(title, [verdict], sections, info.warnings)
 
 
-def traces_page(info: TraceInfo) -> str:
-    """Return the HTML page of traces."""
-    ranked = info.by("names")[:MOST_ROWS]
-    names = shorten_all([name for (_, name), _, _ in ranked], LABEL_WIDTH)
+def _names(info: LogInfo | TraceInfo) -> Section:
+    """Return the section of the names that take most time."""
+    ranked, plot = info.times()[:MOST_ROWS], None
+    short = shorten_all([name for name, *_ in ranked], LABEL_WIDTH)
     rows = [
-        (name, kind, f"{events:,}", time_text(seconds))
-        for name, ((kind, _), events, seconds) in zip(names, ranked, strict=True)
+        (name + kind, f"{count:,}", time_text(seconds))
+        for name, (_, kind, count, seconds) in zip(short, ranked, strict=True)
     ]
-    plot = None
     if rows:
-        labels = [f"{name} ({kind})" for name, kind, _, _ in rows]
-        plot = new_plot("total duration", "node", seconds="x", rows=labels)
-        seconds = [row[2] for row in ranked]
+        plot = new_plot("total duration", info.item, seconds="x", rows=[row[0] for row in rows])
+        seconds = [row[3] for row in ranked]
         plot.hbar(np.arange(len(rows)) + 0.5, right=seconds, height=0.8, color=COLOURS[0])
         plot.x_range.start = 0
-    table = TextTable(("node", "type", "nodes", "together"), rows, caption="Durations by name")
-    verdict = (
-        f"{info.traces.title}, {count_text(len(info.traces.units), 'rank')}, "
-        f"{count_text(info.nodes, 'node')}, together {time_text(info.seconds)}."
+    heads = (info.item, f"{info.item}s", "together")
+    return Section(
+        "Durations by name", plot=plot, table=TextTable(heads, rows, caption="Durations by name")
     )
-    sections = [
-        Section("Durations by name", plot=plot, table=table),
-        Section("Summary", text=info.text()),
-    ]
-    title = f"Traces of {printable(str(info.traces.path))}"
-    return page_text(title, [verdict], sections, info.warnings)
 
 
 def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:

@@ -349,6 +349,7 @@ def test_a_page_shows_who_sends_to_whom(sample_logs: Path, tmp_path: Path) -> No
     text = page.read_text()
     headings = re.findall("<h2>([^<]*)</h2>", text)
     assert headings == [
-        "Messages between PEs", "Bytes between PEs", "Sizes of messages", "Summary"
+        "Durations by name", "Messages between PEs", "Bytes between PEs", "Sizes of messages",
+        "Summary",
     ]  # fmt: skip
     assert len(text) < 6e6
