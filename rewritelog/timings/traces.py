@@ -250,7 +250,6 @@ class WrittenTimings(Readable):
     """The different parameters of each event, as bytes."""
     left_out: Counter[str] = field(default_factory=Counter)
     """The nodes without a line, by the reason."""
-
     lacking: Counter[str] = field(default_factory=Counter)
     """How many of these lack each dimension or attribute that `--event-params` names."""
 
