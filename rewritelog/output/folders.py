@@ -209,7 +209,7 @@ def _remove(folder: Path) -> str:
 def _check_target(out: Path, target: Path, inputs: Sequence[Path]) -> None:
     """Raise `OutputError` if `out` cannot be an output folder, or contains an input."""
     for path in inputs:
-        if _holds(target, path):
+        if path.exists() and _holds(target, path):  # standard input is no file
             raise OutputError(f"{out}: the output would replace its own input {path}")
     if not target.name:
         raise OutputError(f"{out}: cannot be the output folder")

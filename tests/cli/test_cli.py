@@ -410,3 +410,19 @@ def test_a_bar_is_shown_on_a_terminal_and_nowhere_else(
             os.write(theirs, b"end\n")
             assert (b"rewriting" in terminal.read(10_000)) == shown
         os.close(theirs)
+
+
+def test_standard_input_is_no_file_in_the_output_folder(
+    logs: Path, timings: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    options = ["--timings", "-", "--dilation", "1", "--quiet"]
+    done = subprocess.run(
+        [COMMAND, "rewrite", logs, ".", *options],
+        input=timings.read_bytes(),
+        cwd=tmp_path / "out",
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr == b""
+    assert (tmp_path / "out/bgTrace0").exists()
