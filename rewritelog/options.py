@@ -95,7 +95,7 @@ InputPaths: TypeAlias = Annotated[
     As["PathsLike", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True)
 ]
 OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="checked")]
-OutputFolder: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="folder")]
+OutputFolder: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_folder", use="folder")]
 OptionalInput: TypeAlias = Annotated[As["PathLike | None", "Path | None"], Kind("paths:to_input")]
 OptionalInputs: TypeAlias = Annotated[
     As["PathsLike | None", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True, nothing=())
@@ -104,7 +104,7 @@ OptionalOutput: TypeAlias = Annotated[
     As["PathLike | None", "Path | None"], Kind("paths:to_output", use="file")
 ]
 OptionalFolder: TypeAlias = Annotated[
-    As["PathLike | None", "Path | None"], Kind("paths:to_output", use="folder")
+    As["PathLike | None", "Path | None"], Kind("paths:to_folder", use="folder")
 ]
 Pes: TypeAlias = Annotated[
     As["str | Sequence[int] | None", "str | tuple[int, ...] | None"], Kind("units:pes", str)
@@ -396,17 +396,9 @@ def convert(value: object, kind: Any) -> object:
     raise ValueError(f"{value!r} is not of type {kind.__name__}")
 
 
-def _items(values: Any) -> list[Any] | None:
-    """Return the items of what can be iterated over; None for anything else."""
-    try:
-        return list(values)
-    except TypeError:  # also of an array without dimensions, which is an `Iterable`
-        return None
-
-
 def pairs(values: Any, name: str) -> tuple[tuple[str, Any], ...]:
     """Return the items of a mapping, pairs, or `NAME=VALUE` texts; raise `UsageError` otherwise."""
-    items = _items(values.items() if isinstance(values, Mapping) else values)
+    items = units.items_of(values.items() if isinstance(values, Mapping) else values)
     if items is None or isinstance(values, str):
         raise UsageTypeError(f"{name} takes names with values, not {values!r}")
     made = []
@@ -441,7 +433,7 @@ def factors(values: Any, name: str) -> tuple[tuple[str, float], ...]:
 
 def listed(names: Any, what: str) -> tuple[str, ...]:
     """Return names, given as texts with commas; raise `UsageTypeError` for anything else."""
-    texts = [names] if isinstance(names, str) else _items(names)
+    texts = [names] if isinstance(names, str) else units.items_of(names)
     if texts is None or not all(isinstance(text, str) for text in texts):
         raise UsageTypeError(f"{what} takes names, not {names!r}")
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())

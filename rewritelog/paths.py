@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeGuard
 
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
 from rewritelog.options import PathLike
+from rewritelog.units import items_of
 
 STANDARD_STREAM = Path("-")
 """Means stdin as an input, and stdout as an output."""
@@ -39,6 +40,14 @@ def to_output(value: object, what: str) -> Path | None:
     return Path("/dev/stdout") if path == STANDARD_STREAM else path
 
 
+def to_folder(value: object, what: str) -> Path | None:
+    """Return the path of a folder to write, and None for None; raise `UsageError` for `-`."""
+    path = to_output(value, what)
+    if is_stdout(path):
+        raise UsageError(f"{what}: is a folder, and cannot be standard output")
+    return path
+
+
 def is_stdout(output: object) -> bool:
     """Return whether an output is standard output, which reports are printed to."""
     return output is not None and str(output) in ("-", "/dev/stdout", "/dev/fd/1")
@@ -57,9 +66,10 @@ def to_inputs(value: object, what: str) -> tuple[Path, ...]:
     """Return the paths of one or more inputs; raise as `to_input` does."""
     if isinstance(value, str | os.PathLike):
         return (to_input(value, what),)
-    if not isinstance(value, Iterable):
+    listed = items_of(value)
+    if listed is None:
         raise UsageTypeError(f"{what} must be a path or several, not {type(value).__name__}")
-    paths = tuple(to_input(path, what) for path in value)
+    paths = tuple(to_input(path, what) for path in listed)
     if not paths:
         raise UsageError(f"{what}: name at least one file")
     return paths

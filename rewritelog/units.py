@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -93,14 +93,22 @@ _LONGEST_RANGE = 24
 """Maximum characters of a range, enough for the PE numbers of any log."""
 
 
+def items_of(values: Any) -> list[Any] | None:
+    """Return the items of what can be iterated over; None for anything else."""
+    try:
+        return list(values)
+    except TypeError:  # also of an array without dimensions, which is an `Iterable`
+        return None
+
+
 def pes(value: object, what: str) -> str | tuple[int, ...]:
     """Return PEs as a text for `parse_pes`, or as numbers; raise `UsageError` otherwise."""
     if isinstance(value, str):
         return value
-    numbers: list[Any] = list(value) if isinstance(value, Iterable) else [None]
-    if not numbers:
+    numbers = items_of(value)
+    if numbers == []:
         raise UsageError(f"{what}: no PE is chosen")
-    if not all(isinstance(number, Integral) for number in numbers):
+    if numbers is None or not all(isinstance(number, Integral) for number in numbers):
         raise UsageTypeError(f"{what} must be a text such as 0-31,40 or integers, not {value!r}")
     return tuple(map(int, numbers))
 

@@ -71,9 +71,11 @@ def to_many_traces(
 
     A folder that has log sets in its folders stands for all of these.
     """
-    if not isinstance(sets, Iterable | os.PathLike | LogSet | Traces):
+    named = (
+        [sets] if isinstance(sets, str | os.PathLike | LogSet | Traces) else units.items_of(sets)
+    )
+    if named is None:
         raise UsageTypeError(f"{what} must be a path or several, not {type(sets).__name__}")
-    named = [sets] if isinstance(sets, str | os.PathLike | LogSet | Traces) else list(sets)
     listed = [logs for path in named for logs in _sets_in(path, what)]
     opened_sets = tuple(to_traces(logs, what) for logs in listed)
     if not opened_sets:

@@ -44,6 +44,7 @@ from rewritelog.options import (
 )
 from rewritelog.paths import is_stdout
 from rewritelog.progress import Listener
+from rewritelog.text import time_text
 
 if TYPE_CHECKING:
     from rewritelog.checking.findings import CheckReport
@@ -347,7 +348,8 @@ class ExportCommand(
         super().__post_init__()
         begin_s, end_s = self.interval
         if not begin_s <= end_s:
-            raise UsageError(f"--from {begin_s} s is not before --until {end_s} s")
+            begin, end = time_text(begin_s), time_text(end_s)
+            raise UsageError(f"--from {begin} is not before --until {end}")
         if self.to in SIMULATORS and (self.pes is not None or self.interval != ALWAYS):
             raise UsageError(
                 f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "

@@ -35,6 +35,7 @@ from rewritelog.text import (
     time_text,
 )
 from rewritelog.timings.read import MalformedLines, line_groups, seconds_of
+from rewritelog.units import items_of
 from tracebigsim.lines import LineTable
 
 HEAD = (
@@ -157,8 +158,8 @@ def predictions(
 
     Raise `MissingFileError` for what is neither, and as `predict_call` and `to_inputs` do.
     """
-    words = [words] if isinstance(words, str | PathLike) else words
-    if not (isinstance(words, Iterable) and (words := list(words))):
+    words = [words] if isinstance(words, str | PathLike) else items_of(words) or []
+    if not words:
         raise UsageTypeError("give files, or an event and its parameters")
     event, *values = map(str, words)
     if event == "-" or Path(event).exists() or not predictor.events:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.commands.logs import SIMULATORS, ExportCommand
+from rewritelog.commands.logs import ALWAYS, SIMULATORS, ExportCommand
 from rewritelog.errors import UsageError
 from rewritelog.exporting.chrome import (
     SEB_KINDS,
@@ -119,7 +119,8 @@ def export(options: ExportCommand, network: Network | None = None) -> Exported:
                 counts, left_out["not finite"] = write_trace(trace, SEB_KINDS, parts(make))
         else:
             counts = write_tables(folder, options.to, parts(tables_maker(options.to)))
-    return Exported(options.out, options.to, len(pes), counts, tuple(_warnings(left_out)))
+    said = (*_warnings(left_out), *_about_time(options, counts))
+    return Exported(options.out, options.to, len(pes), counts, said)
 
 
 def _warnings(counts: Counter[str]) -> Iterator[str]:
@@ -134,6 +135,11 @@ def _warnings(counts: Counter[str]) -> Iterator[str]:
         yield f"left out: {dependencies} not on an earlier SEB"
     if counts["not finite"]:
         yield f"{count_text(counts['not finite'], 'SEB')} left out: a time is not finite"
+
+
+def _about_time(options: ExportCommand, counts: Mapping[str, int]) -> Iterator[str]:
+    if options.interval != ALWAYS and not any(counts.values()):
+        yield "nothing is exported: nothing runs between --from and --until"
 
 
 def _export_traces(traces: Traces, options: ExportCommand, network: Network | None) -> Exported:
@@ -163,6 +169,6 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
                 f"{traces.path}: no start times are recorded, so there is no time axis: "
                 "--replayed takes those of a replay"
             )
-    warnings = (f"{count_text(left_out, 'node')} left out: no start is recorded",)
-    said = warnings if left_out else ()
-    return Exported(options.out, options.to, len(units), counts, said, traces.terms.lane)
+    said = [f"{count_text(left_out, 'node')} left out: no start is recorded"] if left_out else []
+    said += _about_time(options, counts)
+    return Exported(options.out, options.to, len(units), counts, tuple(said), traces.terms.lane)

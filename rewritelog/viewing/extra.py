@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -13,6 +14,8 @@ from rewritelog.errors import UsageError
 
 def require(module: str, what: str) -> Any:
     """Return a module of the extra; raise `UsageError` with what to install if it is missing."""
+    if module.startswith("matplotlib"):  # which tells of a home folder that cannot be written
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         return import_module(module)
     except ImportError as error:

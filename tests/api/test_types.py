@@ -42,6 +42,9 @@ def test_each_option_of_a_wrong_type_is_an_error_that_names_it(name: str) -> Non
     ("call", "said"),
     [
         (lambda: rewritelog.replay(3), "logs must be a path or several, not int"),  # type: ignore[arg-type]
+        (lambda: rewritelog.replay(np.array("x")), "logs must be a path or several, not ndarray"),
+        (lambda: rewritelog.read_timings(np.array("x")), "timings must be a path or several"),
+        (lambda: rewritelog.timeline(LOGS, pes=np.array("x")), "pes must be a text such as"),  # type: ignore[arg-type]
         (lambda: rewritelog.dump(LOGS, np.array([1])), "pe must be an integer, not array"),  # type: ignore[arg-type]
         (lambda: rewritelog.rules(["x"]), "rule must be a text, not .'x'."),  # type: ignore[arg-type]
         (lambda: rewritelog.convert(LOGS, None), "out must be given"),  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) 
         (
             ["--to", "csv", "--from", "2", "--until", "1ms"],
             2,
-            "--from 2.0 s is not before --until 0.001",
+            "--from 2.000 s is not before --until 1.000 ms",
         ),
         (["--to", "goal", "--pes", "1"], 2, "cannot be combined with --to goal"),
         (["--to", "simgrid", "--from", "1"], 2, "cannot be combined with --to simgrid"),
@@ -55,6 +55,17 @@ def test_wrong_usage_leaves_nothing(
     assert done.returncode == code
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_standard_output_is_no_folder(sample_logs: Path) -> None:
+    done = run("export", sample_logs / "cells", "-", "--to", "csv")
+    assert done.returncode == 2
+    assert "is a folder, and cannot be standard output" in done.stderr
+
+
+def test_an_interval_without_sebs_is_told(sample_logs: Path, tmp_path: Path) -> None:
+    words = ("export", sample_logs / "cells", tmp_path / "out", "--to", "chrome", "--from", "1s")
+    assert "nothing runs between --from and --until" in run(*words).stderr
 
 
 def test_out_is_replaced_only_when_asked(sample_logs: Path, tmp_path: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -265,3 +268,12 @@ def test_legends_show_the_colours_of_cells_too(
     sources = re.findall(r'\["left",(.*?)\],\["right"', out.read_text())
     assert sources
     assert all('"shape":[0]' not in source for source in sources)
+
+
+def test_a_home_that_cannot_be_written_is_no_matter(two_pes: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "rewritelog", "timeline", two_pes, "-o", tmp_path / "t.svg"]
+    homeless = {**os.environ, "HOME": "/dev/null", "MPLCONFIGDIR": "/dev/null/none"}
+    done = subprocess.run(
+        list(map(str, words)), check=False, env=homeless, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
