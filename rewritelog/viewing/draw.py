@@ -283,8 +283,7 @@ def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
     """Return the plot of the share of PEs in each layer over time, one layer above the other."""
     over_time = view.over_time_json(panel)
     edges, shares = np.array(over_time["bounds_s"]), list(over_time["shares"].values())
-    share = f"share of the {panel.run.lane_words[1]}, %"
-    plot = new_plot("time", share, height=220, x_range=x_range, y_range=(0, 100), **_OF_TIME)
+    plot = new_plot("time", "busy, %", height=220, x_range=x_range, y_range=(0, 100), **_OF_TIME)
     bottom = np.zeros(len(edges) - 1)
     for layer in sorted(view.shown_layers):
         if not view.over_names(layer):

@@ -354,7 +354,8 @@ def test_the_file_that_explore_opens_leads_a_browser_to_the_page(tmp_path: Path)
 @pytest.mark.long
 @pytest.mark.parametrize("width", [400, 800, 1280, 1920])
 def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) -> None:
-    timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
+    long = [("long" * 30, *line) for _, *line in FLAT]  # the first one of the page
+    timings = write_timings(tmp_path / f"{'t' * 100}.txt", *SYNC, *long)
     assert run("fit", timings, "--html", tmp_path / "p.html", "-q").returncode == 0
     with browser(width) as opened:
         opened.go(f"file://{tmp_path / 'p.html'}")
