@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from models.laws import auto, relative_errors
+from msgspec import structs
 
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, digest_of
+from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitting.correction import Similarity
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.fitting.process import MOST_POINTS
@@ -96,6 +98,15 @@ def test_the_report_says_what_it_adds(corrected: Any) -> None:
     function = described["classes"][0]["function"]
     assert function["kind"] == "corrected"
     assert "params" not in function["correction"]
+
+
+def test_the_report_says_why_a_correction_may_enlarge_the_mean_error(corrected: Any) -> None:
+    """Few lines that are far off count little in the choice, and fully in the mean."""
+    fit = only(corrected)
+    whole = structs.replace(fit.whole, formula_error=0.9 * fit.whole.quality.held_out_error)
+    said = "most lines are predicted better, and a few that are far off worse"
+    for one, is_said in ((fit, False), (structs.replace(fit, classes=(whole,)), True)):
+        assert (said in " ".join(" ".join(summarise(one)).split())) is is_said
 
 
 def test_half_of_the_intervals_width_goes_and_the_coverage_stays(corrected: Any) -> None:
