@@ -271,6 +271,7 @@ def test_legends_show_the_colours_of_cells_too(
 
 
 def test_a_home_that_cannot_be_written_is_no_matter(two_pes: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs the extra [view]")
     words = [sys.executable, "-m", "rewritelog", "timeline", two_pes, "-o", tmp_path / "t.svg"]
     homeless = {**os.environ, "HOME": "/dev/null", "MPLCONFIGDIR": "/dev/null/none"}
     done = subprocess.run(
