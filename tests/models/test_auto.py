@@ -108,11 +108,13 @@ def test_squares_follow_outliers_and_huber_does_not() -> None:
 
 def test_relative_weights_hold_small_times_to_their_own_size() -> None:
     law = LAWS["three loop bounds"]
-    timings = law.timings(60, seed=11, noise=0.05)
-    relative = errors_elsewhere(auto(timings), law).mean()
-    uniform = errors_elsewhere(auto(timings, weights="uniform"), law).mean()
-    assert relative < 0.05
-    assert relative <= uniform
+    draws = [law.timings(60, seed=seed, noise=0.05) for seed in (11, 12, 13)]
+    relative, uniform = (
+        [errors_elsewhere(auto(timings, weights=weights), law).mean() for timings in draws]
+        for weights in ("relative", "uniform")
+    )
+    assert max(relative) < 0.05
+    assert sum(relative) < 0.8 * sum(uniform)
 
 
 def test_two_runs_give_the_same_bits_and_other_events_change_none() -> None:

@@ -19,6 +19,7 @@ from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, with_seconds
 from rewritelog.models.fitting.process import (
+    LAST_STEP,
     LAST_STEPS,
     MOST_LEARNT_FROM,
     MOST_POINTS,
@@ -33,6 +34,7 @@ from rewritelog.models.fitting.process import (
 )
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.validation import CrossValidation, HeldOutPredictions, fit_family
+from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 
 UseCorrection: TypeAlias = Literal["auto", "none"]
@@ -80,7 +82,7 @@ class Similarity:
         """
         points, codes = self.inputs.columns(params), self.kernel.codes
         ((_, _, likely),) = conditioned(self.kernel, points, logs)
-        kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, LAST_STEPS)
+        kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, LAST_STEPS, LAST_STEP)
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
         used = np.flatnonzero(lengths <= max(tuning.LONGEST, float(lengths.min())))
         return Similarity(self.inputs.part(used), kernel.part(used))
@@ -160,7 +162,12 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if best.held_out.mean_error > enough:
         return None
     by_parameters = best.similarity.of_parameters(samples.params.shape[1])
-    refined = [trial(best.family, one, refine=True) for one in (by_parameters, best.similarity)]
+    family, alternatives = best.family, (by_parameters, best.similarity)
+    refined = map_in_processes(
+        lambda similar: trial(family, similar, refine=True),
+        alternatives,
+        fewest=2 if len(samples) > TRIED_POINTS else len(alternatives) + 1,
+    )
     best = min(refined, key=lambda fit: fit.held_out.mean_error)
     clearly = best.held_out.clearly_better(plain, tuning.CLEARLY, tuning.LEAST_GAIN_CORRECTED)
     return best if clearly else None

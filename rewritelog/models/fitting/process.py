@@ -26,9 +26,12 @@ FIRST_LEARNT_FROM, FIRST_STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
 """Lengths and variances are at first learnt from so many points, in so many steps: in fewer ones if
 the search begins at those of a process for nearly the same values."""
 
-MOST_LEARNT_FROM, LAST_STEPS = 800, 20
+MOST_LEARNT_FROM, LAST_STEPS = 800, 60
 """For the process that is used they are learnt from more points, since few points show little of
 what depends on many inputs. The time of a step grows with their cube."""
+
+LAST_STEP = 1e-4
+"""Their search ends with a step that lowers the cost by less than this share."""
 
 LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 """Mean and deviation of the normal prior of a length's logarithm, in standard deviations of the
@@ -341,12 +344,13 @@ def learn(
     start: Kernel | None = None,
     most: int = FIRST_LEARNT_FROM,
     steps: int = FIRST_STEPS,
+    least_step: float = 1e-9,
 ) -> Kernel:
     """Return the kernel whose lengths and deviations make the values most probable.
 
     `points` has the shape (points, inputs), each input with a standard deviation near 1. At most
-    `most` of them count; the search begins at the lengths and deviations of `start` and takes
-    at most so many `steps`.
+    `most` of them count; the search begins at the lengths and deviations of `start`, takes at most
+    so many `steps`, and ends with one that lowers the cost by a smaller share than `least_step`.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - heavy
 
@@ -367,7 +371,7 @@ def learn(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": steps},
+        options={"maxiter": steps, "ftol": least_step},
     )
     kernel = likelihood.kernel(optimum.x)
     return replace(
