@@ -80,7 +80,7 @@ def run(
 
 def tracebigsim_command(*words: str | Path) -> list[str | Path]:
     """The command line of `tracebigsim`."""
-    return [sys.executable, "-c", "from rewritelog.cli import tracebigsim as run; run()", *words]
+    return [sys.executable, "-m", "tracebigsim", *words]
 
 
 def tool(name: str) -> str:

@@ -23,7 +23,13 @@ def _version() -> str:
 
 
 def main() -> None:
-    """Print what is asked for; exit with 1 if that fails, and with 2 for wrong usage."""
+    """Print what is asked for; exit with 1 if that fails, and with 2 for wrong usage.
+
+    `stats` and `merge` are commands of rewritelog, which takes this process over.
+    """
+    if {"stats", "merge"}.intersection(sys.argv[1:2]):
+        words = [sys.executable, "-m", "rewritelog", *sys.argv[1:]]
+        os.execv(sys.executable, words)  # noqa: S606 - no shell is wanted
     parser = argparse.ArgumentParser(
         prog="tracebigsim",
         usage="tracebigsim OPTION | tracebigsim stats|merge FILE...",

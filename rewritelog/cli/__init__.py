@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from rewritelog.stopping import Stopped, stop_on_signals
 
-__all__ = ["main", "tracebigsim"]
+__all__ = ["main"]
 
 
 def main() -> NoReturn:
@@ -24,13 +24,3 @@ def main() -> NoReturn:
 
         leave_unjoined(reason.exit_code)
     run()
-
-
-def tracebigsim() -> NoReturn:
-    """Run the command `tracebigsim`, of which `stats` and `merge` are commands of this package."""
-    from tracebigsim.__main__ import main as print_folder  # noqa: PLC0415 - few imports
-
-    if {"stats", "merge"}.intersection(sys.argv[1:]):
-        main()
-    print_folder()
-    sys.exit()
