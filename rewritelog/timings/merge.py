@@ -13,8 +13,9 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
@@ -29,8 +30,11 @@ from tracebigsim.files import TextChunk
 from tracebigsim.lines import LineTable, TimeUnit
 from tracebigsim.writing import KEYWORD
 
-RUN_BYTES = 64 << 20
-"""The size of a run. All runs are open at a time, some hundred files at most on any system."""
+RUN_BYTES = 32 << 20
+"""The size of a run, which is sorted in memory."""
+
+MERGED_AT_ONCE = 64
+"""So many runs of a size become one, so that few files are open for any number of lines."""
 
 _KEY_END: Final = b"\x03"
 
@@ -62,13 +66,25 @@ class MergedLines(Readable):
 
     def sorted(self, files: Iterable[Path], folder: Path) -> Iterator[bytes]:
         """Yield the sorted lines of files, with temporary runs in a new folder in `folder`."""
-        with _working_folder(folder) as runs, ExitStack() as opened:
-            streams = []
-            for number, run in enumerate(_sorted_runs(self._keyed(files))):
-                streams.append(opened.enter_context((runs / f"{number}").open("w+b")))
-                streams[-1].writelines(run)
-                streams[-1].seek(0)
-            for line in heapq.merge(*streams):
+        levels = [list[IO[bytes]]()]
+        with _working_folder(folder) as working, ExitStack() as opened:
+
+            def keep(lines: Iterable[bytes], level: int = 0) -> None:
+                run = opened.enter_context(tempfile.TemporaryFile(dir=working))
+                run.writelines(lines)
+                run.seek(0)
+                runs = levels[level]
+                runs.append(run)
+                if len(runs) == MERGED_AT_ONCE:
+                    if level + 1 == len(levels):
+                        levels.append([])
+                    keep(heapq.merge(*runs), level + 1)
+                    while runs:
+                        runs.pop().close()
+
+            for run in _sorted_runs(self._keyed(files)):
+                keep(run)
+            for line in heapq.merge(*chain(*levels)):
                 yield line.partition(_KEY_END)[2]
 
     def _keyed(self, files: Iterable[Path]) -> Iterator[bytes]:

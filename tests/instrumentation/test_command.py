@@ -227,6 +227,7 @@ def test_merge_of_more_than_fits_memory(
     """Runs of a few lines give the same file."""
     merge.merge(tuple(outputs), tmp_path / "whole")
     monkeypatch.setattr(merge, "RUN_BYTES", 1000)
+    monkeypatch.setattr(merge, "MERGED_AT_ONCE", 3)
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=3000))
     merge.merge(tuple(outputs), tmp_path / "by runs")
     assert (tmp_path / "by runs").read_bytes() == (tmp_path / "whole").read_bytes()
