@@ -44,8 +44,8 @@ class Terms:
     """What has the parameters from which it does."""
     transfer: str
     """How items of different lanes wait for each other."""
-    recorded: str
-    """How long that takes in a replay without a network."""
+    recorded: str = ""
+    """How long that takes in a replay without a network, if not as the messages took."""
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,8 @@ class Auto(Model[AutoOptions]):
         fitted = fit_events("auto", self.options, timings, self._fit_event)
         if self._formulas is None:
             return fitted
-        keys = (*fitted.fits, *fitted.unfitted)
-        misfits = tuple(note for key in keys for note in self._formulas.misfits(*key))
-        unused = self._formulas.unused([event for event, _ in keys])
-        return replace(fitted, notes=(*unused, *misfits), extra={"formulas": self._formulas.name})
+        notes = self._formulas.without_use((*fitted.fits, *fitted.unfitted))
+        return replace(fitted, notes=notes, extra={"formulas": self._formulas.name})
 
     def _fit_event(self, timings: EventTimings) -> EventFit:
         """Fit one event, with its formula if the file has one for it."""

@@ -209,6 +209,11 @@ class Formulas:
             if not any(map(entry.is_for, events))
         )
 
+    def without_use(self, keys: Collection[tuple[str, int]]) -> tuple[str, ...]:
+        """Return a sentence for each entry of no use to these events (name and parameters)."""
+        misfits = (note for key in keys for note in self.misfits(*key))
+        return (*self.unused([event for event, _ in keys]), *misfits)
+
 
 _Pattern: TypeAlias = Annotated[str, Meta(min_length=1)]
 _Texts: TypeAlias = Annotated[list[str], Meta(min_length=1)]

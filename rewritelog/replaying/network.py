@@ -82,10 +82,10 @@ class Network:
         """Whether each message keeps its recorded transit time."""
         return self.latency_s is None and self.bandwidth_bytes_per_s is None
 
-    def text(self, recorded: str = "each message with its recorded transit time") -> str:
-        """Return the model as text; `recorded` says what there is without one."""
+    def text(self, recorded: str = "") -> str:
+        """Return the model as text; `recorded` says what there is without one, if not messages."""
         if self.recorded:
-            text = recorded
+            text = recorded or "each message with its recorded transit time"
         else:
             bandwidth = self.bandwidth_bytes_per_s
             text = f"latency {_time_text(self.latency_s or 0.0)}, " + (

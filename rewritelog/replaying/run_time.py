@@ -52,21 +52,20 @@ def rewrite_and_replay(
 
 def _run_time(report: RewriteReport, network: Network) -> RunTime:
     """Return the run times with the durations before and after."""
-    task, options = report.task, report.options
+    task, options, text = report.task, report.options, network.text(report.terms.recorded)
     if isinstance(task, TraceTask):
         events = joined(report.statistics.kept)
         report.statistics.kept.clear()  # they take memory
         after = replayed(task.logs, events, network)
         before_s, never_ran = after.before()
-        text = network.text(report.terms.recorded)
         return RunTime(before_s, after.outcome.predicted_s, text, never_ran)
     report_progress("replaying the logs as they are")
     plain = prepare(task.logs, RewriteOptions(params=options.params, jobs=options.jobs))
     before_s, never_ran = run_time(plain.workload, plain.case(network))
     if report.changes_nothing:
-        return RunTime(before_s, before_s, network.text(), never_ran)
+        return RunTime(before_s, before_s, text, never_ran)
     del plain  # it takes memory
     report_progress("replaying the rewritten logs")
     workload = load_workload(task.logs, task.predictor, options)
     after_s, _ = run_time(workload, Case(network, options.dilations))
-    return RunTime(before_s, after_s, network.text(), never_ran)
+    return RunTime(before_s, after_s, text, never_ran)

@@ -321,9 +321,7 @@ def _remarks(
     keys = dict.fromkeys((stratum.event, stratum.parameters) for stratum in strata)
     remarks = list[str]()
     if formulas is not None:
-        for key in keys:
-            remarks += formulas.misfits(*key)
-        remarks += formulas.unused({event for event, _ in keys})
+        remarks += formulas.without_use(keys)
     if read is not None:
         remarks += read.warnings
         remarks += (

@@ -61,7 +61,8 @@ class KindStats:
         """The variation of all times with identical parameters; None if there are none."""
         if self.lines < 2 or not self.kept:
             return None
-        params, times = (np.concatenate([getattr(k, c) for k in self.kept]) for c in _COLUMNS)
+        params = np.concatenate([lines.params for lines in self.kept])
+        times = np.concatenate([lines.seconds for lines in self.kept])
         spread = spread_of(EventTimings(self.event, params, times), math.inf)
         return None if spread.relative is None else spread
 
@@ -99,9 +100,6 @@ class KindStats:
                 f"  variation among identical parameters: {percent_text(spread.relative)} "
                 f"({count_text(spread.lines, 'line')} at {count_text(spread.points, 'point')})"
             )
-
-
-_COLUMNS = ("params", "seconds")
 
 
 @dataclass(repr=False)

@@ -32,14 +32,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_TERMS = Terms(
-    "SEB",
-    "PE",
-    "bracket",
-    "param record",
-    "messages",
-    "each message with its recorded transit time",
-)
+_TERMS = Terms("SEB", "PE", "bracket", "param record", "messages")
 
 
 @dataclass(frozen=True, repr=False)

@@ -128,9 +128,10 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if len(samples) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
         return None
     plain = validation.predictions[selected]
-    varying = Inputs.of(samples.params[samples.random_rows(TRIED_POINTS)]).kinds
-    if plain.mean_error < tuning.GOOD_ENOUGH or not varying:
+    if plain.mean_error < tuning.GOOD_ENOUGH:
         return None
+    if not Inputs.of(samples.params[samples.random_rows(TRIED_POINTS)]).kinds:
+        return None  # no parameter varies
 
     def trial(name: str, similar: Similarity | None, *, refine: bool = False) -> CorrectedFit:
         rows = samples.random_rows(MOST_POINTS if refine else TRIED_POINTS)

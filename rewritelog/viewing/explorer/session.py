@@ -179,8 +179,7 @@ class Session:
         if names is not None:
             notes += names.unused(keys)
         if formulas is not None:
-            notes += formulas.unused([event for event, _ in keys])
-            notes += (note for key in keys for note in formulas.misfits(*key))
+            notes += formulas.without_use(keys)
         self.warnings = tuple(notes)
         """The warnings of the timings, and of names and formulas that no event has."""
         self._results: dict[tuple[int, FitChoices], Result] = {}
