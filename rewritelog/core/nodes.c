@@ -176,7 +176,7 @@ static void keep(const uint8_t *buf, const wire_field *field, int64_t next, trac
         node->name_at = field->content;
         node->name_bytes = next - field->content;
         break;
-    case TYPE: node->type = (int64_t)field->bits; break;
+    case TYPE: node->type = (int32_t)field->bits; break;
     case DATA_DEPS:
         for (int64_t k = field->content; k < next; k++)
             node->deps += buf[k] < 0x80;
@@ -267,22 +267,25 @@ void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, 
     }
 }
 
-/* Return the value of a field of an attribute as a number, NaN for a list or text. */
+/* Return the value of a field of an attribute as a number, NaN for a list or text. As protobuf says,
+   of a longer varint the low 32 bits count. */
 static double number_of(const uint8_t *buf, const wire_field *field)
 {
-    uint64_t bits = field->bits;
+    uint64_t bits = field->bits, sign = -(bits & 1);
     double as_double;
     float as_float;
-    int32_t as_int32;
     if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32)
         memcpy(&bits, buf + field->value, field->wire == WIRE_FIXED64 ? 8 : 4);
     switch (field->number) {
     case DOUBLE: memcpy(&as_double, &bits, sizeof as_double); return as_double;
     case FLOAT: memcpy(&as_float, &bits, sizeof as_float); return as_float;
-    case SFIXED32: memcpy(&as_int32, &bits, sizeof as_int32); return as_int32;
-    case INT32: case INT64: case SFIXED64: return (double)(int64_t)bits;
-    case SINT32: case SINT64: return (double)(int64_t)(bits >> 1 ^ -(bits & 1));
-    case UINT32: case UINT64: case UFIXED32: case UFIXED64: case BOOL: return (double)bits;
+    case INT32: case SFIXED32: return (double)(int32_t)bits;
+    case SINT32: return (double)(int32_t)((uint32_t)bits >> 1 ^ sign);
+    case UINT32: case UFIXED32: return (double)(uint32_t)bits;
+    case INT64: case SFIXED64: return (double)(int64_t)bits;
+    case SINT64: return (double)(int64_t)(bits >> 1 ^ sign);
+    case UINT64: case UFIXED64: return (double)bits;
+    case BOOL: return bits != 0;
     default: return NAN;
     }
 }
@@ -310,7 +313,7 @@ static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const ui
         next = next_field(buf, at, &field);
         if (field.number == ATTRIBUTE_NAME)
             place = place_of(buf + field.content, next - field.content, names, ends, ends_len);
-        else if (field.number >= DOUBLE) {
+        else if (field.number >= DOUBLE && field.number < FIELDS) {
             value = (attribute){.number = number_of(buf, &field)};
             if (field.number == STRING) {
                 value.at = field.content;

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chakrabuilder import COLL, METADATA, field, node, trace, varint, write_traces
+from chakrabuilder import COLL, COMP, METADATA, field, node, trace, varint, write_traces
 from oracle import REFERENCE
 
 from rewritelog.errors import DamagedLogError, MissingFileError, RewriteLogError
@@ -67,6 +67,35 @@ def test_every_type_of_node_and_attribute_keeps_its_bytes(tmp_path: Path, packed
         assert np.isnan(part.number(f"all_{kind}")).all()
     assert part["group"].tolist() == ["a"] * 9 + [""]
     assert part["waits"].tolist() == [2] * 9 + [1]
+
+
+def test_odd_protobuf_reads_as_others_read_it(tmp_path: Path) -> None:
+    """Fields in any order and twice, longer varints than needed, and fields that nobody knows."""
+
+    def named(name: bytes, *fields: bytes) -> bytes:
+        return field(10, b"".join((*fields[:1], field(1, name), *fields[1:])))
+
+    odd = b"".join(
+        (
+            field(7, 5), field(10, b""), field(3, 2**32 + 4), field(5, 3),
+            named(b"int", field(7, 2**32 - 1)), named(b"uint", field(11, -1)),
+            named(b"sint", field(15, 2**32 + 3)), named(b"flag", field(27, 5)),
+            named(b"kept", field(9, 8), field(60, 1), field(2, b"a doc")),
+            named(b"last", field(9, 8), field(29, b"text"), field(9, 7)),
+            field(5, varint(4) + varint(2**64 - 1)), field(8, field(2, b"[[1]]")),
+            field(2, b"first"), field(7, 9), field(1, 1), field(8, field(1, b"[]")),
+            field(2, b"second"), field(1, 2**64 - 1),
+        )
+    )  # fmt: skip
+    traces = opened(write_traces(tmp_path / "t", [[odd]]))
+    (part,) = traces.read(traces.units[0])
+    told = {"id": 2**64 - 1, "name": "second", "type": COMP, "duration_us": 9, "shapes": "[[1]]",
+            "int": -1, "uint": 2**32 - 1, "sint": -2, "flag": 1, "kept": 8, "last": 7}  # fmt: skip
+    assert {name: part[name].tolist()[0] for name in told} == told
+    assert part["waited_for"].tolist() == [3, 4, 2**64 - 1]
+    assert written(traces, traces.units[0], 2.0) == trace(
+        [odd.replace(field(2, b"first") + field(7, 9), field(2, b"first") + field(7, 18))]
+    )
 
 
 def test_texts_are_told_apart_by_all_of_their_bytes(tmp_path: Path) -> None:
