@@ -146,7 +146,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
     """Write `trace.json` into a new folder, with the starts that are recorded, or of a replay."""
     if options.to != "chrome":
         raise UsageError(f"--to {options.to} is for bgTrace logs: {traces.title} have --to chrome")
-    pes = chosen_pes(options.pes, len(traces.pes))
+    pes = chosen_pes(options.pes, 1 + traces.pes[-1])
     units = [unit for unit in traces.units if pes is None or unit.rank in set(pes)]
     starts = None
     if network is not None:

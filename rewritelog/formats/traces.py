@@ -11,6 +11,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts
 from rewritelog.errors import Location, RewriteLogError
+from rewritelog.formats.files import InputFile
 from rewritelog.text import bytes_text, count_text, printable
 
 if TYPE_CHECKING:
@@ -55,7 +57,14 @@ class Unit:
     path: Path
     rank: int
     size_bytes: int
-    is_packed: bool
+    """0 for a file that cannot be read, which is an error when it is."""
+
+    @cached_property
+    def is_packed(self) -> bool:
+        """Whether the file is packed by gzip."""
+        with InputFile(self.path) as file:
+            head = file.read(0, min(len(_GZIP_MAGIC), file.size_bytes))
+            return head.tobytes() == _GZIP_MAGIC
 
 
 class Events:
@@ -142,8 +151,9 @@ class Rounding:
 
 NOT_ROUNDED = Rounding()
 
-_MOST_MICROS = 2.0**63
+_GZIP_MAGIC = b"\x1f\x8b"
 _PACKED_LEVEL = 6
+_MOST_MICROS = 2.0**64
 
 
 class UnitWriter:
@@ -221,9 +231,9 @@ class Traces(ABC):
         return loaded(unit.rank, [part.only(more) for part in self.read(unit)])
 
     @property
-    def pes(self) -> range:
-        """The numbers of ranks, as far as they go."""
-        return range(1 + max(unit.rank for unit in self.units))
+    def pes(self) -> tuple[int, ...]:
+        """The numbers of the ranks."""
+        return tuple(unit.rank for unit in self.units)
 
     @property
     def folder(self) -> Path:

@@ -56,9 +56,10 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
     if isinstance(task, TraceTask):
         events = joined(report.statistics.kept)
         report.statistics.kept.clear()  # they take memory
-        after = replayed(task.logs, events, network)
-        before_s, never_ran = after.before()
-        return RunTime(before_s, after.outcome.predicted_s, text, never_ran)
+        run = replayed(task.logs, events, network)
+        after_s = run.outcome.predicted_s
+        before_s = after_s if report.changes_nothing else run.before_s()
+        return RunTime(before_s, after_s, text, run.outcome.never_ran)
     report_progress("replaying the logs as they are")
     plain = prepare(task.logs, RewriteOptions(params=options.params, jobs=options.jobs))
     before_s, never_ran = run_time(plain.workload, plain.case(network))

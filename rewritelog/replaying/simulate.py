@@ -115,6 +115,11 @@ class ReplayedRun:
         return len(self.times.order)
 
     @property
+    def never_ran(self) -> int:
+        """The number of SEBs that have not run; it is the same for all durations and networks."""
+        return len(self.workload.sebs) - self.run
+
+    @property
     def durations_s(self) -> Floats:
         """The duration of each SEB, also of one that never ran."""
         return self.case.durations_s(self.workload)

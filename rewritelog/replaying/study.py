@@ -123,8 +123,8 @@ def study_run(
     report_progress("replaying")
     outcome = simulate(prepared.workload, prepared.case(network))
     lost = lost_cycles(outcome, options.lost_as)
-    folder, never_ran = prepared.logs.folder, len(outcome.workload.sebs) - outcome.run
-    said = prepared.warnings_of(never_ran, [network])
+    folder = prepared.logs.folder
+    said = prepared.warnings_of(outcome.never_ran, [network])
     records = list_params(options.params or folder).pes
     if not records and read_provenance(folder) is not None:
         without = "was rewritten without its param files, so that work in brackets is no event's"

@@ -29,7 +29,6 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import (
     Case,
     ReplayedRun,
-    ReplayedTime,
     delays_s,
     run_time,
     simulate,
@@ -102,11 +101,11 @@ class ReplayedTraces:
     recorded_s: Floats
     """The durations that are recorded, of each node in the workload."""
 
-    def before(self) -> ReplayedTime:
+    def before_s(self) -> float:
         """Return the run time with the recorded durations."""
         workload = self.outcome.workload
         recorded = replace(workload, sebs=replace(workload.sebs, scaled_s=self.recorded_s))
-        return run_time(recorded, self.outcome.case)
+        return run_time(recorded, self.outcome.case).predicted_s
 
     def communication_s(self, path: CriticalPath) -> float:
         """Return the part of the critical path in messages and collectives."""
@@ -145,9 +144,8 @@ def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces
     lanes_used, lane_of = np.unique(lane[order], return_inverse=True)
     seb = np.full(len(events), -1, dtype=np.int32)
     seb[order] = np.arange(len(order))
-    links = before != after
     workload = _workload(
-        durations_s[0, order], events["name"][order], lane_of, seb[before[links]], seb[after[links]]
+        durations_s[0, order], events["name"][order], lane_of, seb[before], seb[after]
     )
     outcome = simulate(workload, Case(network))
     start_s = outcome.times.start_s[seb[together]]

@@ -66,7 +66,7 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     if kind not in KINDS:
         raise UsageError(f"unknown kind of picture {kind!r}: use {', '.join(KINDS)}")
     require("bokeh" if kind == "html" else "matplotlib", "the picture")
-    pes = chosen_pes(request.pes, len(sets[0].pes))
+    pes = chosen_pes(request.pes, 1 + sets[0].pes[-1])
     replayed = request.times == "replay" or (request.times is None and len(sets) > 1)
     runs = [_run(logs, sets[0].folder, replayed=replayed) for logs in sets]
     options = TimelineOptions(pes, request.from_s, request.until_s, request.colour_by)

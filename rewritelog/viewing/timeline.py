@@ -95,7 +95,7 @@ class Run:
         return ("PE", "PEs") if self.lanes is None else ("thread or stream", "threads and streams")
 
     @property
-    def pes(self) -> range:
+    def pes(self) -> Sequence[int]:
         """The numbers of PEs, or of threads and streams."""
         return self.logs.pes if self.lanes is None else range(len(self.lanes.rank))
 
@@ -311,8 +311,8 @@ def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int,
         return tuple(first.pes)
     for pe in chosen:
         if pe not in first.logs.pes:
-            lane, last = first.logs.terms.lane, first.logs.pes[-1]
-            raise UsageError(f"{lane} {pe} is not in the log: it has {lane}s 0 to {last}")
+            lane, pes = first.logs.terms.lane, first.logs.pes
+            raise UsageError(f"{lane} {pe} is not in the log: it has {lane}s {pes[0]} to {pes[-1]}")
     if first.lanes is not None:
         chosen = np.flatnonzero(np.isin(first.lanes.rank, list(chosen))).tolist()
     if not chosen:

@@ -22,6 +22,7 @@ from rewritelog.formats.chakra.nodes import NodePart
 from rewritelog.formats.chakra.traces import ChakraTraces
 from rewritelog.formats.traces import Traces, Unit
 from rewritelog.replaying import run_time
+from rewritelog.replaying.traces import ReplayedTraces
 from rewritelog.rewriting.run import rewrite
 
 GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
@@ -170,6 +171,33 @@ def test_a_rewrite_reads_each_rank_once(traces: Path, monkeypatch: pytest.Monkey
     assert rewritelog.rewrite(traces, dilation=2, network="log").run_time == report.run_time
 
 
+def test_the_file_of_one_rank_is_one_rank(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1)]])
+    (path / "run.0.et").rename(path / "run.5.et")
+    report = rewritelog.rewrite(path / "run.5.et", dilation=2)
+    assert "on 1 rank," in report.text()
+    assert report.to_json()["busy_time"]["old"] == {
+        "largest_s": 1e-5, "largest_pe": 5, "mean_s": 1e-5, "imbalance": 1,
+    }  # fmt: skip
+
+
+def test_a_rewrite_that_changes_nothing_replays_once(
+    traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ReplayedTraces, "before_s", None)
+    report = rewritelog.rewrite(traces)
+    assert report.run_time is not None
+    assert report.run_time.before_s == report.run_time.after_s > 0
+
+
+def test_durations_of_64_bits_are_written(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1, duration=2**64 - 1)]])
+    rewritelog.rewrite(path, tmp_path / "o", dilation=0.75)
+    assert durations(tmp_path / "o") == [[0.75 * 2**64]]
+    with pytest.raises(RewriteLogError, match=r"run.0.et, node 0: the new duration .* 64 bits"):
+        rewritelog.rewrite(path, tmp_path / "p", dilation=2)
+
+
 def test_a_replay_without_a_network_names_no_transit_times(traces: Path) -> None:
     said = "communication takes its nodes' durations"
     assert f"network: {said}" in rewritelog.replay(traces).text()
@@ -240,7 +268,12 @@ def test_check_counts_what_would_stop_a_simulator(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert f"{path}/run.0.et, node 2: waits for a node that the rank does not have" in done.stdout
     (path / "run.1.et").write_bytes(trace([node(1)])[:-2])
-    assert "unreadable" in rewritelog.check(path).findings.counts
+    (path / "run.2.et").symlink_to(path / "gone")
+    report = rewritelog.check(path)
+    assert report.findings.counts["unreadable"] == 2
+    assert f"{path}/run.2.et: cannot be read: No such file or directory" in report.text()
+    with pytest.raises(RewriteLogError, match=r"run.1.et, byte .*: the file ends"):
+        rewritelog.info(path)
 
 
 def test_info_says_where_the_time_goes(traces: Path) -> None:

@@ -68,9 +68,9 @@ def test_dependencies_may_name_later_nodes(tmp_path: Path) -> None:
 
 def test_cycles_never_run_and_missing_nodes_are_not_waited_for(tmp_path: Path) -> None:
     nodes = [node(1, deps=[2]), node(2, deps=[1]), node(3, duration=7, deps=[99])]
-    report = replayed(tmp_path, [nodes])
+    report = replayed(tmp_path, [[*nodes, node(4, duration=9, deps=[4])]])
     assert report.predicted_s == pytest.approx(7e-6)
-    assert report.blocked.count == 2
+    assert report.blocked.count == 3
     assert len(report.warnings) == 2
 
 

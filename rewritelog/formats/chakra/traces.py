@@ -19,7 +19,6 @@ from rewritelog.formats.chakra.nodes import NODE_TYPES, PROBLEMS, NodePart
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.formats.traces import Traces, Unit
 
-_GZIP_MAGIC = b"\x1f\x8b"
 PART_BYTES = 8 << 20
 """The bytes of a part, unless one node has more."""
 
@@ -144,6 +143,4 @@ def open_chakra(path: Path) -> ChakraTraces | None:
 def _unit(path: Path, rank: int) -> Unit:
     if rank > _MOST_RANK:
         raise RewriteLogError(f"{path}: a rank above {_MOST_RANK:,}")
-    with InputFile(path) as file:
-        head = file.read(0, min(len(_GZIP_MAGIC), file.size_bytes)).tobytes()
-        return Unit(path, rank, file.size_bytes, head == _GZIP_MAGIC)
+    return Unit(path, rank, path.stat().st_size if path.exists() else 0)
