@@ -20,8 +20,9 @@ from typing import Any
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.formats.bgtrace import params
 from rewritelog.formats.files import InputFile
+from rewritelog.models.fitted import Fitted
 from rewritelog.output.files import OutputFile
-from rewritelog.rewriting import block, predicting
+from rewritelog.rewriting import block
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.predicting import Predicted, Predictor
 from rewritelog.rewriting.run import rewrite
@@ -33,7 +34,7 @@ STAGES: list[tuple[Any, str, str]] = [
     (block, "read_params", "params: open the files, join, sort"),
     (params, "scan", "params: scan the text"),
     (Predictor, "predict", "params: records of the block"),
-    (predicting, "checked_prediction", "predict"),
+    (Fitted, "prediction", "predict"),
     (block, "patch", "walk, map and patch"),
     (OutputFile, "write", "write"),
     (Predicted, "by_event", "counts and sums by event"),

@@ -16,10 +16,10 @@ import rewritelog
 from rewritelog.commands.fits import FitCommand
 from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.evaluation.fit import fit
-from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.totals import RunPrediction, predict_run
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.study import StudyRun, study_run
+from rewritelog.timings.texts import read_model_file
 
 DOCS = Path(__file__).parents[1] / "docs"
 PES, SIZES = (8, 16, 32, 64), (16_000, 32_000, 64_000, 128_000)
@@ -76,7 +76,7 @@ def main() -> None:
     file.unlink(missing_ok=True)
     runs = {(pes, size): run(folder, pes, size, file) for pes in PES for size in SIZES}
     fit(FitCommand((file,), formulas=DOCS / "lost-cycles.toml", output=model))
-    found = predict_run(LinePredictor.of(model), {"P": float(LARGER[0]), "D": float(LARGER[1])})
+    found = predict_run(read_model_file(model), {"P": float(LARGER[0]), "D": float(LARGER[1])})
     print(found.text())
     truth = run(folder, *LARGER)
     print(truth.text())

@@ -12,20 +12,13 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, new_frame, to_table
 from rewritelog.commands.durations import FittedLike
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.fit import FitReport, write_model
-from rewritelog.evaluation.predictions import LinePredictor
-from rewritelog.formats import Columns
-from rewritelog.models import base
+from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import EventKey, entry_of, unknown_event
-from rewritelog.models.checks import (
-    checked_interval,
-    checked_prediction,
-    knows_intervals,
-)
 from rewritelog.models.fit_report import formula_text, terms_of
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.model_file import KeptFit, ModelFile, Source, model_text, writable
+from rewritelog.models.model_file import model_text
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path
 from rewritelog.text import (
@@ -44,36 +37,24 @@ from rewritelog.viewing.pictures import Picture, fit_figure
 
 
 @dataclass(frozen=True, repr=False)
-class FittedModel:
+class FittedModel(Fitted):
     """A model fitted to timings: it predicts seconds from the parameters of an event.
+
+    `name` is that of the model, `raw` the fit as the model returned it, `columns` what it predicts
+    from, `params` or `counters`, and `source` the timing lines that it was fitted to.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> fitted.predict("Cell::pairForces", [[53, 11], [66, 17]])
     array([4.89758546e-06, 7.58604713e-06])
     """
 
-    name: str
-    """The name of the model."""
-    raw: base.ModelFit
-    """The fit as returned by the model."""
-    columns: Columns
-    """Whether it predicts from `params` or `counters`."""
-    source: Source
-    """The timing lines that it was fitted to."""
     timings: Timings | None = None
     """The samples that it was fitted to, as far as they are at hand."""
-
-    @classmethod
-    def of(cls, report: FitReport) -> FittedModel:
-        """Return the model of a fit."""
-        name = report.request.model_name
-        timings = report.read
-        return cls(name, report.fitted, report.model.columns, report.source, timings)
 
     @property
     def events(self) -> tuple[str, ...]:
         """The names of the events with a fit."""
-        return tuple(dict.fromkeys(event for event, _ in self._keys()))
+        return tuple(dict.fromkeys(event for event, _ in self.keys))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -87,7 +68,7 @@ class FittedModel:
         where the fit is undefined. Raise `UsageError` for an event without a fit for that many
         parameters.
         """
-        return checked_prediction(self.raw, self.name, event, self._table(event, X)).seconds
+        return self.prediction(event, self._table(event, X)).seconds
 
     def interval(self, event: str, X: ArrayLike) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds in seconds of the 90 % interval of each row.
@@ -95,9 +76,9 @@ class FittedModel:
         They are NaN if there were too few samples. Raise `UsageError` as `predict` does, and
         `ModelError` for a model without intervals.
         """
-        if not knows_intervals(self.raw):
+        if not self.knows("interval"):
             raise ModelError(f"the model {self.name!r} has no intervals")
-        return checked_interval(self.raw, self.name, event, self._table(event, X))
+        return self.bounds(event, self._table(event, X))
 
     @property
     def r2(self) -> dict[str, float]:
@@ -106,7 +87,7 @@ class FittedModel:
         >>> {event: round(r2, 2) for event, r2 in fitted.r2.items()}  # doctest: +SKIP
         {'Cell::pairForces': 0.99, 'Cell::bonded': 0.98}
         """
-        return {fit.event: _number(fit.whole.quality.r2) for fit in self._fits().values()}
+        return {fit.event: _number(fit.whole.quality.r2) for fit in self._functions().values()}
 
     def formula(
         self,
@@ -126,14 +107,14 @@ class FittedModel:
         >>> print(rewritelog.fit(timings).formula("work", "latex"))
         2 \cdot 10^{-6} \, p_{1}
         """
-        return formula_text(entry_of(self._fits(), event, parameters, "fit for"), language)
+        return formula_text(entry_of(self._functions(), event, parameters, "fit for"), language)
 
     def coefficients(self, event: str, *, parameters: int | None = None) -> dict[str, float]:
         """Return the coefficient of each term of an event's formula, in seconds.
 
         Raise an error as `formula` does, and `ModelError` for a mean of several formulas.
         """
-        return terms_of(entry_of(self._fits(), event, parameters, "fit for"))
+        return terms_of(entry_of(self._functions(), event, parameters, "fit for"))
 
     def plot(
         self,
@@ -157,8 +138,7 @@ class FittedModel:
         if read is None:
             raise UsageError("a model file has no samples: give timings to plot")
         samples = read.of_event(event, parameters)
-        fit = getattr(self.raw, "fits", {}).get(samples.key)
-        names = parameter_names(samples.parameters, () if fit is None else fit.names)
+        names = parameter_names(samples.parameters, self.names_of(*samples.key))
         return Picture(fit_figure(self.raw, samples, tuple(names), kind), kind)
 
     def to_frame(self) -> Any:
@@ -167,7 +147,7 @@ class FittedModel:
         Its columns are event, parameters, family, samples, r2, held_out_error (a share) and
         formula.
         """
-        fits = self._fits()
+        fits = self._functions()
         columns: dict[str, Any] = {
             "event": [event for event, _ in fits],
             "parameters": [count for _, count in fits],
@@ -179,7 +159,7 @@ class FittedModel:
         }
         return new_frame(columns)
 
-    def _fits(self) -> Mapping[EventKey, EventFit]:
+    def _functions(self) -> Mapping[EventKey, EventFit]:
         """Return the fits of all events; raise `ModelError` for a model that has none."""
         if not isinstance(self.raw, FittedEvents):
             raise ModelError(f"the model {self.name!r} has no formulas")
@@ -191,29 +171,16 @@ class FittedModel:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the model file; raise `ModelError` if there can be none."""
-        content: dict[str, Any] = json.loads(model_text(self.to_file()))
+        content: dict[str, Any] = json.loads(model_text(self))
         return content
 
     def save(self, path: PathLike) -> None:
         """Write a model file, which `load_model` and `rewritelog rewrite --fitted` read."""
-        write_model(to_path(path, "the model file"), self.to_file())
-
-    def as_model(self) -> KeptFit:
-        """Return it as a model that needs no timings, for commands that take one."""
-        return KeptFit(self.raw, self.columns, self.source, self.name)
-
-    def to_file(self) -> ModelFile:
-        """Return the contents of a model file of this fit."""
-        return ModelFile(writable(self.raw, self.name), self.columns, self.source)
-
-    def _keys(self) -> list[tuple[str, int]]:
-        """Return the events and their numbers of parameters, as far as the model reports them."""
-        keys = getattr(self.raw, "fits", None) or getattr(self.raw, "events", {})
-        return [key for key in keys if isinstance(key, tuple)]
+        write_model(to_path(path, "the model file"), self)
 
     def _table(self, event: str, X: ArrayLike) -> Floats:
         """Return the table for an event; raise `UsageError` if the model has no fit for it."""
-        keys = self._keys()
+        keys = self.keys
         counts = [count for name, count in keys if name == event]
         if keys and not counts:
             raise unknown_event(event, keys, "fit for")
@@ -228,6 +195,8 @@ class FittedModel:
         lines = count_text(self.source.lines, "sample")
         events = count_text(len(self.events), "event")
         return f"<FittedModel {shorten(self.name, 30)}: {events} ({names}{more}) of {lines}>"
+
+    __str__ = __repr__
 
     def _repr_html_(self) -> str:
         if not isinstance(self.raw, FittedEvents):
@@ -261,12 +230,10 @@ def load_model(path: PathLike) -> FittedModel:
     >>> rewritelog.load_model("model.json").events  # doctest: +SKIP
     ('Cell::pairForces', 'Cell::bonded')
     """
-    file = read_model_file(to_input(path, "the model file"))
-    return FittedModel(file.fitted.model, file.fitted, file.columns, file.source)
+    read = read_model_file(to_input(path, "the model file"))
+    return FittedModel(**vars(read) | {"name": read.options["made_by"]})
 
 
-def to_predictor(model: FittedLike, what: str = "the model file") -> LinePredictor:
-    """Return what predicts lines, given a fitted model or its file."""
-    fitted = model if isinstance(model, FittedModel) else load_model(to_path(model, what))
-    name = fitted.name if model is fitted else str(model)
-    return LinePredictor(name, fitted.raw, fitted.columns)
+def to_fitted(model: FittedLike, what: str = "the model file") -> Fitted:
+    """Return a fitted model, given it or its file."""
+    return model if isinstance(model, Fitted) else read_model_file(to_input(model, what))

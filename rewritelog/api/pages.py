@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from rewritelog.api.fitted import FittedModel, to_predictor
+from rewritelog.api.fitted import FittedModel
 from rewritelog.errors import UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.evaluation.fit import FitReport
@@ -71,7 +71,7 @@ def page(
     if isinstance(of, FittedModel) != (timings is not None):
         raise UsageTypeError("only the page of a fitted model takes timings, and it needs them")
     if isinstance(of, FittedModel) and timings is not None:
-        text = verify_page(verify(to_predictor(of), to_timings(timings, of.columns)))
+        text = verify_page(verify(of, to_timings(timings, of.columns)))
     else:
         text = page_of(of)
     if path is not None:

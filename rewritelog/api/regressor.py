@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, to_column, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings
-from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import r_squared
 from rewritelog.models.registry import load_model
 
@@ -62,7 +62,7 @@ class AutoRegressor:
         if not len(params):
             raise UsageError("X has 0 samples; at least 1 is needed")
         model = load_model("auto", self.get_params())
-        self.model_ = checked_fit(model, "auto", [EventTimings(EVENT, params, seconds)])
+        self.model_ = Fitted.of(model, "auto", [EventTimings(EVENT, params, seconds)])
         self.n_features_in_ = params.shape[1]
         if names is not None:
             self.feature_names_in_ = np.asarray([str(name) for name in names], dtype=object)
@@ -73,7 +73,7 @@ class AutoRegressor:
         if not hasattr(self, "model_"):
             raise not_fitted("this AutoRegressor is not fitted: call fit first")
         params = to_table(X, self.n_features_in_)
-        return checked_prediction(self.model_, "auto", EVENT, params).seconds
+        return self.model_.prediction(EVENT, params).seconds
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return R² of the predictions; NaN if y does not vary."""

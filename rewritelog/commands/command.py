@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rewritelog.api.fitted import FittedModel
-    from rewritelog.evaluation.predictions import LinePredictor
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.formats.traces import LogsLike, Traces, TracesLike
+    from rewritelog.models.fitted import Fitted
     from rewritelog.options import PathLike
     from rewritelog.text import Readable
 
@@ -64,7 +64,7 @@ UncheckedArgument: TypeAlias = Annotated[
 ]
 """Logs or traces that may be too damaged to open."""
 FittedArgument: TypeAlias = Annotated[
-    As["FittedModel | PathLike", "LinePredictor"], Kind("api.fitted:to_predictor")
+    As["FittedModel | PathLike", "Fitted"], Kind("api.fitted:to_fitted")
 ]
 
 OUT_HELP = "The folder to write: a new or empty one, or any with --force."
@@ -90,7 +90,7 @@ class Out(Options):
     out: OutputFolder = argument(OUT_HELP, metavar="OUT", kw_only=False)
 
 
-class Fitted(Options):
+class ModelFile(Options):
     """A fitted model."""
 
     model: FittedArgument = argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.options import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.formats.traces import Traces
     from rewritelog.models.base import Model
+    from rewritelog.models.fitted import Fitted
     from rewritelog.options import PathLike
     from rewritelog.timings.samples import Timings, TimingsLike
 
@@ -109,9 +110,9 @@ RecvPolicy: TypeAlias = Literal["shift", "keep"]
 SpreadName: TypeAlias = Literal["none", "residual"]
 TotalName: TypeAlias = Literal["measured", "typical"]
 BLOCK_BYTES = 16 << 20
-ModelLike: TypeAlias = "str | Model[Any] | AlreadyFitted"
+ModelLike: TypeAlias = "str | Model[Any] | Fitted"
 """The name of a model, a model that is to be fitted, or a fitted one."""
-FittedLike: TypeAlias = "AlreadyFitted | PathLike"
+FittedLike: TypeAlias = "Fitted | PathLike"
 OptionalModel: TypeAlias = Annotated[
     As["ModelLike | None", "str | Model[Any] | None"],
     Kind("commands.durations:to_model", str, shown="str | Model[Any] | FittedModel | None"),
@@ -121,7 +122,7 @@ DilationsByName: TypeAlias = Annotated[
     Kind("options:factors", str, several=True, nothing=(), shown="Mapping[str, float] | None"),
 ]
 OptionalFitted: TypeAlias = Annotated[
-    As["FittedLike | Model[Any] | None", "Path | Model[Any] | None"],
+    As["FittedLike | None", "Path | Fitted | None"],
     Kind("commands.durations:to_fitted", shown="FittedModel | PathLike | None"),
 ]
 
@@ -142,32 +143,23 @@ class DilationRules:
 NO_DILATION = DilationRules()
 
 
-@runtime_checkable
-class AlreadyFitted(Protocol):
-    """A fitted model, which Python may give in place of a model's name or file."""
-
-    def as_model(self) -> Model[Any]:
-        """Return it as a model that needs no timings."""
-
-
 def to_model(model: object, what: str) -> object:
     """Return a model or its name, or a fitted model; raise `UsageTypeError` for anything else."""
-    if not isinstance(model, str | AlreadyFitted):
+    if not isinstance(model, str):
         from rewritelog.models.base import Model
+        from rewritelog.models.fitted import Fitted
 
-        if not isinstance(model, Model):
+        if not isinstance(model, Model | Fitted):
             kind = type(model).__name__
             raise UsageTypeError(f"{what} must be a name or a Model, not {kind}")
     return model
 
 
-def to_fitted(fitted: object, what: str) -> Path | Model[Any]:
-    """Return the path of a model file, or a model that needs no timings."""
-    if isinstance(fitted, AlreadyFitted):
-        return fitted.as_model()
-    from rewritelog.models.base import Model
+def to_fitted(fitted: object, what: str) -> Path | Fitted:
+    """Return the path of a model file, or a fitted model."""
+    from rewritelog.models.fitted import Fitted
 
-    return fitted if isinstance(fitted, Model) else to_path(fitted, what)
+    return fitted.kept() if isinstance(fitted, Fitted) else to_path(fitted, what)
 
 
 class ModelAndDilation(Options, group=MODEL):
@@ -207,7 +199,7 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
     def model_name(self) -> str:
         """The name of the model in reports: its own, or that of the model file."""
         if self.fitted is not None:
-            return str(self.fitted)
+            return str(self.fitted) if isinstance(self.fitted, Path) else self.fitted.name
         if self.model is None:
             return "auto" if is_given(self.timings) else "constant"
         return self.model if isinstance(self.model, str) else type(self.model).__name__
@@ -226,11 +218,14 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
                 raise UsageError("give --dilation or --speedup, not both")
             settle(self, dilation=1 / self.speedup, speedup=None)
             check_factor("the dilation", self.dilation)
-        model: object = self.model
-        if isinstance(model, AlreadyFitted):
-            if self.fitted is not None:
-                raise UsageError("give one fitted model, as model or as fitted")
-            settle(self, model=None, fitted=model.as_model())
+        if self.model is not None and not isinstance(self.model, str):
+            from rewritelog.models.fitted import Fitted
+
+            model: object = self.model
+            if isinstance(model, Fitted):
+                if self.fitted is not None:
+                    raise UsageError("give one fitted model, as model or as fitted")
+                settle(self, model=None, fitted=model.kept())
         excluded = {
             "--model": self.model,
             "--timings": self.timings,

@@ -12,8 +12,8 @@ from rewritelog.commands.command import (
     REPORT,
     WARNINGS,
     Command,
-    Fitted,
     Logs,
+    ModelFile,
     TracesArgument,
     function,
 )
@@ -139,10 +139,10 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
         """Return the fitted model."""
         from rewritelog.api.fitted import FittedModel
 
-        return FittedModel.of(result)
+        return FittedModel(**vars(result.fitted), timings=result.read)
 
 
-class PredictCommand(Reading, Fitted, Command[Iterator[dict[str, Any]]]):
+class PredictCommand(Reading, ModelFile, Command[Iterator[dict[str, Any]]]):
     """Print the predictions of a model file: as CSV for files, or for one call of an event.
 
     `predict MODEL EVENT 157 9`, or `EVENT n=157 m=9`, predicts the time of that call.
@@ -185,7 +185,7 @@ class PredictCommand(Reading, Fitted, Command[Iterator[dict[str, Any]]]):
         return int(not result.predicted)
 
 
-class VerifyCommand(Reading, ParamNamesFile, TimingLines, Fitted, Command["VerifyReport"]):
+class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["VerifyReport"]):
     """Compare the predictions of a model file with measured times.
 
     The exit code is 1 if the model has no prediction for any line.
@@ -204,10 +204,11 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, Fitted, Command["Verif
         """Return the errors, by event and overall."""
         from rewritelog.evaluation.verify import verify
         from rewritelog.timings.read import samples_of
+        from rewritelog.timings.texts import read_param_names
 
-        model = self.model.named(self.param_names)
+        model, names = self.model, read_param_names(self.param_names)
         read = samples_of(self.timings, self.clock_hz, strict=self.strict, columns=model.columns)
-        return verify(model, read, worst=self.worst)
+        return verify(model, read, names, worst=self.worst)
 
     def exit_code(self, result: VerifyReport) -> int:
         """Return 1 if no line was predicted."""

@@ -13,9 +13,9 @@ from rewritelog.commands.command import (
     REPORT,
     WARNINGS,
     Command,
-    Fitted,
     Logs,
     ManyTraces,
+    ModelFile,
     OptionalTraces,
     function,
 )
@@ -256,7 +256,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
         return study_run(self.logs, self.read_network(), self, self.variables, self.timings_out)
 
 
-class PredictRunCommand(Fitted, Command["RunPrediction"]):
+class PredictRunCommand(ModelFile, Command["RunPrediction"]):
     """Predict the run time of a program from a model of its lost cycles.
 
     The categories of `lost-cycles`, each fitted to several runs, are added up for a number of PEs

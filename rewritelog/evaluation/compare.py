@@ -13,11 +13,11 @@ import numpy as np
 from rewritelog.arrays import Flags, Ints
 from rewritelog.commands.fits import CompareCommand
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predictions import LinePredictor, PredictedRows
+from rewritelog.evaluation.predictions import PredictedRows
 from rewritelog.formats import Columns
 from rewritelog.hashing import random_ranks
 from rewritelog.models.base import EventTimings, Model
-from rewritelog.models.checks import checked_fit
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.models.registry import describe_options, load_model, model_class
@@ -312,14 +312,14 @@ def _cross_validate_model(
             splits = [fraction(timings, request.fraction, seed)]
         held_out = list[HeldOut]()
         for number, split in enumerate(splits):
-            predictor, fits = None, fits + 1
+            fitted, fits = None, fits + 1
             try:
                 with part_of(name, number, len(splits), "part"):
                     kept = split.fitted_to(timings) if model.needs_timings else ()
-                    predictor = LinePredictor(name, checked_fit(model, name, kept), read.columns)
+                    fitted = Fitted.of(model, name, kept)
             except ModelError as error:
                 failures.append(str(error))
-            held_out += _predicted(predictor, timings, split)
+            held_out += _predicted(fitted, timings, split)
         repeats.append(held_out)
     seconds = time.perf_counter() - started
     by_event = [_by_event(timings, repeat) for repeat in repeats]
@@ -337,7 +337,7 @@ def _cross_validate_model(
 
 
 def _predicted(
-    predictor: LinePredictor | None, timings: Sequence[EventTimings], split: Split
+    fitted: Fitted | None, timings: Sequence[EventTimings], split: Split
 ) -> Iterator[HeldOut]:
     """Yield the lines that a split leaves out, with their times; NaN without a fit."""
     events = set[str]()
@@ -346,8 +346,8 @@ def _predicted(
         events.add(samples.event)
         part = samples.part(left_out)
         rows = PredictedRows.unknown(len(part.seconds))
-        if predictor is not None:
-            rows = predictor.predict_rows(part.event, part.params)
+        if fitted is not None:
+            rows = PredictedRows.of(fitted, part.event, part.params)
         yield entry, left_out, rows.pairs_with(part, is_first=is_first)
 
 

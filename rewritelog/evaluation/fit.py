@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import rewritelog
 from rewritelog.commands.fits import FitCommand
 from rewritelog.errors import OutputError, UsageError, UsageTypeError
-from rewritelog.models.base import Model, ModelFit
-from rewritelog.models.checks import checked_fit
+from rewritelog.models.base import Model
 from rewritelog.models.fit_report import summarise
-from rewritelog.models.fitted_events import FittedEvents, with_names
-from rewritelog.models.model_file import ModelFile, Source, model_text, size_problem, writable
+from rewritelog.models.fitted import Fitted, Source
+from rewritelog.models.model_file import model_text, size_problem
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import write_text_file
 from rewritelog.text import (
@@ -38,18 +36,15 @@ class FitReport(Readable):
     more = "options and formulas; --event NAME: those of one event"
 
     request: FitCommand
-    model: Model[Any]
     read: Timings
-    fitted: ModelFit
-    source: Source
-    """The files and samples that it was fitted to."""
+    fitted: Fitted
     out: Path | None
     """The model file that was written; None without one."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        return (*self.read.warnings, *self.fitted.warnings())
+        return (*self.read.warnings, *self.fitted.raw.warnings())
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -57,11 +52,11 @@ class FitReport(Readable):
             "rewritelog": rewritelog.__version__,
             "timings": [str(path) for path in files_of(self.request.timings)],
             "timing_lines": len(self.read),
-            "sha256": self.source.sha256,
+            "sha256": self.fitted.source.sha256,
             "model": {
-                "name": self.request.model_name,
-                "options": dataclasses.asdict(self.model.options),
-                "fit": self.fitted.describe(),
+                "name": self.fitted.name,
+                "options": self.fitted.options,
+                "fit": self.fitted.raw.describe(),
             },
             "warnings": list(self.warnings),
             "out": None if self.out is None else str(self.out),
@@ -70,10 +65,10 @@ class FitReport(Readable):
     def text(self) -> str:
         """Return a line for each event, worst first, or the whole fit of the event asked for."""
         names = printable(some_text([str(path) for path in files_of(self.request.timings)], 3))
-        shown = self.fitted.overview() if self.request.event is None else self._asked()
+        shown = self.fitted.raw.overview() if self.request.event is None else self._asked()
         lines = [
             wrapped(
-                f"{self.request.model_name}, fitted to "
+                f"{self.fitted.name}, fitted to "
                 f"{count_text(len(self.read), 'timing line')} of {names}"
             ),
             *shown,
@@ -83,17 +78,18 @@ class FitReport(Readable):
 
     def details(self) -> str:
         """Return the options of the model, and every fit with its formula."""
-        options = dataclasses.asdict(self.model.options)
-        told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
-        lines = [wrapped(f"model: {self.request.model_name}" + (f" ({told})" if told else ""))]
-        lines += [f"  {line}" for line in self.fitted.summary()]
+        fitted = self.fitted
+        given = fitted.options.items()
+        told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in given)
+        lines = [wrapped(f"model: {fitted.name}" + (f" ({told})" if told else ""))]
+        lines += [f"  {line}" for line in fitted.raw.summary()]
         return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
     def _asked(self) -> list[str]:
         """Return the whole fits of the events asked for."""
         pattern = self.request.event or "*"
-        if not isinstance(self.fitted, FittedEvents):
-            return list(self.fitted.summary())
+        if not self.fitted.fits:
+            return list(self.fitted.raw.summary())
         fits = [fit for fit in self.fitted.fits.values() if matches(pattern, fit.event)]
         return [f"  {line}" for fit in fits for line in summarise(fit)]
 
@@ -123,16 +119,18 @@ def fit(request: FitCommand) -> FitReport:
     if request.event is not None and not any(matches(request.event, name) for name in events):
         known = some_text([printable(name) for name in events], 5) or "none"
         raise UsageError(f"--event {request.event}: no timing line of it; events: {known}")
-    fitted = with_names(checked_fit(model, name, read.timings), names)
-    source = Source.of(files, read.timings, request.clock_hz)
+    fitted = replace(
+        Fitted.of(model, name, read.timings).named(names),
+        source=Source.of(files, read.timings, request.clock_hz),
+    )
     if out is not None:
-        write_model(out, ModelFile(writable(fitted, name), model.columns, source))
-    return FitReport(request, model, read, fitted, source, out)
+        write_model(out, fitted)
+    return FitReport(request, read, fitted, out)
 
 
-def write_model(out: Path, file: ModelFile, *, through_links: bool = True) -> None:
+def write_model(out: Path, fitted: Fitted, *, through_links: bool = True) -> None:
     """Write a model file; raise `OutputError` if it is too large to be read back, or on failure."""
-    text = model_text(file)
+    text = model_text(fitted)
     problem = size_problem(text)
     if len(text) > MAX_MODEL_BYTES:
         problem = f"has {bytes_text(len(text))}; at most {bytes_text(MAX_MODEL_BYTES)}"

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
-from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor, PredictedRows
-from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
+from rewritelog.models.fitted import Fitted
 from rewritelog.options import PathsLike
 from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout, to_inputs
@@ -57,7 +57,7 @@ _SECONDS = ("measured_s", "predicted_s", "low_s", "high_s")
 class Predictions:
     """The predictions for the records of files, printed or written while they are made."""
 
-    predictor: LinePredictor
+    fitted: Fitted
     files: tuple[Path, ...]
     output: Path | None = None
     clock_hz: float | None = None
@@ -98,7 +98,7 @@ class Predictions:
         if not self.records:
             warnings.append(f"{', '.join(map(str, self.files))}: no timing or param line found")
         elif not self.predicted:
-            warnings.append(f"{self.predictor.name}: the model has no prediction for any record")
+            warnings.append(f"{self.fitted.name}: the model has no prediction for any record")
         return tuple(warnings)
 
     def _tables(self) -> Iterator[Iterator[dict[str, Any]]]:
@@ -117,8 +117,8 @@ class Predictions:
         """
         rows = PredictedRows.unknown(len(table))
         everything = np.ones(len(table), dtype=np.bool_)
-        for event, where, params in line_groups(table, self.predictor.columns, everything):
-            predicted = self.predictor.predict_rows(event, params)
+        for event, where, params in line_groups(table, self.fitted.columns, everything):
+            predicted = PredictedRows.of(self.fitted, event, params)
             for name, column in vars(rows).items():
                 column[where] = getattr(predicted, name)
         self.records += len(table)
@@ -147,7 +147,7 @@ class Predictions:
 
 
 def predictions(
-    predictor: LinePredictor,
+    fitted: Fitted,
     words: PathsLike,
     output: Path | None = None,
     clock_hz: float | None = None,
@@ -162,17 +162,18 @@ def predictions(
     if not words:
         raise UsageTypeError("give files, or an event and its parameters")
     event, *values = map(str, words)
-    if event == "-" or Path(event).exists() or not predictor.events:
-        return Predictions(predictor, to_inputs(words, "files"), output, clock_hz, strict)
-    if event not in predictor.events:
-        listed = some_text(sorted(predictor.events), 5)
+    if event == "-" or Path(event).exists() or not fitted.keys:
+        return Predictions(fitted, to_inputs(words, "files"), output, clock_hz, strict)
+    events = {name for name, _ in fitted.keys}
+    if event not in events:
+        listed = some_text(sorted(events), 5)
         raise MissingFileError(
-            f"{event}: is neither a file nor an event of {predictor.name}; its events: {listed}"
+            f"{event}: is neither a file nor an event of {fitted.name}; its events: {listed}"
         )
     for name, given in (("--output", output), ("--clock-hz", clock_hz)):
         if given is not None:
             raise UsageError(f"{name} is for predictions of files, not of one call")
-    return predict_call(predictor, event, values)
+    return predict_call(fitted, event, values)
 
 
 @dataclass(repr=False)
@@ -270,14 +271,12 @@ class CallPrediction(Readable):
         }
 
 
-def predict_call(predictor: LinePredictor, event: str, arguments: Sequence[str]) -> CallPrediction:
+def predict_call(fitted: Fitted, event: str, arguments: Sequence[str]) -> CallPrediction:
     """Predict one call of an event, given its parameters as `157` or `n=157`.
 
     Raise `UsageError` for an event that the model does not have, and for other parameters.
     """
-    fitted = predictor.fitted
-    fits = fitted.fits if isinstance(fitted, FittedEvents) else {}
-    known = {count: fit.names for (name, count), fit in fits.items() if name == event}
+    known = {count: fit.names for (name, count), fit in fitted.fits.items() if name == event}
     if known and len(arguments) not in known:
         takes = " or ".join(
             f"{event_label(event, count, names=names)}" for count, names in known.items()
@@ -285,10 +284,10 @@ def predict_call(predictor: LinePredictor, event: str, arguments: Sequence[str])
         raise UsageError(f"{event}: give the parameters of {takes}, not {len(arguments)} of them")
     names = parameter_names(len(arguments), known.get(len(arguments), ()))
     values = _values(event, names, arguments)
-    predicted = predictor.predict_rows(event, np.array([values], dtype=np.float64))
+    predicted = PredictedRows.of(fitted, event, np.array([values], dtype=np.float64))
     determined_by = str(DeterminedBy(int(predicted.determined_by[0])))
     if math.isnan(predicted.predicted_s[0]):
-        raise UsageError(f"{predictor.name}: the model has no prediction for this call of {event}")
+        raise UsageError(f"{fitted.name}: the model has no prediction for this call of {event}")
     bounds = json_number(float(predicted.low_s[0])), json_number(float(predicted.high_s[0]))
     predicted_s = float(predicted.predicted_s[0])
     return CallPrediction(event, tuple(names), values, predicted_s, determined_by, *bounds)

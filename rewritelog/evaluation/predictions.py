@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats
-from rewritelog.formats import Columns
-from rewritelog.models.base import EventTimings, ModelFit, has_slow_first_call
-from rewritelog.models.checks import checked_interval, checked_prediction, total_seconds
-from rewritelog.models.fitted_events import with_names
+from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import TimePairs
-from rewritelog.timings.texts import read_model_file, read_param_names
 
 
 class DeterminedBy(IntEnum):
@@ -51,6 +47,19 @@ class PredictedRows:
     """The 90 % interval of measured times; NaN where it is unknown."""
 
     @classmethod
+    def of(cls, fitted: Fitted, event: str, params: Floats) -> PredictedRows:
+        """Return the predictions for rows of an event's parameters."""
+        predicted = fitted.prediction(event, params)
+        determined_by = np.full(len(params), DeterminedBy.FIT, dtype=np.int8)
+        determined_by[predicted.outside] = DeterminedBy.OUT_OF_RANGE
+        determined_by[predicted.exact] = DeterminedBy.EXACT
+        determined_by[np.isnan(predicted.seconds)] = DeterminedBy.NO_MODEL
+        total_s = fitted.total_seconds(event, params, predicted)
+        negative = np.asarray(predicted.negative)
+        bounds = fitted.bounds(event, params)
+        return cls(predicted.seconds, total_s, determined_by, negative, *bounds)
+
+    @classmethod
     def unknown(cls, rows: int) -> PredictedRows:
         """Return rows without a prediction, to be filled in."""
         predicted, total, low, high = np.full((4, rows), np.nan)
@@ -66,50 +75,3 @@ class PredictedRows:
         first = np.zeros(len(samples.seconds), dtype=np.bool_)
         first[:1] = is_first and has_slow_first_call(samples.event)
         return TimePairs(samples.seconds, self.predicted_s, self.total_s, first, self.negative)
-
-
-@dataclass(frozen=True)
-class LinePredictor:
-    """Predicts the times of lines with a fitted model."""
-
-    name: str
-    """The name of the model in reports: its file, or its own name."""
-    fitted: ModelFit
-    columns: Columns
-    notes: tuple[str, ...] = ()
-    """Warnings of names that belong to no event."""
-
-    @classmethod
-    def of(cls, path: Path) -> LinePredictor:
-        """Read a model file; raise `ModelError` if it is invalid."""
-        file = read_model_file(path)
-        return cls(str(path), file.fitted, file.columns)
-
-    def named(self, path: Path | None) -> LinePredictor:
-        """Return the same with the names of parameters in a file, if there is one."""
-        names = read_param_names(path)
-        fitted = with_names(self.fitted, names)
-        return replace(self, fitted=fitted, notes=getattr(fitted, "notes", ()) if names else ())
-
-    def names_of(self, event: str, parameters: int) -> tuple[str, ...]:
-        """Return the names of an event's parameters; empty if they have none."""
-        fit = getattr(self.fitted, "fits", {}).get((event, parameters))
-        return () if fit is None else tuple(fit.names)
-
-    @property
-    def events(self) -> frozenset[str]:
-        """The events that the model has fits for, as far as it knows them."""
-        keys = getattr(self.fitted, "fits", None) or getattr(self.fitted, "events", {})
-        return frozenset(key[0] for key in keys if isinstance(key, tuple))
-
-    def predict_rows(self, event: str, params: Floats) -> PredictedRows:
-        """Return the predictions for rows of an event's parameters."""
-        predicted = checked_prediction(self.fitted, self.name, event, params)
-        determined_by = np.full(len(params), DeterminedBy.FIT, dtype=np.int8)
-        determined_by[predicted.outside] = DeterminedBy.OUT_OF_RANGE
-        determined_by[predicted.exact] = DeterminedBy.EXACT
-        determined_by[np.isnan(predicted.seconds)] = DeterminedBy.NO_MODEL
-        total_s = total_seconds(self.fitted, self.name, event, params, predicted)
-        interval = checked_interval(self.fitted, self.name, event, params)
-        negative = np.asarray(predicted.negative)
-        return PredictedRows(predicted.seconds, total_s, determined_by, negative, *interval)

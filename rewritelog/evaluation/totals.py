@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor
+from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
 from rewritelog.models.base import LOST, PES
-from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitted import Fitted
 from rewritelog.options import listed, settings
 from rewritelog.text import (
     Readable,
@@ -143,7 +143,7 @@ def to_point(given: Any, what: str) -> dict[str, float]:
     return values
 
 
-def predict_run(predictor: LinePredictor, values: Mapping[str, float]) -> RunPrediction:
+def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
     """Predict a run as the sum of all categories of lost cycles that a model was fitted to.
 
     `values` are P and the other variables, as `lost-cycles` writes them. Raise `UsageError` if P is
@@ -153,8 +153,7 @@ def predict_run(predictor: LinePredictor, values: Mapping[str, float]) -> RunPre
     pes = values.get(PES, 0.0)
     if pes < 1 or pes % 1:
         raise UsageError("P, the number of PEs, must be given, and be a whole number above 0")
-    model, fitted = predictor.name, predictor.fitted
-    fits = fitted.fits if isinstance(fitted, FittedEvents) else {}
+    model, fits = fitted.name, fitted.fits
     ordered = ((PES, values[PES]), *sorted((n, v) for n, v in values.items() if n != PES))
     counts = {count for event, count in fits if event.startswith(LOST)}
     if not counts:
@@ -170,7 +169,7 @@ def predict_run(predictor: LinePredictor, values: Mapping[str, float]) -> RunPre
     for event, _ in fits:
         if not event.startswith(LOST):
             continue
-        row = predictor.predict_rows(event, params)
+        row = PredictedRows.of(fitted, event, params)
         seconds, low, high = (float(v[0]) for v in (row.predicted_s, row.low_s, row.high_s))
         if math.isnan(low + high) and seconds == 0:
             low = high = 0.0  # a category that no run ever had

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Flags
-from rewritelog.evaluation.predictions import DeterminedBy, LinePredictor, PredictedRows
+from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
+from rewritelog.models.fitted import Fitted
+from rewritelog.models.formulas import ParamNames
 from rewritelog.models.metrics import Score, TimePairs
 from rewritelog.text import (
     MOST_EVENTS,
@@ -88,7 +90,7 @@ class Verified:
 class VerifyReport(Readable):
     """The report of a comparison of a fitted model with timing lines."""
 
-    predictor: LinePredictor
+    fitted: Fitted
     read: Timings
     """The lines or samples that it is compared with."""
     overall: Verified
@@ -99,7 +101,7 @@ class VerifyReport(Readable):
     @property
     def model(self) -> str:
         """The file of the model, or its name."""
-        return self.predictor.name
+        return self.fitted.name
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -145,12 +147,15 @@ class VerifyReport(Readable):
         return "\n".join(lines)
 
 
-def verify(predictor: LinePredictor, read: Timings, *, worst: int = 10) -> VerifyReport:
+def verify(
+    fitted: Fitted, read: Timings, names: ParamNames | None = None, *, worst: int = 10
+) -> VerifyReport:
     """Compare a fitted model with timing lines or samples; show `worst` of the worst ones."""
+    fitted = fitted.named(names)
     parts: dict[str, list[tuple[TimePairs, Flags]]] = {}
     bad: list[WorstLine] = []
     for entry, samples in enumerate(read):
-        rows = predictor.predict_rows(samples.event, samples.params)
+        rows = PredictedRows.of(fitted, samples.event, samples.params)
         pairs = rows.pairs_with(samples, is_first=samples.event not in parts)
         parts.setdefault(samples.event, []).append((pairs, _inside(pairs, rows)))
         errors = pairs.relative_errors()
@@ -164,7 +169,7 @@ def verify(predictor: LinePredictor, read: Timings, *, worst: int = 10) -> Verif
                 predicted_s=float(rows.predicted_s[row]),
                 relative_error=float(errors[row]),
                 determined_by=str(DeterminedBy(rows.determined_by[row])),
-                names=predictor.names_of(*samples.key),
+                names=fitted.names_of(*samples.key),
             )
             for row in order.tolist()
             if not np.isnan(errors[row])
@@ -176,13 +181,14 @@ def verify(predictor: LinePredictor, read: Timings, *, worst: int = 10) -> Verif
         for event, score in ((event, result.score) for event, result in verified)
         if score.predicted < score.lines
     )
+    unused = () if names is None else names.unused(fitted.keys)
     return VerifyReport(
-        predictor=predictor,
+        fitted=fitted,
         read=read,
         overall=_verified(list(chain(*parts.values()))),
         events=verified,
         worst=tuple(sorted(bad, key=lambda line: -line.relative_error)[:worst]),
-        warnings=(*read.warnings, *predictor.notes, *uncovered),
+        warnings=(*read.warnings, *unused, *uncovered),
     )
 
 

@@ -1,7 +1,8 @@
 """Duration models: timings in, seconds for each row of parameters out; arrays only.
 
 `base` is the contract of a model, `registry` finds those of this package and of third parties by
-name, and `checks` validates what they return. `expressions` and `formulas` parse what users write
+name. `fitted` is a fitted model with its name, which all jobs work with: it checks what the model
+returns, with `checks`. `expressions` and `formulas` parse what users write
 about their kernels; `located_toml` is TOML with the place of each value for errors. `fitting` is
 the engine of all models that fit terms: `auto`, `least_squares`, `counters` and `sampled` are
 configurations of it; `fitted_events` holds the fits of all events, `fit_report` describes them.

@@ -44,6 +44,9 @@ def has_slow_first_call(event: str) -> bool:
     return not event.startswith(LOST)
 
 
+Columns: TypeAlias = Literal["params", "counters"]
+"""Whether the columns of tables are the parameters or the counters (`PAPI`) of lines."""
+
 EventKey: TypeAlias = tuple[str, int]
 """An event's name and its number of parameters; each pair has a fit of its own."""
 
@@ -255,7 +258,7 @@ class Model(ABC, Generic[OptionsT]):
     uses_params: ClassVar[bool] = True
     """Whether the model needs param records; if not, they are not read."""
 
-    columns: Literal["params", "counters"] = "params"
+    columns: Columns = "params"
     """Whether the columns of its tables are the parameters or the counters of timing lines."""
 
     needs_timings: ClassVar[bool] = True

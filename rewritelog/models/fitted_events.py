@@ -106,6 +106,15 @@ class FittedEvents(ModelFit):
         common *= math.sqrt(max(tuning.ENOUGH / count, 1.0))
         return TotalSpread(single, common, quality.coverage)
 
+    def named(self, names: ParamNames) -> FittedEvents:
+        """Return the fits with names of their parameters; those that a formula gives are kept."""
+        named = {
+            (event, count): fit if fit.names else fit.named(names.for_event(event, count))
+            for (event, count), fit in self.fits.items()
+        }
+        unused = names.unused((*self.fits, *self.unfitted))
+        return replace(self, fits=named, notes=(*self.notes, *unused))
+
     def describe(self) -> dict[str, Any]:
         """Return the options and all fits as a JSON object."""
         events = [event_in_report(fit) for fit in self.fits.values()]
@@ -126,18 +135,6 @@ class FittedEvents(ModelFit):
         by_name = zip(self.fits.values(), names, strict=True)
         weak_points = (point for fit, name in by_name for point in fit_report.warn(fit, name))
         return (*nothing, *self.notes, *merged(weak_points))
-
-
-def with_names(fitted: ModelFit, names: ParamNames | None) -> ModelFit:
-    """Return a fit whose reports use the names, if any; those that a formula gives are kept."""
-    if names is None or not isinstance(fitted, FittedEvents):
-        return fitted
-    named = {
-        (event, count): fit if fit.names else fit.named(names.for_event(event, count))
-        for (event, count), fit in fitted.fits.items()
-    }
-    unused = names.unused((*fitted.fits, *fitted.unfitted))
-    return replace(fitted, fits=named, notes=(*fitted.notes, *unused))
 
 
 @dataclass(frozen=True)

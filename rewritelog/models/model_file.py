@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from dataclasses import fields, replace
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from rewritelog import __version__
 from rewritelog.errors import ModelError
-from rewritelog.models.base import EventKey, Model, ModelFit, Timings, digest_of, option
+from rewritelog.models.base import Columns, EventKey
 from rewritelog.models.fit_json import event_in_file, event_of
+from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.form import AT, Count, EventName, Form, ParameterCount, Text
+from rewritelog.models.form import AT, EventName, Form, ParameterCount, Text
 from rewritelog.text import printable, shorten
 
 FORMAT = "rewritelog model"
@@ -37,87 +35,54 @@ MAX_VALUES = 16_000_000
 LINE_WIDTH = 100
 """Lists and objects of lists are written in one line of at most so many characters."""
 
-Columns: TypeAlias = Literal["params", "counters"]
-"""Whether the columns of a fit's tables are the parameters or the counters of timing lines."""
 
-
-class Source(Form, frozen=True):
-    """The origin of a fit: its timing lines, and the version that made it."""
-
-    rewritelog: Text
-    """The version of rewritelog that made the fit."""
-    files: tuple[Text, ...]
-    """The names of the files of timing lines."""
-    lines: Count
-    """The number of timing lines in them."""
-    clock_hz: float | None
-    """The clock in Hz for times given in cycles; None without such times."""
-    sha256: Text
-    """The digest of the samples (`base.digest_of`)."""
-
-    @classmethod
-    def of(cls, files: Iterable[Path], timings: Timings, clock_hz: float | None) -> Source:
-        """Return the origin of a fit of this version to samples from files."""
-        lines = sum(len(samples.seconds) for samples in timings)
-        names = tuple(path.name for path in files)
-        return cls(__version__, names, lines, clock_hz, digest_of(timings))
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """The contents of a model file."""
-
-    fitted: FittedEvents
-    columns: Columns
-    source: Source
-
-
-def writable(fitted: ModelFit, model_name: str) -> FittedEvents:
-    """Return the fit in a form that a file can hold; raise `ModelError` naming the model otherwise.
-
-    Warnings of a subclass become notes. A third-party regressor consists of its own code, which no
-    model file contains.
-    """
-    if (
-        not isinstance(fitted, FittedEvents)
-        or type(fitted).predict_detailed is not FittedEvents.predict_detailed
-    ):
-        raise ModelError(
-            f"the model {model_name!r} cannot be written to a model file, which holds formulas and "
-            "no code; use it directly, with --model and --timings"
-        )
-    if type(fitted) is FittedEvents:
-        return fitted
-    known = {field.name: getattr(fitted, field.name) for field in fields(FittedEvents)}
-    plain = FittedEvents(**known)
-    more = [warning for warning in fitted.warnings() if warning not in plain.warnings()]
-    return replace(plain, notes=(*fitted.notes, *more))
-
-
-def model_text(file: ModelFile) -> str:
-    """Return the text of a model file; raise `ModelError` if a number of the fit is not finite.
+def model_text(fitted: Fitted) -> str:
+    """Return the text of a model file; raise `ModelError` naming the model if there can be none.
 
     Floats are written so that they read back exactly.
     """
-    fitted = file.fitted
+    fit = writable(fitted)
     head = {
         "format": FORMAT,
         "version": VERSION,
-        "source": file.source,
-        "model": fitted.model,
-        "columns": file.columns,
-        "options": dict(fitted.options),
-        "notes": fitted.notes,
-        "extra": dict(fitted.extra),
-        "unfitted": [{"event": event, "parameters": count} for event, count in fitted.unfitted],
+        "source": fitted.source,
+        "model": fit.model,
+        "columns": fitted.columns,
+        "options": dict(fit.options),
+        "notes": fit.notes,
+        "extra": dict(fit.extra),
+        "unfitted": [{"event": event, "parameters": count} for event, count in fit.unfitted],
     }
     try:
-        events = [_pretty(event_in_file(fit)) for fit in fitted.fits.values()]
+        events = [_pretty(event_in_file(event)) for event in fit.fits.values()]
         text = _pretty(head).removesuffix("\n}")
     except ValueError as error:
         raise ModelError(f"the fit cannot be written: {error}") from error
     listed = ",".join("\n    " + event.replace("\n", "\n    ") for event in events)
     return f'{text},\n  "events": [{listed}\n  ]\n}}\n'
+
+
+def writable(fitted: Fitted) -> FittedEvents:
+    """Return the fit in a form that a file can hold.
+
+    Warnings of a subclass become notes. A third-party regressor consists of its own code, which no
+    model file contains.
+    """
+    fit = fitted.raw
+    if (
+        not isinstance(fit, FittedEvents)
+        or type(fit).predict_detailed is not FittedEvents.predict_detailed
+    ):
+        raise ModelError(
+            f"the model {fitted.name!r} cannot be written to a model file, which holds formulas "
+            "and no code; use it directly, with --model and --timings"
+        )
+    if type(fit) is FittedEvents:
+        return fit
+    known = {field.name: getattr(fit, field.name) for field in fields(FittedEvents)}
+    plain = FittedEvents(**known)
+    more = [warning for warning in fit.warnings() if warning not in plain.warnings()]
+    return replace(plain, notes=(*fit.notes, *more))
 
 
 _INNERMOST = re.compile(r"[\[{]\n[^\[\]{}]*[\]}]")
@@ -180,8 +145,8 @@ class _Document(Form, frozen=True, kw_only=True):
     events: list[dict[str, Any]]
 
 
-def parse_model(text: str, name: str) -> ModelFile:
-    """Return the contents of a model file's text; `name` is its name in errors.
+def parse_model(text: str, name: str) -> Fitted:
+    """Return the fit that a model file's text holds; `name` is its name in errors.
 
     Raise `ModelError`, with line and column or with the JSON path, for any other text.
     """
@@ -210,7 +175,7 @@ def parse_model(text: str, name: str) -> ModelFile:
         if (fit.event, fit.parameters) in fits:
             raise ModelError(f"{printable(name)}: {path}: is duplicated")
         fits[fit.event, fit.parameters] = fit
-    fitted = FittedEvents(
+    events = FittedEvents(
         model=document.model,
         options=document.options,
         fits=fits,
@@ -218,7 +183,7 @@ def parse_model(text: str, name: str) -> ModelFile:
         notes=tuple(document.notes),
         extra=document.extra,
     )
-    return ModelFile(fitted, document.columns, document.source)
+    return Fitted(name, events, document.columns, document.source).kept()
 
 
 def size_problem(text: str) -> str:
@@ -259,39 +224,3 @@ def _refused(name: str, path: str, error: Exception) -> ModelError:
     problem, *steps = str(error).split(AT)
     path += "".join(step.removesuffix("`") for step in reversed(steps))
     return ModelError(f"{printable(name)}: {shorten(path, 200)}: {shorten(problem, 200)}")
-
-
-@dataclass(frozen=True)
-class KeptFitOptions:
-    """The origin of the fit, for reports."""
-
-    made_by: str = option("auto", "The model that made the fit.")
-    rewritelog: str = option("", "The version of rewritelog that made it.")
-    lines: int = option(0, "The number of timing lines that it was fitted to.")
-    sha256: str = option("", "The digest of the samples.")
-
-
-class KeptFit(Model[KeptFitOptions]):
-    """Predicts with a fit that was made before, as one of a model file; nothing is fitted."""
-
-    Options = KeptFitOptions
-    needs_timings = False
-
-    def __init__(self, fitted: ModelFit, columns: Columns, source: Source, name: str) -> None:
-        super().__init__(KeptFitOptions(name, source.rewritelog, source.lines, source.sha256))
-        self.columns = columns
-        self.fitted_to = msgspec.to_builtins(source)
-        """The origin of the fit, as in a model file."""
-        self._fitted, self._name = fitted, name
-
-    @classmethod
-    def of(cls, file: ModelFile) -> KeptFit:
-        """Return the fit of a model file."""
-        return cls(file.fitted, file.columns, file.source, file.fitted.model)
-
-    def fit(self, timings: Timings) -> ModelFit:  # noqa: ARG002 - the fit is given
-        """Return the fit."""
-        return self._fitted
-
-    def __str__(self) -> str:
-        return self._name

@@ -213,12 +213,14 @@ def _parts_of(
     folder: ParamFolder, predictor: Predictor, strict: bool, parts: Iterator[LoadedBlock]
 ) -> list[BlockColumns]:
     """Return the columns of each part of a block."""
-    columns_of_parts = []
+    fitted, columns_of_parts = predictor.fitted, []
     for loaded in parts:
-        params, _ = read_params(folder, loaded, strict=strict, columns=predictor.columns)
+        params, _ = read_params(folder, loaded, strict=strict, columns=fitted.columns)
         predicted = predictor.predict(params, loaded.pes)
-        of_part = columns_of(loaded, params, predicted.given_s, predicts=predictor.predicts)
-        if predictor.predicts:
+        of_part = columns_of(
+            loaded, params, predicted.given_s, predicts=predictor.fitted.uses_params
+        )
+        if predictor.fitted.uses_params:
             of_part.uncovered.update(predicted.uncovered())
         for columns in of_part.levels.values():
             for name, column in columns.items():

@@ -178,12 +178,12 @@ class Prepared:
 def prepare(logs: LogSet | str | Path, options: DurationOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
     source = open_logs(logs)
-    model, read, predictor = fitted_predictor(options)
+    predictor, read = fitted_predictor(options)
     workload = load_workload(source, predictor, options)
     matched = matching(options.dilation_for, workload.names)
-    unused = warnings_of_unused(options, model, source.terms, matched)
+    unused = warnings_of_unused(options, predictor.fitted, source.terms, matched)
     warnings = [*fit_warnings(read, predictor.fitted), *unused]
-    if predictor.predicts and not len(workload.regions.seb):
+    if predictor.fitted.uses_params and not len(workload.regions.seb):
         warnings.append("no bracket has a param record, so the model predicts nothing")
     warnings += warnings_of_uncovered(workload.uncovered, source.terms)
     return Prepared(source, options, predictor, workload, tuple(warnings))

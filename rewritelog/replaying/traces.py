@@ -177,7 +177,7 @@ def replay_traces(
         name = "--lost-as" if options.lost_as else "--write"
         raise UsageError(f"{name} is for bgTrace logs: {traces.path} has {traces.title}")
     options.check_for(traces)
-    model, read, predictor = fitted_predictor(options)
+    predictor, read = fitted_predictor(options)
     task = trace_task(traces, predictor, options)
     with limited_to(options.jobs):
         units = map_blocks(task.load, traces.units, "reading", traces.size_bytes)
@@ -185,7 +185,7 @@ def replay_traces(
     run = replayed(traces, events, network or Network())
     said = fit_warnings(read, predictor.fitted)
     matched = matching(options.dilation_for, run.outcome.workload.names)
-    unused = warnings_of_unused(options, model, traces.terms, matched)
+    unused = warnings_of_unused(options, predictor.fitted, traces.terms, matched)
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
     lacking = warnings_of_uncovered(uncovered, traces.terms)
     return replace(run, warnings=(*said, *unused, *lacking, *run.warnings))

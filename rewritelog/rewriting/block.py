@@ -142,7 +142,7 @@ class RewriteTask:
 
 def logs_task(logs: LogSet, predictor: Predictor, options: OutputOptions) -> RewriteTask:
     """Return the task for the options and a fitted model."""
-    params = list_params(options.params or logs.folder) if predictor.predicts else None
+    params = list_params(options.params or logs.folder) if predictor.fitted.uses_params else None
     task = RewriteTask(logs, predictor, params, options.dilations, options.strict)
     if isinstance(options, RewriteOptions):
         keeps = options.recv == "keep"
@@ -160,7 +160,7 @@ def rewrite_part(
     """
     params, notes = NO_RECORDS, ParamNotes()
     if task.params is not None:
-        columns = task.predictor.columns
+        columns = task.predictor.fitted.columns
         params, notes = read_params(task.params, loaded, strict=task.strict, columns=columns)
     predicted = task.predictor.predict(params, loaded.pes)
     factors, patterns = dilations_of(task.dilations, loaded)

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.models.base import ModelFit
-from rewritelog.models.checks import checked_spread
+from rewritelog.models.fitted import Fitted
 from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
@@ -60,25 +59,19 @@ class Expected:
         return max(0.0, self.seconds - reach), self.seconds + reach
 
 
-def expected_of(
-    fitted: ModelFit, model_name: str, events: Mapping[str, EventStatistics]
-) -> dict[str, Expected]:
+def expected_of(fitted: Fitted, events: Mapping[str, EventStatistics]) -> dict[str, Expected]:
     """Return the expected sum of each event's brackets; raise `ModelError` if the model fails."""
-    return {
-        name: _event_expected(fitted, model_name, name, event) for name, event in events.items()
-    }
+    return {name: _event_expected(fitted, name, event) for name, event in events.items()}
 
 
-def _event_expected(
-    fitted: ModelFit, model_name: str, event: str, statistics: EventStatistics
-) -> Expected:
+def _event_expected(fitted: Fitted, event: str, statistics: EventStatistics) -> Expected:
     deviations: list[float | None] = []
     most_s, coverage = 0.0, None
     for parameters, sums in statistics.sums.items():
         predicted_s = float(sums.predicted_s)
         if not predicted_s > 0:
             continue
-        spread = checked_spread(fitted, model_name, event, parameters)
+        spread = fitted.spread(event, parameters)
         if spread is None:
             deviations.append(None)
             continue

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,20 +13,13 @@ from rewritelog.commands.durations import DilationRules, DurationOptions, Rewrit
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError
-from rewritelog.formats import Columns, ParamRecords
+from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.records import distinct_names, records_of
 from rewritelog.formats.traces import Part, Terms
 from rewritelog.hashing import GOLDEN, mix
-from rewritelog.models.base import EventKey, Model, ModelFit
-from rewritelog.models.checks import (
-    checked_factors,
-    checked_fit,
-    checked_prediction,
-    knows_residuals,
-    total_seconds,
-)
-from rewritelog.models.fitted_events import with_names
+from rewritelog.models.base import EventKey, Model
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
 from rewritelog.rewriting.statistics import (
@@ -79,13 +71,7 @@ def ordinals(piece: Ints, seb: Ints) -> Ints:
 class Predictor:
     """Predicts the durations of param records."""
 
-    name: str
-    """The name of the model."""
-    fitted: ModelFit
-    columns: Columns
-    """Whether it predicts from the parameters or the counters of records."""
-    predicts: bool
-    """Whether it predicts from records at all."""
+    fitted: Fitted
     spread_seed: int | None = None
     """The seed for the spread of durations; None without spread."""
     measured_totals: bool = True
@@ -102,13 +88,13 @@ class Predictor:
         for rows in rows_by_key(kind, np.ones(len(kind), dtype=np.bool_)):
             event, count = kinds[kind[rows[0]]]
             table = params.table(rows, count)
-            prediction = checked_prediction(self.fitted, self.name, event, table)
+            prediction = self.fitted.prediction(event, table)
             seconds[rows] = prediction.seconds
             if self.measured_totals:
-                seconds[rows] = total_seconds(self.fitted, self.name, event, table, prediction)
+                seconds[rows] = self.fitted.total_seconds(event, table, prediction)
             for name in ("exact", "negative", "outside", "remote"):
                 flags[name][rows] = getattr(prediction, name)
-            flags["uncounted"][rows] = self.columns == "counters" and count == 0
+            flags["uncounted"][rows] = self.fitted.columns == "counters" and count == 0
         flags["remote"] &= ~flags["outside"]
         predicted = Predicted(params, kinds, kind, seconds, seconds.copy(), flags)
         if self.spread_seed is not None:
@@ -122,7 +108,7 @@ class Predictor:
         for rows in rows_by_key(predicted.kind, ~np.isnan(predicted.seconds)):
             event, count = predicted.kinds[predicted.kind[rows[0]]]
             table = predicted.params.table(rows, count)
-            factors = checked_factors(self.fitted, self.name, event, table, numbers[rows])
+            factors = self.fitted.factors(event, table, numbers[rows])
             predicted.flags["not_spread"][rows] = factors is None
             if factors is not None:
                 predicted.given_s[rows] = predicted.seconds[rows] * factors
@@ -215,62 +201,53 @@ def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Float
     return factors[number], matching(rules.by_name, names)
 
 
-def read_model(options: DurationOptions) -> Model[Any]:
-    """Return the model by name, or that of a model file."""
-    if isinstance(options.model, Model):
-        return options.model
-    if isinstance(options.fitted, Model):
-        return options.fitted
+def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
+    """Return the model of a file, or one fitted to the timings, and these."""
     if options.fitted is not None:
-        from rewritelog.models.model_file import KeptFit  # noqa: PLC0415 - only some runs need it
-
-        return KeptFit.of(read_model_file(options.fitted))
-    texts = read_texts(options.formulas, options.coefficients)
-    return load_model(options.model_name, options.model_options, texts)
-
-
-def fitted_predictor(
-    options: DurationOptions,
-) -> tuple[Model[Any], Timings | None, Predictor]:
-    """Read the timings and fit the model; return all three.
-
-    Raise `UsageError` to spread with a model without residuals.
-    """
-    model, name = read_model(options), options.model_name
-    if model.needs_timings and not is_given(options.timings):
-        raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
-    if not model.needs_timings:
-        if is_given(options.timings):
-            raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
-        unused = {"--param-names": options.param_names, "--clock-hz": options.clock_hz}
-        for flag in (flag for flag, value in unused.items() if value is not None):
-            raise UsageError(f"{flag} is for timings, and the model {name!r} is not fitted to any")
-        read, fitted = None, checked_fit(model, name, ())
-    else:
+        given = options.fitted
+        return (given if isinstance(given, Fitted) else read_model_file(given)), None
+    model, name = options.model, options.model_name
+    if not isinstance(model, Model):
+        texts = read_texts(options.formulas, options.coefficients)
+        model = load_model(name, options.model_options, texts)
+    if model.needs_timings:
+        if not is_given(options.timings):
+            raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
         read = samples_of(
             options.timings, options.clock_hz, strict=options.strict, columns=model.columns
         )
         names = names_of(options.param_names, options.timings)
         with limited_to(options.jobs):
-            fitted = with_names(checked_fit(model, name, read.timings), names)
-    predictor = Predictor(name, fitted, model.columns, model.uses_params)
+            return Fitted.of(model, name, read.timings).named(names), read
+    if is_given(options.timings):
+        raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
+    unused = {"--param-names": options.param_names, "--clock-hz": options.clock_hz}
+    for flag in (flag for flag, value in unused.items() if value is not None):
+        raise UsageError(f"{flag} is for timings, and the model {name!r} is not fitted to any")
+    return Fitted.of(model, name, ()), None
+
+
+def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | None]:
+    """Read the timings and fit the model, or read its file; the timings are None without any.
+
+    Raise `UsageError` to spread with a model without residuals.
+    """
+    fitted, read = _fit(options)
     if not isinstance(options, RewriteOptions):
-        return model, read, predictor
+        return Predictor(fitted), read
     if options.spread == "none":
-        predictor = replace(predictor, measured_totals=options.total == "measured")
-    else:
-        if not knows_residuals(fitted):
-            raise UsageError(
-                f"the model {name!r} has no residuals, so --spread residual cannot "
-                "draw from them: choose a model that is fitted to timing lines, such as auto"
-            )
-        predictor = replace(predictor, measured_totals=False, spread_seed=options.spread_seed)
-    return model, read, predictor
+        return Predictor(fitted, measured_totals=options.total == "measured"), read
+    if not fitted.knows("drawn_factors"):
+        raise UsageError(
+            f"the model {fitted.name!r} has no residuals, so --spread residual cannot "
+            "draw from them: choose a model that is fitted to timing lines, such as auto"
+        )
+    return Predictor(fitted, options.spread_seed, measured_totals=False), read
 
 
-def fit_warnings(read: Timings | None, fitted: ModelFit) -> tuple[str, ...]:
+def fit_warnings(read: Timings | None, fitted: Fitted) -> tuple[str, ...]:
     """Return the warnings of reading timings, and of the fit to them."""
-    return (*(() if read is None else read.warnings), *fitted.warnings())
+    return (*(() if read is None else read.warnings), *fitted.raw.warnings())
 
 
 def warnings_of_uncovered(uncovered: Mapping[str, int], terms: Terms) -> Iterator[str]:
@@ -291,23 +268,16 @@ def warnings_of_uncovered(uncovered: Mapping[str, int], terms: Terms) -> Iterato
 
 
 def warnings_of_unused(
-    options: DurationOptions, model: Model[Any], terms: Terms, matched_patterns: Collection[str]
+    options: DurationOptions, fitted: Fitted, terms: Terms, matched_patterns: Collection[str]
 ) -> Iterator[str]:
     """Yield a warning for each option without effect, given the patterns that matched."""
-    yield from _about_unread_params(options, model)
+    if not fitted.uses_params:
+        unread = f"not used, since the model {fitted.name!r} reads no params"
+        event_params = getattr(options, "event_params", None)
+        # replays name events by the records of the folder of params
+        folder = options.params if isinstance(options, RewriteOptions) else None
+        yield from (f"{path}: {unread}" for path in (folder, event_params) if path is not None)
     for pattern, _ in options.dilation_for:
         if pattern not in matched_patterns:
             name = f"no {terms.item}'s name"
             yield f"the dilation for {printable(pattern)!r} was not used: {name} matches"
-
-
-def _about_unread_params(options: DurationOptions, model: Model[Any]) -> Iterator[str]:
-    rewrites = isinstance(options, RewriteOptions)  # replays name events by the records
-    if rewrites and options.params is not None and not model.uses_params:
-        yield (
-            f"{options.params}: the model {options.model_name!r} reads no params, so this "
-            "folder was not used"
-        )
-    event_params = getattr(options, "event_params", None)
-    if event_params is not None and not model.uses_params:
-        yield f"{event_params}: not used, since the model {options.model_name!r} reads no params"

@@ -16,9 +16,8 @@ import rewritelog
 from rewritelog.commands.durations import NO_DILATION, RewriteOptions
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Terms, Traces
-from rewritelog.models.base import Model, ModelFit
 from rewritelog.models.fit_report import effect_on_totals, one_call_share
-from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitted import Fitted
 from rewritelog.options import json_value, reported
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.breakdown import (
@@ -95,8 +94,7 @@ class RewriteReport(Readable):
     task: Task
     out: Path | None
     options: RewriteOptions
-    model: Model[Any]
-    fitted: ModelFit
+    fitted: Fitted
     timings: Timings | None
     statistics: BlockStatistics
     expected: Mapping[str, Expected]
@@ -123,7 +121,7 @@ class RewriteReport(Readable):
     @property
     def changes_nothing(self) -> bool:
         """Whether all durations stay as they are."""
-        return not self.model.uses_params and self.options.dilations == NO_DILATION
+        return not self.fitted.uses_params and self.options.dilations == NO_DILATION
 
     def count(self, which: BlockCount) -> int:
         """Return a count."""
@@ -169,7 +167,7 @@ class RewriteReport(Readable):
     @property
     def by_dilation(self) -> float | None:
         """The share of the new time that only dilation determines; None without any time."""
-        if not self.model.uses_params:
+        if not self.fitted.uses_params:
             kept = self.overheads.untouched.new or 0.0
             return 1.0 - kept if self.statistics.seconds(DurationSum.NEW) > 0 else None
         return self.overheads.by_dilation.new
@@ -198,10 +196,10 @@ class RewriteReport(Readable):
             "options": reported(self.options, RewriteOptions),
             "machine": self.logs.machine_json(),
             "model": {
-                "name": self.options.model_name,
-                "options": json_value(dataclasses.asdict(self.model.options)),
+                "name": self.fitted.name,
+                "options": json_value(self.fitted.options),
                 "timing_lines": 0 if self.timings is None else len(self.timings),
-                "fit": self.fitted.describe(),
+                "fit": self.fitted.raw.describe(),
             },
             "counts": {which.name.lower(): self.count(which) for which in BlockCount},
             "durations_s": {
@@ -284,7 +282,7 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield the basis of the new time: fits with their error, and dilation."""
     alone, kept = report.by_dilation, report.overheads.untouched.new
     others = f", {percent_text(kept, 1)} is in {report.terms.item}s of other types" if kept else ""
-    if not report.model.uses_params:
+    if not report.fitted.uses_params:
         if not report.changes_nothing:
             share = percent_text(alone, 1) if kept else "All"
             yield f"{share} of the new time rests on --dilation alone{others}."
@@ -307,8 +305,6 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
 
 def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield what one call, probably interrupted, would do to the totals of an event."""
-    if not isinstance(report.fitted, FittedEvents):
-        return
     used = {line.event for line in report.events}
     typical = report.options.total == "typical"
     for fit in report.fitted.fits.values():
@@ -337,14 +333,14 @@ def _logs(report: RewriteReport) -> Iterator[str]:
 
 
 def _model(report: RewriteReport) -> Iterator[str]:
-    options = dataclasses.asdict(report.model.options)
-    spelled = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options.items())
+    fit = report.fitted
+    spelled = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in fit.options.items())
     read = report.timings
     fitted = "" if read is None else f", fitted to {count_text(len(read), 'timing line')}"
-    yield f"model: {printable(report.options.model_name)}{fitted}"
+    yield f"model: {printable(fit.name)}{fitted}"
     if spelled:
         yield f"  {printable(spelled)}"
-    yield from (f"  {printable(line)}" for line in report.fitted.summary())
+    yield from (f"  {printable(line)}" for line in fit.raw.summary())
     if report.options.spread != "none":
         yield f"  spread: {report.options.spread}, seed {report.options.spread_seed}"
     yield f"dilation: {report.options.dilations.factor:g} for what no model covers"

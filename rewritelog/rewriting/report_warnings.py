@@ -11,7 +11,6 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import Terms
-from rewritelog.models.checks import knows_totals
 from rewritelog.rewriting.predicting import fit_warnings, warnings_of_unused
 from rewritelog.rewriting.statistics import (
     BlockCount,
@@ -58,7 +57,7 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             f"{report.logs.folder} was rewritten before, {earlier.text()}: its durations are no "
             "longer the host's, and are now rewritten a second time"
         )
-    yield from warnings_of_unused(options, report.model, report.terms, statistics.matched_patterns)
+    yield from warnings_of_unused(options, report.fitted, report.terms, statistics.matched_patterns)
     yield from _about_total(report)
     if options.roofline:
         new_s = statistics.seconds(DurationSum.NEW)
@@ -67,7 +66,7 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             f"{percent_text(share, 1)} of the new time is computed by devices: with "
             "roofline-enabled, ASTRA-sim takes times of its own for it"
         )
-    if options.dilation is None and report.model.uses_params and report.by_dilation:
+    if options.dilation is None and report.fitted.uses_params and report.by_dilation:
         yield (
             f"{percent_text(report.by_dilation, 1)} of the new time is not covered by the model "
             "and keeps the host's speed: give the target's with --dilation, or --dilation 1 if "
@@ -88,7 +87,7 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
     without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
     if task.params is not None and without:
         yield f"{count_text(without, 'bracket')} without a param record dilated"
-    yield from _about_events(statistics, task.predictor.columns, report.terms)
+    yield from _about_events(statistics, report.fitted.columns, report.terms)
 
 
 def _about_total(report: RewriteReport) -> Iterator[str]:
@@ -96,8 +95,8 @@ def _about_total(report: RewriteReport) -> Iterator[str]:
         return
     if report.options.spread != "none":
         yield "--total typical changes nothing: with --spread residual, durations vary around both"
-    elif not knows_totals(report.fitted):
-        name = report.options.model_name
+    elif not report.fitted.knows("retransformation"):
+        name = report.fitted.name
         yield f"--total typical changes nothing: the model {name!r} predicts no sums of its own"
 
 

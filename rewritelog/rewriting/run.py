@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import rewritelog
 from rewritelog.commands.durations import OutputOptions, RewriteOptions
 from rewritelog.cores import limited_to
@@ -18,7 +20,8 @@ from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, InputFile, read_provenance
 from rewritelog.formats.traces import Traces
-from rewritelog.models.base import Model, digest_of
+from rewritelog.models.base import digest_of
+from rewritelog.models.fitted import Fitted
 from rewritelog.options import reported
 from rewritelog.output.files import (
     FlushingWork,
@@ -44,7 +47,7 @@ def write_provenance(
     draft: Path,
     logs: LogSet | Traces,
     options: RewriteOptions,
-    model: Model[Any],
+    fitted: Fitted,
     timings: Timings | None,
 ) -> None:
     """Write into the draft what determines its bytes: versions, options, digests, no dates."""
@@ -63,10 +66,10 @@ def write_provenance(
         "rewritelog": rewritelog.__version__,
         "options": reported(options, RewriteOptions, "decides"),
         "model": {
-            "name": "fitted" if options.fitted else options.model_name,
-            "options": dataclasses.asdict(model.options),
+            "name": "fitted" if options.fitted else fitted.name,
+            "options": fitted.options,
             "timing_lines": None if timings is None else len(timings),
-            "fitted_to": getattr(model, "fitted_to", None),  # of a fit that was made before
+            "fitted_to": msgspec.to_builtins(fitted.source) if options.fitted else None,
         },
         "sha256": {
             "samples": None if timings is None else digest_of(timings.timings),
@@ -104,7 +107,7 @@ def _rewrite(
     source = logs if isinstance(logs, Traces) else open_logs(logs)
     started = time.perf_counter()
     options.check_for(source)
-    model, read, predictor = fitted_predictor(options)
+    predictor, read = fitted_predictor(options)
     task: Task
     if isinstance(source, Traces):
         task = dataclasses.replace(trace_task(source, predictor, options), most_kept=most_kept)
@@ -114,14 +117,13 @@ def _rewrite(
         draft = None
         if out is not None:
             draft = stack.enter_context(new_output(source, out, options))
-            write_provenance(draft, source, options, model, read)
+            write_provenance(draft, source, options, predictor.fitted, read)
         statistics = _add_up(task, draft, most_kept, flush=not options.no_flush)
-        expected = expected_of(predictor.fitted, options.model_name, statistics.events)
+        expected = expected_of(predictor.fitted, statistics.events)
     return RewriteReport(
         task=task,
         out=out,
         options=options,
-        model=model,
         fitted=predictor.fitted,
         timings=read,
         statistics=statistics,

@@ -144,7 +144,7 @@ def chosen_types(traces: Traces, types: tuple[str, ...]) -> tuple[int, ...]:
 
 def trace_task(traces: Traces, predictor: Predictor, options: OutputOptions) -> TraceTask:
     """Return the task for the options and a fitted model."""
-    params = read_event_params(options.event_params) if predictor.predicts else None
+    params = read_event_params(options.event_params) if predictor.fitted.uses_params else None
     types = chosen_types(traces, options.types or ())
     return TraceTask(traces, predictor, params, options.dilations, types)
 

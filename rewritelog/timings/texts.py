@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from rewritelog.models.base import ModelText
 from rewritelog.models.formulas import ParamNames, parse_param_names
 
 if TYPE_CHECKING:
-    from rewritelog.models.model_file import ModelFile
+    from rewritelog.models.fitted import Fitted
 
 STANDARD_INPUT = Path("-")
 
@@ -38,8 +39,8 @@ def read_param_names(path: Path | None) -> ParamNames | None:
     return None if path is None else parse_param_names(read_model_text(path))
 
 
-def read_model_file(path: Path) -> ModelFile:
-    """Return the contents of a model file or, for `-`, of standard input.
+def read_model_file(path: Path) -> Fitted:
+    """Return the fit of a model file or, for `-`, of standard input; its name is the path.
 
     Raise `ModelError` if it is invalid.
     """
@@ -50,7 +51,7 @@ def read_model_file(path: Path) -> ModelFile:
             read = _decoded("standard input", stream.read(MAX_MODEL_BYTES + 1), MAX_MODEL_BYTES)
     else:
         read = read_model_text(path, MAX_MODEL_BYTES)
-    return parse_model(read.text, read.name)
+    return replace(parse_model(read.text, read.name), name=str(path))
 
 
 def read_model_text(path: Path, most_bytes: int = MAX_BYTES) -> ModelText:

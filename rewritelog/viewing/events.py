@@ -12,8 +12,8 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models import fit_report
-from rewritelog.models.base import EventTimings, ModelFit
-from rewritelog.models.checks import checked_interval, checked_prediction
+from rewritelog.models.base import EventTimings
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
@@ -51,12 +51,10 @@ class EventView:
     """One event with one number of parameters."""
 
     timings: EventTimings
-    fitted: ModelFit
+    fitted: Fitted
     single_terms: SingleTermFunctions
     where: Callable[[int], str]
     """Returns the location of a line, as `file:line`."""
-    model_name: str = ""
-    """The name of the model in errors."""
     unseen: bool = False
     """Whether the fit was not made from these lines."""
     called: str = ""
@@ -67,13 +65,11 @@ class EventView:
     @property
     def fit(self) -> EventFit | None:
         """Return the fit; None for a model that is not a sum of terms."""
-        fits = self.fitted.fits if isinstance(self.fitted, FittedEvents) else {}
-        return fits.get(self.timings.key)
+        return self.fitted.fits.get(self.timings.key)
 
     def predict(self, params: Floats) -> Floats:
         """Return seconds for a table of parameters, shape (lines, parameters)."""
-        event = self.timings.event
-        return checked_prediction(self.fitted, self.model_name, event, params).seconds
+        return self.fitted.prediction(self.timings.event, params).seconds
 
     @cached_property
     def predicted_s(self) -> Floats:
@@ -98,7 +94,7 @@ class EventView:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the parameters, empty if they are unknown."""
-        return () if self.fit is None else self.fit.names
+        return self.fitted.names_of(*self.timings.key)
 
     @property
     def parameters(self) -> int:
@@ -121,9 +117,7 @@ class EventView:
         return np.asarray(known & ~near)
 
 
-def views_of(
-    read: Timings, fitted: ModelFit, model_name: str, *, unseen: bool = False
-) -> list[EventView]:
+def views_of(read: Timings, fitted: Fitted, *, unseen: bool = False) -> list[EventView]:
     """Return the views of the at most `MOST_EVENTS` events whose lines took the most time.
 
     `unseen`: the fit was not made from these lines. Functions of one term are fitted with the
@@ -133,7 +127,7 @@ def views_of(
     if len(entries) > MOST_EVENTS:
         totals = [event.seconds[np.isfinite(event.seconds)].sum() for event in read.timings]
         entries = np.sort(np.argsort(-np.array(totals), kind="stable")[:MOST_EVENTS])
-    options = fitted.options if isinstance(fitted, FittedEvents) else {}
+    options = fitted.raw.options if isinstance(fitted.raw, FittedEvents) else {}
     weights = cast(Weighting, options.get("weights", "relative"))
     loss = cast(Loss, options.get("loss", "huber"))
     shown = [read.timings[entry] for entry in entries]
@@ -143,7 +137,7 @@ def views_of(
     for entry, timings, terms, name in zip(entries.tolist(), shown, tried, called, strict=True):
         where = partial(read.where, entry)
         report_progress("trying functions of event term, event", len(views) + 1, len(shown))
-        views.append(EventView(timings, fitted, terms, where, model_name, unseen, name))
+        views.append(EventView(timings, fitted, terms, where, unseen, name))
     return views
 
 
@@ -225,7 +219,7 @@ def _points(view: EventView, rows: Ints) -> Floats:
     marks = view.outliers * OUTLIER
     if view.left_out is not None:
         marks = np.where(view.left_out, LEFT_OUT, marks)
-    interval = checked_interval(view.fitted, view.model_name, timings.event, timings.params)
+    interval = view.fitted.bounds(timings.event, timings.params)
     columns = (timings.seconds, view.predicted_s, *interval, marks)
     return np.column_stack([*columns, timings.params])[rows]
 

@@ -15,7 +15,6 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.fits import ExploreCommand
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.models.model_file import KeptFit, Source
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.rewriting.report import summary_sentences
@@ -26,7 +25,7 @@ from rewritelog.timings.texts import read_model_text, read_param_names
 from rewritelog.viewing.extra import require
 
 if TYPE_CHECKING:
-    from rewritelog.models.fitted_events import FittedEvents
+    from rewritelog.models.fitted import Fitted
     from rewritelog.viewing.explorer.server import Effect, Explorer
 
 MOST_EVENTS = 3_000
@@ -111,15 +110,11 @@ def _effect_on(logs: LogSet, params: Path | None) -> Effect:
         prepared = prepare(logs, options)
         return run_time(prepared.workload, prepared.case(Network())).predicted_s
 
-    def effect(first_fits: FittedEvents, fits: FittedEvents, dilation: float) -> dict[str, Any]:
+    def effect(first_fits: Fitted, fits: Fitted, dilation: float) -> dict[str, Any]:
         """Return summary sentences, warnings, and seconds of run and events before and after."""
-        models = (
-            KeptFit(fitted, "params", Source("", (), 0, None, ""), "auto")
-            for fitted in (first_fits, fits)
-        )
         first, now = (
-            rewrite(logs, None, RewriteOptions(fitted=model, params=params, dilation=dilation))
-            for model in models
+            rewrite(logs, None, RewriteOptions(fitted=fitted, params=params, dilation=dilation))
+            for fitted in (first_fits, fits)
         )
         by_event = {line.event: line.new_s for line in first.events}
         labels = shorten_all([line.event for line in now.events], LABEL_WIDTH)

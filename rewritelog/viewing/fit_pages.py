@@ -114,10 +114,10 @@ NEW_LINES = "The column of the fit shows the R² of its predictions of these lin
 
 def fit_page(report: FitReport) -> str:
     """Return the HTML page of a fit."""
-    views = worst_first(views_of(report.read, report.fitted, report.request.model_name))
+    views = worst_first(views_of(report.read, report.fitted))
     lines = count_text(len(report.read), "timing line")
     verdict = [
-        f"Model {report.request.model_name}, fitted to {lines}.",
+        f"Model {report.fitted.name}, fitted to {lines}.",
         *quality_lines(views, report.read.timings),
     ]
     title = f"Fit of {some_text([path.name for path in files_of(report.request.timings)], 3)}"
@@ -126,8 +126,7 @@ def fit_page(report: FitReport) -> str:
 
 def verify_page(report: VerifyReport) -> str:
     """Return the HTML page of a model verified on timing lines that it was not fitted to."""
-    views = views_of(report.read, report.predictor.fitted, report.model, unseen=True)
-    views = worst_first(views)
+    views = worst_first(views_of(report.read, report.fitted, unseen=True))
     score = report.overall.score
     error = percent_text(score.mean_relative_error)
     verdict = [

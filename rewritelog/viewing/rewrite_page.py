@@ -18,7 +18,6 @@ from rewritelog.diffing.run import COMPARED, compare_units
 from rewritelog.formats.bgtrace.blocks import Block, read_block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit
-from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import left_of, speedup
 from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
@@ -78,11 +77,12 @@ def rewrite_page(report: RewriteReport) -> str:
     if report.out is None:
         verdict.append("Nothing was written (dry run).")
     if report.timings is not None:
-        views = worst_first(views_of(report.timings, report.fitted, report.options.model_name))
+        views = worst_first(views_of(report.timings, report.fitted))
         verdict += quality_lines(views, report.timings.timings)
         sections += events_sections(views, OWN_LINES)
-    elif isinstance(report.fitted, FittedEvents):
-        text = "\n".join((*report.fitted.overview(), "", *report.fitted.summary()))
+    elif report.fitted.fits:
+        fit = report.fitted.raw
+        text = "\n".join((*fit.overview(), "", *fit.summary()))
         sections.append(Section("Fits of the model file", text=text))
     return page_text(f"Rewrite of {report.logs.folder}", verdict, sections, report.warnings)
 

@@ -65,7 +65,7 @@ def test_what_the_file_tells_of_its_making(timings: Path, tmp_path: Path) -> Non
     assert told["format"] == "rewritelog model"
     assert told["source"]["files"] == ["timings.txt"]
     assert told["source"]["lines"] == 29
-    assert told["source"]["sha256"] == report.source.sha256
+    assert told["source"]["sha256"] == report.fitted.source.sha256
     assert told["model"] == "auto"
     assert told["options"]["loss"] == "squares"
     assert read_model_file(tmp_path / "m.json").source.lines == 29
@@ -82,7 +82,7 @@ def test_the_digest_is_of_the_samples_and_not_of_the_file(timings: Path, tmp_pat
     changed = tmp_path / "changed.txt"
     changed.write_text(timings.read_text().replace("28.0", "28.5"))
     first, same, different = (
-        fit(FitCommand((path,), "least-squares")).source.sha256
+        fit(FitCommand((path,), "least-squares")).fitted.source.sha256
         for path in (timings, other, changed)
     )
     assert first == same != different
@@ -166,7 +166,7 @@ def test_counters_are_read_and_remembered(tmp_path: Path) -> None:
     fit(FitCommand((path,), "counters", output=tmp_path / "m.json"))
     file = read_model_file(tmp_path / "m.json")
     assert file.columns == "counters"
-    assert list(file.fitted.fits) == [("k", 2)]
+    assert list(file.fits) == [("k", 2)]
     folder = write_logs(tmp_path / "in", [[seb(1, 2, events=bracket(0.25, 0.75))]])
     (folder / "param.0").write_text(format_line("k", [1.0], seb=0, counters=[500, 7]))
     report = rewrite(folder, None, RewriteOptions(fitted=tmp_path / "m.json"))

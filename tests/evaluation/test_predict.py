@@ -16,7 +16,6 @@ from rewritelog.commands.fits import FitCommand, SampleCommand
 from rewritelog.errors import ModelError, TimingError
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.predict import Predictions
-from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.sampling.sample import sample
 from rewritelog.timings.read import MalformedLines
 from rewritelog.timings.texts import read_model_file
@@ -43,7 +42,7 @@ def never(model: Path, tmp_path: Path) -> Path:
 
 def rows(model: Path, *files: Path, **told: Any) -> list[dict[str, Any]]:
     faults = told.pop("faults", MalformedLines())
-    made = Predictions(LinePredictor.of(model), files, None, malformed=faults, **told)
+    made = Predictions(read_model_file(model), files, None, malformed=faults, **told)
     text = "".join(made.pieces(as_json=True))
     return [json.loads(line) for line in text.splitlines()]
 
@@ -101,7 +100,7 @@ def test_a_model_without_intervals_leaves_them_empty(tmp_path: Path) -> None:
     fit(FitCommand((timings,), output=tmp_path / "m.json"))
     (row, *_) = rows(tmp_path / "m.json", timings)
     assert (row["low_s"], row["high_s"]) == (None, None)
-    made = Predictions(LinePredictor.of(tmp_path / "m.json"), (timings,))
+    made = Predictions(read_model_file(tmp_path / "m.json"), (timings,))
     text = "".join(made.pieces(as_json=False))
     assert text.endswith(",,\n")
 
@@ -109,7 +108,7 @@ def test_a_model_without_intervals_leaves_them_empty(tmp_path: Path) -> None:
 def test_predictions_are_those_of_the_model(never: Path, tmp_path: Path) -> None:
     values = [1.0, 3.25, 8.0, 19.5, 300.0]
     path = write_timings(tmp_path / "t.txt", *[("k", 1.0, value) for value in values])
-    expected = read_model_file(never).fitted.predict("k", np.array(values)[:, None])
+    expected = read_model_file(never).raw.predict("k", np.array(values)[:, None])
     expected = np.maximum(expected, 0)
     assert [row["predicted_s"] for row in rows(never, path)] == expected.tolist()
 
@@ -117,7 +116,7 @@ def test_predictions_are_those_of_the_model(never: Path, tmp_path: Path) -> None
 def test_both_forms_say_the_same(model: Path, tmp_path: Path) -> None:
     lines = [("k", 1.0, 7.1), ('an "event", with commas', 1.0, 7.0, 2.5), ("k", 1.0, 7.0)]
     path = write_timings(tmp_path / "t.txt", *lines)
-    text = "".join(Predictions(LinePredictor.of(model), (path,)).pieces(as_json=False))
+    text = "".join(Predictions(read_model_file(model), (path,)).pieces(as_json=False))
     read = list(csv.DictReader(io.StringIO(text)))
     for row, told in zip(read, rows(model, path), strict=True):
         assert row["event"] == told["event"]

@@ -13,7 +13,6 @@ from rewritelog.errors import TimingError, UsageError
 from rewritelog.evaluation import verify as job
 from rewritelog.evaluation.compare import compare
 from rewritelog.evaluation.fit import fit
-from rewritelog.evaluation.predictions import LinePredictor
 from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.text import json_text
 from rewritelog.timings.read import read_timings
@@ -25,7 +24,7 @@ def verify(
     model: Path, timings: list[Path], clock_hz: float | None = None, *, worst: int = 10
 ) -> VerifyReport:
     read = read_timings(timings, clock_hz=clock_hz)
-    return job.verify(LinePredictor.of(model), read, worst=worst)
+    return job.verify(read_model_file(model), read, worst=worst)
 
 
 @pytest.fixture
@@ -96,7 +95,7 @@ def test_the_real_fit_against_its_own_lines(sample_logs: Path, tmp_path: Path) -
     path = sample_logs / "cells" / "timings.txt"
     fit(FitCommand((path,), "least-squares", output=tmp_path / "m.json"))
     report = verify(tmp_path / "m.json", [path], worst=3)
-    fitted = read_model_file(tmp_path / "m.json").fitted
+    fitted = read_model_file(tmp_path / "m.json").raw
     errors, measured, predicted = [], 0.0, 0.0
     for samples in read_timings([path]).timings:
         seconds = np.maximum(fitted.predict(samples.event, samples.params), 0)

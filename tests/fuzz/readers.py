@@ -29,13 +29,10 @@ from rewritelog.formats.traces import UnitWriter
 from rewritelog.inspection.dump import Dump
 from rewritelog.inspection.info import survey
 from rewritelog.models.base import EventTimings, ModelText, digest_of
-from rewritelog.models.checks import checked_prediction, checked_spread
+from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.model_file import (
-    ModelFile,
-    Source,
     model_text,
     parse_model,
-    writable,
 )
 from rewritelog.models.registry import load_model
 from rewritelog.rewriting.run import rewrite
@@ -316,13 +313,13 @@ def models_check(work: Path) -> tuple[Check, list[bytes]]:
     """Read a mutant as a model file, and predict by what it holds."""
 
     def use(text: ModelText) -> None:
-        fitted = parse_model(text.text, text.name).fitted
-        strict_json(fitted.describe())
-        "\n".join([*fitted.summary(), *fitted.warnings()])
+        fitted = parse_model(text.text, text.name)
+        strict_json(fitted.raw.describe())
+        "\n".join([*fitted.raw.summary(), *fitted.raw.warnings()])
         for event, count in fitted.fits:
             rows = np.vstack([np.full(count, value) for value in (0.0, 1.0, 50.0, 1e6, -3.0)])
-            checked_prediction(fitted, text.name, event, rows)
-            checked_spread(fitted, text.name, event, count)
+            fitted.prediction(event, rows)
+            fitted.spread(event, count)
 
     return _text_check(work / "model.json", use), _model_files()
 
@@ -347,8 +344,7 @@ def _model_files() -> list[bytes]:
     waves = 1e-7 * wide[:, 0] * np.exp(np.sin(1.5 * logs[:, 0]) * np.cos(1.2 * logs[:, 1]))
     corrected = load_model("auto", {"exact_match": "never"}).fit([EventTimings("k", wide, waves)])
     fits.append(corrected)
-    files = [ModelFile(writable(fit, "m"), "params", source) for fit in fits]
-    return [model_text(file).encode() for file in files]
+    return [model_text(Fitted("m", fit, source=source)).encode() for fit in fits]
 
 
 def _text_check(path: Path, use: Callable[[ModelText], None]) -> Check:

@@ -11,7 +11,7 @@ import pytest
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import EventTimings, Model, ModelFit, NoOptions, Prediction
-from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.fitted import Fitted
 
 PARAMS = np.ones((3, 2))
 
@@ -34,7 +34,7 @@ class Judges(Answers):
 
 
 def check(fitted: ModelFit) -> Any:
-    return checked_prediction(fitted, "mine", "Cell::bonded", PARAMS)
+    return Fitted("mine", fitted).prediction("Cell::bonded", PARAMS)
 
 
 @pytest.mark.parametrize(
@@ -106,23 +106,29 @@ def test_masks_that_a_model_does_not_know_are_made_up() -> None:
 class Fits(Model[Any]):
     Options = NoOptions
 
+    def __init__(self, answer: Any, options: Any = None) -> None:
+        super().__init__(options or NoOptions())
+        self.answer = answer
+
     def fit(self, timings: Sequence[EventTimings]) -> Any:
-        if isinstance(self.options, Exception):
-            raise self.options
-        return self.options
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
 
 
 def test_a_fit_is_checked() -> None:
     fitted = Answers(np.ones(3))
-    assert checked_fit(Fits(fitted), "mine", []) is fitted
+    assert Fitted.of(Fits(fitted), "mine", []).raw is fitted
     with pytest.raises(ModelError, match="model 'mine' cannot be fitted: KeyError: 'x'"):
-        checked_fit(Fits(KeyError("x")), "mine", [])
+        Fitted.of(Fits(KeyError("x")), "mine", [])
     with pytest.raises(ModelError, match="returned int, not a ModelFit"):
-        checked_fit(Fits(3), "mine", [])
+        Fitted.of(Fits(3), "mine", [])
+    with pytest.raises(ModelError, match="cannot be fitted: TypeError: asdict"):
+        Fitted.of(Fits(fitted, {"loss": "squares"}), "mine", [])
 
 
 def test_errors_of_our_own_pass_as_they_are() -> None:
     error = UsageError("as it is")
     with pytest.raises(UsageError) as caught:
-        checked_fit(Fits(error), "mine", [])
+        Fitted.of(Fits(error), "mine", [])
     assert caught.value is error

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import ModelText
-from rewritelog.models.checks import checked_fit, checked_prediction
 from rewritelog.models.coefficients import parse_coefficients
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.registry import load_model
 
 FILE = """\
@@ -35,12 +35,12 @@ only a constant 0.25\r
 
 def fitted(text: str, **options: Any) -> Any:
     model = load_model("coefficients", options, {"coefficients": ModelText("c.txt", text)})
-    return checked_fit(model, "coefficients", ())
+    return Fitted.of(model, "coefficients", ()).raw
 
 
 def seconds(fit: Any, event: str, params: ArrayLike) -> Any:
     rows = np.array(params, dtype=np.float64)
-    return checked_prediction(fit, "coefficients", event, rows).seconds.tolist()
+    return Fitted("coefficients", fit).prediction(event, rows).seconds.tolist()
 
 
 def test_factors_stand_in_the_parameters_order_and_the_constant_last() -> None:

@@ -13,10 +13,11 @@ from msgspec import structs
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fit_report import summarise
+from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitting.correction import Similarity
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.fitting.process import MOST_POINTS
-from rewritelog.models.model_file import ModelFile, Source, model_text, parse_model, writable
+from rewritelog.models.model_file import model_text, parse_model
 
 COUNT = 300
 
@@ -223,10 +224,9 @@ def test_of_many_lines_some_are_interpolated_between() -> None:
 def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
     timings = (waves(),)
     source = Source("1", ("t.txt",), COUNT, None, digest_of(timings))
-    file = ModelFile(writable(corrected, "auto"), "params", source)
-    text = model_text(file)
+    text = model_text(Fitted("auto", corrected, source=source))
     assert len(text) < 100_000
-    back = parse_model(text, "m.json").fitted
+    back = parse_model(text, "m.json").raw
     rows = np.vstack((drawn(100, 12), 1e3 * drawn(10, 13)))
     assert back.predict("kernel", rows).tobytes() == corrected.predict("kernel", rows).tobytes()
     assert back.summary() == corrected.summary()
@@ -251,7 +251,7 @@ def test_a_damaged_correction_is_refused(
     corrected: Any, path: tuple[Any, ...], value: Any, said: str
 ) -> None:
     source = Source("1", ("t.txt",), COUNT, None, digest_of((waves(),)))
-    document = json.loads(model_text(ModelFile(writable(corrected, "auto"), "params", source)))
+    document = json.loads(model_text(Fitted("auto", corrected, source=source)))
     part = document["events"][0]["classes"][0]["function"]["correction"]
     for step in path[:-1]:
         part = part[step]

@@ -15,24 +15,11 @@ from msgspec import structs
 
 from rewritelog.errors import ModelError
 from rewritelog.models.auto import Auto, AutoOptions
-from rewritelog.models.base import EventTimings, ModelText, digest_of
-from rewritelog.models.checks import (
-    checked_factors,
-    checked_fit,
-    checked_prediction,
-    checked_spread,
-)
+from rewritelog.models.base import Columns, EventTimings, ModelText, digest_of
+from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import FittedFunction
-from rewritelog.models.model_file import (
-    Columns,
-    KeptFit,
-    ModelFile,
-    Source,
-    model_text,
-    parse_model,
-    writable,
-)
+from rewritelog.models.model_file import model_text, parse_model, writable
 from rewritelog.models.registry import load_model
 
 FORMULA = """
@@ -53,9 +40,10 @@ terms = ["1", "n"]
 
 def file_of(
     timings: Any, name: str = "auto", columns: Columns = "params", **options: Any
-) -> ModelFile:
-    fitted = writable(load_model(name, options).fit(timings), name)
-    return ModelFile(fitted, columns, Source("1.2", ("t.txt",), 3, None, digest_of(timings)))
+) -> Fitted:
+    source = Source("1.2", ("t.txt",), 3, None, digest_of(timings))
+    fitted = Fitted.of(load_model(name, options), name, timings)
+    return Fitted(name, writable(fitted), columns, source)
 
 
 def some(timings: list[EventTimings]) -> list[EventTimings]:
@@ -63,7 +51,13 @@ def some(timings: list[EventTimings]) -> list[EventTimings]:
     return [EventTimings(one.event, one.params[::5], one.seconds[::5]) for one in timings]
 
 
-def again(file: ModelFile) -> ModelFile:
+def events_of(file: Fitted) -> FittedEvents:
+    """Return the fits of a file."""
+    assert isinstance(file.raw, FittedEvents)
+    return file.raw
+
+
+def again(file: Fitted) -> Fitted:
     """Return what is read back from the file, which is strict JSON and writes as it was."""
     text = model_text(file)
     json.loads(text, parse_constant=pytest.fail)
@@ -111,10 +105,10 @@ def test_real_fits_predict_to_the_bit(
     timings = some(sample_timings)
     file = file_of(timings, name, **options)
     back = again(file)
-    same_bits(file.fitted, back.fitted, timings)
-    assert back.fitted.describe() == file.fitted.describe()
-    assert back.fitted.summary() == file.fitted.summary()
-    assert back.fitted.warnings() == file.fitted.warnings()
+    same_bits(events_of(file), events_of(back), timings)
+    assert back.raw.describe() == file.raw.describe()
+    assert back.raw.summary() == file.raw.summary()
+    assert back.raw.warnings() == file.raw.warnings()
     assert back.source == file.source
 
 
@@ -123,7 +117,7 @@ def test_reference_fits_predict_to_the_bit(
 ) -> None:
     timings = reference_timings("namd")
     file = file_of(timings, "least-squares", exact_match="auto")
-    same_bits(file.fitted, again(file).fitted, timings)
+    same_bits(events_of(file), events_of(again(file)), timings)
 
 
 def test_classes_of_a_formula_are_kept(event: MakeTimings) -> None:
@@ -131,11 +125,11 @@ def test_classes_of_a_formula_are_kept(event: MakeTimings) -> None:
     timings = [event(n, side, seconds=1 + n * (1 + side))]
     model = Auto(AutoOptions(), ModelText("f.toml", FORMULA))
     fitted = model.fit(timings)
-    file = ModelFile(fitted, "params", Source("1", (), 40, 2e9, digest_of(timings)))
+    file = Fitted("auto", fitted, source=Source("1", (), 40, 2e9, digest_of(timings)))
     back = again(file)
-    assert len(back.fitted.fits["kernel", 2].classes) == 3
-    assert back.fitted.extra["formulas"] == "f.toml"
-    same_bits(fitted, back.fitted, timings)
+    assert len(back.fits["kernel", 2].classes) == 3
+    assert events_of(back).extra["formulas"] == "f.toml"
+    same_bits(fitted, events_of(back), timings)
 
 
 def test_degenerate_samples(event: MakeTimings) -> None:
@@ -153,23 +147,26 @@ def test_degenerate_samples(event: MakeTimings) -> None:
             file = file_of(timings, name, exact_match=exact)
             back = again(file)
             with np.errstate(all="ignore"):
-                same_bits(file.fitted, back.fitted, timings)
-            assert back.fitted.unfitted == (("unusable", 1),)
+                same_bits(events_of(file), events_of(back), timings)
+            assert events_of(back).unfitted == (("unusable", 1),)
 
 
 def test_a_fit_of_counters_says_so(event: MakeTimings) -> None:
     timings = [event([1.0, 2, 3, 4], [5.0, 5, 6, 6], seconds=[1.0, 2, 3, 4])]
     back = again(file_of(timings, "counters", "counters"))
-    assert KeptFit.of(back).columns == "counters"
-    assert KeptFit.of(again(file_of(timings))).columns == "params"
+    assert back.columns == "counters"
+    assert again(file_of(timings)).columns == "params"
 
 
-def test_a_read_model_is_a_model(sample_timings: list[EventTimings]) -> None:
+def test_a_read_model_says_where_it_is_from(sample_timings: list[EventTimings]) -> None:
     back = again(file_of(some(sample_timings)))
-    model = KeptFit.of(back)
-    assert not model.needs_timings
-    assert checked_fit(model, "m.json", ()) is back.fitted
-    assert model.options.made_by == "auto"
+    assert back.name == "m.json"
+    assert back.options == {
+        "made_by": "auto",
+        "rewritelog": "1.2",
+        "lines": 3,
+        "sha256": digest_of(some(sample_timings)),
+    }
 
 
 def test_the_digest_is_of_every_number(event: MakeTimings) -> None:
@@ -194,7 +191,7 @@ def test_outside_regressors_are_refused_by_name(
     monkeypatch.syspath_prepend(Path(__file__).parent)
     fitted = load_model("regressors:Plane", {}).fit([event([1.0, 2], seconds=[1.0, 2.0])])
     with pytest.raises(ModelError, match=r"'regressors:Plane' cannot be written .* no code"):
-        writable(fitted, "regressors:Plane")
+        model_text(Fitted("regressors:Plane", fitted))
 
 
 @pytest.fixture(scope="module")
@@ -204,8 +201,8 @@ def text(event: MakeTimings) -> str:
     plain = event([1.0, 2, 3, 4] * 3, [5.0, 5, 6, 7] * 3, seconds=[1.0, 2, 3, 4] * 3, name="plain")
     formula = ModelText("f.toml", FALLING)
     fitted = Auto(AutoOptions(exact_match="always"), formula).fit([falling, plain])
-    file = ModelFile(fitted, "params", Source("1", ("t",), 36, None, "0" * 64))
-    return model_text(file)
+    source = Source("1", ("t",), 36, None, "0" * 64)
+    return model_text(Fitted("auto", fitted, source=source))
 
 
 @pytest.fixture
@@ -296,7 +293,7 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
     plain = document["events"][1]
     assert not {"names", "unusable_samples", "category"} & plain.keys()
     assert not {"least_s", "most_s"} & plain["classes"][0]["function"]["bounds"].keys()
-    read = parse_model(json.dumps(document), "m").fitted.describe()
+    read = parse_model(json.dumps(document), "m").raw.describe()
     plain |= {"names": [], "unusable_samples": 0, "category": None}
     plain["classes"][0]["value"] = None
     plain["classes"][0]["function"]["bounds"] = {
@@ -306,7 +303,7 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
         "highest": plain["highest"],
     }
     plain["classes"][0]["quality"].setdefault("interval_coverage", None)
-    assert parse_model(json.dumps(document), "m").fitted.describe() == read
+    assert parse_model(json.dumps(document), "m").raw.describe() == read
 
 
 @pytest.mark.parametrize(
@@ -331,16 +328,16 @@ def test_what_is_no_model_file(text: str, said: str) -> None:
 
 def test_a_fit_that_could_not_be_read_back_is_not_written(document: dict[str, Any]) -> None:
     file = parse_model(json.dumps(document), "m")
-    (key, fit), *_ = file.fitted.fits.items()
+    (key, fit), *_ = file.fits.items()
     assert isinstance(fit.whole.function, FittedFunction)
     function = structs.replace(fit.whole.function, calibration=math.nan)
     whole = structs.replace(fit.whole, function=function)
     fits = {key: structs.replace(fit, classes=(whole,))}
-    broken = replace(file, fitted=replace(file.fitted, fits=fits))
+    broken = replace(file, raw=replace(events_of(file), fits=fits))
     with pytest.raises(ModelError, match=r"cannot be written: .*function\.calibration"):
         model_text(broken)
     with pytest.raises(ModelError, match="cannot be written"):
-        model_text(replace(file, fitted=replace(file.fitted, notes=("\udc80",))))
+        model_text(replace(file, raw=replace(events_of(file), notes=("\udc80",))))
 
 
 def test_many_rows_of_one_hash_are_refused(
@@ -355,11 +352,11 @@ def test_many_rows_of_one_hash_are_refused(
 
 def test_rows_of_exact_matches_may_stand_in_any_order(document: dict[str, Any]) -> None:
     rows = np.array([[1.0, 5.0], [4.0, 7.0]])
-    before = parse_model(json.dumps(document), "m").fitted.predict("plain", rows)
+    before = parse_model(json.dumps(document), "m").raw.predict("plain", rows)
     matches = document["events"][1]["exact_matches"]
     for values in (matches["weights"], *matches["times"].values()):
         values.reverse()
-    after = parse_model(json.dumps(document), "m").fitted.predict("plain", rows)
+    after = parse_model(json.dumps(document), "m").raw.predict("plain", rows)
     assert before.tobytes() == after.tobytes()
 
 
@@ -409,19 +406,18 @@ def test_random_damage_is_refused_or_harmless(document: dict[str, Any]) -> None:
             use(file)
 
 
-def use(file: ModelFile) -> None:
+def use(file: Fitted) -> None:
     """Do with a model all that is done with one; only a `ModelError` may come of it."""
-    fitted = file.fitted
-    fitted.summary()
-    fitted.warnings()
-    json.dumps(fitted.describe(), allow_nan=False)
+    file.raw.summary()
+    file.raw.warnings()
+    json.dumps(file.raw.describe(), allow_nan=False)
     model_text(file)
-    for event, count in fitted.fits:
+    for event, count in file.fits:
         rows = np.vstack([np.full((2, count), value) for value in (0.0, 1.0, 100.0, 1e6, -3.0)])
         try:
-            checked_prediction(fitted, "m", event, rows)
-            checked_factors(fitted, "m", event, rows, np.linspace(0, 0.99, len(rows)))
-            checked_spread(fitted, "m", event, count)
+            file.prediction(event, rows)
+            file.factors(event, rows, np.linspace(0, 0.99, len(rows)))
+            file.spread(event, count)
         except ModelError:
             continue
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import EventTimings, ModelFit, ModelText
-from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.least_squares import LeastSquares
 from rewritelog.models.registry import load_model
 
@@ -43,11 +43,11 @@ def plane(event: MakeTimings) -> Any:
 
 
 def fit(name: str, *timings: EventTimings, **options: Any) -> Any:
-    return checked_fit(load_model(f"regressors:{name}", options), f"regressors:{name}", timings)
+    return Fitted.of(load_model(f"regressors:{name}", options), f"regressors:{name}", timings).raw
 
 
 def seconds(fitted: ModelFit, params: ArrayLike, event: str = "kernel") -> Any:
-    return checked_prediction(fitted, "outside", event, np.array(params, dtype=float)).seconds
+    return Fitted("outside", fitted).prediction(event, np.array(params, dtype=float)).seconds
 
 
 def test_a_regressor_is_fitted_to_each_event_and_number_of_parameters(
@@ -197,10 +197,10 @@ def test_a_model_class_that_no_package_declares_can_be_named_too() -> None:
 def test_real_regressors_of_scikit_learn_agree_with_numpy(plane: EventTimings) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     linear = load_model("sklearn.linear_model:LinearRegression", {})
-    assert seconds(checked_fit(linear, "linear", [plane]), [[10, 20]]) == pytest.approx([81])
+    assert seconds(linear.fit([plane]), [[10, 20]]) == pytest.approx([81])
     options = {"n_estimators": "5", "max_depth": "3"}
     forests = [load_model("sklearn.ensemble:RandomForestRegressor", options) for _ in range(2)]
-    first, second = (seconds(checked_fit(one, "forest", [plane]), plane.params) for one in forests)
+    first, second = (seconds(one.fit([plane]), plane.params) for one in forests)
     assert (first == second).all()
 
 

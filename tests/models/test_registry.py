@@ -18,7 +18,7 @@ from kinds import Install, MakeTimings
 
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model
-from rewritelog.models.checks import checked_fit, checked_prediction
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.least_squares import LeastSquares, LeastSquaresOptions
 from rewritelog.models.registry import (
     describe_options,
@@ -95,12 +95,12 @@ def test_an_outside_model_is_used_by_name(power_law: None, event: MakeTimings) -
     p1, p2 = np.random.default_rng(1).uniform(1, 50, (2, 30))
     samples = event(p1, p2, seconds=1e-6 * (p1 + 0.5) ** 2 * (p2 + 0.5) ** -1)
     model = load_model("power-law", {"offset": "0.5"})
-    fitted = checked_fit(model, "power-law", [samples])
-    judged = checked_prediction(fitted, "power-law", "kernel", samples.params)
+    fitted = Fitted.of(model, "power-law", [samples])
+    judged = fitted.prediction("kernel", samples.params)
     assert judged.seconds == pytest.approx(samples.seconds, rel=1e-9)
-    assert fitted.summary() == ("kernel: seconds = 1e-06 (p1 + 0.5)^2 (p2 + 0.5)^-1",)
-    assert fitted.describe()["events"][0]["b"] == pytest.approx([2, -1])
-    unknown = checked_prediction(fitted, "power-law", "other", samples.params)
+    assert fitted.raw.summary() == ("kernel: seconds = 1e-06 (p1 + 0.5)^2 (p2 + 0.5)^-1",)
+    assert fitted.raw.describe()["events"][0]["b"] == pytest.approx([2, -1])
+    unknown = fitted.prediction("other", samples.params)
     assert np.isnan(unknown.seconds).all()
 
 

@@ -194,7 +194,7 @@ def test_nine_in_ten_sums_lie_in_their_intervals(tmp_path: Path) -> None:
 def test_an_interval_is_made_of_single_and_common_errors(logs: Path) -> None:
     report = run(logs, spread="none", dilation=0.5)
     (line,) = report.events
-    spread = report.fitted.total_spread("event 0", 1)
+    spread = report.fitted.spread("event 0", 1)
     assert spread is not None
     mean_s = line.new_s / 480
     reach_s = 1.6448536 * mean_s * np.sqrt(480 * spread.single**2 + (480 * spread.common) ** 2)

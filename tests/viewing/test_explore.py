@@ -21,6 +21,7 @@ from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.formulas import parse_param_names
 from rewritelog.timings.read import read_timings
@@ -378,11 +379,12 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     saving.save(session, changed)
     model = tmp_path / "saved/model.json"
     read = read_model_file(model)
-    assert read.fitted.extra["left_out"] == [f"{tmp_path / 't.txt'}:{len(LINES) + 1}"]
+    assert isinstance(read.raw, FittedEvents)
+    assert read.raw.extra["left_out"] == [f"{tmp_path / 't.txt'}:{len(LINES) + 1}"]
     assert read.source.lines == len(LINES)
     params = np.array([[3.0], [7.5], [400.0]])
     expected = result_of(session, event, changed).fit.predict_detailed(params).seconds
-    assert read.fitted.predict("sync", params).tobytes() == expected.tobytes()
+    assert read.raw.predict("sync", params).tobytes() == expected.tobytes()
     logs = write_logs(tmp_path / "logs", [[seb(0, 2, events=bracket(0.5, 1.5))]])
     write_params(logs, 0, (0, "sync", 8))
     done = run("rewrite", logs, tmp_path / "out", "--fitted", model)
@@ -391,7 +393,7 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     again = tmp_path / "again.json"
     done = run("fit", kept, "--formulas", tmp_path / "saved/formulas.toml", "-o", again, "-q")
     assert done.returncode == 0, done.stderr
-    same = read_model_file(again).fitted.predict("sync", params)
+    same = read_model_file(again).raw.predict("sync", params)
     assert same.tobytes() == expected.tobytes()
     with pytest.raises(OutputError, match="exists"):
         Saving(tmp_path / "saved", [], None).save(session, changed)

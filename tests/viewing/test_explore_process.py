@@ -156,7 +156,7 @@ def test_a_signal_while_files_are_saved_leaves_each_whole(
         first = asyncio.run(saved_twice(address, contents))
         process.communicate(timeout=HANGS_S)
     second = contents()
-    assert read_model_file(tmp_path / "model.json").fitted.predict("sync", X)[0] > 0
+    assert read_model_file(tmp_path / "model.json").raw.predict("sync", X)[0] > 0
     parse_formulas((tmp_path / "formulas.toml").read_text(), "saved")
     drafts = [path.name for path in tmp_path.iterdir() if ".rewritelog-" in path.name]
     if number == signal.SIGKILL:

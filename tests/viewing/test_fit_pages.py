@@ -16,6 +16,7 @@ from pages import data_of, points_of, rows_of
 import rewritelog
 from rewritelog.models.base import EventTimings, NoOptions
 from rewritelog.models.constant import Constant
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitting.single_terms import SingleTermFunctions
 from rewritelog.viewing.events import EventView, events_json, shown_counts
 from rewritelog.viewing.page import json_of
@@ -131,7 +132,7 @@ def test_a_model_that_fails_on_the_page_is_named(tmp_path: Path) -> None:
 def bare_view(lines: int, parameters: int = 3) -> EventView:
     """An event with lines and no functions of one term."""
     timings = EventTimings("k", np.ones((lines, parameters)), np.ones(lines))
-    fitted = Constant(NoOptions()).fit(())
+    fitted = Fitted.of(Constant(NoOptions()), "constant", ())
     return EventView(timings, fitted, SingleTermFunctions((), {}), str)
 
 

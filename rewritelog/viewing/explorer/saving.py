@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rewritelog.errors import OutputError
 from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import ModelText
+from rewritelog.models.fitted import Source
 from rewritelog.models.formulas import parse_formulas
-from rewritelog.models.model_file import ModelFile, Source
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.viewing.explorer.session import (
     NOT_CHANGED,
@@ -42,7 +42,7 @@ class Saving:
         paths = [self.folder / name for name in ((MODEL, FORMULAS) if formulas else (MODEL,))]
         self._check(paths)
         source = Source.of(session.read.files, session.kept_timings(changed), self.clock_hz)
-        model = ModelFile(session.model(changed), "params", source)
+        model = replace(session.model(changed), source=source)
         for path in paths:
             if path.name == MODEL:
                 write_model(path, model, through_links=False)

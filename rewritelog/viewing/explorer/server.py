@@ -20,7 +20,7 @@ from tornado.web import Application, RequestHandler, stream_request_body
 from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError
 from rewritelog.models.expressions import FormulaError
-from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitted import Fitted
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
@@ -41,7 +41,7 @@ HEADERS = {
     "Server": "rewritelog",
 }
 
-Effect = Callable[[FittedEvents, FittedEvents, float], dict[str, Any]]
+Effect = Callable[[Fitted, Fitted, float], dict[str, Any]]
 """Computes the effect of the first fits and of others on a rewrite, and on the run."""
 
 

@@ -17,6 +17,7 @@ from rewritelog.models.auto import AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import Expression, Origin, parse
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
@@ -119,7 +120,7 @@ class Result:
 
     def view(self, timings: EventTimings, where: Callable[[int], str] = str) -> EventView:
         """Return what the page shows of all lines, including those left out."""
-        fitted = FittedEvents("auto", {}, {timings.key: self.fit})
+        fitted = Fitted("auto", FittedEvents("auto", {}, {timings.key: self.fit}))
         left_out = ~self.choices.kept(len(timings.seconds))
         return EventView(timings, fitted, self.single_terms, where, left_out=left_out)
 
@@ -221,10 +222,10 @@ class Session:
         result, timings = self.result(event, changed), self.events[event]
         if result is not None:
             return result.view(timings, where)
-        unfitted, untried = FittedEvents("auto", {}, {}), SingleTermFunctions((), {})
-        return EventView(timings, unfitted, untried, where)
+        unfitted = Fitted("auto", FittedEvents("auto", {}, {}))
+        return EventView(timings, unfitted, SingleTermFunctions((), {}), where)
 
-    def model(self, changed: Changed = NOT_CHANGED) -> FittedEvents:
+    def model(self, changed: Changed = NOT_CHANGED) -> Fitted:
         """Return the model of the fits that there are, whose file lists the lines left out."""
         plain = FitChoices().options
         left_out, odd = [], []
@@ -241,7 +242,8 @@ class Session:
         extra |= {"options_of_events": odd} if odd else {}
         usable = set(self.entries)
         unfitted = [t.key for entry, t in enumerate(self.read.timings) if entry not in usable]
-        return FittedEvents("auto", plain, by_key, tuple(unfitted), extra=extra)
+        fits = FittedEvents("auto", plain, by_key, tuple(unfitted), extra=extra)
+        return Fitted("auto", fits)
 
     def kept_timings(self, changed: Changed) -> tuple[EventTimings, ...]:
         """Return the samples that the model is fitted to, in the order of the files."""

@@ -1,0 +1,224 @@
+"""A fitted model with its name: what fits, files, predictions, rewrites and pages work with.
+
+What a model answers is checked here: exceptions and invalid results become a `ModelError` that
+names model and event.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from rewritelog import __version__
+from rewritelog.arrays import Floats
+from rewritelog.errors import ModelError
+from rewritelog.models.base import (
+    Columns,
+    EventKey,
+    Model,
+    ModelFit,
+    Prediction,
+    Timings,
+    TotalSpread,
+    digest_of,
+)
+from rewritelog.models.checks import checked_seconds, errors_as_model_errors, require_rows
+from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.form import Count, Form, Text
+from rewritelog.models.formulas import ParamNames
+
+Self = TypeVar("Self", bound="Fitted")
+
+
+class Source(Form, frozen=True):
+    """The origin of a fit: its timing lines, and the version that made it."""
+
+    rewritelog: Text
+    """The version of rewritelog that made the fit."""
+    files: tuple[Text, ...]
+    """The names of the files of timing lines."""
+    lines: Count
+    """The number of timing lines in them."""
+    clock_hz: float | None
+    """The clock in Hz for times given in cycles; None without such times."""
+    sha256: Text
+    """The digest of the samples (`base.digest_of`)."""
+
+    @classmethod
+    def of(cls, files: Iterable[Path], timings: Timings, clock_hz: float | None) -> Source:
+        """Return the origin of a fit of this version to samples from files."""
+        lines = sum(len(samples.seconds) for samples in timings)
+        names = tuple(path.name for path in files)
+        return cls(__version__, names, lines, clock_hz, digest_of(timings))
+
+
+NO_SOURCE = Source("", (), 0, None, "")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted model, what made it, and its checked answers for rows of parameters."""
+
+    name: str
+    """The name of the model, or its file, in reports and errors."""
+    raw: ModelFit
+    """The fit as returned by the model."""
+    columns: Columns = "params"
+    """Whether it predicts from `params` or `counters`."""
+    source: Source = NO_SOURCE
+    """The timing lines that it was fitted to."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The options of the model."""
+    uses_params: bool = True
+    """Whether it predicts from records at all."""
+
+    @classmethod
+    def of(cls, model: Model[Any], name: str, timings: Timings) -> Fitted:
+        """Return the model fitted to timings; raise `ModelError` naming it if that fails."""
+        with errors_as_model_errors(f"model {name!r} cannot be fitted"):
+            fit: Any = model.fit(timings)  # outsiders may break the type
+            options = asdict(model.options)
+        if not isinstance(fit, ModelFit):
+            kind = type(fit).__name__
+            raise ModelError(f"model {name!r}: fit() returned {kind}, not a ModelFit")
+        return cls(name, fit, model.columns, options=options, uses_params=model.uses_params)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def fits(self) -> Mapping[EventKey, EventFit]:
+        """The functions of events; empty for a model that has none."""
+        return self.raw.fits if isinstance(self.raw, FittedEvents) else {}
+
+    @property
+    def keys(self) -> list[EventKey]:
+        """The events with their numbers of parameters, as far as the model reports them."""
+        keys = self.fits or getattr(self.raw, "events", {})
+        return [key for key in keys if isinstance(key, tuple)]
+
+    def names_of(self, event: str, parameters: int) -> tuple[str, ...]:
+        """Return the names of an event's parameters; empty if they have none."""
+        fit = self.fits.get((event, parameters))
+        return () if fit is None else fit.names
+
+    def named(self: Self, names: ParamNames | None) -> Self:
+        """Return it with names of parameters, if any; those that a formula gives are kept."""
+        if names is None or not isinstance(self.raw, FittedEvents):
+            return self
+        return replace(self, raw=self.raw.named(names))
+
+    def kept(self) -> Fitted:
+        """Return it as one that was made before, whose options say where it is from."""
+        source = self.source
+        options = {
+            "made_by": self.raw.model if isinstance(self.raw, FittedEvents) else self.name,
+            "rewritelog": source.rewritelog,
+            "lines": source.lines,
+            "sha256": source.sha256,
+        }
+        return Fitted(self.name, self.raw, self.columns, source, options)
+
+    def knows(self, what: Literal["interval", "retransformation", "drawn_factors"]) -> bool:
+        """Return whether the model implements an optional method."""
+        return getattr(type(self.raw), what) is not getattr(ModelFit, what)
+
+    def prediction(self, event: str, params: Floats) -> Prediction:
+        """Return the predictions for the rows with all masks; negative seconds become 0.
+
+        Raise `ModelError` if the model raises, or if its result does not have the shape (rows,), is
+        not numeric, or is infinite. NaN means "not covered".
+        """
+        where, rows = self._place(event), len(params)
+        with errors_as_model_errors(where):
+            answer: Any = self.raw.predict_detailed(event, params)
+        if not isinstance(answer, Prediction):
+            kind = type(answer).__name__
+            raise ModelError(f"{where}: predict_detailed() returned {kind}, not a Prediction")
+        seconds = checked_seconds(answer.seconds, rows, where)
+        below = seconds < 0
+        masks = {
+            "exact": answer.exact,
+            "outside": answer.outside,
+            "remote": np.zeros(rows, dtype=np.bool_) if answer.remote is None else answer.remote,
+            "negative": below if answer.negative is None else answer.negative,
+        }
+        for name, given in masks.items():
+            masks[name] = mask = np.asarray(given)
+            if mask.dtype != np.bool_:
+                raise ModelError(f"{where}: {name} is of type {mask.dtype}, not bool")
+            require_rows(mask, rows, f"{where}: {name}")
+        return Prediction(np.where(below, 0.0, seconds), **masks)
+
+    def bounds(self, event: str, params: Floats) -> tuple[Floats, Floats]:
+        """Return the bounds in seconds of each row's 90 % interval, NaN where they are unknown.
+
+        Raise `ModelError` if the model raises or returns anything else.
+        """
+        where = self._place(event, "interval")
+        with errors_as_model_errors(where):
+            low, high = self.raw.interval(event, params)
+            bounds = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        for bound in bounds:
+            require_rows(bound, len(params), f"{where}: a bound")
+        return bounds
+
+    def factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
+        """Return the random factors for the rows' durations, or None if the model has none.
+
+        Raise `ModelError` as `prediction` does, and if a factor is negative or NaN.
+        """
+        where = self._place(event, "drawn_factors")
+        with errors_as_model_errors(where):
+            answer = self.raw.drawn_factors(event, params, numbers)
+        return _checked_factors(answer, len(params), where)
+
+    def total_seconds(self, event: str, params: Floats, prediction: Prediction) -> Floats:
+        """Return predictions in seconds as factors make their sums agree with measured ones.
+
+        Exact matches are left as they are: means of measured times already have the right sum.
+        Raise `ModelError` as `factors` does.
+        """
+        where = self._place(event, "retransformation")
+        with errors_as_model_errors(where):
+            answer = self.raw.retransformation(event, params)
+        factors = _checked_factors(answer, len(params), where)
+        if factors is None:
+            return prediction.seconds
+        return prediction.seconds * np.where(prediction.exact, 1.0, factors)
+
+    def spread(self, event: str, parameters: int) -> TotalSpread | None:
+        """Return the components of the error of a sum of the event's durations, or None.
+
+        Raise `ModelError` if the model raises, or if a spread is negative or not finite.
+        """
+        where = self._place(event, "total_spread")
+        with errors_as_model_errors(where):
+            spread: Any = self.raw.total_spread(event, parameters)
+            if spread is None:
+                return None
+            if not isinstance(spread, TotalSpread):
+                raise ModelError(f"{where} returned {type(spread).__name__}, not a TotalSpread")
+            for value in (spread.single, spread.common):
+                if not 0 <= value < math.inf:
+                    raise ModelError(f"{where} returned a spread of {value}")
+        return spread
+
+    def _place(self, event: str, method: str = "") -> str:
+        """Return the beginning of an error."""
+        return f"model {self.name!r}, event {event!r}" + (f": {method}()" if method else "")
+
+
+def _checked_factors(answer: object, rows: int, where: str) -> Floats | None:
+    if answer is None:
+        return None
+    factors = checked_seconds(answer, rows, where)
+    if not (factors >= 0).all():
+        raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
+    return factors
