@@ -87,7 +87,7 @@ class Texts:
     """A column of texts."""
 
     distinct: tuple[str, ...]
-    """Different texts, of which some may not be in any row."""
+    """Different texts, of which a part of a file may have some in no row."""
     number: Ints
     """The index of each row's text among them."""
 
@@ -102,7 +102,11 @@ class Texts:
     def __getitem__(self, rows: Any) -> Any:
         """Return the text of a row, or some rows as a column."""
         number = self.number[rows]
-        return Texts(self.distinct, number) if np.ndim(number) else self.distinct[number]
+        if not np.ndim(number):
+            return self.distinct[number]
+        is_used = np.bincount(number, minlength=1 + len(self.distinct)) > 0
+        distinct = tuple(self.distinct[which] for which in np.flatnonzero(is_used).tolist())
+        return Texts(distinct, (np.cumsum(is_used) - 1)[number])
 
     def tolist(self) -> list[str]:
         """Return the text of each row."""

@@ -1,34 +1,24 @@
-"""The complete comparison of two log sets: heads, then pairs of blocks in parallel; and of traces.
+"""The complete comparison of two log sets: heads, then pairs of blocks in parallel.
 
 Pairs are blocks with the same timelines, or the same SEBs of one. The number of files and the log
 version may differ, so that the two sides of a pair may be at different offsets in their files.
-Nodes of traces are paired by their ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Ints, Texts, paired
-from rewritelog.diffing.durations import Timed, rows_of
-from rewritelog.diffing.records import (
-    ABSENT,
-    Change,
-    FieldKind,
-    FirstDifference,
-    Totals,
-    compare_loaded,
-    list_text,
-)
+from rewritelog.arrays import Ints
+from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.report import Comparison, HeadDifference
+from rewritelog.diffing.traces import compare_traces
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
@@ -47,95 +37,8 @@ from rewritelog.formats.bgtrace.declaration import (
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit
-from rewritelog.hashing import mix
+from rewritelog.formats.traces import Traces
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import printable, some_text
-
-COMPARED = ("start_s", "lane", "rest", *COMMUNICATION)
-"""The columns of nodes that are compared, besides those that are always loaded."""
-
-_REST = "other fields, or their order"
-_BESIDES = ("place among the nodes", "duration", "start")
-"""What `_REST` does not contain."""
-
-
-def _compare_rank(a: Traces, b: Traces, others: dict[int, Unit], unit: Unit) -> Totals:
-    """Compare a unit of A with that of B; raise `DamagedLogError` if a side is damaged."""
-    return compare_units(
-        a, unit.rank, (a.load(unit, COMPARED), b.load(others[unit.rank], COMPARED))
-    )
-
-
-def compare_units(traces: Traces, rank: int, sides: tuple[Events, Events]) -> Totals:
-    """Compare the nodes of a rank, those of the same id in their order."""
-    totals, (a, b) = Totals(), sides
-    _, number = np.unique(np.concatenate([a["id"], b["id"]]), return_inverse=True)
-    rows, others = paired(*np.split(number, [len(a)]))
-    order = np.argsort(rows)
-    pairs = rows[order], others[order]
-    totals.common.update({"SEBs": len(rows), "nodes of A": len(a), "nodes of B": len(b)})
-
-    def note(name: str, of: str, at: Ints, texts: Iterable[str]) -> None:
-        kind = FieldKind.TIME if name in ("duration", "start") else FieldKind.CONTENT
-        first = FirstDifference(rank, int(at[0]), None, *texts) if len(at) else None
-        totals.compared[name] = Change(of, kind, len(at), first)
-
-    for which, events in enumerate(sides):
-        totals.sides[which]["SEBs"] = len(events)
-        alone = np.setdiff1d(np.arange(len(events)), pairs[which])
-        texts = [f"id {events['id'][row]}" for row in alone[:1].tolist()]
-        texts.insert(1 - which, ABSENT)
-        note(f"only in {'AB'[which]}", f"nodes of {'AB'[which]}", alone, texts)
-    columns = [_columns(traces, events, own) for events, own in zip(sides, pairs, strict=True)]
-    named = np.zeros(len(rows), dtype=np.bool_)
-    for name, old in columns[0].items():
-        new = columns[1][name]
-        both_unknown = (old != old) & (new != new)  # noqa: PLR0124 - NaN, but not of texts
-        differ = (old != new) & ~both_unknown
-        if name == _REST:
-            differ &= ~named
-        elif name not in _BESIDES:
-            named |= differ
-        at = np.flatnonzero(differ)
-        values = (
-            _value_text(name, events, own[at[0]], column[name][at[0]])
-            for events, own, column in zip(sides, pairs, columns, strict=True)
-        )
-        note(name, "SEBs", pairs[0][at], values)
-    names = Texts.joined([a["name"], b["name"]])
-    numbers = np.split(names.number, [len(a)])
-    timed = [Timed(own, e["duration_s"]) for own, e in zip(numbers, sides, strict=True)]
-    both = [each.take(own) for each, own in zip(timed, pairs, strict=True)]
-    totals.by_name = rows_of(list(map(printable, names.distinct)), timed, both)
-    return totals
-
-
-def _value_text(name: str, events: Events, row: int, value: Any) -> str:
-    if name == "dependencies":
-        return list_text(events["waited_for"][events.waiting == row])
-    if name == _REST:
-        return f"{value:016x}"
-    return repr(printable(value)) if isinstance(value, str) else f"{value:.17g}"
-
-
-def _columns(traces: Traces, events: Events, rows: Ints) -> dict[str, np.ndarray]:
-    """Return what is compared of some nodes, in the order of reports."""
-    waits, ends = events["waits"], np.concatenate([[0], np.cumsum(events["waits"])])
-    mixed = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(events["waited_for"]))])
-    waited_for = mixed[ends[1:]] - mixed[ends[:-1]] + waits.astype(np.uint64)
-    return {
-        "place among the nodes": np.argsort(np.argsort(rows)),
-        "duration": events["duration_s"][rows],
-        "start": events["start_s"][rows],
-        "type": np.array(traces.types, dtype=object)[events["type"][rows]],
-        "name": np.array(events["name"].distinct, dtype=object)[events["name"].number[rows]],
-        "dependencies": waited_for[rows],  # the same sum for the same ids in any order
-        "CPU or device": np.where(events["on_host"][rows], "CPU", "device"),
-        "thread or stream": events["lane"][rows],
-        **{name: events[name][rows] for name in COMMUNICATION},
-        _REST: events["rest"][rows],
-    }
 
 
 @dataclass(frozen=True)
@@ -330,7 +233,7 @@ def _changes(old: dict[str, str], new: dict[str, str]) -> tuple[HeadDifference, 
 def compare_opened(
     a: LogSet | Traces, b: LogSet | Traces, params: Path | None = None
 ) -> Comparison:
-    """Compare two log sets, or the ranks of two sets of traces with two ranks per thread in memory.
+    """Compare two log sets, or two sets of traces.
 
     Raise `NotComparableError` for different formats or ranks, `DamagedLogError` for damage.
     """
@@ -340,11 +243,4 @@ def compare_opened(
         raise NotComparableError(f"{a.path} has {a.title}, {b.path} has {b.title}")
     if params is not None:
         raise NotComparableError(f"--params is for bgTrace logs: {a.path} has {a.title}")
-    if [unit.rank for unit in a.units] != [unit.rank for unit in b.units]:
-        ranks = (some_text([str(unit.rank) for unit in each.units], 5) for each in (a, b))
-        raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
-    totals = Totals()
-    work = partial(_compare_rank, a, b, {unit.rank: unit for unit in b.units})
-    for _, of_rank in map_blocks(work, a.units, "comparing", a.size_bytes):
-        totals.add(of_rank)
-    return Comparison((a, b), totals)
+    return compare_traces(a, b)

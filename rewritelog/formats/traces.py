@@ -79,8 +79,9 @@ class Events:
     - `rest`, a hash of all that is known of it besides its start and duration
     - any other name is that of a numeric attribute, NaN for events without it
 
-    Loaded events have those that were asked for, their `rank`, their `number` in its file, and
-    `deps`: the row of each event that is waited for, or `MISSING`.
+    Events that are kept without their bytes have those that were asked for, their `rank` and their
+    `number` in its file; loaded ones `deps`, too: the row of each event that is waited for, or
+    `MISSING`.
     """
 
     def __init__(self, columns: dict[str, Any]) -> None:
@@ -91,6 +92,16 @@ class Events:
 
     def __getitem__(self, name: str) -> Any:
         return self.columns[name]
+
+    def take(self, rows: Ints) -> Events:
+        """Return some of them, in any order, without `deps`."""
+        waits = self["waits"][rows]
+        first = np.cumsum(self["waits"])[rows] - waits - (np.cumsum(waits) - waits)
+        columns = {name: self[name][rows] for name in self.columns if name not in _OF_DEPENDENCIES}
+        columns["waited_for"] = self["waited_for"][
+            np.repeat(first, waits) + np.arange(waits.sum(), dtype=np.int64)
+        ]
+        return Events(columns)
 
     @property
     def waiting(self) -> Ints:
@@ -113,8 +124,11 @@ class Part(Events, ABC):
         return self.columns[name]
 
     def only(self, more: Sequence[str]) -> Events:
-        """Return the columns that loaded events have, and `more` of them."""
-        return Events({name: self[name] for name in (*_LOADED, *more)})
+        """Return the events with the columns that are always kept, and `more` of them."""
+        columns = {name: self[name] for name in (*_KEPT, *more)}
+        columns["number"] = self.first + np.arange(len(self))
+        columns["rank"] = np.full(len(self), self.unit.rank)
+        return Events(columns)
 
     @abstractmethod
     def made(self, name: str) -> Any:
@@ -228,7 +242,7 @@ class Traces(ABC):
 
     def load(self, unit: Unit, more: Sequence[str] = ()) -> Events:
         """Return all events of a unit, with `more` columns; raise `DamagedLogError` for damage."""
-        return loaded(unit.rank, [part.only(more) for part in self.read(unit)])
+        return loaded([part.only(more) for part in self.read(unit)])
 
     @property
     def pes(self) -> tuple[int, ...]:
@@ -276,32 +290,32 @@ class Traces(ABC):
 MISSING = -1
 """In place of an event that a dependency names and the unit does not have."""
 
-_LOADED = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")
+_KEPT = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")
+_OF_DEPENDENCIES = ("waited_for", "deps")
 
 COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
 """What messages and collectives have."""
 
 
-def loaded(rank: int, parts: Sequence[Events]) -> Events:
+def loaded(parts: Sequence[Events]) -> Events:
     """Return all events of a unit from what its parts have, which lose their columns."""
-    columns = _concatenated(parts)
-    ids, named = columns["id"], columns["waited_for"]
+    events = concatenated(parts)
+    ids, named = events["id"], events["waited_for"]
     order = np.argsort(ids, kind="stable")
     at = np.searchsorted(ids[order], named)
     order = np.append(order, MISSING)
     found = np.append(ids, 0)[order[at]] == named
-    columns["deps"] = np.where(found & (at < len(ids)), order[at], MISSING)
-    columns["number"] = np.arange(len(ids))
-    columns["rank"] = np.full(len(ids), rank)
-    return Events(columns)
+    events.columns["deps"] = np.where(found & (at < len(ids)), order[at], MISSING)
+    return events
 
 
-def _concatenated(parts: Sequence[Events]) -> dict[str, Any]:
+def concatenated(parts: Sequence[Events]) -> Events:
+    """Return some events one after the other, which lose their columns; `deps` stay as they are."""
     columns = {}
     for name in list(parts[0].columns):
         some = [part.columns.pop(name) for part in parts]
         columns[name] = Texts.joined(some) if isinstance(some[0], Texts) else np.concatenate(some)
-    return columns
+    return Events(columns)
 
 
 def joined(units: Sequence[Events]) -> Events:
@@ -310,6 +324,7 @@ def joined(units: Sequence[Events]) -> Events:
         return units[0]
     first = np.cumsum([0, *map(len, units[:-1])])
     shifts = np.repeat(first, [len(events["deps"]) for events in units])
-    columns = _concatenated(units)
-    columns["deps"] = np.where(columns["deps"] == MISSING, MISSING, columns["deps"] + shifts)
-    return Events(columns)
+    events = concatenated(units)
+    deps = events["deps"]
+    events.columns["deps"] = np.where(deps == MISSING, MISSING, deps + shifts)
+    return events

@@ -83,7 +83,7 @@ class TraceTask:
                 kept.clear()
         writer.close()
         statistics.rounding = writer.rounding
-        statistics.kept = [loaded(unit.rank, kept)] if kept else []
+        statistics.kept = [loaded(kept)] if kept else []
         statistics.take_durations(np.array([unit.rank]), sums)
         if files.folder is not None and unit.is_packed and not changed:
             (files.folder / unit.path.name).unlink()  # packed again, equal bytes may differ
@@ -119,7 +119,7 @@ class TraceTask:
 
     def load(self, unit: Unit, more: Sequence[str] = _REPLAYED) -> Events:
         """Return the events of a unit with `more` columns, some of which `parts` adds."""
-        return loaded(unit.rank, [part.only(more) for part, _ in self.parts(unit)])
+        return loaded([part.only(more) for part, _ in self.parts(unit)])
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from rewritelog.commands.durations import NO_DILATION
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.records import Totals, compare_loaded
-from rewritelog.diffing.run import COMPARED, compare_units
+from rewritelog.diffing.traces import COMPARED, compare_parts
 from rewritelog.formats.bgtrace.blocks import Block, read_block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit
@@ -285,9 +285,11 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    events = task.load(unit, (*COMPARED, "new_s"))
-    after = Events({**events.columns, "duration_s": events["new_s"]})
-    return compare_units(task.logs, unit.rank, (events, after))
+    parts = (part.only((*COMPARED, "new_s")) for part, _ in task.parts(unit))
+    pairs = (
+        (events, Events({**events.columns, "duration_s": events["new_s"]})) for events in parts
+    )
+    return compare_parts(task.logs, unit.rank, pairs)
 
 
 def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block) -> Totals:

@@ -332,6 +332,27 @@ def test_diff_tells_other_shapes_and_attributes_from_the_same(tmp_path: Path) ->
     }
 
 
+def test_a_comparison_does_not_depend_on_the_parts_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(2)
+
+    def nodes(count: int) -> list[bytes]:
+        return [
+            node(k % 250, f"op{k % 7}", deps=[k // 2], start=int(rng.integers(2)),
+                 attributes={**(GPU if rng.integers(9) else CPU), "num_ops": ("int64", k % 3)})
+            for k in rng.permutation(count).tolist()
+        ]  # fmt: skip
+
+    a = write_traces(tmp_path / "a", [nodes(300)])
+    b = write_traces(tmp_path / "b", [nodes(280)])
+    whole = rewritelog.diff(a, b)
+    assert "'CPU' → 'device'" in whole.text()
+    for size in (100, 1000):
+        monkeypatch.setattr(reader, "PART_BYTES", size)
+        assert rewritelog.diff(a, b).to_json() == whole.to_json()
+
+
 @pytest.mark.parametrize(
     "words", [("convert", "X", "out"), ("dump", "X"), ("sample", "X", "-o", "out"), ("sweep", "X")]
 )

@@ -1,0 +1,191 @@
+"""The differences of two sets of traces: nodes are paired by their ids, rank by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from rewritelog.arrays import Ints, Texts, paired
+from rewritelog.diffing.durations import Timed, add_rows, rows_of
+from rewritelog.diffing.records import (
+    ABSENT,
+    Change,
+    FieldKind,
+    FirstDifference,
+    Totals,
+    list_text,
+)
+from rewritelog.diffing.report import Comparison
+from rewritelog.errors import NotComparableError
+from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, concatenated
+from rewritelog.hashing import mix
+from rewritelog.running.engines import map_blocks
+from rewritelog.text import printable, some_text
+
+COMPARED = ("start_s", "lane", "rest", *COMMUNICATION)
+"""The columns of nodes that are compared, besides those that all loaded events have."""
+
+_TIMES = ("duration", "start")
+_PLACE, _REST = "place among the nodes", "other fields, or their order"
+
+
+def compare_traces(a: Traces, b: Traces) -> Comparison:
+    """Compare traces rank by rank, and the files of a rank part by part.
+
+    Raise `NotComparableError` for different ranks, `DamagedLogError` for damage.
+    """
+    if a.pes != b.pes:
+        ranks = (some_text([str(rank) for rank in each.pes], 5) for each in (a, b))
+        raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
+    totals = Totals()
+    work = partial(_compare_units, a, b, dict(zip(a.pes, b.units, strict=True)))
+    for _, of_rank in map_blocks(work, a.units, "comparing", a.size_bytes):
+        totals.add(of_rank)
+    return Comparison((a, b), totals)
+
+
+def _compare_units(a: Traces, b: Traces, others: dict[int, Unit], unit: Unit) -> Totals:
+    parts = zip_longest(a.read(unit), b.read(others[unit.rank]))
+    kept = ([part if part is None else part.only(COMPARED) for part in pair] for pair in parts)
+    return compare_parts(a, unit.rank, kept)
+
+
+def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | None]]) -> Totals:
+    """Compare the nodes of a rank, given in parts of both sides; of equal ids those in order.
+
+    Memory is needed for such parts, and for nodes that come later on the other side.
+    """
+    nodes, looked_at = _Nodes(traces, rank), 0
+    for pair in parts:
+        for side, part in zip(nodes.left, pair, strict=True):
+            side.extend([] if part is None else [part])
+        if nodes.many_left >= 2 * looked_at:  # else the same ones would be looked at many times
+            nodes.pair_up()
+            looked_at = nodes.many_left
+    nodes.pair_up()
+    nodes.finish()
+    return nodes.totals
+
+
+class _Nodes:
+    """The nodes of a rank on both sides, and what is known of their differences."""
+
+    def __init__(self, traces: Traces, rank: int) -> None:
+        self.traces, self.rank = traces, rank
+        self.totals = Totals()
+        self.left: tuple[list[Events], list[Events]] = [], []
+        """The nodes of each side without a partner."""
+        self.places: tuple[list[Ints], list[Ints]] = [], []
+        """The numbers of the others, in the order of A."""
+        for name in ("only in A", "only in B", _PLACE):  # first in reports, though known last
+            self.note(name, np.zeros(0, dtype=np.int64), ())
+
+    @property
+    def many_left(self) -> int:
+        """How many nodes have no partner."""
+        return sum(len(events) for side in self.left for events in side)
+
+    def note(self, name: str, numbers: Ints, texts: Iterable[str]) -> None:
+        """Note the numbers of the nodes that differ, and what the first one is on both sides."""
+        kind = FieldKind.TIME if name in _TIMES else FieldKind.CONTENT
+        of = f"nodes of {name[-1]}" if name.startswith("only in") else "SEBs"
+        known = self.totals.compared.get(name, Change(of, kind, 0, None))
+        first = known.first
+        if len(numbers) and (first is None or numbers[0] < first.seb):
+            first = FirstDifference(self.rank, int(numbers[0]), None, *texts)
+        self.totals.compared[name] = replace(known, count=known.count + len(numbers), first=first)
+
+    def pair_up(self) -> None:
+        """Compare the nodes that both sides have, and keep the others."""
+        both = [concatenated(side) for side in self.left]
+        ids = np.concatenate([events["id"] for events in both])
+        rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(both[0])]))
+        order = np.argsort(rows[0])
+        for side, events, own in zip(self.left, both, rows, strict=True):
+            side[:] = [events.take(np.setdiff1d(np.arange(len(events)), own))]
+        self.compare([events.take(own[order]) for events, own in zip(both, rows, strict=True)])
+
+    def compare(self, pairs: Sequence[Events]) -> None:
+        """Compare nodes with their partners."""
+        self.count(pairs, pairs)
+        self.totals.common["SEBs"] += len(pairs[0])
+        for places, events in zip(self.places, pairs, strict=True):
+            places.append(events["number"])
+        columns = [_columns(self.traces, events) for events in pairs]
+        named = np.zeros(len(pairs[0]), dtype=np.bool_)
+        for name, old in columns[0].items():
+            new = columns[1][name]
+            both_unknown = (old != old) & (new != new)  # noqa: PLR0124 - NaN, but not of texts
+            differ = (old != new) & ~both_unknown
+            if name == _REST:
+                differ &= ~named
+            elif name not in _TIMES:
+                named |= differ
+            at = np.flatnonzero(differ)
+            values = (
+                _value_text(name, events, at[0], column[name][at[0]])
+                for events, column in zip(pairs, columns, strict=True)
+            )
+            self.note(name, pairs[0]["number"][at], values)
+
+    def count(self, sides: Sequence[Events], pairs: Sequence[Events]) -> None:
+        """Add nodes of both sides, and their durations by name; `pairs` have ratios of these."""
+        names = Texts.joined(events["name"] for events in (*sides, *pairs))
+        ends = np.cumsum([len(events) for events in (*sides, *pairs)])
+        timed = [
+            Timed(number, events["duration_s"])
+            for number, events in zip(
+                np.split(names.number, ends[:-1]), (*sides, *pairs), strict=True
+            )
+        ]
+        rows = rows_of(list(map(printable, names.distinct)), timed[:2], timed[2:])
+        add_rows(self.totals.by_name, rows)
+        for which, counts, events in zip("AB", self.totals.sides, sides, strict=True):
+            counts["SEBs"] += len(events)
+            self.totals.common[f"nodes of {which}"] += len(events)
+
+    def finish(self) -> None:
+        """Note what is known when all nodes have been read."""
+        left = [events for (events,) in self.left]
+        self.count(left, [events.take(np.arange(0)) for events in left])
+        for which, events in zip("AB", left, strict=True):
+            texts = [f"id {number}" for number in events["id"][:1].tolist()]
+            texts.insert(1 - "AB".index(which), ABSENT)
+            self.note(f"only in {which}", events["number"], texts)
+        numbers = [np.concatenate(places) for places in self.places]
+        numbers = [places[np.argsort(numbers[0])] for places in numbers]
+        place = np.argsort(np.argsort(numbers[1]))
+        moved = np.flatnonzero(place != np.arange(len(place)))
+        texts = [str(row) for row in (*moved[:1].tolist(), *place[moved[:1]].tolist())]
+        self.note(_PLACE, numbers[0][moved], texts)
+
+
+def _value_text(name: str, events: Events, row: int, value: Any) -> str:
+    if name == "dependencies":
+        return list_text(events["waited_for"][events.waiting == row])
+    if name == _REST:
+        return f"{value:016x}"
+    return repr(printable(str(value))) if isinstance(value, str) else f"{value:.17g}"
+
+
+def _columns(traces: Traces, events: Events) -> dict[str, np.ndarray]:
+    """Return what is compared of nodes besides their place, in the order of reports."""
+    waits, ends = events["waits"], np.concatenate([[0], np.cumsum(events["waits"])])
+    mixed = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(events["waited_for"]))])
+    return {
+        "duration": events["duration_s"],
+        "start": events["start_s"],
+        "type": np.array(traces.types, dtype=object)[events["type"]],
+        "name": np.array(events["name"].distinct, dtype=object)[events["name"].number],
+        # the same sum for the same ids in any order
+        "dependencies": mixed[ends[1:]] - mixed[ends[:-1]] + waits.astype(np.uint64),
+        "CPU or device": np.where(events["on_host"], "CPU", "device"),
+        "thread or stream": events["lane"],
+        **{name: events[name] for name in COMMUNICATION},
+        _REST: events["rest"],
+    }
