@@ -161,6 +161,15 @@ def to_column(values: ArrayLike, rows: int, what: str = "y") -> Floats:
     return column
 
 
+def to_seconds(values: ArrayLike, rows: int, what: str = "y") -> Floats:
+    """Return measured times as floats of shape (rows,); raise `UsageError` for a negative one."""
+    seconds = to_column(values, rows, what)
+    if (seconds < 0).any():
+        lowest = seconds[seconds < 0][0]
+        raise UsageError(f"{what} must hold seconds, and none is negative, but one is {lowest:g}")
+    return seconds
+
+
 def to_floats(values: ArrayLike, what: str) -> Floats:
     """Return values as an array of floats; raise `UsageTypeError` if any is not a number."""
     try:

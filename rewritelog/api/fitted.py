@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats, new_frame, to_table
@@ -35,6 +36,9 @@ from rewritelog.timings.samples import Timings, TimingsLike
 from rewritelog.timings.texts import read_model_file
 from rewritelog.viewing.pictures import Picture, fit_figure
 
+Rows: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
+"""Rows of parameters: an array, lists, a DataFrame, or columns by name."""
+
 
 @dataclass(frozen=True, repr=False)
 class FittedModel(Fitted):
@@ -46,6 +50,8 @@ class FittedModel(Fitted):
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> fitted.predict("Cell::pairForces", [[53, 11], [66, 17]])
     array([4.89758546e-06, 7.58604713e-06])
+    >>> fitted.predict("Cell::pairForces", {"p1": 53, "p2": 11})
+    array([4.89758546e-06])
     """
 
     timings: Timings | None = None
@@ -61,16 +67,17 @@ class FittedModel(Fitted):
         """Warnings about the reliability of the fit, one sentence each."""
         return self.raw.warnings()
 
-    def predict(self, event: str, X: ArrayLike) -> Floats:
+    def predict(self, event: str, X: Rows) -> Floats:
         """Return the seconds of each row of X, at least 0, shape (rows,).
 
-        X is an array, lists or a DataFrame with one column for each parameter. The result is NaN
+        X is an array or lists with one column for each parameter, or a DataFrame or dictionary
+        of columns by the names of the parameters, of which more are ignored. The result is NaN
         where the fit is undefined. Raise `UsageError` for an event without a fit for that many
         parameters.
         """
         return self.prediction(event, self._table(event, X)).seconds
 
-    def interval(self, event: str, X: ArrayLike) -> tuple[Floats, Floats]:
+    def interval(self, event: str, X: Rows) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds in seconds of the 90 % interval of each row.
 
         They are NaN if there were too few samples. Raise `UsageError` as `predict` does, and
@@ -178,16 +185,35 @@ class FittedModel(Fitted):
         """Write a model file, which `load_model` and `rewritelog rewrite --fitted` read."""
         write_model(to_path(path, "the model file"), self)
 
-    def _table(self, event: str, X: ArrayLike) -> Floats:
+    def _table(self, event: str, X: Rows) -> Floats:
         """Return the table for an event; raise `UsageError` if the model has no fit for it."""
         keys = self.keys
         counts = [count for name, count in keys if name == event]
         if keys and not counts:
             raise unknown_event(event, keys, "fit for")
-        table = to_table(X, counts[0] if len(counts) == 1 else None)
+        named = isinstance(X, Mapping) or hasattr(X, "columns")
+        rows: Any = self._by_name(event, counts, X) if named else X
+        table = to_table(rows, counts[0] if len(counts) == 1 else None)
         if len(counts) > 1 and table.shape[1] not in counts:
             raise UsageError(f"X must have {' or '.join(map(str, counts))} columns")
         return table
+
+    def _by_name(self, event: str, counts: list[int], X: Any) -> Any:
+        """Return the columns of X that the parameters of an event name, in their order."""
+        given: set[object] = set(getattr(X, "columns", X))
+        names: list[str] = []
+        named = isinstance(X, Mapping)
+        for count in sorted(counts, reverse=True):
+            own = self.names_of(event, count)
+            names = parameter_names(count, own)
+            if names and given.issuperset(names):
+                columns = (np.atleast_1d(X[name]) for name in names)
+                return np.column_stack(np.broadcast_arrays(*columns))
+            named = named or (bool(own) and any(isinstance(name, str) for name in given))
+        if named:
+            wanted = f"the columns {', '.join(names)}" if names else "no columns"
+            raise UsageError(f"X must have {wanted}, the parameters of {event!r}")
+        return X
 
     def __repr__(self) -> str:
         names = ", ".join(shorten(name, 30) for name in self.events[:2])

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, to_column, to_table
+from rewritelog.arrays import Floats, to_column, to_seconds, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings
+from rewritelog.models.fit_report import formula_text
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import r_squared
 from rewritelog.models.registry import load_model
@@ -37,12 +38,15 @@ class AutoRegressor:
     """Fit seconds to parameters as `fit` does, with scikit-learn's conventions.
 
     Parameters are those of the automatic model: `weights` ("relative" or "uniform"), `loss`
-    ("huber" or "squares") and `exact_match` ("auto", "always" or "never"). It can be cloned and
-    used in pipelines and cross-validation.
+    ("huber" or "squares"), `exact_match` ("auto", "always" or "never") and `correction` ("auto" or
+    "none"). It can be cloned and used in pipelines and cross-validation. Targets are seconds, and
+    are not to be transformed: errors count relative to them.
 
     >>> regressor = rewritelog.AutoRegressor(loss="squares").fit([[1], [2], [4], [8]], [2, 4, 8, 16])
     >>> regressor.predict([[3]])
     array([6.])
+    >>> regressor.formula_
+    '2*p1'
     """  # noqa: E501 - an example in one line
 
     _estimator_type = "regressor"
@@ -50,12 +54,13 @@ class AutoRegressor:
     weights: str = "relative"
     loss: str = "huber"
     exact_match: str = "never"
+    correction: str = "auto"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> AutoRegressor:
         """Fit to a table of parameters and the seconds of each row; return the regressor."""
-        names = getattr(X, "columns", None)
+        names = _column_names(X)
         params = to_table(X, None)
-        seconds = to_column(y, len(params))
+        seconds = to_seconds(y, len(params))
         for what, values in (("X", params), ("y", seconds)):
             if not np.isfinite(values).all():
                 raise UsageError(f"{what} contains NaN or infinity")
@@ -64,14 +69,21 @@ class AutoRegressor:
         model = load_model("auto", self.get_params())
         self.model_ = Fitted.of(model, "auto", [EventTimings(EVENT, params, seconds)])
         self.n_features_in_ = params.shape[1]
-        if names is not None:
-            self.feature_names_in_ = np.asarray([str(name) for name in names], dtype=object)
+        vars(self).pop("feature_names_in_", None)
+        if names:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
         """Return the seconds of each row, at least 0, shape (rows,)."""
         if not hasattr(self, "model_"):
             raise not_fitted("this AutoRegressor is not fitted: call fit first")
+        known, names = list(getattr(self, "feature_names_in_", [])), _column_names(X)
+        if known and names and known != names:
+            raise UsageError(
+                f"X must have the columns of the fit in their order: {', '.join(known)}, "
+                f"not {', '.join(names)}"
+            )
         params = to_table(X, self.n_features_in_)
         return self.model_.prediction(EVENT, params).seconds
 
@@ -80,6 +92,16 @@ class AutoRegressor:
         predicted = self.predict(X)
         explained = r_squared(predicted, to_column(y, len(predicted)))
         return float("nan") if explained is None else explained
+
+    @property
+    def formula_(self) -> str:
+        """The seconds as a formula of the columns of X, without the correction, if there is one."""
+        if not hasattr(self, "model_"):
+            raise not_fitted("this AutoRegressor is not fitted: call fit first")
+        names = getattr(self, "feature_names_in_", ())
+        usable = all(name.isascii() and name.isidentifier() for name in names)
+        fit = self.model_.fits[EVENT, self.n_features_in_]
+        return formula_text(fit.named(tuple(names) if usable else ()))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters by name."""
@@ -113,3 +135,9 @@ class AutoRegressor:
             regressor_tags=RegressorTags(),
             input_tags=InputTags(),
         )
+
+
+def _column_names(X: ArrayLike) -> list[str]:
+    """Return the names of the columns of a DataFrame, if they are texts, as scikit-learn does."""
+    names = list(getattr(X, "columns", ()))
+    return names if all(isinstance(name, str) for name in names) else []

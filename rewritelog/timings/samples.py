@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, Ints, new_frame, to_column, to_floats, to_table
+from rewritelog.arrays import Floats, Ints, new_frame, to_column, to_seconds, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings, entry_of
@@ -70,7 +70,7 @@ class Timings:
             if not isinstance(event, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageTypeError("timings are a mapping of an event's name to (X, y)")
             params = to_table(pair[0], None, f"X of {event!r}")
-            seconds = to_column(pair[1], len(params), f"y of {event!r}")
+            seconds = to_seconds(pair[1], len(params), f"y of {event!r}")
             made.append(EventTimings(event, params, seconds))
         return cls._of(tuple(made))
 
@@ -102,7 +102,9 @@ class Timings:
                 raise UsageError(
                     f"the column {name!r} cannot be a parameter: use letters, digits, _"
                 )
-        params, seconds = to_table(frame[own], len(own)), to_floats(frame["seconds"], "seconds")
+        seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
+        columns = [to_column(frame[name], len(frame), f"the column {name!r}") for name in own]
+        params = np.column_stack([np.empty((len(frame), 0)), *columns])
         events = np.array([str(event) for event in frame["event"].tolist()], dtype=object)
         if numbered:
             return cls._of(_numbered(events, params, seconds))

@@ -67,6 +67,35 @@ def test_columns_of_a_frame_are_taken_by_their_names(fitted: rewritelog.FittedMo
     rows = pd.DataFrame({"p2": [11.0, 17.0], "p1": [53.0, 66.0]})
     expected = fitted.predict("Cell::pairForces", [[53, 11], [66, 17]])
     assert fitted.predict("Cell::pairForces", rows).tolist() == expected.tolist()
+    columns: dict[str, Any] = {"p2": [11, 17], "p1": np.array([53, 66]), "seconds": [1, 2]}
+    assert fitted.predict("Cell::pairForces", columns).tolist() == expected.tolist()
+
+
+def test_a_fit_of_named_columns_takes_them_by_name_in_any_order() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"event": "k", "n": [1, 2, 4, 8] * 3, "m": [1] * 4 + [3] * 4 + [9] * 4})
+    frame["seconds"] = 2e-6 * frame.n
+    fitted = rewritelog.fit(frame)
+    expected = fitted.predict("k", [[4, 3], [8, 1]])
+    other = pd.DataFrame({"m": [3, 1], "n": [4, 8]})
+    assert fitted.predict("k", other).tolist() == expected.tolist()
+    assert fitted.predict("k", {"n": [4, 8], "m": 3}).tolist() == expected.tolist()
+    assert fitted.predict("k", frame).shape == (12,)
+    wrongs: list[Any] = [other.rename(columns={"m": "threads"}), {"n": 4}]
+    for wrong in wrongs:
+        with pytest.raises(UsageError, match="X must have the columns n, m, the parameters of 'k'"):
+            fitted.predict("k", wrong)
+
+
+def test_negative_times_and_columns_of_texts_are_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(UsageError, match=r"y of 'k' must hold seconds, .* but one is -1"):
+        rewritelog.fit({"k": ([[1], [2]], [1, -1])})
+    frame = pd.DataFrame({"event": ["k"] * 2, "n": [1, 2], "kind": ["a", "b"], "seconds": [1, 2]})
+    with pytest.raises(UsageTypeError, match="the column 'kind' must"):
+        rewritelog.fit(frame)
+    with pytest.raises(UsageError, match="the column 'seconds' must hold seconds"):
+        rewritelog.fit(frame[["event", "n"]].assign(seconds=-1.0))
 
 
 def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> None:

@@ -33,6 +33,7 @@ def test_parameters_are_got_and_set() -> None:
         "weights": "relative",
         "loss": "squares",
         "exact_match": "never",
+        "correction": "auto",
     }
     assert regressor.set_params(weights="uniform").weights == "uniform"
     assert repr(regressor).startswith("AutoRegressor(weights='uniform'")
@@ -85,3 +86,17 @@ def test_frames_are_remembered_by_their_columns() -> None:
     regressor = AutoRegressor().fit(frame, pd.Series(y))
     assert regressor.feature_names_in_.tolist() == ["atoms", "neighbours"]
     assert regressor.predict(frame).tobytes() == regressor.predict(X).tobytes()
+    with pytest.raises(UsageError, match="columns of the fit in their order: atoms, neighbours"):
+        regressor.predict(frame[["neighbours", "atoms"]])
+
+
+def test_it_has_a_formula_and_refuses_transformed_targets() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"atoms": [1.0, 2, 4, 8]})
+    regressor = AutoRegressor(correction="none").fit(frame, [2, 4, 8, 16])
+    assert regressor.formula_ == "2*atoms"
+    assert regressor.fit(frame.to_numpy(), [2, 4, 8, 16]).formula_ == "2*p1"
+    with pytest.raises(UsageError, match="not fitted"):
+        _ = AutoRegressor().formula_
+    with pytest.raises(UsageError, match="seconds, and none is negative"):
+        regressor.fit(frame, [-2, -4, -8, -16])
