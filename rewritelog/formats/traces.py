@@ -48,6 +48,8 @@ class Terms:
     """How items of different lanes wait for each other."""
     recorded: str = ""
     """How long that takes in a replay without a network, if not as the messages took."""
+    remedy: str = "time them too"
+    """What to do about events that a model does not cover."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,13 @@ class Traces(ABC):
 
     title: ClassVar[str] = "traces"
     terms: ClassVar[Terms] = Terms(
-        "node", "rank", "node", "node", "communication", "communication takes its nodes' durations"
+        "node",
+        "rank",
+        "node",
+        "node",
+        "communication",
+        "communication takes its nodes' durations",
+        "time them too, or name them as the timings do with --event-params",
     )
     types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""

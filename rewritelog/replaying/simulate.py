@@ -185,7 +185,7 @@ def prepare(logs: LogSet | str | Path, options: DurationOptions) -> Prepared:
     warnings = [*fit_warnings(read, predictor.fitted), *unused]
     if predictor.fitted.uses_params and not len(workload.regions.seb):
         warnings.append("no bracket has a param record, so the model predicts nothing")
-    warnings += warnings_of_uncovered(workload.uncovered, source.terms)
+    warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
     return Prepared(source, options, predictor, workload, tuple(warnings))
 
 

@@ -187,7 +187,7 @@ def replay_traces(
     matched = matching(options.dilation_for, run.outcome.workload.names)
     unused = warnings_of_unused(options, predictor.fitted, traces.terms, matched)
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
-    lacking = warnings_of_uncovered(uncovered, traces.terms)
+    lacking = warnings_of_uncovered(uncovered, predictor.fitted, traces.terms)
     return replace(run, warnings=(*said, *unused, *lacking, *run.warnings))
 
 

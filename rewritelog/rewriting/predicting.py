@@ -27,7 +27,7 @@ from rewritelog.rewriting.statistics import (
     EventSums,
     exact_sum,
 )
-from rewritelog.text import count_text, matching, printable
+from rewritelog.text import count_text, matching, printable, some_text
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings, names_of
 from rewritelog.timings.texts import (
@@ -35,8 +35,8 @@ from rewritelog.timings.texts import (
     read_texts,
 )
 
-_EVENTS_NAMED = 3
-"""At most this many events that a model does not cover are named in the warning of a replay."""
+_EVENTS_NAMED = 5
+"""At most this many events are named in the warning of those that a model does not cover."""
 
 FLAGS = ("exact", "negative", "outside", "remote", "not_spread", "uncounted")
 """What a record may be: an exact match; one for which the fit is negative; one with a parameter
@@ -250,20 +250,28 @@ def fit_warnings(read: Timings | None, fitted: Fitted) -> tuple[str, ...]:
     return (*(() if read is None else read.warnings), *fitted.raw.warnings())
 
 
-def warnings_of_uncovered(uncovered: Mapping[str, int], terms: Terms) -> Iterator[str]:
-    """Yield a warning of the brackets or nodes that a model does not cover, by event, for a replay.
-
-    The report of a rewrite has more of it.
-    """
+def warnings_of_uncovered(
+    uncovered: Mapping[str, int], fitted: Fitted, terms: Terms
+) -> Iterator[str]:
+    """Yield a warning of the brackets or nodes of each event that a model does not cover."""
     if not uncovered:
         return
-    events = sorted(uncovered, key=lambda event: (-uncovered[event], event))
-    names = [repr(printable(event)) for event in events[:_EVENTS_NAMED]]
-    if len(events) > _EVENTS_NAMED:
-        names.append(f"and {count_text(len(events) - _EVENTS_NAMED, 'other event')}")
+    counts_of: dict[str, list[str]] = {}
+    for event, parameters in fitted.keys:
+        counts_of.setdefault(event, []).append(str(parameters))
+    names = []
+    most_first = sorted(uncovered, key=lambda event: (-uncovered[event], event))
+    for event in sorted(most_first, key=lambda event: event not in counts_of):
+        counts = " and ".join(counts_of.get(event, ()))
+        what = fitted.columns.removesuffix("s").replace("param", "parameter")
+        what += "s" * (counts != "1")
+        timed = f", timed with {counts} {what}, not as many as its {terms.record}s have"
+        names.append(f"{printable(event)!r} ({uncovered[event]:,}{timed if counts else ''})")
+    covered = some_text([repr(printable(event)) for event in counts_of], _EVENTS_NAMED)
     yield (
         f"{count_text(sum(uncovered.values()), terms.predicted)} dilated, since the model does not "
-        f"cover them: {', '.join(names)}"
+        f"cover them: {some_text(names, _EVENTS_NAMED)}; {f'it covers {covered}; ' * bool(covered)}"
+        f"{terms.remedy}"
     )
 
 

@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rewritelog.formats import Columns
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import Terms
-from rewritelog.rewriting.predicting import fit_warnings, warnings_of_unused
+from rewritelog.rewriting.predicting import (
+    fit_warnings,
+    warnings_of_uncovered,
+    warnings_of_unused,
+)
 from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
@@ -87,7 +90,13 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
     without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
     if task.params is not None and without:
         yield f"{count_text(without, 'bracket')} without a param record dilated"
-    yield from _about_events(statistics, report.fitted.columns, report.terms)
+    dilated = {
+        name: event.counts["dilated"] - event.counts["uncounted"]
+        for name, event in statistics.events.items()
+    }
+    uncovered = {name: count for name, count in dilated.items() if count}
+    yield from warnings_of_uncovered(uncovered, report.fitted, report.terms)
+    yield from _about_events(statistics, report.terms)
 
 
 def _about_total(report: RewriteReport) -> Iterator[str]:
@@ -112,10 +121,10 @@ def _about_params(logs: LogSet, params: ParamFolder) -> Iterator[str]:
         )
 
 
-def _about_events(statistics: BlockStatistics, columns: Columns, terms: Terms) -> Iterator[str]:
+def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
     """Yield a warning for each event and cause; if a cause concerns many events, one for all."""
     events = dict(sorted(statistics.events.items()))
-    causes_of = {name: _about_event(event, columns, terms) for name, event in events.items()}
+    causes_of = {name: _about_event(event, terms) for name, event in events.items()}
     concerned = Counter(cause for causes in causes_of.values() for cause in causes)
     for name, causes in causes_of.items():
         for cause, sentence in causes.items():
@@ -126,16 +135,14 @@ def _about_events(statistics: BlockStatistics, columns: Columns, terms: Terms) -
             names = [name for name in events if cause in causes_of[name]]
             most = max(names, key=lambda name: events[name].counts["records"])
             together = sum((events[name] for name in names), EventStatistics())
-            sentence = _about_event(together, columns, terms)[cause]
+            sentence = _about_event(together, terms)[cause]
             sentence = sentence.replace("this event", "these events")
             yield f"{count:,} events, the largest being {printable(most)!r}: {sentence}"
 
 
-def _about_event(event: EventStatistics, columns: Columns, terms: Terms) -> dict[str, str]:
+def _about_event(event: EventStatistics, terms: Terms) -> dict[str, str]:
     """Return a sentence with advice for each cause for doubt about an event's durations."""
     counts, items, records = event.counts.copy(), terms.predicted, terms.record
-    what = "counters" if columns == "counters" else "parameters"
-    counts["dilated"] -= counts["uncounted"]
     predicted = max(1, counts["by_model"] + counts["by_exact"])
 
     def some(cause: str) -> str:
@@ -143,10 +150,6 @@ def _about_event(event: EventStatistics, columns: Columns, terms: Terms) -> dict
         return f"{count_text(counts[cause], items)} ({share})"
 
     sentences = {
-        "dilated": (
-            f"{count_text(counts['dilated'], items)} dilated, since the model does "
-            f"not cover them: time this event, with as many {what} as its {records}s have"
-        ),
         "uncounted": (
             f"{count_text(counts['uncounted'], items)} dilated, since their {records}s "
             "have no counters: let the emulation write the target's counters (PAPI:{ … }), or "

@@ -152,7 +152,10 @@ def test_nodes_that_the_model_does_not_cover_are_named(tmp_path: Path) -> None:
     path, timings = write_traces(tmp_path / "t", [nodes]), tmp_path / "timings"
     run("timings", write_traces(tmp_path / "fitted", [nodes[:1] * 3]), "-o", timings)
     done = run("replay", path, "--timings", timings)
-    assert "2 nodes dilated, since the model does not cover them: 'other'\n" in done.stderr
+    assert (
+        "2 nodes dilated, since the model does not cover them: 'other' (2); it covers 'aten::mm'; "
+        "time them too, or name them as the timings do with --event-params\n"
+    ) in done.stderr
 
 
 def test_several_runs_are_compared_in_a_table(tmp_path: Path) -> None:

@@ -462,7 +462,8 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     assert found.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)
     assert found.lost.totals_s == pytest.approx(after.lost.totals_s, rel=1e-9, abs=1e-12)
     assert found.lost.totals_s["useful[known]"] > 0
-    warning = "1 bracket dilated, since the model does not cover them: 'unknown'"
+    warning = "1 bracket dilated, since the model does not cover them: 'unknown' (1); "
+    warning += "it covers 'known'; time them too"
     assert found.warnings[-1] == warning
     swept = sweep(logs, {"latency": ("1us",)}, options=ReplayOptions(**fitted))
     assert swept.warnings[-1] == warning

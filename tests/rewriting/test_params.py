@@ -99,8 +99,12 @@ def test_seqno_that_differs_is_said_and_the_first_number_counts(logs: Path) -> N
 def test_untimed_events_are_dilated_and_named(logs: Path) -> None:
     write_params(logs, 0, (0, "other", 1), (1, "k", 1, 2), (2, "k", 1))
     report = run(logs)
-    assert said(report, "'other'", "1 bracket dilated")
-    assert said(report, "'k'", "1 bracket dilated", "as many parameters")
+    assert said(
+        report,
+        "2 brackets dilated",
+        "'k' (1, timed with 1 parameter, not as many as its param records have), 'other' (1); ",
+        "it covers 'k'; time them too",
+    )
     assert {line.event: line.dilated for line in report.events} == {"other": 1, "k": 1}
 
 
