@@ -17,7 +17,7 @@ Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegr
 
 The map of the package, lowest layer first:
 
-- `errors`: the hierarchy of errors, and the location in a log that an error names
+- `errors`: the hierarchy of errors, and how messages name options and places in logs
 - `units`: what users write: quantities with units, `1us`, `10GB/s`; lists of PEs, `0-31,40`
 - `options`: the declaration of an option: type, default, help and group; those that jobs share
 - `paths`: paths of inputs and outputs, in any form in which they are given

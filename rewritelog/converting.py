@@ -12,7 +12,7 @@ import numpy as np
 from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.commands.logs import ConvertCommand
 from rewritelog.core import core
-from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError
+from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError, spelled
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
@@ -241,7 +241,7 @@ def convert(request: ConvertCommand) -> Conversion:
             named = "; ".join(str(loss) for loss in losses)
             raise RewriteLogError(
                 f"{logs.folder}: log version {version} cannot hold {named}; "
-                "--lossy converts anyway and drops them"
+                f"{spelled('lossy', True)} converts anyway and drops them"
             )
         counts, borders = np.zeros(2, dtype=np.int64), list[Ints]()
         for file, of_file in zip(logs.files, sizes, strict=True):

@@ -1,9 +1,12 @@
-"""The errors of rewritelog: one root class, which the command line catches."""
+"""The errors of rewritelog: one root class, and how messages name options and places in logs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 
 class RewriteLogError(Exception):
@@ -40,6 +43,36 @@ class OutputError(RewriteLogError):
 
 class OutputWarning(UserWarning):
     """An output is written, but something related to it failed, such as removing old files."""
+
+
+class Spelling:
+    """How messages of this process name options."""
+
+    as_flags: ClassVar[bool] = False
+    """Whether as the command line spells them, and not as Python does."""
+    flags: ClassVar[dict[str, str]] = {}
+    """The flags of fields that have another name there."""
+
+
+@contextmanager
+def spelled_as_flags() -> Iterator[None]:
+    """Let messages name options as the command line spells them."""
+    Spelling.as_flags = True
+    try:
+        yield
+    finally:
+        Spelling.as_flags = False
+
+
+def spelled(field: str, value: object = None) -> str:
+    """Return an option, with a value if one is given, as the reader of a message writes it.
+
+    On the command line that is `--total typical`, in Python `total='typical'`.
+    """
+    if not Spelling.as_flags:
+        return field if value is None else f"{field}={value!r}"
+    flag = Spelling.flags.get(field, f"--{field.replace('_', '-')}")
+    return flag if value is None or value is True else f"{flag} {value}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import inspect
 import math
 import operator
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
@@ -35,7 +34,7 @@ from typing import (
 )
 
 from rewritelog import units
-from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.errors import Spelling, UsageError, UsageTypeError, spelled
 
 Value = TypeVar("Value")
 Taken = TypeVar("Taken", contravariant=True)  # noqa: PLC0105 - as in the text of `As`
@@ -65,31 +64,26 @@ class Kind:
 
     opener: str = ""
     """What makes jobs' values of all forms, as `module:function`; it gets the name for errors."""
-    read: Callable[[str], Any] = Path
-    """What the command line makes of a text."""
     several: bool = False
     """Whether the command line takes several."""
     nothing: Any = None
     """What None stands for where it is the default."""
     shown: str = ""
     """What a signature says, if not the type."""
-    use: Literal["", "input", "file", "checked", "folder"] = ""
-    """Whether texts name inputs, a file or folder to write, or a file that the job itself checks.
-
-    By default they name inputs if they are read as paths.
-    """
+    use: Literal["input", "file", "checked", "folder", "text"] = "input"
+    """Whether texts name inputs, a file or folder to write, a file that the job checks, or none."""
 
     @property
-    def names_paths(self) -> bool:
-        """Whether texts name files or folders."""
-        return bool(self.use) or self.read is Path
+    def opens_logs(self) -> bool:
+        """Whether it opens logs or traces."""
+        return self.opener.startswith("api.logs:")
 
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
-Quantity: TypeAlias = Annotated["float | str", Kind("replaying.network:with_unit", str)]
-"""A number in seconds or bytes, or a text with a unit."""
-Moment: TypeAlias = Annotated[As["float | str | None", "float | None"], Kind("units:moment", str)]
+Moment: TypeAlias = Annotated[
+    As["float | str | None", "float | None"], Kind("units:moment", use="text")
+]
 """A time in the run: in seconds, or a text with a unit."""
 InputPaths: TypeAlias = Annotated[
     As["PathsLike", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True)
@@ -107,11 +101,11 @@ OptionalFolder: TypeAlias = Annotated[
     As["PathLike | None", "Path | None"], Kind("paths:to_folder", use="folder")
 ]
 Pes: TypeAlias = Annotated[
-    As["str | Sequence[int] | None", "str | tuple[int, ...] | None"], Kind("units:pes", str)
+    As["str | Sequence[int] | None", "str | tuple[int, ...] | None"], Kind("units:pes", use="text")
 ]
 Types: TypeAlias = Annotated[
     As["str | Sequence[str] | None", "tuple[str, ...] | None"],
-    Kind("options:listed", str, several=True),
+    Kind("options:listed", several=True, use="text"),
 ]
 
 
@@ -165,8 +159,10 @@ class Declaration:
 
     @property
     def label(self) -> str:
-        """Its name in errors of values, which `in_python` translates."""
-        return self.names[0] if self.names and self.shell else self.field
+        """Its name in errors of values."""
+        if not self.shell:
+            return self.field
+        return self.metavar if self.positional and Spelling.as_flags else spelled(self.field)
 
     @property
     def is_flag(self) -> bool:
@@ -205,25 +201,26 @@ class Declaration:
             raise ValueError(f"{made} is not {self.expected}")
         return made
 
+    def checked(self, value: Any) -> Any:
+        """Return a value, converted if it has no `Kind`; raise `UsageError` for an invalid one."""
+        if self.kind not in _EXPECTED and not choices(self.kind):
+            return value
+        try:
+            return self.converted(value)
+        except ValueError as error:
+            raise UsageError(f"{self.label} must be {self.expected}, not {value!r}") from error
+
     def opened(self, value: Any) -> Any:
         """Return a value as jobs take it; raise `UsageError` for one that is not as declared."""
         kind = self.kind
         if self.default is None and not is_given(value):
             return kind.nothing if isinstance(kind, Kind) else None
         if value is None and self.default is MISSING:
-            raise UsageTypeError(f"{self.field} must be given, and not None")
-        if isinstance(kind, Kind):
-            module, _, function = kind.opener.partition(":")
-            if not function:
-                return value
-            opener = getattr(import_module(f"rewritelog.{module}"), function)
-            return opener(value, self.label)
-        if kind not in _EXPECTED and not choices(kind):
-            return value
-        try:
-            return self.converted(value)
-        except ValueError as error:
-            raise UsageError(f"{self.label} must be {self.expected}, not {value!r}") from error
+            raise UsageTypeError(f"{self.label} must be given, and not None")
+        if not (isinstance(kind, Kind) and kind.opener):
+            return self.checked(value)
+        module, _, function = kind.opener.partition(":")
+        return getattr(import_module(f"rewritelog.{module}"), function)(value, self.label)
 
 
 def option(help: str, *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:  # noqa: A002
@@ -286,6 +283,8 @@ def _declared_in(cls: type[Any]) -> dict[str, Declaration]:
             continue
         declared = member.metadata.get(METADATA) or Declaration(member.metadata.get("help", ""))
         kind = _kind_of(types[member.name])
+        if declared.names:
+            Spelling.flags[member.name] = declared.names[0]
         default_names = () if declared.positional else (f"--{member.name.replace('_', '-')}",)
         listed = "|".join(map(str, choices(kind))) or METAVARS.get(kind, "FILE")
         complete[member.name] = replace(
@@ -329,16 +328,6 @@ def settle(options: object, **values: object) -> None:
     """Set fields while the object is made, in `__post_init__`."""
     for name, value in values.items():
         object.__setattr__(options, name, value)
-
-
-def in_python(message: str, options: Iterable[Declaration]) -> str:
-    """Return an error with the names of Python's arguments in place of the command line's."""
-    named = {
-        name: f"{option.field}=True" if option.is_flag else option.field
-        for option in options
-        for name in option.names
-    }
-    return re.sub(r"(?<![\w-])--?[a-z][\w-]*", lambda word: named.get(word[0], word[0]), message)
 
 
 def is_given(value: object) -> bool:
@@ -502,7 +491,7 @@ class NodeChoice(Options, group=MODEL):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.types == ():
-            raise UsageError("--types names no type")
+            raise UsageError(f"{spelled('types')} names no type")
 
 
 class Selection(Options, group=SELECTION):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.errors import UsageError, UsageTypeError, spelled
 
 _NUMBER = re.compile(r"([+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?|[+-]?inf)\s*(.*)", re.ASCII)
 
@@ -44,19 +44,19 @@ _UNITS = {
 }
 
 
-def seconds(text: str, what: str) -> float:
-    """Return a time in seconds; raise `UsageError` naming `what` for anything else."""
-    return _quantity(text, what, "a time")
+def seconds(value: object, what: str) -> float:
+    """Return a time, given in seconds or as a text with a unit."""
+    return _quantity(value, what, "a time")
 
 
-def size_bytes(text: str, what: str) -> float:
-    """Return a size in bytes; raise `UsageError` naming `what` for anything else."""
-    return _quantity(text, what, "a size")
+def size_bytes(value: object, what: str) -> float:
+    """Return a size, given in bytes or as a text with a unit."""
+    return _quantity(value, what, "a size")
 
 
-def bytes_per_s(text: str, what: str) -> float:
-    """Return a bandwidth in bytes per second; raise `UsageError` naming `what` otherwise."""
-    return _quantity(text, what, "a bandwidth")
+def bytes_per_s(value: object, what: str) -> float:
+    """Return a bandwidth, given in bytes per second or as a text with a unit."""
+    return _quantity(value, what, "a bandwidth")
 
 
 def number(value: object, what: str) -> float:
@@ -75,18 +75,23 @@ def moment(value: object, what: str) -> float:
         return seconds(str(value), what)
 
 
-def _quantity(text: str, what: str, kind: str) -> float:
+def _quantity(value: object, what: str, kind: str) -> float:
+    """Return a quantity in its base unit; raise `UsageError` naming `what` for anything else."""
+    if not isinstance(value, str):
+        if math.isnan(made := number(value, what)):
+            raise UsageError(f"{what}: {value!r} is not a number")
+        return made
     units, known, examples = _UNITS[kind]
-    match = _NUMBER.fullmatch(text.strip())
+    match = _NUMBER.fullmatch(value.strip())
     if match is None or match[2] not in ("", *units):
-        raise UsageError(f"{what}: {text!r} is not {kind}: a number with one of {known}")
-    value = float(match[1])
+        raise UsageError(f"{what}: {value!r} is not {kind}: a number with one of {known}")
+    made = float(match[1])
     if match[2]:
-        return value * units[match[2]]
-    if value and not math.isinf(value):
+        return made * units[match[2]]
+    if made and not math.isinf(made):
         written = examples.format(match[1])
-        raise UsageError(f"{what}: {text!r} has no unit: write {written}")
-    return value
+        raise UsageError(f"{what}: {value!r} has no unit: write {written}")
+    return made
 
 
 _LONGEST_RANGE = 24
@@ -126,12 +131,12 @@ def chosen_pes(pes: str | Sequence[int] | None, total: int) -> tuple[int, ...] |
     return tuple(sorted(set(pes)))
 
 
-def parse_pes(text: str, total: int, what: str = "--pes") -> tuple[int, ...]:
+def parse_pes(text: str, total: int) -> tuple[int, ...]:
     """Return the PEs of a list such as `0-31,40` in ascending order.
 
-    Raise `UsageError` naming `what` for invalid lists, and for PEs that are not among the first
-    `total`.
+    Raise `UsageError` for invalid lists, and for PEs that are not among the first `total`.
     """
+    what = spelled("pes")
     chosen: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")

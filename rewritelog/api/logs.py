@@ -214,7 +214,7 @@ def read_params(
     source = list_params(path if path.is_dir() else path.parent)
     numbers = source.pes if pes is None else units.pes(pes, "pes")
     if isinstance(numbers, str):
-        numbers = units.parse_pes(numbers, max(source.pes, default=-1) + 1, "pes")
+        numbers = units.parse_pes(numbers, max(source.pes, default=-1) + 1)
     chosen = sorted(set(numbers))
     missing = [pe for pe in chosen if pe not in source.pes]
     if missing:

@@ -17,7 +17,7 @@ from rewritelog.checking.dependencies import cycles
 from rewritelog.checking.findings import SHOWN, CheckReport, Finding, Findings, Rule, Severity
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
-from rewritelog.errors import Location, RewriteLogError, UsageError
+from rewritelog.errors import Location, RewriteLogError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
 from rewritelog.formats.bgtrace.declaration import layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
@@ -72,10 +72,8 @@ _OF_TRACES = (
 """The rules of traces, most severe first."""
 
 
-def check_traces(traces: Traces, params: Path | None = None) -> CheckReport:
+def check_traces(traces: Traces) -> CheckReport:
     """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
-    if params is not None:
-        raise UsageError(f"--params is for bgTrace logs: {traces.path} has {traces.title}")
     findings = Findings()
     work = partial(_check_rank, traces)
     for _, of_rank in map_blocks(work, traces.units, "checking", traces.size_bytes):
@@ -271,5 +269,5 @@ def _not_checked(summary: Summary, findings: Findings) -> tuple[str, ...]:
 def check_opened(source: Path | Traces, params: Path | None = None) -> CheckReport:
     """Check the log set of a path, or traces."""
     if isinstance(source, Traces):
-        return check_traces(source, params)
+        return check_traces(source)
     return check_logs(source, params)

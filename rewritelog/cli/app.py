@@ -19,7 +19,7 @@ from rewritelog.cli.help import command_help, overview
 from rewritelog.cli.streams import OutputLost
 from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
 from rewritelog.commands.command import Command
-from rewritelog.errors import OutputWarning, RewriteLogError, UsageError
+from rewritelog.errors import OutputWarning, RewriteLogError, UsageError, spelled_as_flags
 from rewritelog.paths import STANDARD_STREAM, is_stdout
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def run() -> int:
     """Run the command line; return the exit code that `rewritelog.cli.process.main` describes."""
     console.reset()
-    with _python_warnings_noted():
+    with _python_warnings_noted(), spelled_as_flags():
         if this_job().rank == 0 or not is_shared(sys.argv):
             return _exit_code()
         message = StringIO()

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,8 +15,7 @@ from rewritelog import commands
 from rewritelog.commands.command import ALWAYS, SHELL_OPTIONS, Command
 from rewritelog.commands.completion import COMPLETE, COMPLETERS
 from rewritelog.errors import UsageError
-from rewritelog.options import Declaration, Kind, choices
-from rewritelog.paths import to_path
+from rewritelog.options import Declaration, choices
 
 TOP_LEVEL = [option for option in SHELL_OPTIONS if option.field in ALWAYS - {"help_all"}]
 """The options that may stand before the name of a command."""
@@ -176,7 +174,9 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[s
     for word in words:
         texts = parsed.get(word.field)
         if texts or texts == "":
-            values[word.field] = True if word.is_flag else _value(word, texts)
+            value = texts[-1] if isinstance(texts, list) and not word.several else texts
+            is_known = not word.field.startswith(MODEL_OPTION)  # else by the model alone
+            values[word.field] = word.checked(value) if is_known else value
         elif word.required or (isinstance(word.needed, str) and not parsed[word.needed]):
             what = "option" if word.names else "argument"
             listed = ", ".join(choices(word.kind))
@@ -189,19 +189,3 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[s
             raise UsageError(f"the model option {option!r} is given more than once")
         others.append((option, values.pop(field)))
     return values
-
-
-def _value(word: Declaration, texts: str | Sequence[str]) -> Any:
-    """Return the value that texts stand for; raise `typer.TyperException` if they do not."""
-    several = [texts] if isinstance(texts, str) else texts
-    if isinstance(word.kind, Kind):
-        of_path = word.kind.read is Path
-        read = [to_path(text, word.name) if of_path else word.kind.read(text) for text in several]
-        return read if word.several else read[-1]
-    text, allowed = several[-1], ", ".join(map(repr, choices(word.kind)))
-    try:
-        return word.converted(text)
-    except ValueError as error:
-        expected = f"one of {allowed}" if allowed else word.expected
-        problem = f"invalid value for '{word.name}': {text!r} is not {expected}"
-        raise typer.TyperException(problem) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import (
@@ -19,7 +19,7 @@ from typing import (
     TypeVar,
 )
 
-from rewritelog.errors import RewriteLogError, UsageTypeError
+from rewritelog.errors import UsageError, UsageTypeError, spelled
 from rewritelog.options import (
     OTHER,
     OUTPUT,
@@ -31,8 +31,8 @@ from rewritelog.options import (
     Options,
     OutputFolder,
     argument,
+    choices,
     declarations,
-    in_python,
     option,
 )
 from rewritelog.running import EngineName
@@ -161,12 +161,15 @@ class Command(Options, Generic[Result], group=OUTPUT):
         kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
         given = {field: getattr(self, field) for field in kinds}
         super().__post_init__()
+        for field, kind in kinds.items():
+            if kind.opens_logs:
+                for logs in _items(getattr(self, field)):
+                    self._check_format(logs)
         paths: dict[str, list[Path]] = defaultdict(list)
         for field, kind in kinds.items():
-            use = kind.use or "input"
             opened = getattr(self, field)
-            for value in (opened, given[field]) if use == "input" else (opened,):
-                paths[use] += _paths_in(value, kind)
+            for value in (opened, given[field]) if kind.use == "input" else (opened,):
+                paths[kind.use] += _paths_in(value, kind)
         if not (paths["file"] or paths["folder"]):
             return
         from rewritelog.output.files import check_outputs
@@ -178,7 +181,23 @@ class Command(Options, Generic[Result], group=OUTPUT):
         if self.html_file is not None:
             from rewritelog.viewing.extra import require
 
-            require("bokeh", "--html")
+            require("bokeh", spelled("html_file"))
+
+    def _check_format(self, logs: Any) -> None:
+        """Raise `UsageError` for an option that the format of logs or traces has no use for."""
+        from rewritelog.formats.traces import Traces
+
+        is_traces = isinstance(logs, Traces)
+        for declared in self.own() if hasattr(logs, "title") else ():
+            if declared.for_traces is not (not is_traces):
+                continue
+            value = getattr(self, declared.field)
+            if not value or value == declared.default:
+                continue
+            has_choice = declared.is_flag or choices(declared.kind)
+            name = spelled(declared.field, value if has_choice else None)
+            others = "traces of events" if declared.for_traces else "bgTrace logs"
+            raise UsageError(f"{name} is for {others}: {logs.path} has {logs.title}")
 
     @classmethod
     def own(cls) -> tuple[Declaration, ...]:
@@ -219,11 +238,15 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
 def _paths_in(value: Any, kind: Kind) -> Iterator[Path]:
     """Yield the paths in a value, as it is given or opened: those of logs are their inputs."""
-    for item in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(item, os.PathLike) or (isinstance(item, str) and kind.names_paths):
+    for item in _items(value):
+        if isinstance(item, os.PathLike) or (isinstance(item, str) and kind.use != "text"):
             yield Path(item)
-        elif kind.opener.startswith("api.logs:"):
+        elif kind.opens_logs:
             yield from getattr(item, "inputs", ())
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [value]
 
 
 SHELL_OPTIONS = declarations(Command)
@@ -248,12 +271,8 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
             signature.bind(*args, **options)
         except TypeError as error:
             raise UsageTypeError(f"{name}: {error}") from error
-        try:
-            made = command(*args, **options)
-            return made.returned(made.done())
-        except RewriteLogError as error:
-            error.args = (in_python(str(error), own.values()), *error.args[1:])
-            raise
+        made = command(*args, **options)
+        return made.returned(made.done())
 
     del call.__wrapped__
     returned = cls.returned.__annotations__["return"]

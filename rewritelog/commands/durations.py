@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from rewritelog.errors import UsageError, UsageTypeError
+from rewritelog.errors import UsageError, UsageTypeError, spelled
 from rewritelog.options import (
     ADVANCED,
     MODEL,
@@ -24,8 +24,6 @@ from rewritelog.options import (
     ParamsFolder,
     argument,
     check_factor,
-    choices,
-    declarations,
     is_given,
     option,
     settle,
@@ -34,8 +32,6 @@ from rewritelog.paths import to_path
 from rewritelog.text import last_match
 
 if TYPE_CHECKING:
-    from rewritelog.formats.bgtrace.logset import LogSet
-    from rewritelog.formats.traces import Traces
     from rewritelog.models.base import Model
     from rewritelog.models.fitted import Fitted
     from rewritelog.options import PathLike
@@ -48,7 +44,7 @@ OptionalTimings: TypeAlias = Annotated[
 ]
 ModelOptions: TypeAlias = Annotated[
     As["Mapping[str, object] | None", "Mapping[str, object]"],
-    Kind("options:settings", str, several=True, nothing=()),
+    Kind("options:settings", several=True, nothing=(), use="text"),
 ]
 
 MODEL_HELP = "`rewritelog models` lists the models and their options"
@@ -115,11 +111,13 @@ ModelLike: TypeAlias = "str | Model[Any] | Fitted"
 FittedLike: TypeAlias = "Fitted | PathLike"
 OptionalModel: TypeAlias = Annotated[
     As["ModelLike | None", "str | Model[Any] | None"],
-    Kind("commands.durations:to_model", str, shown="str | Model[Any] | FittedModel | None"),
+    Kind("commands.durations:to_model", shown="str | Model[Any] | FittedModel | None", use="text"),
 ]
 DilationsByName: TypeAlias = Annotated[
     As["Mapping[str, float] | Iterable[tuple[str, float]] | None", "tuple[tuple[str, float], ...]"],
-    Kind("options:factors", str, several=True, nothing=(), shown="Mapping[str, float] | None"),
+    Kind(
+        "options:factors", several=True, nothing=(), shown="Mapping[str, float] | None", use="text"
+    ),
 ]
 OptionalFitted: TypeAlias = Annotated[
     As["FittedLike | None", "Path | Fitted | None"],
@@ -187,6 +185,12 @@ class ModelAndDilation(Options, group=MODEL):
     )  # fmt: skip
 
 
+_OF_A_FIT = (
+    "model", "timings", "formulas", "coefficients", "param_names", "clock_hz", "model_options"
+)  # fmt: skip
+"""Options that a fitted model makes void."""
+
+
 class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndDilation):
     """What determines the new durations of SEBs; raises `UsageError` for invalid values."""
 
@@ -215,7 +219,7 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
         super().__post_init__()
         if self.speedup is not None:
             if self.dilation is not None:
-                raise UsageError("give --dilation or --speedup, not both")
+                raise UsageError(f"give {spelled('dilation')} or {spelled('speedup')}, not both")
             settle(self, dilation=1 / self.speedup, speedup=None)
             check_factor("the dilation", self.dilation)
         if self.model is not None and not isinstance(self.model, str):
@@ -226,18 +230,9 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
                 if self.fitted is not None:
                     raise UsageError("give one fitted model, as model or as fitted")
                 settle(self, model=None, fitted=model.kept())
-        excluded = {
-            "--model": self.model,
-            "--timings": self.timings,
-            "--formulas": self.formulas,
-            "--coefficients": self.coefficients,
-            "--param-names": self.param_names,
-            "--clock-hz": self.clock_hz,
-            "options of a model": self.model_options,
-        }
-        contradicting = [what for what, value in excluded.items() if is_given(value)]
-        if self.fitted is not None and contradicting:
-            raise UsageError(f"--fitted FILE cannot be combined with {contradicting[0]}")
+        for name in _OF_A_FIT if self.fitted is not None else ():
+            if is_given(getattr(self, name)):
+                raise UsageError(f"{spelled('fitted')} cannot be combined with {spelled(name)}")
 
 
 class OutputOptions(NodeChoice, Flush, Force, DurationOptions, group=OUTPUT):
@@ -251,19 +246,7 @@ class OutputOptions(NodeChoice, Flush, Force, DurationOptions, group=OUTPUT):
         """Raise `UsageError` for an option of an output, where none is written; say of which."""
         for name in ("force", "copy_params", "no_flush"):
             if getattr(self, name):
-                raise UsageError(f"--{name.replace('_', '-')} is for {what}")
-
-    def check_for(self, logs: LogSet | Traces) -> None:
-        """Raise `UsageError` for an option that the format of the logs has no use for."""
-        from rewritelog.formats.traces import Traces
-
-        is_traces = isinstance(logs, Traces)
-        for declared in declarations(type(self)):
-            value = getattr(self, declared.field)
-            if value and value != declared.default and declared.for_traces is (not is_traces):
-                name = f"{declared.name} {value}" if choices(declared.kind) else declared.name
-                others = "bgTrace logs" if is_traces else "traces of events"
-                raise UsageError(f"{name} is for {others}: {logs.path} has {logs.title}")
+                raise UsageError(f"{spelled(name, True)} is for {what}")
 
 
 class RewriteOptions(OutputOptions, group=ADVANCED):
@@ -302,7 +285,8 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
         if self.seed is not None and self.model == "sampled":
             settle(self, model_options={"seed": self.seed, **self.model_options})
         elif self.seed is not None and self.spread == "none":
-            raise UsageError("--seed is for --spread residual and --model sampled")
+            uses = f"{spelled('spread', 'residual')} and {spelled('model', 'sampled')}"
+            raise UsageError(f"{spelled('seed')} is for {uses}")
 
     @property
     def spread_seed(self) -> int:

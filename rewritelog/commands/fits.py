@@ -26,7 +26,7 @@ from rewritelog.commands.durations import (
     Reading,
     TimingLines,
 )
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.options import (
     MODEL,
     OUTPUT,
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from rewritelog.sampling.sample import SampleReport
     from rewritelog.timings.traces import WrittenTimings
 
-ModelArgument: TypeAlias = Annotated["str | Model[Any]", Kind(read=str)]
+ModelArgument: TypeAlias = Annotated["str | Model[Any]", Kind(use="text")]
 ModelNames: TypeAlias = Annotated[
-    As["str | Sequence[str]", "tuple[str, ...]"], Kind("options:listed", str, several=True)
+    As["str | Sequence[str]", "tuple[str, ...]"], Kind("options:listed", several=True, use="text")
 ]
 DEFAULT_MODELS = ("auto", "least-squares")
 DEFAULT_FOLDS = 10
@@ -69,7 +69,7 @@ OptionalLogs: TypeAlias = Annotated[
 ]
 SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
 """How the SEBs to be timed are chosen among those of an event."""
-FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True, read=str, use="input")]
+FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True)]
 
 
 class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
@@ -250,7 +250,7 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
         if not self.models or len(set(self.models)) < len(self.models):
             raise UsageError("give at least one model, each only once")
         if self.fraction is not None and self.folds != DEFAULT_FOLDS:
-            raise UsageError("give --folds or --fraction, not both")
+            raise UsageError(f"give {spelled('folds')} or {spelled('fraction')}, not both")
 
     def method_text(self) -> str:
         """Return the method of the comparison as text."""

@@ -26,7 +26,7 @@ from rewritelog.commands.command import (
 )
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.network import NETWORK, NetworkOptions
-from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
+from rewritelog.errors import NotComparableError, RewriteLogError, UsageError, spelled
 from rewritelog.options import (
     OUTPUT,
     Flush,
@@ -93,7 +93,7 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.out is not None and self.dry_run:
-            raise UsageError("--dry-run takes no OUT")
+            raise UsageError(f"{spelled('dry_run', True)} takes no OUT")
         if self.out is None:
             self.check_unused("OUT, which a dry run does not write")
 
@@ -123,7 +123,7 @@ class CheckCommand(Jobs, Command["CheckReport"]):
     logs: UncheckedArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
     params: OptionalInput = option(
         "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR",
-        kw_only=False,
+        kw_only=False, for_traces=False,
     )  # fmt: skip
 
     def run(self) -> CheckReport:
@@ -199,7 +199,7 @@ class DiffCommand(Jobs, Command["Comparison"]):
     )
     params: OptionalInput = option(
         "The folder of the param.P files that name events [default: A or B].",
-        default=None, metavar="DIR", kw_only=False,
+        default=None, metavar="DIR", kw_only=False, for_traces=False,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -274,7 +274,9 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
         default=None, metavar="log|replay",
     )  # fmt: skip
     messages: bool = option(
-        "Draw messages as lines; if there are many, a random part of them.", default=False
+        "Draw messages as lines; if there are many, a random part of them.",
+        default=False,
+        for_traces=False,
     )
 
     def run(self) -> Picture:
@@ -349,14 +351,16 @@ class ExportCommand(
         begin_s, end_s = self.interval
         if not begin_s <= end_s:
             begin, end = time_text(begin_s), time_text(end_s)
-            raise UsageError(f"--from {begin} is not before --until {end}")
+            raise UsageError(
+                f"{spelled('from_s')} {begin} is not before {spelled('until_s')} {end}"
+            )
         if self.to in SIMULATORS and (self.pes is not None or self.interval != ALWAYS):
             raise UsageError(
-                f"--pes, --from and --until cannot be combined with --to {self.to}, which exports "
-                "the complete program"
+                f"{spelled('pes')}, {spelled('from_s')} and {spelled('until_s')} cannot be "
+                f"combined with {spelled('to', self.to)}, which exports the complete program"
             )
         if self.describes_network and not self.replayed:
-            raise UsageError("a network is for --replayed")
+            raise UsageError(f"a network is for {spelled('replayed', True)}")
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -405,11 +409,16 @@ class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pes % self.wth:
-            raise UsageError(f"--pes: {self.pes} is not a multiple of --wth, {self.wth}")
+            raise UsageError(
+                f"{spelled('pes')} {self.pes} is not a multiple of {spelled('wth')}, {self.wth}"
+            )
         if self.files > self.nodes:
-            raise UsageError(f"--files must be at most {self.nodes}, the number of nodes")
+            raise UsageError(
+                f"{spelled('files')} must be at most {self.nodes}, the number of nodes"
+            )
         if self.cells > MOST_CELLS:
-            raise UsageError(f"--size must be at most {MOST_CELLS * self.pes}, {MOST_CELLS:,} a PE")
+            most = f"{MOST_CELLS * self.pes}, {MOST_CELLS:,} a PE"
+            raise UsageError(f"{spelled('size')} must be at most {most}")
 
     @property
     def cells(self) -> int:

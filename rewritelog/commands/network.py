@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from rewritelog.errors import UsageError
-from rewritelog.options import As, Kind, Options, PathLike, Quantity, option
+from rewritelog.errors import UsageError, spelled
+from rewritelog.options import As, Kind, Options, PathLike, option
 
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
 
-NetworkLike: TypeAlias = Annotated["Network | str", Kind(read=str)]
+NetworkLike: TypeAlias = Annotated["Network | str", Kind(use="text")]
 Machine: TypeAlias = Annotated[
-    As["PathLike | None", "Network | None"], Kind("replaying.network:to_machine", str, use="input")
+    As["PathLike | None", "Network | None"], Kind("replaying.network:to_machine")
 ]
 """A machine file, or the name of one that rewritelog has."""
+Time: TypeAlias = Annotated[
+    As["float | str | None", "float | None"], Kind("units:seconds", use="text")
+]
+Size: TypeAlias = Annotated[
+    As["float | str | None", "float | None"], Kind("units:size_bytes", use="text")
+]
+Rate: TypeAlias = Annotated[
+    As["float | str | None", "float | None"], Kind("units:bytes_per_s", use="text")
+]
+"""Numbers in seconds, bytes or bytes per second, or texts with a unit."""
 NETWORK = "Network"
 """The heading of these options in the help."""
 QUANTITIES = ("latency", "bandwidth", "cost_per_packet", "packet_size", "node_latency")
@@ -33,24 +43,16 @@ class NetworkOptions(Options, group=NETWORK):
         "A machine by name, as in alps, or its TOML file; other options override it.",
         default=None, metavar="FILE",
     )  # fmt: skip
-    latency: Quantity | None = option(
-        "Latency between nodes, as in 1us.", default=None, metavar="TIME"
-    )
-    bandwidth: Quantity | None = option(
-        "Bandwidth between nodes, as in 10GB/s.", default=None, metavar="RATE"
-    )
-    cost_per_packet: Quantity | None = option(
-        "Time for each packet.", default=None, metavar="TIME", rare=True
-    )
-    packet_size: Quantity | None = option(
-        "Size of a packet.", default=None, metavar="SIZE", rare=True
-    )
-    node_latency: Quantity | None = option(
+    latency: Time = option("Latency between nodes, as in 1us.", default=None, metavar="TIME")
+    bandwidth: Rate = option("Bandwidth between nodes, as in 10GB/s.", default=None, metavar="RATE")
+    cost_per_packet: Time = option("Time for each packet.", default=None, metavar="TIME", rare=True)
+    packet_size: Size = option("Size of a packet.", default=None, metavar="SIZE", rare=True)
+    node_latency: Time = option(
         "Latency from one worker thread of a node to another [default: 0].",
         default=None, metavar="TIME", rare=True,
     )  # fmt: skip
 
-    def read_network(self, swept: Mapping[str, str] | None = None) -> Network:
+    def read_network(self, swept: Mapping[str, float] | None = None) -> Network:
         """Return the network.
 
         `swept` has quantities that a sweep replaces at each point, by the names of the options.
@@ -59,19 +61,25 @@ class NetworkOptions(Options, group=NETWORK):
 
         named = {name.replace("_", "-"): getattr(self, name) for name in QUANTITIES}
         quantities = {name: value for name, value in named.items() if value is not None}
+        quantities |= swept or {}
         if isinstance(self.network, Network):
             if quantities or self.machine is not None:
                 raise UsageError("give a Network, or its quantities, not both")
             return self.network
         if self.network is not None and str(self.network) != "log":
             raise UsageError(
-                f"--network must be log, not {self.network!r}; --latency describes other networks"
+                f"{spelled('network')} must be log, not {self.network!r}; {spelled('latency')} "
+                "describes other networks"
             )
         for name in ("machine", *QUANTITIES[:-1]):  # a node's latency is none of the log's
             if self.network == "log" and getattr(self, name) is not None:
-                raise UsageError(f"--network log takes no --{name.replace('_', '-')}")
-        base = self.machine or Network()
-        return base.with_quantities({**(swept or {}), **quantities})
+                raise UsageError(f"{spelled('network', 'log')} takes no {spelled(name)}")
+        network = (self.machine or Network()).with_quantities(quantities)
+        if "packet-size" in quantities and not (
+            network.cost_per_packet_s or "cost-per-packet" in quantities
+        ):
+            raise UsageError(f"{spelled('packet_size')} needs {spelled('cost_per_packet')}")
+        return network
 
     @property
     def describes_network(self) -> bool:

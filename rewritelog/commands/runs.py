@@ -21,7 +21,7 @@ from rewritelog.commands.command import (
 )
 from rewritelog.commands.durations import DurationOptions, OutputOptions
 from rewritelog.commands.network import NetworkOptions
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.options import (
     ADVANCED,
     OUTPUT,
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
 
 Vary: TypeAlias = Annotated[
     As["Mapping[str, Iterable[float | str]]", "Axes"],
-    Kind("replaying.sweep:axes_of", str, several=True),
+    Kind("replaying.sweep:axes_of", several=True, use="text"),
 ]
 VariablesOfRun: TypeAlias = Annotated[
     As["Mapping[str, float] | None", "Variables"],
-    Kind("replaying.study:variables_of", str, several=True, nothing=()),
+    Kind("replaying.study:variables_of", several=True, nothing=(), use="text"),
 ]
 RunPoint: TypeAlias = Annotated[
     As["Mapping[str, float]", "Mapping[str, float]"],
-    Kind("evaluation.totals:to_point", str, several=True),
+    Kind("evaluation.totals:to_point", several=True, use="text"),
 ]
 
 
 CategoriesByName: TypeAlias = Annotated[
     As["Mapping[str, str] | Iterable[tuple[str, str]] | None", "tuple[tuple[str, str], ...]"],
-    Kind("options:pairs", str, several=True, nothing=(), shown="Mapping[str, str] | None"),
+    Kind("options:pairs", several=True, nothing=(), shown="Mapping[str, str] | None", use="text"),
 ]
 AppendedFile: TypeAlias = Annotated[
     As["PathLike | None", "Path | None"], Kind("paths:to_output", use="checked")
@@ -74,7 +74,7 @@ class LostTimeOptions(DurationOptions):
     lost_as: CategoriesByName = option(
         "Count SEBs of that name, or middle regions of that event, in a category; repeatable, the "
         "last match wins.",
-        default=None, metavar="PATTERN=CATEGORY", complete="event",
+        default=None, metavar="PATTERN=CATEGORY", complete="event", for_traces=False,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -82,7 +82,8 @@ class LostTimeOptions(DurationOptions):
         for pattern, category in self.lost_as:
             named = isinstance(category, str) and category.strip()
             if not named or any(c in _FORBIDDEN for c in category):
-                raise UsageError(f"--lost-as {pattern}={category}: invalid category name")
+                rule = f"{spelled('lost_as')} {pattern}={category}"
+                raise UsageError(f"{rule}: invalid category name")
 
 
 class ReplayOptions(OutputOptions, LostTimeOptions):
@@ -90,7 +91,7 @@ class ReplayOptions(OutputOptions, LostTimeOptions):
 
     write: OptionalFolder = option(
         "Write the logs with their replayed times to this folder.",
-        default=None, metavar="OUT", group=OUTPUT,
+        default=None, metavar="OUT", group=OUTPUT, for_traces=False,
     )  # fmt: skip
     gains: int | None = option(
         "Replay with each of the N largest SEB names and events taking no time [default: 10; "
@@ -137,12 +138,13 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
             require("bokeh", "the page")
         if self.write is None:
-            self.check_unused("--write")
+            self.check_unused(spelled("write"))
         network, plain = self.read_network(), replace(self, gains=0, write=None)
         if len(self.logs) > 1:
             if self.against is not None or self.write is not None:
                 raise UsageError(
-                    "--against and --write take one log set; of several, all are compared"
+                    f"{spelled('against')} and {spelled('write')} take one log set; of several, "
+                    "all are compared"
                 )
             if len({logs.title for logs in self.logs}) > 1:
                 listed = ", ".join(f"{logs.path} has {logs.title}" for logs in self.logs)
@@ -206,17 +208,17 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     def run(self) -> Sweep:
         """Return the run times."""
         from rewritelog.output.files import write_text_file
-        from rewritelog.replaying.sweep import DILATION, sweep
+        from rewritelog.replaying.sweep import DILATION, PACKETS, sweep
         from rewritelog.viewing.replay_page import check_plot, write_plot
 
         for name in self.vary:
             if getattr(self, name.replace("-", "_")) is not None:
-                raise UsageError(f"give --{name}, or vary it, not both")
+                raise UsageError(f"give {spelled(name.replace('-', '_'))}, or vary it, not both")
             if isinstance(self.network, str) and name != DILATION:
-                raise UsageError(f"--network log takes no {name}, which --vary gives")
-        first = {name: values[0] for name, values in self.vary.items() if name != DILATION}
-        has_packets = self.cost_per_packet is not None or "cost-per-packet" in first
-        network = self.read_network(first if has_packets else {})  # a cost alone is no network
+                raise UsageError(f"{spelled('network', 'log')} takes no {name}, which is varied")
+        first = {n: next(iter(axis.values())) for n, axis in self.vary.items() if n != DILATION}
+        of_packets = self.cost_per_packet is not None or first.keys() & set(PACKETS)
+        network = self.read_network(first if of_packets else {})  # a cost alone is no network
         if self.plot is not None:
             check_plot(self.plot)
         swept = sweep(self.logs, self.vary, network, self)

@@ -241,6 +241,4 @@ def compare_opened(
         return compare_logs(a, b, params)
     if isinstance(a, LogSet) or isinstance(b, LogSet) or a.title != b.title:
         raise NotComparableError(f"{a.path} has {a.title}, {b.path} has {b.title}")
-    if params is not None:
-        raise NotComparableError(f"--params is for bgTrace logs: {a.path} has {a.title}")
     return compare_traces(a, b)

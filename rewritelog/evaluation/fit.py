@@ -8,7 +8,7 @@ from typing import Any
 
 import rewritelog
 from rewritelog.commands.fits import FitCommand
-from rewritelog.errors import OutputError, UsageError, UsageTypeError
+from rewritelog.errors import OutputError, UsageError, UsageTypeError, spelled
 from rewritelog.models.base import Model
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
@@ -108,7 +108,7 @@ def fit(request: FitCommand) -> FitReport:
     if not model.needs_timings:
         raise UsageError(
             f"the model {name!r} is not fitted, so there is nothing to write: "
-            f"use it directly, with --model {name}"
+            f"use it directly, with {spelled('model', name)}"
         )
     files, out = files_of(request.timings), request.output
     names = names_of(request.param_names, request.timings)
@@ -118,7 +118,9 @@ def fit(request: FitCommand) -> FitReport:
     events = dict.fromkeys(samples.event for samples in read.timings)
     if request.event is not None and not any(matches(request.event, name) for name in events):
         known = some_text([printable(name) for name in events], 5) or "none"
-        raise UsageError(f"--event {request.event}: no timing line of it; events: {known}")
+        raise UsageError(
+            f"{spelled('event', request.event)}: no timing line of it; events: {known}"
+        )
     fitted = replace(
         Fitted.of(model, name, read.timings).named(names),
         source=Source.of(files, read.timings, request.clock_hz),
@@ -137,6 +139,6 @@ def write_model(out: Path, fitted: Fitted, *, through_links: bool = True) -> Non
     if problem:
         raise OutputError(
             f"{out}: the model file {problem}, and could not be read back: leave out the exact "
-            "matches with --exact-match never"
+            f"matches with {spelled('exact_match', 'never')}"
         )
     write_text_file(out, text, through_links=through_links)

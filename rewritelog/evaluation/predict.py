@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
+from rewritelog.errors import MissingFileError, UsageError, UsageTypeError, spelled
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
 from rewritelog.models.fitted import Fitted
 from rewritelog.options import PathsLike
@@ -170,7 +170,7 @@ def predictions(
         raise MissingFileError(
             f"{event}: is neither a file nor an event of {fitted.name}; its events: {listed}"
         )
-    for name, given in (("--output", output), ("--clock-hz", clock_hz)):
+    for name, given in ((spelled("output"), output), (spelled("clock_hz"), clock_hz)):
         if given is not None:
             raise UsageError(f"{name} is for predictions of files, not of one call")
     return predict_call(fitted, event, values)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.errors import ModelError, UsageError
+from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
 from rewritelog.models.base import LOST, PES
 from rewritelog.models.fitted import Fitted
@@ -161,8 +161,8 @@ def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
     if counts != {len(ordered)}:
         needed = " or ".join(str(count - 1) for count in sorted(counts))
         raise ModelError(
-            f"{model}: the lost cycles were fitted to P and {needed} more variables, but --at has "
-            f"{len(ordered) - 1}"
+            f"{model}: the lost cycles were fitted to P and {needed} more variables, but "
+            f"{spelled('at')} has {len(ordered) - 1}"
         )
     params = np.array([[value for _, value in ordered]])
     categories = []

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rewritelog.commands.logs import ALWAYS, SIMULATORS, ExportCommand
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.exporting.chrome import (
     SEB_KINDS,
     ChromeMaker,
@@ -80,7 +80,9 @@ def export(options: ExportCommand, network: Network | None = None) -> Exported:
     if isinstance(opened, Traces):
         return _export_traces(opened, options, network)
     if network is not None and options.to not in SIMULATORS:
-        raise UsageError(f"--replayed is for {' and '.join(SIMULATORS)}, not for {options.to}")
+        raise UsageError(
+            f"{spelled('replayed', True)} is for {' and '.join(SIMULATORS)}, not for {options.to}"
+        )
     if options.to == "parquet":
         pyarrow()
     chosen = chosen_pes(options.pes, len(opened.pes))
@@ -139,13 +141,17 @@ def _warnings(counts: Counter[str]) -> Iterator[str]:
 
 def _about_time(options: ExportCommand, counts: Mapping[str, int]) -> Iterator[str]:
     if options.interval != ALWAYS and not any(counts.values()):
-        yield "nothing is exported: nothing runs between --from and --until"
+        interval = f"{spelled('from_s')} and {spelled('until_s')}"
+        yield f"nothing is exported: nothing runs between {interval}"
 
 
 def _export_traces(traces: Traces, options: ExportCommand, network: Network | None) -> Exported:
     """Write `trace.json` into a new folder, with the starts that are recorded, or of a replay."""
     if options.to != "chrome":
-        raise UsageError(f"--to {options.to} is for bgTrace logs: {traces.title} have --to chrome")
+        raise UsageError(
+            f"{spelled('to', options.to)} is for bgTrace logs: {traces.title} have "
+            f"{spelled('to', 'chrome')}"
+        )
     pes = chosen_pes(options.pes, 1 + traces.pes[-1])
     units = [unit for unit in traces.units if pes is None or unit.rank in set(pes)]
     starts = None
@@ -167,7 +173,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
         if not counts["nodes"] and left_out:
             raise UsageError(
                 f"{traces.path}: no start times are recorded, so there is no time axis: "
-                "--replayed takes those of a replay"
+                f"{spelled('replayed', True)} takes those of a replay"
             )
     said = [f"{count_text(left_out, 'node')} left out: no start is recorded"] if left_out else []
     said += _about_time(options, counts)

@@ -13,7 +13,7 @@ from typing import get_args
 
 import numpy as np
 
-from rewritelog.errors import ModelError, UsageError
+from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.models.expressions import (
     Expression,
     FormulaError,
@@ -280,7 +280,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     if quality.negative:
         texts["negative"] = (
             f"the fit is below zero for {quality.negative:,} of its own samples; choose other "
-            "terms, or --model auto"
+            f"terms, or {spelled('model', 'auto')}"
         )
     accurate = fit.samples >= ENOUGH and (quality.held_out_error or 0.0) <= LARGE_ERROR
     if accurate and quality.first_call is not None and quality.first_call >= FIRST_CALL:
@@ -348,7 +348,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
         return "two kinds", (
             f"there are two kinds of calls, which no parameter tells apart: {shares[0]} take "
             f"{low:.1f} × the predicted time and {shares[1]} {high:.1f} ×; pass a parameter that "
-            "tells them apart, or draw both with --spread residual"
+            f"tells them apart, or draw both with {spelled('spread', 'residual')}"
         )
     # a few calls were much longer than predicted; calls that vary are as often much shorter
     long = np.count_nonzero(ratios > OUTLIER_FACTOR) / max(1, len(ratios))
@@ -359,7 +359,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"{percent_text(long, 1)} of the calls took more than twice as "
             "long as predicted: they were disturbed, or do something else; time the event again "
             "on an idle machine, see whether these calls differ, or leave them out of totals with "
-            "--total typical"
+            f"{spelled('total', 'typical')}"
         )
     if (error or 0.0) > LARGE_ERROR:
         return "poor", (
@@ -385,7 +385,8 @@ def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
     ratio = fit.whole.total_ratio
     if typical or ratio == 1:
         return "totals leave it out"
-    return f"totals are {ratio:.3g} × those of usual times (--total typical leaves that out)"
+    without = f"{spelled('total', 'typical')} leaves that out"
+    return f"totals are {ratio:.3g} × those of usual times ({without})"
 
 
 def share_text(value: float | None, digits: int = 0, sign: str = "") -> str:

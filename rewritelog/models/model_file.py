@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from rewritelog.errors import ModelError
+from rewritelog.errors import ModelError, spelled
 from rewritelog.models.base import Columns, EventKey
 from rewritelog.models.fit_json import event_in_file, event_of
 from rewritelog.models.fitted import Fitted, Source
@@ -75,7 +75,7 @@ def writable(fitted: Fitted) -> FittedEvents:
     ):
         raise ModelError(
             f"the model {fitted.name!r} cannot be written to a model file, which holds formulas "
-            "and no code; use it directly, with --model and --timings"
+            f"and no code; use it directly, with {spelled('model')} and {spelled('timings')}"
         )
     if type(fit) is FittedEvents:
         return fit

@@ -12,7 +12,7 @@ from dataclasses import MISSING, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeGuard
 
-from rewritelog.errors import ModelError, UsageError
+from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.models.base import Model, ModelText
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.options import Declaration, choices, declarations
@@ -141,11 +141,11 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
     """
     known = {option.field: option for option in describe_options(name, cls)}
     converted: dict[str, object] = {}
-    for spelled, value in values.items():
-        key = spelled.replace("-", "_")
+    for given, value in values.items():
+        key = given.replace("-", "_")
         if key not in known:
             names = ", ".join(known) or "none"
-            raise UsageError(f"model {name!r} has no option {spelled!r}; its options: {names}")
+            raise UsageError(f"model {name!r} has no option {spelled(key)!r}; its options: {names}")
         if key in converted:
             raise UsageError(f"model {name!r}: option {key!r} is given more than once")
         try:
@@ -154,7 +154,7 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
                 None if is_none and known[key].optional else known[key].converted(value)
             )
         except ValueError as error:
-            raise UsageError(f"model {name!r}, option {key!r}: {error}") from error
+            raise UsageError(f"model {name!r}, option {spelled(key)!r}: {error}") from error
     try:
         return cls.Options(**converted)
     except (TypeError, ValueError) as error:

@@ -29,7 +29,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from rewritelog.errors import OutputError, OutputWarning
+from rewritelog.errors import OutputError, OutputWarning, spelled
 from rewritelog.output.files import AT_ONCE, flush_files, name_beside
 from rewritelog.output.lock import OutputLock
 from rewritelog.progress import report_progress
@@ -246,11 +246,13 @@ def _check_free(out: Path, target: Path, *, force: bool) -> None:
     with suppress(OSError, RuntimeError):  # a folder that was removed, a user without a home
         for name, place in (("current", Path.cwd()), ("home", Path.home())):
             if _holds(target, place):
-                raise OutputError(f"{out}: is or holds the {name} folder, which --force keeps")
+                raise OutputError(
+                    f"{out}: is or holds the {name} folder, which {spelled('force', True)} keeps"
+                )
 
 
 def _not_empty_error(out: Path) -> OutputError:
-    return OutputError(f"{out}: exists and is not empty (--force replaces it)")
+    return OutputError(f"{out}: exists and is not empty ({spelled('force', True)} replaces it)")
 
 
 def _check_links(out: Path, target: Path, inputs: Sequence[Path]) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.core import core
+from rewritelog.errors import spelled
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.stopping import in_steps
 from rewritelog.text import last_match, matching
@@ -123,7 +124,7 @@ def lost_cycles(
         tuple(first.tolist()),
         seconds,
         tuple(
-            f"--lost-as {pattern}: matches no SEB name and no event"
+            f"{spelled('lost_as')} {pattern}: matches no SEB name and no event"
             for pattern, _ in lost_as
             if pattern not in matched
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +21,8 @@ class Quantity(NamedTuple):
 
     field: str
     """The field of `Network` that holds it."""
-    read: Callable[[str, str], float]
-    """Converts a text; the second argument is how errors name it."""
+    read: Callable[[object, str], float]
+    """Converts a number or a text; the second argument is how errors name it."""
     base: str
     """The unit of a plain number, as texts spell it."""
 
@@ -61,13 +61,10 @@ class Network:
 
     def __post_init__(self) -> None:
         for option, quantity in QUANTITIES.items():
-            value = getattr(self, quantity.field)
-            if value is None:
+            if (value := getattr(self, quantity.field)) is None:
                 continue
-            if isinstance(value, str):
-                value = quantity.read(value, option)
-                settle(self, **{quantity.field: value})
-            value = units.number(value, option)
+            value = quantity.read(value, option)
+            settle(self, **{quantity.field: value})
             lowest_fits = value > 0 if option == "bandwidth" else value >= 0
             if not lowest_fits or (math.isinf(value) and option != "bandwidth"):
                 least = "above 0" if option == "bandwidth" else "not negative, and finite"
@@ -108,35 +105,15 @@ class Network:
             values["bandwidth_bytes_per_s"] = None
         return {"model": "log" if self.recorded else "latency-bandwidth", **values}
 
-    def with_quantities(self, texts: dict[str, str]) -> Network:
-        """Return the network with some quantities, given by the names of the options, replaced."""
-        return replace(self, **_quantities(texts, "--"))
-
-
-def with_unit(value: object, name: str) -> str:
-    """Return the value of a quantity as text; a number is in seconds, bytes or bytes per second.
-
-    `name` is that of an option. Raise `UsageError` for what is neither.
-    """
-    quantity = QUANTITIES.get(name.removeprefix("--"))
-    if isinstance(value, str) or quantity is None:
-        return str(value)
-    if math.isnan(number := units.number(value, name)):
-        raise UsageError(f"{name}: {value!r} is not a number")
-    return f"{number!r}{quantity.base}"
+    def with_quantities(self, values: Mapping[str, Any]) -> Network:
+        """Return the network with some quantities, by the names of the options, replaced."""
+        return replace(self, **{QUANTITIES[name].field: value for name, value in values.items()})
 
 
 def _time_text(seconds: float) -> str:
     """Return a time as people give it, as in `1 µs`."""
     number, _, unit = time_text(seconds, 6).partition(" ")
     return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"
-
-
-def _quantities(texts: dict[str, str], before: str) -> dict[str, Any]:
-    return {
-        QUANTITIES[name].field: QUANTITIES[name].read(text, before + name)
-        for name, text in texts.items()
-    }
 
 
 def machine_names() -> list[str]:
@@ -172,17 +149,15 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
     path = _machine_path(machine)
     read = read_model_text(path)
     entries = read_toml(read.text, read.name).document
-    texts = {}
     for key, value in entries.items():
-        if key in _TEXTS and isinstance(value, str):
-            continue
-        if key not in QUANTITIES or not isinstance(value, str | int | float):
+        kinds = str if key in _TEXTS else str | int | float
+        if key not in (*QUANTITIES, *_TEXTS) or not isinstance(value, kinds):
             known = ", ".join((*QUANTITIES, *_TEXTS))
             raise RewriteLogError(
                 f"{path}: unknown key or wrong type of value: {key!r}; known: {known}"
             )
-        texts[key] = with_unit(value, key)
+    quantities = {name: value for name, value in entries.items() if name in QUANTITIES}
     try:
-        return replace(Network(**_quantities(texts, "")), name=entries.get("name", ""))
+        return Network(name=entries.get("name", "")).with_quantities(quantities)
     except UsageError as error:
         raise RewriteLogError(f"{path}: {error}") from error

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces
 from rewritelog.paths import relative_paths
@@ -83,7 +83,7 @@ class ReplayReport(Readable):
     def compared_with(self, before: ReplayReport) -> ReplayComparison:
         """Return the comparison with another replay, as the state before."""
         if before.logs.title != self.logs.title:
-            raise UsageError(f"--against takes {self.logs.title} too")
+            raise UsageError(f"{spelled('against')} takes {self.logs.title} too")
         return ReplayComparison(before, self)
 
     @property
@@ -310,7 +310,9 @@ def _gains_text(report: ReplayReport) -> str:
         parts.append(_gains_table(head, tuple(worth[:_GAIN_ROWS]), report.predicted_s))
     if report.gains_left_out:
         more = count_text(report.gains_left_out, "more name or event", "more names and events")
-        parts.append(f"Not replayed without {more}, since the log is large; --gains 10 does so")
+        parts.append(
+            f"Not replayed without {more}, since the log is large; {spelled('gains', 10)} does so"
+        )
     return "\n".join(parts)
 
 

@@ -69,7 +69,6 @@ def replay_whole(
     options, network = options or ReplayOptions(), network or Network()
     if not isinstance(source, Traces):
         logs = open_logs(source)
-        options.check_for(logs)
         return replay_prepared(prepare(logs, options), network, options)
     from rewritelog.replaying.traces import replay_traces  # noqa: PLC0415 - not of logs
 

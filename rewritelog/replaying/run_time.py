@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.errors import RewriteLogError
+from rewritelog.errors import RewriteLogError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces, joined
 from rewritelog.progress import report_progress
@@ -40,7 +40,8 @@ def rewrite_and_replay(
     report = rewrite(logs, out, options, sys.maxsize if asked else MOST_SEBS)
     if not asked and report.count(BlockCount.SEBS) > MOST_SEBS:
         item = report.terms.item
-        why = f"logs of over a million {item}s are replayed with --network log or --machine only"
+        networks = f"{spelled('network', 'log')} or {spelled('machine')}"
+        why = f"logs of over a million {item}s are replayed with {networks} only"
         return replace(report, no_run_time=why)
     try:
         return replace(report, run_time=_run_time(report, network))

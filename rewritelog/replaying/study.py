@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rewritelog.commands.runs import LostTimeOptions
-from rewritelog.errors import OutputError, UsageError
+from rewritelog.errors import OutputError, UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import read_provenance
@@ -63,7 +63,8 @@ class StudyRun(Readable):
         """The warnings, one sentence each."""
         warnings = list(self.remarks)
         if self.variables and self.timings_out is None:
-            warnings.append("--var is not used: only --timings-out writes the variables")
+            writes = f"only {spelled('timings_out')} writes the variables"
+            warnings.append(f"{spelled('variables')} is not used: {writes}")
         return (*warnings, *self.lost.warnings)
 
     def to_json(self) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def study_run(
     records = list_params(options.params or folder).pes
     if not records and read_provenance(folder) is not None:
         without = "was rewritten without its param files, so that work in brackets is no event's"
-        said = (*said, f"{folder} {without}: name their folder with --params")
+        said = (*said, f"{folder} {without}: name their folder with {spelled('params')}")
     run = StudyRun(folder, network, lost, variables, timings_out, said)
     if timings_out is not None:
         _append(timings_out, head, run.lines())
@@ -164,5 +165,5 @@ def _check_file(path: Path, head: str) -> None:
     if found and found != head:
         raise UsageError(
             f"{path}: begins with {printable(found.rstrip())!r}, but this run's lines need "
-            f"{head.rstrip()!r}: give the same --var options, or another file"
+            f"{head.rstrip()!r}: give the same {spelled('variables')} options, or another file"
         )

@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,16 +20,18 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.options import check_factor, listed, pairs
 from rewritelog.progress import report_progress
-from rewritelog.replaying.network import QUANTITIES, Network, with_unit
+from rewritelog.replaying.network import QUANTITIES, Network
 from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
 
 DILATION = "dilation"
 SWEPT = (DILATION, *QUANTITIES)
 """The quantities that a sweep can vary."""
+PACKETS = ("cost-per-packet", "packet-size")
+"""Those that make no network alone."""
 
-Axes: TypeAlias = Mapping[str, tuple[str, ...]]
-"""The quantities of a sweep with their values as text."""
+Axes: TypeAlias = Mapping[str, Mapping[str, float]]
+"""The quantities of a sweep with their values, by how these are written."""
 
 MOST_POINTS = 100_000
 """The most points of a grid."""
@@ -40,24 +42,34 @@ def axes_of(vary: object, what: str) -> Axes:
 
     Raise `UsageError` for names that are unknown or repeated, for none, and for too many points.
     """
-    axes: dict[str, tuple[str, ...]] = {}
+    axes: dict[str, dict[str, float]] = {}
     for given, values in pairs(vary, what):
         name = given.strip().replace("_", "-")
-        several = listed(values, what) if isinstance(values, str) else values
-        several = several if isinstance(several, Iterable) else (several,)
-        texts = tuple(with_unit(value, name).strip() for value in several)
-        if name not in SWEPT or not texts:
+        several = listed(values, what) if isinstance(values, str) else units.items_of(values)
+        several = [values] if several is None else several
+        if name not in SWEPT or not several:
             names = ", ".join(SWEPT)
             raise UsageError(f"{what} {given}: expected NAME=VALUE,VALUE,…; the names are {names}")
         if name in axes:
             raise UsageError("a sweep can vary each quantity only once")
-        axes[name] = texts
+        axes[name] = dict(_written(value, name, f"{what} {name}") for value in several)
     points = math.prod(map(len, axes.values()))
     if not axes:
         raise UsageError("a sweep needs at least one quantity to vary")
     if points > MOST_POINTS:
         raise UsageError(f"a sweep has at most {MOST_POINTS:,} points, not {points:,}")
     return axes
+
+
+def _written(value: object, name: str, what: str) -> tuple[str, float]:
+    """Return a value of a quantity as it is written, and as a number."""
+    if name == DILATION:
+        factor = units.number(value, what)
+        check_factor(what, factor)
+        return str(value).strip(), factor
+    number = QUANTITIES[name].read(value, what)
+    written = value if isinstance(value, str) else f"{number!r}{QUANTITIES[name].base}"
+    return written.strip(), number
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,7 @@ def sweep(
     """
     network, options = network or Network(), options or DurationOptions()
     grid = list(itertools.product(*axes.values()))
-    settings = [_setting(dict(zip(axes, values, strict=True)), network) for values in grid]
+    settings = [_setting(axes, values, network) for values in grid]
     prepared = prepare(logs, options)
     cases = [prepared.case(*setting) for setting in settings]
     workload, points, workers = prepared.workload, list[Point](), cores(options.jobs)
@@ -174,10 +186,8 @@ def sweep(
     )
 
 
-def _setting(texts: dict[str, str], network: Network) -> tuple[Network, float | None]:
+def _setting(axes: Axes, values: tuple[str, ...], network: Network) -> tuple[Network, float | None]:
     """Return the network and the dilation of a point."""
-    dilation = None
-    if DILATION in texts:
-        dilation = units.number(texts.pop(DILATION), "--vary dilation")
-        check_factor("the dilation", dilation)
-    return network.with_quantities(texts), dilation
+    numbers = {name: axis[text] for (name, axis), text in zip(axes.items(), values, strict=True)}
+    dilation = numbers.pop(DILATION, None)
+    return network.with_quantities(numbers), dilation

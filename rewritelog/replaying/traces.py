@@ -22,7 +22,6 @@ from rewritelog.arrays import Floats, Ints, Texts, paired, times_before
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
-from rewritelog.errors import UsageError
 from rewritelog.formats.traces import MISSING, Events, Traces, joined
 from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
@@ -168,15 +167,8 @@ def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces
 def replay_traces(
     traces: Traces, network: Network | None = None, options: ReplayOptions | None = None
 ) -> ReplayedTraces:
-    """Replay traces with the durations of the options; memory is needed for all of their nodes.
-
-    Raise `UsageError` for options that traces have no use for.
-    """
+    """Replay traces with the durations of the options; memory is needed for all of their nodes."""
     options = options or ReplayOptions()
-    if options.write is not None or options.lost_as:
-        name = "--lost-as" if options.lost_as else "--write"
-        raise UsageError(f"{name} is for bgTrace logs: {traces.path} has {traces.title}")
-    options.check_for(traces)
     predictor, read = fitted_predictor(options)
     task = trace_task(traces, predictor, options)
     with limited_to(options.jobs):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.core import core
+from rewritelog.errors import spelled
 from rewritelog.stopping import in_steps
 from rewritelog.text import count_text
 
@@ -146,7 +147,7 @@ class Workload:
         if negative and recorded:
             warnings.append(
                 f"{count_text(int(negative), 'message')} with an invalid transit time "
-                "(received before sent), delivered immediately by --network log"
+                f"(received before sent), delivered immediately by {spelled('network', 'log')}"
             )
         return warnings
 

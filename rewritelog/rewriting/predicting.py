@@ -12,7 +12,7 @@ from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
 from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.records import distinct_names, records_of
@@ -212,7 +212,9 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
         model = load_model(name, options.model_options, texts)
     if model.needs_timings:
         if not is_given(options.timings):
-            raise UsageError(f"the model {name!r} is fitted to timing lines: give some (--timings)")
+            raise UsageError(
+                f"the model {name!r} is fitted to timing lines: give some ({spelled('timings')})"
+            )
         read = samples_of(
             options.timings, options.clock_hz, strict=options.strict, columns=model.columns
         )
@@ -221,7 +223,10 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
             return Fitted.of(model, name, read.timings).named(names), read
     if is_given(options.timings):
         raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
-    unused = {"--param-names": options.param_names, "--clock-hz": options.clock_hz}
+    unused = {
+        spelled("param_names"): options.param_names,
+        spelled("clock_hz"): options.clock_hz,
+    }
     for flag in (flag for flag, value in unused.items() if value is not None):
         raise UsageError(f"{flag} is for timings, and the model {name!r} is not fitted to any")
     return Fitted.of(model, name, ()), None
@@ -239,8 +244,8 @@ def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | Non
         return Predictor(fitted, measured_totals=options.total == "measured"), read
     if not fitted.knows("drawn_factors"):
         raise UsageError(
-            f"the model {fitted.name!r} has no residuals, so --spread residual cannot "
-            "draw from them: choose a model that is fitted to timing lines, such as auto"
+            f"the model {fitted.name!r} has no residuals, so {spelled('spread', 'residual')} "
+            "cannot draw from them: choose a model that is fitted to timing lines, such as auto"
         )
     return Predictor(fitted, options.spread_seed, measured_totals=False), read
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import rewritelog
 from rewritelog.commands.durations import NO_DILATION, RewriteOptions
+from rewritelog.errors import spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Terms, Traces
 from rewritelog.models.fit_report import effect_on_totals, one_call_share
@@ -285,7 +286,7 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     if not report.fitted.uses_params:
         if not report.changes_nothing:
             share = percent_text(alone, 1) if kept else "All"
-            yield f"{share} of the new time rests on --dilation alone{others}."
+            yield f"{share} of the new time rests on {spelled('dilation')} alone{others}."
         return
     if alone is None:
         return
@@ -293,7 +294,7 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     within = f" (±{error})".replace("±> ", "over ±") if error else ""
     yield (
         f"{percent_text(1 - alone - (kept or 0.0), 1)} of the new time comes from the model"
-        f"{within}, {percent_text(alone, 1)} rests on --dilation alone{others}."
+        f"{within}, {percent_text(alone, 1)} rests on {spelled('dilation')} alone{others}."
     )
     predictions = sum(line.by_model + line.by_exact for line in report.events)
     outside = sum(line.outside + line.remote for line in report.events)

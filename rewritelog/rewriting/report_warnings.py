@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rewritelog.errors import spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.files import read_provenance
@@ -46,7 +47,7 @@ _IRREGULAR = {
         "SEB",
         "{} with a param record but no bracket in the log, taken as bracketed from end to end ({})",
     ),
-    "lacking": ("node", "{} without the values that --event-params needs dilated ({})"),
+    "lacking": ("node", "{} without the values that event params need dilated ({})"),
 }
 """What is said of anything irregular, with its number and the first places, and what it is."""
 
@@ -72,8 +73,8 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
     if options.dilation is None and report.fitted.uses_params and report.by_dilation:
         yield (
             f"{percent_text(report.by_dilation, 1)} of the new time is not covered by the model "
-            "and keeps the host's speed: give the target's with --dilation, or --dilation 1 if "
-            "this is intended"
+            f"and keeps the host's speed: give the target's with {spelled('dilation')}, or "
+            f"{spelled('dilation', 1)} if this is intended"
         )
     yield from fit_warnings(report.timings, report.fitted)
     if isinstance(task, TraceTask):
@@ -102,11 +103,12 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
 def _about_total(report: RewriteReport) -> Iterator[str]:
     if report.options.total == "measured":
         return
+    unused = f"{spelled('total', 'typical')} changes nothing"
     if report.options.spread != "none":
-        yield "--total typical changes nothing: with --spread residual, durations vary around both"
+        yield f"{unused}: with {spelled('spread', 'residual')}, durations vary around both"
     elif not report.fitted.knows("retransformation"):
         name = report.fitted.name
-        yield f"--total typical changes nothing: the model {name!r} predicts no sums of its own"
+        yield f"{unused}: the model {name!r} predicts no sums of its own"
 
 
 def _about_params(logs: LogSet, params: ParamFolder) -> Iterator[str]:

@@ -106,7 +106,6 @@ def _rewrite(
     report_progress("reading the heads of the logs")
     source = logs if isinstance(logs, Traces) else open_logs(logs)
     started = time.perf_counter()
-    options.check_for(source)
     predictor, read = fitted_predictor(options)
     task: Task
     if isinstance(source, Traces):

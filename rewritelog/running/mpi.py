@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rewritelog.cores import in_order
-from rewritelog.errors import RewriteLogError, UsageError
+from rewritelog.errors import RewriteLogError, UsageError, spelled
 from rewritelog.running.engines import AHEAD, Engine, Gathered, Results
 from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
 
@@ -51,7 +51,7 @@ class MpiEngine(Engine):
         """Join the job; raise `RewriteLogError` without MPI."""
         if jobs:
             raise UsageError(
-                "--jobs sets the number of threads; mpiexec -n sets the number of ranks"
+                f"{spelled('jobs')} sets the number of threads; mpiexec -n sets the number of ranks"
             )
         self._end = _JobEnd()
         try:

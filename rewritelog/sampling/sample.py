@@ -13,7 +13,7 @@ import numpy as np
 from rewritelog import __version__
 from rewritelog.arrays import Ints
 from rewritelog.commands.fits import SampleCommand
-from rewritelog.errors import OutputError, RewriteLogError, UsageError
+from rewritelog.errors import OutputError, RewriteLogError, UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.models.formulas import Formulas, parse_formulas
@@ -214,12 +214,13 @@ class SampleReport(Readable):
         asked = round(self.options.fraction * self.records)
         if once > asked:
             size.append(
-                f"{chosen}, more than the {asked:,} of --fraction: --floor asks for "
-                f"{self.options.floor:,} of each event and category, if there are as many"
+                f"{chosen}, more than the {asked:,} of {spelled('fraction')}: "
+                f"{spelled('floor', self.options.floor)} asks for so many of each event and "
+                "category, if there are as many"
             )
         if once < asked:
             size.append(
-                f"{chosen}, fewer than the {asked:,} of --fraction: all other SEBs "
+                f"{chosen}, fewer than the {asked:,} of {spelled('fraction')}: all other SEBs "
                 "have parameters that are chosen or timed already"
             )
         return (*self.remarks, *size, *self._span_warnings(), *self._spread_warnings())
@@ -233,8 +234,8 @@ class SampleReport(Readable):
                     f"{stratum.name}: {percent_text(share, 1)} of its SEBs would be extrapolated "
                     f"from the {points} measured, for a fit with "
                     f"{stratum.choice.coefficients} coefficients or more; choose a larger "
-                    "--fraction or --floor, or say with --formulas what "
-                    "its time depends on"
+                    f"{spelled('fraction')} or {spelled('floor')}, or say with "
+                    f"{spelled('formulas')} what its time depends on"
                 )
 
     def _spread_warnings(self) -> Iterator[str]:
@@ -286,7 +287,7 @@ def sample(options: SampleCommand) -> SampleReport:
     if options.timings:
         read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
     elif options.clock_hz is not None:
-        raise UsageError("--clock-hz is for --timings")
+        raise UsageError(f"{spelled('clock_hz')} is for {spelled('timings')}")
     run = read_run(source, folder, strict=options.strict)
     if len(run) == 0:
         where = "" if folder.folder == source.folder else f" in {folder.folder}"

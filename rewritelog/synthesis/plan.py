@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Ints, Table
 from rewritelog.commands.logs import CELLS_OF_A_PE, SynthCommand
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.declaration import (
     MISSING,
     NAME_BYTES,
@@ -142,9 +142,11 @@ def program_of(options: SynthCommand) -> program.SyntheticProgram:
     sends, broadcasts = int(rows["sends"][:count].sum()), int(rows["broadcasts"][-1])
     iterations = length // count + 1
     if iterations * sum(map(len, records)) >= _OFFSET_LIMIT:
-        raise UsageError("--sebs: a timeline would have 4 GiB or more")
+        raise UsageError(f"{spelled('sebs')}: a timeline would have 4 GiB or more")
     if iterations * sends + broadcasts >= _INT_LIMIT:
-        raise UsageError("--messages: a PE would send more messages than there are message numbers")
+        raise UsageError(
+            f"{spelled('messages')}: a PE would send more messages than there are message numbers"
+        )
     return program.SyntheticProgram(
         seed=options.seed,
         slots=count,

@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.errors import OutputError
+from rewritelog.errors import OutputError, spelled
 from rewritelog.output.files import check_outputs, write_file
 from rewritelog.paths import is_stdout
 from rewritelog.progress import report_progress
@@ -105,7 +105,7 @@ def merge(files: tuple[Path, ...], out: Path, *, force: bool = False) -> MergedL
     file that cannot be read.
     """
     if out.is_file() and not (force or is_stdout(out)):
-        raise OutputError(f"{out}: exists (--force replaces it)")
+        raise OutputError(f"{out}: exists ({spelled('force', True)} replaces it)")
     check_outputs([out], () if force else files)
     merged = MergedLines()
     beside = out.parent if out.is_file() or not out.exists() else Path(tempfile.gettempdir())

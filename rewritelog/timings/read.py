@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rewritelog import units
 from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
-from rewritelog.errors import TimingError, UsageError
+from rewritelog.errors import TimingError, UsageError, spelled
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.options import PathsLike, check_factor
@@ -266,6 +266,7 @@ def seconds_of(path: Path, table: LineTable, clock_hz: float | None) -> Floats:
     if clock_hz is None:
         line = table.line[int(np.argmax(cycles))]
         raise TimingError(
-            f"{path}:{line}: the time is in cycles, but no clock rate is given (--clock-hz)"
+            f"{path}:{line}: the time is in cycles, but no clock rate is given "
+            f"({spelled('clock_hz')})"
         )
     return np.where(cycles, table.time / clock_hz, table.time)

@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.logs import TimelineCommand
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces, joined
@@ -99,7 +99,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
     if not spans.finite.any():
         raise UsageError(
             f"{logs.path}: no start times are recorded, so there is no time axis: "
-            "--times replay draws those of a replay"
+            f"{spelled('times', 'replay')} draws those of a replay"
         )
     return Run(logs, lanes=lanes, recorded=spans)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.fits import ExploreCommand
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, run_time
@@ -46,13 +46,15 @@ def explore(options: ExploreCommand) -> None:
     formulas = None if options.formulas is None else read_model_text(options.formulas)
     names = read_param_names(options.param_names)
     if options.dilation is not None and options.logs is None:
-        raise UsageError("--dilation needs --logs: it changes what no fit covers of them")
+        raise UsageError(
+            f"{spelled('dilation')} needs {spelled('logs')}: it changes what no fit covers of them"
+        )
     read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
     if len(read.timings) > MOST_EVENTS:
         raise UsageError(
             f"the timings hold {len(read.timings):,} events; explore shows at most "
             f"{MOST_EVENTS:,}: give it files with the events that matter, or make a page with "
-            "fit --html"
+            f"fit {spelled('html')}"
         )
     inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
     saving = Saving(options.output, inputs, formulas, options.clock_hz, force=options.force)

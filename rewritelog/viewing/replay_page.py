@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog import units
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, spelled
 from rewritelog.output.files import write_file
 from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
@@ -89,7 +88,7 @@ def check_plot(path: Path) -> None:
     """Raise a `RewriteLogError` if no figure can be drawn to a path."""
     if path.suffix not in _KINDS:
         raise UsageError(f"{path}: a figure needs the ending {', '.join(_KINDS)}")
-    require("matplotlib.figure", "--plot")
+    require("matplotlib.figure", spelled("plot"))
 
 
 def write_plot(sweep: Sweep, path: Path) -> None:
@@ -97,8 +96,7 @@ def write_plot(sweep: Sweep, path: Path) -> None:
     name = max(sweep.axes, key=lambda name: len(sweep.axes[name]))
     longest = list(sweep.axes).index(name)
     others = [other for other in sweep.axes if other != name]
-    read = units.number if name == DILATION else QUANTITIES[name].read
-    numbers = {value: read(value, name) for value in sweep.axes[name]}
+    numbers = sweep.axes[name]
     lines: dict[str, list[tuple[float, float]]] = {}
     for point in sweep.points:
         values = (*point.values[:longest], *point.values[longest + 1 :])

@@ -358,11 +358,7 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
         single = Bars._make(map(np.concatenate, zip(*kept, strict=True)))
     from_s, to_s = max(view.from_s, extent.earliest_s), min(view.to_s, extent.latest_s)
     lines = None
-    if seed is not None:
-        if not isinstance(run.logs, LogSet):
-            raise UsageError(
-                f"--messages is for bgTrace logs: {run.logs.path} has {run.logs.title}"
-            )
+    if seed is not None and isinstance(run.logs, LogSet):
         lines = message_lines(run.logs, run.outcome, rows, (view.from_s, view.to_s), seed)
     return Panel(run, cells, single, from_s, to_s, sebs, left_out, lines)
 

@@ -187,6 +187,19 @@ def test_wrong_use_is_an_error_of_both_kinds(
     assert isinstance(caught.value, RewriteLogError)
 
 
+def test_messages_name_options_as_python_does_and_leave_other_words_alone(tmp_path: Path) -> None:
+    """Warnings said `--dilation`, and a folder called `--force` became `force=True`."""
+    report = rewritelog.rewrite(CELLS, timings=CELLS / "timings.txt")
+    said = " ".join((*report.warnings, report.text()))
+    assert "give the target's with dilation, or dilation=1 if" in said
+    assert "--" not in said
+    out = tmp_path / "--force"
+    out.mkdir()
+    (out / "kept").touch()
+    with pytest.raises(RewriteLogError, match=r"/--force: exists .* \(force=True replaces it"):
+        rewritelog.convert(CELLS, out)
+
+
 def test_values_are_read_as_on_the_command_line() -> None:
     texts: dict[str, Any] = {"dilation": "0.5", "jobs": "1", "dilation_for": ["Cell::*=2"]}
     numbers: dict[str, Any] = {"dilation": 0.5, "jobs": 1, "dilation_for": {"Cell::*": 2}}

@@ -49,7 +49,7 @@ def test_each_option_of_a_wrong_type_is_an_error_that_names_it(name: str) -> Non
         (lambda: rewritelog.rules(["x"]), "rule must be a text, not .'x'."),  # type: ignore[arg-type]
         (lambda: rewritelog.convert(LOGS, None), "out must be given"),  # type: ignore[arg-type]
         (lambda: rewritelog.sweep(LOGS, {"latency": [None]}), "latency: None is not a number"),  # type: ignore[list-item]
-        (lambda: rewritelog.sweep(LOGS, {"dilation": None}), "dilation: 'None' is not a number"),  # type: ignore[dict-item]
+        (lambda: rewritelog.sweep(LOGS, {"dilation": None}), "dilation: None is not a number"),  # type: ignore[dict-item]
         (
             lambda: rewritelog.timeline(LOGS, seed=-1, messages=True),
             "seed must be an integer from 0 to",

@@ -139,8 +139,7 @@ def test_nodes_without_the_parameters_of_a_file_are_told(traces: Path, tmp_path:
     rules.write_text('[events."*"]\nparams = ["num_opz"]\n')
     done = run("rewrite", traces, "--dry-run", "--timings", lines, "--event-params", rules)
     assert (
-        "12 nodes without the values that --event-params needs dilated (rank 0 node 0,"
-        in done.stderr
+        "12 nodes without the values that event params need dilated (rank 0 node 0," in done.stderr
     )
     assert "there are no nodes" not in done.stderr
 
@@ -372,6 +371,28 @@ def test_options_of_other_logs_are_refused(
     assert done.returncode == 2
     assert "is for bgTrace logs" in done.stderr
     assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("check", "X", "--params", "X"), "--params is for bgTrace logs"),
+        (("diff", "X", "X", "--params", "X"), "--params is for bgTrace logs"),
+        (("export", "X", "OUT", "--to", "chrome", "--params", "X"), "--params is for bgTrace logs"),
+        (("replay", "X", "--lost-as", "a=b"), "--lost-as is for bgTrace logs"),
+        (("replay", "X", "--write", "OUT"), "--write is for bgTrace logs"),
+        (("timeline", "X", "-o", "OUT", "--messages"), "--messages is for bgTrace logs"),
+    ],
+)
+def test_options_of_other_logs_are_refused_by_all_commands(
+    traces: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """`export --params` was taken, and without effect."""
+    places = {"X": traces, "OUT": tmp_path / "out.svg"}
+    done = run(*(places.get(word, word) for word in words))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "out.svg").exists()
 
 
 def test_a_roofline_leaves_new_durations_without_effect(traces: Path, tmp_path: Path) -> None:

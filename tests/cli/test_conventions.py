@@ -95,7 +95,7 @@ def test_quiet_leaves_what_was_asked_for(logs: Path, timings: Path, tmp_path: Pa
 
 
 def test_usage_errors_have_the_style_of_all_errors() -> None:
-    for words in ((), ("fit",), ("rewrite", "a", "b", "--jobs", "x"), ("nonsense",)):
+    for words in ((), ("fit",), ("rewrite", "a", "b", "--job", "x"), ("nonsense",)):
         if words:
             done = rewritelog(*words)
             assert done.returncode == 2
@@ -330,4 +330,4 @@ def test_a_network_as_recorded_takes_no_quantities_of_another(logs: Path) -> Non
 def test_a_domain_without_cells_is_refused(tmp_path: Path) -> None:
     done = rewritelog("synth", tmp_path / "out", "--size", "0")
     assert done.returncode == 2
-    assert "'--size': '0' is not an integer of 1 or more" in done.stderr
+    assert "--size must be an integer of 1 or more, not '0'" in done.stderr

@@ -39,7 +39,7 @@ def test_a_value_that_is_no_choice_is_refused_from_python_and_on_the_command_lin
             public.rewrite(CELLS, **options)
     done = run("rewrite", CELLS, "--dry-run", "--recv", "drop")
     assert done.returncode == 2
-    assert "invalid value for '--recv': 'drop' is not one of 'shift', 'keep'" in done.stderr
+    assert "--recv must be 'shift' or 'keep', not 'drop'" in done.stderr
 
 
 def test_models_say_when_to_choose_them_and_which_options_they_have() -> None:

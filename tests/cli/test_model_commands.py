@@ -129,7 +129,7 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
     for args, code, word in (
         (["fit", timings, "--model", "constant"], 2, "is not fitted"),
         (["fit", timings, "--model", "nonsense"], 2, "auto, coefficients, constant, counters"),
-        (["fit", timings, "--basis", "linear"], 2, "no option 'basis'"),
+        (["fit", timings, "--basis", "linear"], 2, "no option '--basis'"),
         (["fit", timings, "-o", timings], 1, "would replace an input"),
         (["fit", timings, "-o", tmp_path / "x", "--report", tmp_path / "x"], 1, "two outputs"),
         (["fit", tmp_path / "none"], 1, "does not exist"),

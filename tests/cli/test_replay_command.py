@@ -106,6 +106,9 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
         (["--network", "torus"], "--network must be log"),
         (["--network", "log", "--latency", "1us"], "--network log takes no --latency"),
         (["--cost-per-packet", "1us"], "packets need both"),
+        (["--latency", "1us", "--packet-size", "64B"], "--packet-size needs --cost-per-packet"),
+        (["--vary", "packet-size=64B", "--latency", "1us"], "--packet-size needs --cost-per"),
+        (["--vary", "latency=1us,x"], "--vary latency: 'x' is not a time"),
         (
             ["--cost-per-packet", "1us", "--packet-size", "64B"],
             "a cost per packet needs a latency or a bandwidth",
@@ -113,7 +116,7 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
         (["--latency", "inf"], "latency must be not negative, and finite"),
         (["--vary", "latency=0", "--vary", "latency=1"], "can vary each quantity only once"),
         (["--vary", "colour=1"], "expected NAME=VALUE"),
-        (["--vary", "dilation=0"], "the dilation must be"),
+        (["--vary", "dilation=0"], "dilation must be"),
         (["--lost-as", "first=a}b"], "invalid category name"),
         (["--force"], "--force is for --write"),
         (["--no-flush"], "--no-flush is for --write"),

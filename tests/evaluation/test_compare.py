@@ -152,8 +152,8 @@ def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
     [
         ({"models": ()}, "at least one model"),
         ({"models": ("auto", "auto")}, "each only once"),
-        ({"models": ("auto",), "folds": 1}, "--folds must be an integer of 2 or more"),
-        ({"models": ("auto",), "repeats": 0}, "--repeats must be an integer of 1 or more"),
+        ({"models": ("auto",), "folds": 1}, "folds must be an integer of 2 or more"),
+        ({"models": ("auto",), "repeats": 0}, "repeats must be an integer of 1 or more"),
         ({"models": ("auto",), "fraction": 1.0}, "above 0 and below 1"),
     ],
 )

@@ -127,17 +127,17 @@ def test_a_file_that_could_not_be_read_back_is_not_written(
     timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rewritelog.evaluation.fit.MAX_MODEL_BYTES", 1000)
-    with pytest.raises(OutputError, match="--exact-match never"):
+    with pytest.raises(OutputError, match="exact_match='never'"):
         fit(FitCommand((timings,), "least-squares", output=tmp_path / "m.json"))
     assert not (tmp_path / "m.json").exists()
 
 
 def test_models_that_are_no_fit_are_refused(timings: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"'constant' is not fitted.*--model constant"):
+    with pytest.raises(UsageError, match=r"'constant' is not fitted.*model='constant'"):
         fit(FitCommand((timings,), "constant", output=tmp_path / "m.json"))
     given = tmp_path / "c.txt"
     given.write_text("k 1.0 2.0\n")
-    with pytest.raises(UsageError, match=r"'coefficients' is not fitted.*--model coefficients"):
+    with pytest.raises(UsageError, match=r"'coefficients' is not fitted.*model='coefficients'"):
         fit(FitCommand((timings,), "coefficients", coefficients=given, output=tmp_path / "m.json"))
 
 
@@ -182,7 +182,7 @@ def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
         {"coefficients": timings},
         {"model_options": {"loss": "huber"}},
     ):
-        with pytest.raises(UsageError, match="--fitted FILE cannot be combined"):
+        with pytest.raises(UsageError, match="fitted cannot be combined"):
             RewriteOptions(fitted=tmp_path / "m.json", **told)
 
 
@@ -298,5 +298,5 @@ def test_the_whole_fit_of_an_event_by_its_name(tmp_path: Path) -> None:
     assert "good(p1): " in asked
     assert "seconds =" in asked
     assert "noise" not in asked
-    with pytest.raises(UsageError, match=r"--event other: .*events: good, noise, one, few"):
+    with pytest.raises(UsageError, match=r"event='other': .*events: good, noise, one, few"):
         fit(FitCommand((noisy(tmp_path),), event="other"))

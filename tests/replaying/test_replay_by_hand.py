@@ -465,7 +465,7 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     warning = "1 bracket dilated, since the model does not cover them: 'unknown' (1); "
     warning += "it covers 'known'; time them too"
     assert found.warnings[-1] == warning
-    swept = sweep(logs, {"latency": ("1us",)}, options=ReplayOptions(**fitted))
+    swept = sweep(logs, {"latency": {"1us": 1e-6}}, options=ReplayOptions(**fitted))
     assert swept.warnings[-1] == warning
 
 

@@ -60,7 +60,7 @@ def test_an_empty_folder_is_filled(logs: Path, tmp_path: Path) -> None:
 def test_a_folder_with_something_in_it_is_kept(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").write_text("x")
-    with pytest.raises(OutputError, match=r"not empty \(--force"):
+    with pytest.raises(OutputError, match=r"not empty \(force=True"):
         rewrite(logs, tmp_path / "out", TWICE)
     assert names(tmp_path / "out") == {"mine"}
 
@@ -81,7 +81,7 @@ def test_force_does_not_replace_the_folder_somebody_works_in(
     monkeypatch.setenv("HOME", str(tmp_path / ("out" if place == "home" else "in")))
     monkeypatch.chdir(tmp_path / ("out/deeper" if place == "current" else "in"))
     for options in (RewriteOptions(force=True), RewriteOptions(dilation=2, force=True)):
-        with pytest.raises(OutputError, match=f"holds the {place} folder, which --force keeps"):
+        with pytest.raises(OutputError, match=f"holds the {place} folder, which force=True keeps"):
             rewrite(logs, tmp_path / "out", options)
     assert names(tmp_path / "out") == {"deeper"}
 
@@ -153,7 +153,7 @@ def test_files_that_appear_while_it_runs_are_kept(logs: Path, tmp_path: Path) ->
         (tmp_path / "out").mkdir(exist_ok=True)
         (tmp_path / "out/mine").write_text("x")
 
-    with pytest.raises(OutputError, match=r"not empty \(--force"):
+    with pytest.raises(OutputError, match=r"not empty \(force=True"):
         watched_rewrite(logs, tmp_path / "out", TWICE, appear)
     assert names(tmp_path / "out") == {"mine"}
     assert names(tmp_path) == {"in", "out"}

@@ -61,9 +61,9 @@ def test_odd_logs_are_copied_to_the_byte_where_nothing_changes(
     [
         (
             {"seed": -1},
-            "--seed must be an integer from 0 to 18,446,744,073",
+            "seed must be an integer from 0 to 18,446,744,073",
         ),
-        ({"jobs": -1}, "--jobs must be an integer from 0 to 10,000, not -1"),
+        ({"jobs": -1}, "jobs must be an integer from 0 to 10,000, not -1"),
         (
             {"block_bytes": 0},
             "block_bytes must be an integer from 1 to 281,474,976,710,655",

@@ -129,7 +129,7 @@ def test_real_logs_get_another_length_for_each_bracket(sample_logs: Path, tmp_pa
 
 @pytest.mark.parametrize("model", ["constant", "rewritelog.models.constant:Constant"])
 def test_a_model_without_residuals_is_refused(model: str, logs: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no residuals.*--spread residual"):
+    with pytest.raises(UsageError, match=r"has no residuals.*spread='residual'"):
         run(logs, "out", model=model, timings=())
     assert not (logs.parent / "out").exists()
 
@@ -149,7 +149,7 @@ def test_an_event_without_residuals_is_said(logs: Path) -> None:
 
 @pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 2**64}])
 def test_what_cannot_be_meant(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="--seed must be an integer from 0 to"):
+    with pytest.raises(UsageError, match="seed must be an integer from 0 to"):
         RewriteOptions(model="constant", **options)
 
 

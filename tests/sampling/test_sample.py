@@ -97,7 +97,7 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
     assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
-    assert said(report, "9 SEBs", "more than the 6 of --fraction", "--floor")
+    assert said(report, "9 SEBs", "more than the 6 of fraction", "floor=")
 
 
 def test_a_formula_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_nothing_is_left_to_choose_of_what_is_timed(logs: Path, tmp_path: Path) 
     ]
     report = run(logs, fraction=0.5, timings=(write_timings(tmp_path / "t", *timed),))
     assert report.chosen == 10
-    assert said(report, "10 SEBs are chosen, fewer than the 60 of --fraction", "timed already")
+    assert said(report, "10 SEBs are chosen, fewer than the 60 of fraction", "timed already")
 
 
 def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_what_will_be_extrapolated_is_warned_of(logs: Path) -> None:
         for pe in range(4)
     )
     assert pair.choice.outside == outside > 4
-    assert said(report, "pair", "would be extrapolated from the 2 points", "--fraction")
+    assert said(report, "pair", "would be extrapolated from the 2 points", "fraction")
 
 
 def test_any_way_of_reading_chooses_the_same(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +239,7 @@ def test_numbers_that_cannot_be_meant(options: dict[str, Any], logs: Path) -> No
 
 
 def test_a_clock_without_timings_is_refused(logs: Path) -> None:
-    with pytest.raises(UsageError, match="--clock-hz is for --timings"):
+    with pytest.raises(UsageError, match="clock_hz is for timings"):
         sample(SampleCommand(logs, clock_hz=2e9))
 
 

@@ -180,7 +180,7 @@ class LogSet:
         given = [pes] if isinstance(pes, Integral) else self.pes if pes is None else pes
         chosen = units.pes(given, "pes")
         if isinstance(chosen, str):
-            chosen = units.parse_pes(chosen, len(self.pes), "pes")
+            chosen = units.parse_pes(chosen, len(self.pes))
         return with_text(table_of(name, self.load([self.timeline_block(pe) for pe in chosen])))
 
 

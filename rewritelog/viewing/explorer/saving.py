@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rewritelog.errors import OutputError
+from rewritelog.errors import OutputError, spelled
 from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import ModelText
 from rewritelog.models.fitted import Source
@@ -61,7 +61,8 @@ class Saving:
         for path in paths:
             if not self.force and _inode(path) not in (None, self.written.get(path)):
                 problem = "was replaced since it was saved" if path in self.written else "exists"
-                raise OutputError(f"{path}: {problem}; give another folder with -o, or --force")
+                ways = f"another folder with {spelled('output')}, or {spelled('force', True)}"
+                raise OutputError(f"{path}: {problem}; give {ways}")
         check_outputs(paths, self.inputs)
 
 

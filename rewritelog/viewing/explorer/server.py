@@ -18,7 +18,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler, stream_request_body
 
 from rewritelog.cores import cores
-from rewritelog.errors import RewriteLogError
+from rewritelog.errors import RewriteLogError, spelled
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted import Fitted
 from rewritelog.stopping import SIGNALS
@@ -136,7 +136,7 @@ class Explorer(Application):
             if None in results and not (request.partial and any(results)):
                 raise RewriteLogError("events are being fitted: wait for them, or stop the fit")
         if self._effect is None and isinstance(request, requests.Rewrite):
-            raise RewriteLogError("no logs were given: start explore with --logs DIR")
+            raise RewriteLogError(f"no logs were given: start explore with {spelled('logs')} DIR")
 
     async def _do(self, request: requests.Request) -> dict[str, Any]:
         session, changed, effect = self.session, request.changed, self._effect
