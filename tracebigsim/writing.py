@@ -78,9 +78,16 @@ def timing_lines(event: str, params: Iterable[float], times_s: Iterable[float]) 
 
     Raises LineFormatError as it does.
     """
-    (longest,) = _time_field(_LONGEST, None)
-    before, after = format_line(event, params, time_s=_LONGEST).split(longest)
+    before, after = _around_time(event, tuple(params))
     return [before + "".join(_time_field(time_s, None)) + after for time_s in times_s]
+
+
+@lru_cache(1 << 12)
+def _around_time(event: str, params: tuple[float, ...]) -> tuple[str, str]:
+    """Return what comes before and after the time in the timing lines of such calls."""
+    (longest,) = _time_field(_LONGEST, None)
+    before, _, after = format_line(event, params, time_s=_LONGEST).partition(longest)
+    return before, after
 
 
 def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str:

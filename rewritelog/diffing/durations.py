@@ -160,19 +160,21 @@ def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]
         core.add_by_group(own[timed], side.seconds[timed], high_low)
     old, new = (side.seconds for side in pairs)
     valid = np.flatnonzero((old > 0.0) & np.isfinite(old) & np.isfinite(new))
-    own = np.minimum(pairs[0].name[valid], len(labels) - 1)
-    order = np.argsort(own, kind="stable")
+    label = np.minimum(pairs[0].name[valid], len(labels) - 1)
+    order = np.argsort(label, kind="stable")
     valid = valid[order]
     with np.errstate(over="ignore"):
         ratios = new[valid] / old[valid]
-    bounds = np.searchsorted(own[order], np.arange(len(labels) + 1))
+    bins = _bins(ratios)
+    bounds = np.searchsorted(label[order], np.arange(len(labels) + 1))
     rows: Rows = {}
     for k in np.flatnonzero(counts[0] + counts[1]).tolist():
-        mine = ratios[bounds[k] : bounds[k + 1]]
+        of_name = slice(bounds[k], bounds[k + 1])
+        mine = ratios[of_name]
         a_s, b_s = (NOTHING.plus(side[k].tolist()) for side in sums)
         row = Row((int(counts[0][k]), int(counts[1][k])), a_s, b_s)
         if len(mine):
-            row.bins = np.bincount(_bins(mine), minlength=BINS)
+            row.bins = np.bincount(bins[of_name], minlength=BINS)
             row.lowest, row.highest = float(mine.min()), float(mine.max())
         rows.setdefault(labels[k], Row()).add(row)
     return rows

@@ -67,7 +67,8 @@ def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | N
         if nodes.many_left >= 2 * looked_at:  # else the same ones would be looked at many times
             nodes.pair_up()
             looked_at = nodes.many_left
-    nodes.pair_up()
+    if nodes.many_left:
+        nodes.pair_up()
     nodes.finish()
     return nodes.totals
 
@@ -152,7 +153,8 @@ class _Nodes:
     def finish(self) -> None:
         """Note what is known when all nodes have been read."""
         left = [events for (events,) in self.left]
-        self.count(left, [events.take(np.arange(0)) for events in left])
+        if self.many_left:
+            self.count(left, [events.take(np.arange(0)) for events in left])
         for which, events in zip("AB", left, strict=True):
             texts = [f"id {number}" for number in events["id"][:1].tolist()]
             texts.insert(1 - "AB".index(which), ABSENT)

@@ -349,10 +349,11 @@ def _lines(
 
 def _calls(records: ParamRecords) -> Iterator[tuple[str, Floats, Ints]]:
     """Yield each event with each of its parameters, and the records of these."""
-    kinds, kind = records.kinds()
-    for rows in rows_by_key(kind, np.ones(len(kind), dtype=np.bool_)):
-        event, count = kinds[kind[rows[0]]]
-        points = DistinctPoints.of_rows(records.table(rows, count))
-        which = points.point_of_row
-        for number, own in enumerate(rows_by_key(which, np.ones(len(rows), dtype=np.bool_))):
-            yield event, points.params[number], rows[own]
+    rows = records.params.reshape(-1, MAX_PARAMETERS)[:, : records.param_count.max(initial=0)]
+    params = rows[records.param_start // MAX_PARAMETERS]
+    table = np.column_stack([records.event, params])
+    table[np.isnan(table)] = np.inf  # equal rows are equal in all columns
+    calls = DistinctPoints.of_rows(table).point_of_row
+    for own in rows_by_key(calls, np.ones(len(calls), dtype=np.bool_)):
+        first = own[0]
+        yield records.events[records.event[first]], params[first, : records.param_count[first]], own
