@@ -129,9 +129,14 @@ class Predicted:
     flags: dict[str, Flags]
     """Which records have each property of `FLAGS`, before it is known which are used."""
 
+    @property
+    def is_known(self) -> Flags:
+        """Which records the model covers."""
+        return ~np.isnan(self.given_s)
+
     def uncovered(self) -> Counter[str]:
         """Return how many records of each event the model does not cover."""
-        kinds = self.kind[np.isnan(self.given_s)].tolist()
+        kinds = self.kind[~self.is_known].tolist()
         return Counter(self.kinds[kind][0] for kind in kinds)
 
     def properties(self, records: Table) -> dict[str, Flags]:

@@ -98,11 +98,11 @@ class TraceTask:
         """
         for part in self.logs.read(unit):
             new = self.durations(part)
-            part.columns["new_s"] = new.seconds
-            part.columns["uncovered"] = uncovered = np.zeros(len(part), dtype=np.bool_)
+            is_uncovered = np.zeros(len(part), dtype=np.bool_)
             if self.params is not None:
-                uncovered[new.rows] = True
-                uncovered[new.predicted.params.seb[~np.isnan(new.predicted.given_s)]] = False
+                is_uncovered[new.rows] = True
+                is_uncovered[new.predicted_rows] = False
+            part.columns |= {"new_s": new.seconds, "uncovered": is_uncovered}
             yield part, new
 
     def durations(self, part: Part) -> NewDurations:
@@ -111,11 +111,10 @@ class TraceTask:
         records = NO_RECORDS if self.params is None else self.params.records(part, rows)[0]
         predicted = self.predictor.predict(records, np.array([part.unit.rank]))
         factors, patterns = dilations_of(self.dilations, part)
-        new_s = part["duration_s"].copy()
-        new_s[rows] *= factors[rows]
-        known = ~np.isnan(predicted.given_s)
-        new_s[records.seb[known]] = predicted.given_s[known]
-        return NewDurations(rows, new_s, predicted, patterns)
+        new = NewDurations(rows, part["duration_s"].copy(), predicted, patterns)
+        new.seconds[rows] *= factors[rows]
+        new.seconds[new.predicted_rows] = predicted.given_s[predicted.is_known]
+        return new
 
     def load(self, unit: Unit, more: Sequence[str] = _REPLAYED) -> Events:
         """Return the events of a unit with `more` columns, some of which `parts` adds."""
@@ -131,6 +130,11 @@ class NewDurations:
     seconds: Floats
     predicted: Predicted
     matched_patterns: frozenset[str]
+
+    @property
+    def predicted_rows(self) -> Ints:
+        """The nodes whose duration the model gives."""
+        return self.predicted.params.seb[self.predicted.is_known]
 
 
 def chosen_types(traces: Traces, types: tuple[str, ...]) -> tuple[int, ...]:
@@ -154,41 +158,31 @@ def _statistics(
 ) -> BlockStatistics:
     """Return the counts of a part whose nodes have got new durations, and add these to sums."""
     old_s, predicted, traces = part["duration_s"], new.predicted, task.logs
-    params, known = predicted.params, ~np.isnan(predicted.given_s)
+    params, by_model = predicted.params, new.predicted_rows
     records: Table = np.zeros(len(params), dtype=core.structs["param_record"])
-    records["state"] = np.where(known, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED)
+    records["state"] = np.where(predicted.is_known, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED)
     records["old_s"], records["new_s"] = old_s[params.seb], new_s[params.seb]
-    by_model, is_without = params.seb[known], np.zeros(len(part), dtype=np.bool_)
-    is_without[new.rows] = True
-    is_without[params.seb] = False
-    without = np.flatnonzero(is_without)
-    for rows, which in (
-        (slice(None), (DurationSum.OLD, DurationSum.NEW)),
-        (params.seb, (DurationSum.BRACKETED_OLD, DurationSum.BRACKETED_NEW)),
-        (without, (DurationSum.WITHOUT_OLD, DurationSum.WITHOUT_NEW)),
-    ):
-        for number, seconds in zip(which, (old_s[rows], new_s[rows]), strict=True):
-            group = np.zeros(len(seconds), dtype=np.int64)
-            core.add_by_group(group, seconds, sums[number : number + 1])
-    rest_old_s, rest_new_s = np.delete(old_s, by_model), np.delete(new_s, by_model)
-    is_same = rest_old_s == rest_new_s
-    exact = np.count_nonzero(predicted.flags["exact"] & known)
-    counts = np.zeros(len(BlockCount), dtype=np.int64)
-    counts[BlockCount.SEBS] = len(part)
-    counts[BlockCount.BRACKETS] = len(by_model)
-    counts[BlockCount.BY_EXACT] = exact
-    counts[BlockCount.BY_MODEL] = len(by_model) - exact
-    counts[BlockCount.BY_DILATION] = np.count_nonzero(~is_same)
-    counts[BlockCount.ZERO_LENGTH] = np.count_nonzero(is_same & (rest_old_s == 0))
-    counts[BlockCount.UNCHANGED] = np.count_nonzero(is_same & (rest_old_s > 0))
+    place = np.full(len(part), DurationSum.OLD, dtype=np.int64)
+    place[new.rows] = DurationSum.WITHOUT_OLD
+    place[params.seb] = DurationSum.BRACKETED_OLD
+    touched = np.flatnonzero(place != DurationSum.OLD)
+    for side, seconds in enumerate((old_s, new_s)):
+        core.add_by_group(np.full(len(part), DurationSum.OLD + side), seconds, sums)
+        core.add_by_group(place[touched] + side, seconds[touched], sums)
+    outcomes = np.where(old_s > 0, BlockCount.UNCHANGED, BlockCount.ZERO_LENGTH)
+    outcomes[old_s != new_s] = BlockCount.BY_DILATION
+    exact = predicted.flags["exact"][predicted.is_known]
+    outcomes[by_model] = np.where(exact, BlockCount.BY_EXACT, BlockCount.BY_MODEL)
+    counts = np.bincount(outcomes, minlength=len(BlockCount))
+    counts[[BlockCount.SEBS, BlockCount.BRACKETS]] = len(part), len(by_model)
     on_device = (part["type"] == traces.types.index(traces.computing)) & ~part["on_host"]
-    lacking = without if task.params is not None else without[:0]
+    lacking = np.flatnonzero(place == DurationSum.WITHOUT_OLD)
     first = lacking[:EXAMPLES].tolist()
     places = [f"rank {part.unit.rank} node {part.first + row}" for row in first]
     noted = Noted.of((part.unit.rank, part.first), len(lacking), places)
     return BlockStatistics(
         counts=counts,
-        noted={"lacking": noted} if places else {},
+        noted={"lacking": noted} if places and task.params is not None else {},
         events=predicted.by_event(records),
         matched_patterns=new.matched_patterns,
         on_device_s=float(new_s[on_device].sum()),
