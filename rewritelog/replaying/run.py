@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,9 +29,7 @@ from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cy
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import BusyPe, ReplayReport
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
-
-if TYPE_CHECKING:
-    from rewritelog.replaying.traces import Lanes
+from rewritelog.replaying.workload import NETWORK, Workload
 
 WORST_PES = 5
 """The number of busiest PEs in a report."""
@@ -44,8 +41,6 @@ class Replayed:
 
     report: ReplayReport
     outcome: ReplayedRun
-    lanes: Lanes | None = None
-    """The threads and streams of traces, which take the place of PEs."""
 
 
 def replay(
@@ -74,14 +69,7 @@ def replay_whole(
 
     run = replay_traces(source, network, options)
     report = _report(source, run.outcome, options, run.warnings)
-    report = replace(
-        report,
-        pes=len(source.units),
-        communication_s=run.communication_s(report.path),
-        lane_names=run.lanes.names,
-        notes=run.notes,
-    )
-    return Replayed(report, run.outcome, run.lanes)
+    return Replayed(replace(report, notes=run.notes), run.outcome)
 
 
 def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions) -> Replayed:
@@ -133,20 +121,29 @@ def _report(
         network=outcome.case.network,
         predicted_s=outcome.predicted_s,
         recorded_s=workload.recorded_s,
-        pes=workload.pes,
+        pes=len(logs.pes),
         sebs=len(sebs),
         messages=len(workload.messages),
         busy_s=float(busy_s.sum()),
         lost=lost,
         path=path,
-        communication_s=sum(share.seconds for share in path.messages),
+        communication_s=_communication_s(workload, path),
         worst_pes=tuple(BusyPe(pe, float(pe_s[pe]), int(counts[pe])) for pe in worst),
         blocked=blocked,
         remarks=remarks,
         gains=_largest_first(answers[: len(names)]),
         event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
+        lane_names=() if workload.lanes is None else workload.lanes.names,
     )
+
+
+def _communication_s(workload: Workload, path: CriticalPath) -> float:
+    """Return the part of the critical path in messages and collectives."""
+    if workload.lanes is None:
+        return sum(share.seconds for share in path.messages)
+    where = workload.lanes.where[workload.sebs.pe[path.seb]]
+    return float(path.ran_s[where == NETWORK].sum())
 
 
 def _largest_first(gains: list[Gain]) -> tuple[Gain, ...]:

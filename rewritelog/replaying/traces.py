@@ -23,7 +23,6 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.formats.traces import MISSING, Events, Traces, joined
-from rewritelog.replaying.analysis import CriticalPath
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import (
     Case,
@@ -32,7 +31,17 @@ from rewritelog.replaying.simulate import (
     run_time,
     simulate,
 )
-from rewritelog.replaying.workload import Messages, PairedRegions, Sebs, Workload, grouped
+from rewritelog.replaying.workload import (
+    DEVICE,
+    HOST,
+    NETWORK,
+    Lanes,
+    Messages,
+    PairedRegions,
+    Sebs,
+    Workload,
+    grouped,
+)
 from rewritelog.rewriting.predicting import (
     fit_warnings,
     fitted_predictor,
@@ -46,26 +55,6 @@ from rewritelog.text import count_text, matching
 _ALL_REDUCE, _BARRIER = 0, 9
 _RING = (2, 6, 7, 8)
 """All-gather, all-to-all and the two forms of reduce-scatter, by `comm_type`."""
-
-DEVICE, HOST, NETWORK = range(3)
-"""What a lane of a rank belongs to."""
-
-
-@dataclass(frozen=True)
-class Lanes:
-    """Where nodes run; arrays of equal length."""
-
-    rank: Ints
-    where: Ints
-    """`DEVICE`, `HOST` or `NETWORK`."""
-    number: Ints
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The name of each lane."""
-        kinds = ("stream {}", "CPU thread {}", "network")
-        columns = (self.rank.tolist(), self.where.tolist(), self.number.tolist())
-        return tuple(f"rank {r} {kinds[w].format(n)}" for r, w, n in zip(*columns, strict=True))
 
 
 def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
@@ -90,7 +79,6 @@ class ReplayedTraces:
     """Traces that have been replayed with new durations."""
 
     outcome: ReplayedRun
-    lanes: Lanes
     starts_s: dict[int, Floats]
     """When each node of each rank starts; NaN for one that never ran."""
     notes: tuple[str, ...]
@@ -105,11 +93,6 @@ class ReplayedTraces:
         workload = self.outcome.workload
         recorded = replace(workload, sebs=replace(workload.sebs, scaled_s=self.recorded_s))
         return run_time(recorded, self.outcome.case).predicted_s
-
-    def communication_s(self, path: CriticalPath) -> float:
-        """Return the part of the critical path in messages and collectives."""
-        lane = self.outcome.workload.sebs.pe[path.seb]
-        return float(path.ran_s[self.lanes.where[lane] == NETWORK].sum())
 
 
 def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces:
@@ -140,12 +123,12 @@ def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces
     lanes, lane = lanes_of(traces, events)
     used = np.flatnonzero(together == np.arange(len(events)))
     order = used[np.argsort(lane[used], kind="stable")]
-    lanes_used, lane_of = np.unique(lane[order], return_inverse=True)
+    used_lanes, lane_of = np.unique(lane[order], return_inverse=True)
     seb = np.full(len(events), -1, dtype=np.int32)
     seb[order] = np.arange(len(order))
-    workload = _workload(
-        durations_s[0, order], events["name"][order], lane_of, seb[before], seb[after]
-    )
+    names = events["name"][order]
+    workload = _workload(durations_s[0, order], names, lane_of, seb[before], seb[after])
+    workload = replace(workload, lanes=Lanes._make(column[used_lanes] for column in lanes))
     outcome = simulate(workload, Case(network))
     start_s = outcome.times.start_s[seb[together]]
     how = "as recorded" if network.recorded else "as rings and trees without congestion"
@@ -156,7 +139,6 @@ def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces
     }
     return ReplayedTraces(
         outcome,
-        Lanes(lanes.rank[lanes_used], lanes.where[lanes_used], lanes.number[lanes_used]),
         {unit.rank: start_s[events["rank"] == unit.rank] for unit in traces.units},
         (f"{count_text(len(joint), 'collective')}, {how}: a simulator knows better",),
         tuple(_warnings(**lacking)),

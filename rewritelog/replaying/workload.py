@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,26 @@ class PairedRegions:
     fixed_s: Floats
 
 
+DEVICE, HOST, NETWORK = range(3)
+"""What a thread or stream of a rank belongs to."""
+
+
+class Lanes(NamedTuple):
+    """The threads and streams of traces, on which nodes run; arrays of equal length."""
+
+    rank: Ints
+    where: Ints
+    """`DEVICE`, `HOST` or `NETWORK`."""
+    number: Ints
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each."""
+        kinds = ("stream {}", "CPU thread {}", "network")
+        rows = zip(*(column.tolist() for column in self), strict=True)
+        return tuple(f"rank {rank} {kinds[where].format(number)}" for rank, where, number in rows)
+
+
 @dataclass(frozen=True)
 class Workload:
     """A log set that has been loaded for any number of replays."""
@@ -113,6 +133,8 @@ class Workload:
     """How many SEBs are started by a message that is not addressed to their PE, and the first."""
     uncovered: Mapping[str, int] = field(default_factory=dict)
     """The number of param records of each event that the model does not cover."""
+    lanes: Lanes | None = None
+    """The threads and streams of traces, which take the place of PEs."""
 
     @property
     def pes(self) -> int:

@@ -91,8 +91,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
         prepared = prepare(logs, RewriteOptions(params=params))
         return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
     if replayed:
-        run = replay_traces(logs)
-        return Run(logs, run.outcome, lanes=run.lanes)
+        return Run(logs, replay_traces(logs).outcome)
     events = joined([logs.load(unit, ("lane", "start_s")) for unit in logs.units])
     lanes, lane = lanes_of(logs, events)
     spans = Spans.of_events(events, lane)
@@ -101,7 +100,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
             f"{logs.path}: no start times are recorded, so there is no time axis: "
             f"{spelled('times', 'replay')} draws those of a replay"
         )
-    return Run(logs, lanes=lanes, recorded=spans)
+    return Run(logs, recorded=(lanes, spans))
 
 
 def panel_title(view: TimelineView, panel: Panel) -> str:

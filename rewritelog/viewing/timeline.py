@@ -24,7 +24,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.replaying.traces import Lanes
+from rewritelog.replaying.workload import Lanes
 from rewritelog.text import printable, time_range_text
 from rewritelog.viewing.messages import MessageLines, message_lines
 from rewritelog.viewing.plots import BRACKET, COLOURS, OTHER, OUTSIDE
@@ -84,10 +84,15 @@ class Run:
     outcome: ReplayedRun | None = None
     params: Path | None = None
     """The folder with the param files; None for that of the logs."""
-    lanes: Lanes | None = None
-    """The threads and streams of traces, which take the place of PEs."""
-    recorded: Spans | None = None
-    """The recorded times of traces."""
+    recorded: tuple[Lanes, Spans] | None = None
+    """The threads and streams of traces, and the times that these have recorded."""
+
+    @property
+    def lanes(self) -> Lanes | None:
+        """The threads and streams of traces, which take the place of PEs."""
+        if self.recorded is not None:
+            return self.recorded[0]
+        return None if self.outcome is None else self.outcome.workload.lanes
 
     @property
     def lane_words(self) -> tuple[str, str]:
@@ -102,7 +107,9 @@ class Run:
     @cached_property
     def spans(self) -> Spans | None:
         """What is drawn, if it is in memory."""
-        return self.recorded if self.outcome is None else Spans.of_replay(self.outcome)
+        if self.recorded is not None:
+            return self.recorded[1]
+        return None if self.outcome is None else Spans.of_replay(self.outcome)
 
     def map(self, work: Callable[[Spans], Result], colour_by: ColourBy | None) -> Iterator[Result]:
         """Yield what a function returns for the SEBs and brackets, of logs part by part.
