@@ -219,8 +219,13 @@ class Declaration:
             raise UsageTypeError(f"{self.label} must be given, and not None")
         if not (isinstance(kind, Kind) and kind.opener):
             return self.checked(value)
-        module, _, function = kind.opener.partition(":")
-        return getattr(import_module(f"rewritelog.{module}"), function)(value, self.label)
+        return called(kind.opener, value, self.label)
+
+
+def called(function: str, *given: Any) -> Any:
+    """Return what `module:function` makes of what is given; the module is imported then."""
+    module, _, name = function.partition(":")
+    return getattr(import_module(f"rewritelog.{module}"), name)(*given)
 
 
 def option(help: str, *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:  # noqa: A002

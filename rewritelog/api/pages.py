@@ -13,6 +13,8 @@ from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.options import PathLike
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.paths import are_paths, to_inputs, to_output
+from rewritelog.replaying.report import ReplayedRuns
+from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.sampling.sample import SampleReport
@@ -21,7 +23,7 @@ from rewritelog.timings.samples import TimingsLike
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import fit_page, verify_page
 from rewritelog.viewing.info_page import info_page
-from rewritelog.viewing.replay_page import sweep_page
+from rewritelog.viewing.replay_page import replay_page, runs_page, sweep_page
 from rewritelog.viewing.rewrite_page import rewrite_page
 from rewritelog.viewing.sample_page import sample_page
 
@@ -37,6 +39,8 @@ page_of.register(FitReport, fit_page)
 page_of.register(LogInfo, info_page)
 page_of.register(RewriteReport, rewrite_page)
 page_of.register(SampleReport, sample_page)
+page_of.register(Replayed, replay_page)
+page_of.register(ReplayedRuns, runs_page)
 page_of.register(Sweep, sweep_page)
 page_of.register(TraceInfo, info_page)
 page_of.register(VerifyReport, verify_page)

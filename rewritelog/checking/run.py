@@ -17,6 +17,7 @@ from rewritelog.checking.dependencies import cycles
 from rewritelog.checking.findings import SHOWN, CheckReport, Finding, Findings, Rule, Severity
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
+from rewritelog.commands.logs import CheckCommand
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
 from rewritelog.formats.bgtrace.declaration import layout
@@ -266,8 +267,8 @@ def _not_checked(summary: Summary, findings: Findings) -> tuple[str, ...]:
     return ()
 
 
-def check_opened(source: Path | Traces, params: Path | None = None) -> CheckReport:
-    """Check the log set of a path, or traces."""
-    if isinstance(source, Traces):
-        return check_traces(source)
-    return check_logs(source, params)
+def check_opened(command: CheckCommand) -> CheckReport:
+    """Check logs or traces; damage is a finding, and not raised."""
+    if isinstance(command.logs, Traces):
+        return check_traces(command.logs)
+    return check_logs(command.logs, command.params)

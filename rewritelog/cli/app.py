@@ -134,14 +134,14 @@ def _do(cls: type[Command[Any]], values: dict[str, Any]) -> int:
         if cls.prints_lines:
             for piece in result.pieces(as_json=command.as_json):
                 sys.stdout.write(piece)
-        page = "" if command.html_file is None else command.page(result)
+        page = "" if command.html is None else command.page(result)
     report = result if cls.prints_lines else command.report(result)
     console.note_all(getattr(report, "warnings", ()))
     if isinstance(report, str):
         sys.stdout.write(report and report + "\n")
     elif not cls.prints_lines:
         json = _show(report, command)
-        for path, text in ((command.report_file, json), (command.html_file, page)):
+        for path, text in ((command.report_file, json), (command.html, page)):
             if path is not None:
                 from rewritelog.output.files import write_text_file  # noqa: PLC0415
 
@@ -177,7 +177,7 @@ def _show(report: Readable, command: Command[Any]) -> str:
         from rewritelog.text import json_text  # noqa: PLC0415
 
         json = json_text(report.to_json(), indent=2) + "\n"
-    printed = (getattr(command, "output", None), command.html_file)
+    printed = (getattr(command, "output", None), command.html)
     beside = any(map(is_stdout, printed))  # a file on standard output
     if command.as_json:
         (sys.stderr if beside else sys.stdout).write(json)

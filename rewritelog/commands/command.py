@@ -17,6 +17,8 @@ from typing import (
     ParamSpec,
     TypeAlias,
     TypeVar,
+    get_args,
+    get_origin,
 )
 
 from rewritelog.errors import UsageError, UsageTypeError, spelled
@@ -31,6 +33,7 @@ from rewritelog.options import (
     Options,
     OutputFolder,
     argument,
+    called,
     choices,
     declarations,
     option,
@@ -103,7 +106,7 @@ Result = TypeVar("Result")
 
 REPORT = frozenset({"as_json", "report_file", "quiet"})
 WARNINGS = frozenset({"fail_on_warning"})
-PAGE = frozenset({"html_file"})
+PAGE = frozenset({"html"})
 DETAILS = frozenset({"verbose"})
 ENGINE = frozenset({"engine"})
 ALWAYS = frozenset({"debug", "version", "help", "help_all"})
@@ -116,6 +119,8 @@ class Command(Options, Generic[Result], group=OUTPUT):
     The fields that all commands have are options of the command line alone.
     """
 
+    job: ClassVar[str]
+    """The function that does the job, given the command, as `module:function`."""
     shell: ClassVar[frozenset[str]] = REPORT
     """Those of these options that it takes, besides `ALWAYS`."""
     rare: ClassVar[frozenset[str]] = frozenset()
@@ -130,10 +135,9 @@ class Command(Options, Generic[Result], group=OUTPUT):
     report_file: OptionalOutput = option(
         "Also write the report to this file, as JSON.", default=None, names=("--report",), rare=True
     )
-    html_file: OptionalOutput = option(
-        "Write a page of plots and tables for a browser.",
-        default=None, names=("--html",), metavar="PAGE",
-    )  # fmt: skip
+    html: OptionalOutput = option(
+        "Write a page of plots and tables for a browser.", default=None, metavar="PAGE"
+    )
     quiet: bool = option("Print only warnings and errors.", default=False, names=("--quiet", "-q"))
     fail_on_warning: bool = option(
         "Exit with code 1 if there were warnings, after the work is done.", default=False, rare=True
@@ -178,10 +182,10 @@ class Command(Options, Generic[Result], group=OUTPUT):
         for folder in paths["folder"]:
             check_new_folder(folder, paths["input"], force=getattr(self, "force", False))
         check_outputs(paths["file"], paths["input"], paths["folder"], paths["checked"])
-        if self.html_file is not None:
+        if self.html is not None:
             from rewritelog.viewing.extra import require
 
-            require("bokeh", spelled("html_file"))
+            require("bokeh", spelled("html"))
 
     def _check_format(self, logs: Any) -> None:
         """Raise `UsageError` for an option that the format of logs or traces has no use for."""
@@ -202,11 +206,11 @@ class Command(Options, Generic[Result], group=OUTPUT):
     @classmethod
     def own(cls) -> tuple[Declaration, ...]:
         """Return the declarations of this command's own fields, which Python takes."""
-        return declarations(cls)[len(SHELL_OPTIONS) :]  # fields of the last base come first
+        return tuple(each for each in declarations(cls) if each not in SHELL_OPTIONS)
 
     def run(self) -> Any:
-        """Do the job."""
-        raise NotImplementedError
+        """Do the job; return its result."""
+        return called(self.job, self)
 
     def done(self) -> Any:
         """Return what `run` does, with as many workers as the command is given."""
@@ -272,18 +276,25 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         except TypeError as error:
             raise UsageTypeError(f"{name}: {error}") from error
         made = command(*args, **options)
-        return made.returned(made.done())
+        result = made.done()
+        if made.html is not None:
+            from rewritelog.output.files import write_text_file
+
+            write_text_file(made.html, made.page(result))
+        return made.returned(result)
 
     del call.__wrapped__
-    returned = cls.returned.__annotations__["return"]
-    if returned == "Result":
-        returned = cls.run.__annotations__["return"]
+    (returned,) = get_args(next(b for b in cls.__orig_bases__ if get_origin(b) is Command))
     text, example, after = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")
     listed = "".join(f"- `{field.name}`: {own[field.name].help}\n" for field in parameters)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{text.rstrip()}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
-    call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
+    call.__signature__ = signature.replace(return_annotation=_type_text(returned))  # type: ignore[attr-defined]
     return call
+
+
+def _type_text(kind: Any) -> str:
+    return str(getattr(kind, "__forward_arg__", None) or getattr(kind, "__name__", kind))
 
 
 def snake_case(name: str) -> str:

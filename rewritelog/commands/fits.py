@@ -108,6 +108,7 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
     ('Cell::pairForces', 'Cell::bonded')
     """
 
+    job = "evaluation.fit:fit"
     shell = REPORT | WARNINGS | PAGE | DETAILS
 
     model: ModelArgument = option(
@@ -129,12 +130,6 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
         """The name of the model in reports."""
         return self.model if isinstance(self.model, str) else type(self.model).__name__
 
-    def run(self) -> FitReport:
-        """Fit the model; return the report."""
-        from rewritelog.evaluation.fit import fit
-
-        return fit(self)
-
     def returned(self, result: FitReport) -> FittedModel:
         """Return the fitted model."""
         from rewritelog.api.fitted import FittedModel
@@ -142,7 +137,7 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
         return FittedModel(**vars(result.fitted), timings=result.read)
 
 
-class PredictCommand(Reading, ModelFile, Command[Iterator[dict[str, Any]]]):
+class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
     """Print the predictions of a model file: as CSV for files, or for one call of an event.
 
     `predict MODEL EVENT 157 9`, or `EVENT n=157 m=9`, predicts the time of that call.
@@ -158,6 +153,7 @@ class PredictCommand(Reading, ModelFile, Command[Iterator[dict[str, Any]]]):
     'fit'
     """
 
+    job = "evaluation.predict:predictions"
     shell = WARNINGS | {"as_json", "quiet"}
     prints_lines = True
 
@@ -169,12 +165,6 @@ class PredictCommand(Reading, ModelFile, Command[Iterator[dict[str, Any]]]):
         "The file to write [default: -, standard output].",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
     )  # fmt: skip
-
-    def run(self) -> Predictions | CallPrediction:
-        """Return the predictions, made while they are printed."""
-        from rewritelog.evaluation.predict import predictions
-
-        return predictions(self.model, self.files, self.output, self.clock_hz, strict=self.strict)
 
     def returned(self, result: Predictions | CallPrediction) -> Iterator[dict[str, Any]]:
         """Return a dict for each record, with None for what is unknown."""
@@ -225,6 +215,7 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
     600
     """
 
+    job = "evaluation.compare:compare"
     shell = REPORT | WARNINGS | PAGE
 
     models: ModelNames = option(
@@ -259,12 +250,6 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
             return f"{self.folds} folds{repeats}, seed {self.seed}"
         return f"fits to {self.fraction:.3g} of each event's lines{repeats}, seed {self.seed}"
 
-    def run(self) -> CompareReport:
-        """Return the errors of each model."""
-        from rewritelog.evaluation.compare import compare
-
-        return compare(self)
-
 
 class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleReport"]):
     """Choose the SEBs to time, for a fit that predicts all others best.
@@ -278,6 +263,7 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
     16
     """
 
+    job = "sampling.sample:sample"
     shell = REPORT | WARNINGS | PAGE
 
     timings: OptionalInputs = option(
@@ -310,14 +296,8 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT, kw_only=False,
     )  # fmt: skip
 
-    def run(self) -> SampleReport:
-        """Return the choice; `listing()` of it is the list."""
-        from rewritelog.sampling.sample import sample
 
-        return sample(self)
-
-
-class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, Command[None]):
+class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, Command["None"]):
     """Look at fits on a live page, change them, and save the result.
 
     The page is served to browsers on this machine only, at an address that cannot be guessed, until
@@ -326,6 +306,7 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
     >>> rewritelog.explore("sample_logs/cells/timings.txt")  # doctest: +SKIP
     """
 
+    job = "viewing.explore:explore"
     shell = frozenset({"quiet"})
 
     timings: InputPaths = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
@@ -343,12 +324,6 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
     )  # fmt: skip
     force: bool = option("Replace existing files of these names.", default=False, group=OUTPUT)
     no_browser: bool = option("Print the address, and open no browser.", default=False)
-
-    def run(self) -> None:
-        """Serve the page, and print its address."""
-        from rewritelog.viewing.explore import explore
-
-        explore(self)
 
 
 class ModelsCommand(Command[str]):

@@ -77,6 +77,7 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
     24
     """
 
+    job = "replaying.run_time:rewrite_and_replay"
     shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
     rare = frozenset({"latency", "bandwidth"})
 
@@ -100,12 +101,10 @@ class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["Rewrite
     def run(self) -> RewriteReport:
         """Write the folder, or only report; `out` is not changed if an error is raised."""
         from rewritelog.progress import listening
-        from rewritelog.replaying.run_time import rewrite_and_replay
 
-        network = self.read_network()
         with nullcontext() if self.progress is None else listening(self.progress):
-            asked = self.describes_network
-            return rewrite_and_replay(self.logs, self.out, self, network, asked=asked)
+            report: RewriteReport = super().run()
+        return report
 
 
 class CheckCommand(Jobs, Command["CheckReport"]):
@@ -118,6 +117,7 @@ class CheckCommand(Jobs, Command["CheckReport"]):
     True
     """
 
+    job = "checking.run:check_opened"
     shell = REPORT | ENGINE
 
     logs: UncheckedArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
@@ -125,12 +125,6 @@ class CheckCommand(Jobs, Command["CheckReport"]):
         "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR",
         kw_only=False, for_traces=False,
     )  # fmt: skip
-
-    def run(self) -> CheckReport:
-        """Return the findings; damage is one, and not raised."""
-        from rewritelog.checking.run import check_opened
-
-        return check_opened(self.logs, self.params)
 
     def exit_code(self, result: CheckReport) -> int:
         """Return 1 if a simulation would stop or mislead."""
@@ -162,14 +156,8 @@ class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
     True
     """
 
+    job = "inspection.info:survey_opened"
     shell = REPORT | WARNINGS | PAGE | ENGINE
-
-    def run(self) -> LogInfo:
-        """Return the summary; that of traces is a `TraceInfo`."""
-        from rewritelog.inspection.info import survey_opened
-
-        survey: LogInfo = survey_opened(self.logs)
-        return survey
 
 
 @contextmanager
@@ -190,6 +178,7 @@ class DiffCommand(Jobs, Command["Comparison"]):
     'different: only the representation; the content is the same'
     """
 
+    job = "diffing.run:compare_opened"
     shell = REPORT | ENGINE
     failure = 2
 
@@ -208,17 +197,16 @@ class DiffCommand(Jobs, Command["Comparison"]):
 
     def run(self) -> Comparison:
         """Return the differences."""
-        from rewritelog.diffing.run import compare_opened
-
         with _not_comparable():
-            return compare_opened(self.a, self.b, self.params)
+            report: Comparison = super().run()
+        return report
 
     def exit_code(self, result: Comparison) -> int:
         """Return 1 if the sets differ."""
         return int(not result.same)
 
 
-class DumpCommand(Logs, Command[Iterator[dict[str, Any]]]):
+class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
     """Print every field of every SEB of a PE.
 
     Times are in seconds, offsets in bytes from the start of the file, in every log version.
@@ -249,6 +237,7 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
     """
 
+    job = "viewing.draw:draw_timeline"
     shell = ENGINE | {"quiet", "as_json"}
 
     output: OptionalOutput = option(
@@ -279,12 +268,6 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
         for_traces=False,
     )
 
-    def run(self) -> Picture:
-        """Return the picture, and write it to the output if there is one."""
-        from rewritelog.viewing.draw import draw_timeline
-
-        return draw_timeline(self)
-
     def report(self, result: Picture) -> Readable | str:
         """Return the name and the size of the picture, unless it was printed."""
         from rewritelog.viewing.pictures import WrittenPicture
@@ -299,6 +282,7 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
     >>> rewritelog.convert("sample_logs/cells", "big", byte_order="big")  # doctest: +SKIP
     """
 
+    job = "converting:convert"
     shell = REPORT | ENGINE
 
     log_version: int | None = option(
@@ -308,12 +292,6 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
         "The byte order to write [default: as in LOGS].", default=None
     )
     lossy: bool = option("Drop what the log version has no field for.", default=False)
-
-    def run(self) -> Conversion:
-        """Write the folder; return what was converted."""
-        from rewritelog.converting import convert
-
-        return convert(self)
 
 
 Target: TypeAlias = Literal["chrome", "parquet", "csv", "goal", "simgrid"]
@@ -333,6 +311,7 @@ class ExportCommand(
     >>> exported = rewritelog.export("sample_logs/cells", "out", "csv", pes="0-3")  # doctest: +SKIP
     """
 
+    job = "exporting.run:export"
     shell = REPORT | WARNINGS | ENGINE
 
     to: Target = option(
@@ -371,18 +350,14 @@ class ExportCommand(
             end_s if self.until_s is None else self.until_s,
         )
 
-    def run(self) -> Exported:
-        """Write the folder; return what it holds."""
-        from rewritelog.exporting.run import export
-
-        return export(self, self.read_network() if self.replayed else None)
-
 
 class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
     """Generate a realistic log set with params and a timings file.
 
     >>> rewritelog.synth("made", pes=4, sebs=100)  # doctest: +SKIP
     """
+
+    job = "synthesis.synth:synthesise"
 
     pes: int = option("Number of emulated PEs.", default=16, least=1, most=_MOST_INT)
     sebs: int = option("SEBs per PE.", default=1000, least=1, most=_MOST_INT)
@@ -429,12 +404,6 @@ class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
     def nodes(self) -> int:
         """The number of emulated nodes."""
         return self.pes // self.wth
-
-    def run(self) -> Synthesis:
-        """Write the folder; return its size."""
-        from rewritelog.synthesis.synth import synthesise
-
-        return synthesise(self)
 
 
 rewrite = function(RewriteCommand)

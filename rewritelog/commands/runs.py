@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from rewritelog.commands.command import (
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.study import StudyRun, Variables
     from rewritelog.replaying.sweep import Axes, Sweep
-    from rewritelog.text import Readable
 
 Vary: TypeAlias = Annotated[
     As["Mapping[str, Iterable[float | str]]", "Axes"],
@@ -111,7 +109,8 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
     16
     """
 
-    shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
+    job = "replaying.run:replay_runs"
+    shell = REPORT | WARNINGS | ENGINE | DETAILS
     rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
 
     logs: ManyTraces = argument(
@@ -124,60 +123,15 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         default=None, metavar="OTHER",
     )  # fmt: skip
     html: OptionalOutput = option(
-        "Write a page with the timeline and the critical path to this file.",
-        default=None, shell=False,
+        "Write a page with the timeline and the critical path.",
+        default=None, metavar="PAGE", group=OUTPUT,
     )  # fmt: skip
 
-    def run(self) -> tuple[Any, Any]:
-        """Return the report: of the replay, a comparison, or many runs; and the replay of one."""
-        from rewritelog.replaying.report import ReplayedRuns
-        from rewritelog.replaying.run import replay_whole
+    def returned(self, result: Any) -> Any:
+        """Return the run time and what it is spent on; a comparison if there is another replay."""
+        return getattr(result, "shown", result)
 
-        if self.html is not None:
-            from rewritelog.viewing.extra import require
-
-            require("bokeh", "the page")
-        if self.write is None:
-            self.check_unused(spelled("write"))
-        network, plain = self.read_network(), replace(self, gains=0, write=None)
-        if len(self.logs) > 1:
-            if self.against is not None or self.write is not None:
-                raise UsageError(
-                    f"{spelled('against')} and {spelled('write')} take one log set; of several, "
-                    "all are compared"
-                )
-            if len({logs.title for logs in self.logs}) > 1:
-                listed = ", ".join(f"{logs.path} has {logs.title}" for logs in self.logs)
-                raise UsageError(f"runs of one format are compared: {listed}")
-            runs = tuple(replay_whole(logs, network, plain).report for logs in self.logs)
-            return ReplayedRuns(runs), None
-        if self.against is None:
-            after = replay_whole(self.logs[0], network, self)
-            return after.report, after
-        before = replay_whole(self.against, network, plain).report
-        after = replay_whole(self.logs[0], network, self)
-        return after.report.compared_with(before), after
-
-    def returned(self, result: tuple[Any, Any]) -> ReplayReport:
-        """Return the run time and what it is spent on; with `against`, a comparison of both."""
-        from rewritelog.output.files import write_text_file
-
-        if self.html is not None:
-            write_text_file(self.html, self.page(result))
-        report: ReplayReport = result[0]
-        return report
-
-    def report(self, result: tuple[Any, Any]) -> Readable:
-        """Return the report."""
-        report: Readable = result[0]
-        return report
-
-    def page(self, result: tuple[Any, Any]) -> str:
-        """Return the page of the replay, or of many runs."""
-        from rewritelog.viewing.replay_page import replay_page, runs_page
-
-        report, replayed = result
-        return runs_page(report) if replayed is None else replay_page(replayed)
+    report = returned
 
 
 class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):

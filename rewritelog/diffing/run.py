@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Ints
+from rewritelog.commands.logs import DiffCommand
 from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.diffing.traces import compare_traces
@@ -37,7 +38,6 @@ from rewritelog.formats.bgtrace.declaration import (
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.files import InputFile
-from rewritelog.formats.traces import Traces
 from rewritelog.running.engines import map_blocks
 
 
@@ -230,15 +230,14 @@ def _changes(old: dict[str, str], new: dict[str, str]) -> tuple[HeadDifference, 
     )
 
 
-def compare_opened(
-    a: LogSet | Traces, b: LogSet | Traces, params: Path | None = None
-) -> Comparison:
+def compare_opened(command: DiffCommand) -> Comparison:
     """Compare two log sets, or two sets of traces.
 
     Raise `NotComparableError` for different formats or ranks, `DamagedLogError` for damage.
     """
+    a, b = command.a, command.b
     if isinstance(a, LogSet) and isinstance(b, LogSet):
-        return compare_logs(a, b, params)
+        return compare_logs(a, b, command.params)
     if isinstance(a, LogSet) or isinstance(b, LogSet) or a.title != b.title:
         raise NotComparableError(f"{a.path} has {a.title}, {b.path} has {b.title}")
     return compare_traces(a, b)

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rewritelog.commands.fits import PredictCommand
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError, spelled
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
 from rewritelog.models.fitted import Fitted
-from rewritelog.options import PathsLike
 from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout, to_inputs
 from rewritelog.progress import report_progress
@@ -146,33 +146,28 @@ class Predictions:
             }
 
 
-def predictions(
-    fitted: Fitted,
-    words: PathsLike,
-    output: Path | None = None,
-    clock_hz: float | None = None,
-    *,
-    strict: bool = False,
-) -> Predictions | CallPrediction:
+def predictions(command: PredictCommand) -> Predictions | CallPrediction:
     """Return the predictions for files, or for a call: an event of the model, and its parameters.
 
     Raise `MissingFileError` for what is neither, and as `predict_call` and `to_inputs` do.
     """
+    fitted, words = command.model, command.files
     words = [words] if isinstance(words, str | PathLike) else items_of(words) or []
     if not words:
         raise UsageTypeError("give files, or an event and its parameters")
     event, *values = map(str, words)
     if event == "-" or Path(event).exists() or not fitted.keys:
-        return Predictions(fitted, to_inputs(words, "files"), output, clock_hz, strict)
+        files = to_inputs(words, "files")
+        return Predictions(fitted, files, command.output, command.clock_hz, command.strict)
     events = {name for name, _ in fitted.keys}
     if event not in events:
         listed = some_text(sorted(events), 5)
         raise MissingFileError(
             f"{event}: is neither a file nor an event of {fitted.name}; its events: {listed}"
         )
-    for name, given in ((spelled("output"), output), (spelled("clock_hz"), clock_hz)):
-        if given is not None:
-            raise UsageError(f"{name} is for predictions of files, not of one call")
+    for name in ("output", "clock_hz"):
+        if getattr(command, name) is not None:
+            raise UsageError(f"{spelled(name)} is for predictions of files, not of one call")
     return predict_call(fitted, event, values)
 
 

@@ -68,15 +68,16 @@ class Exported(Readable):
         return f"{self.folder}: {count_text(self.pes, self.lane)} for {self.to}: {counts}"
 
 
-def export(options: ExportCommand, network: Network | None = None) -> Exported:
+def export(options: ExportCommand) -> Exported:
     """Write a log set or traces in another format.
 
-    A simulator gets the SEBs of a PE in their order in a replay over `network`, else any order.
+    A simulator gets the SEBs of a PE in any order, or with `replayed` in that of a replay.
     Memory is needed for a part of a timeline and for the messages of one PE. Raise `UsageError` for
     contradictory options, `DamagedLogError` for damaged logs, `TimingError` if a param file cannot
     be read, and `OutputError` as `new_folder` does.
     """
     opened = options.logs
+    network = options.read_network() if options.replayed else None
     if isinstance(opened, Traces):
         return _export_traces(opened, options, network)
     if network is not None and options.to not in SIMULATORS:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import NOTHING
+from rewritelog.commands.logs import InfoCommand
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -373,6 +374,7 @@ def _groups(traces: Traces, unit: Unit) -> tuple[Counter[str], Counter[Group], C
     return counts, events, durations_s
 
 
-def survey_opened(source: LogSet | Traces) -> Any:
-    """Return the summary of what has been opened."""
-    return survey(source) if isinstance(source, LogSet) else survey_traces(source)
+def survey_opened(command: InfoCommand) -> LogInfo | TraceInfo:
+    """Return the summary of logs or traces."""
+    logs = command.logs
+    return survey(logs) if isinstance(logs, LogSet) else survey_traces(logs)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rewritelog.commands.runs import ReplayOptions
+from rewritelog.commands.runs import ReplayCommand, ReplayOptions
 from rewritelog.cores import cores, in_order
+from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.traces import Traces
 from rewritelog.progress import report_progress
@@ -27,9 +28,10 @@ from rewritelog.replaying.analysis import (
 )
 from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.report import BusyPe, ReplayReport
+from rewritelog.replaying.report import BusyPe, ReplayedRuns, ReplayReport
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
+from rewritelog.text import Readable
 
 WORST_PES = 5
 """The number of busiest PEs in a report."""
@@ -41,6 +43,32 @@ class Replayed:
 
     report: ReplayReport
     outcome: ReplayedRun
+    before: ReplayReport | None = None
+    """The replay that it is compared with."""
+
+    @property
+    def shown(self) -> Readable:
+        """The report, or the comparison."""
+        return self.report if self.before is None else self.report.compared_with(self.before)
+
+
+def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
+    """Replay a log set, compared with another one if it is given, or compare several."""
+    if command.write is None:
+        command.check_unused(spelled("write"))
+    network, plain = command.read_network(), replace(command, gains=0, write=None)
+    if len(command.logs) == 1:
+        before = None
+        if command.against is not None:
+            before = replay_whole(command.against, network, plain).report
+        return replace(replay_whole(command.logs[0], network, command), before=before)
+    if command.against is not None or command.write is not None:
+        alone = f"{spelled('against')} and {spelled('write')} take one log set"
+        raise UsageError(f"{alone}; of several, all are compared")
+    if len({logs.title for logs in command.logs}) > 1:
+        listed = ", ".join(f"{logs.path} has {logs.title}" for logs in command.logs)
+        raise UsageError(f"runs of one format are compared: {listed}")
+    return ReplayedRuns(tuple(replay_whole(each, network, plain).report for each in command.logs))
 
 
 def replay(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.logs import RewriteCommand
 from rewritelog.errors import RewriteLogError, spelled
-from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.traces import Traces, joined
+from rewritelog.formats.traces import joined
 from rewritelog.progress import report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
@@ -24,20 +23,14 @@ MOST_SEBS = 1 << 20
 """Logs of more SEBs are replayed only if a network is given: it takes time and memory for each."""
 
 
-def rewrite_and_replay(
-    logs: LogSet | Traces,
-    out: Path | None,
-    options: RewriteOptions,
-    network: Network,
-    *,
-    asked: bool,
-) -> RewriteReport:
+def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     """Return the report of a rewrite with the run time before and after.
 
-    Unless it was asked for, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
+    Unless a network is given, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
     be: the report says why. Otherwise raise a `RewriteLogError` for these.
     """
-    report = rewrite(logs, out, options, sys.maxsize if asked else MOST_SEBS)
+    network, asked = command.read_network(), command.describes_network
+    report = rewrite(command.logs, command.out, command, sys.maxsize if asked else MOST_SEBS)
     if not asked and report.count(BlockCount.SEBS) > MOST_SEBS:
         item = report.terms.item
         networks = f"{spelled('network', 'log')} or {spelled('machine')}"
