@@ -182,7 +182,7 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> report = rewritelog.verify(fitted, "sample_logs/cells/timings.txt")
-    >>> round(report.overall.score.r2, 2)
+    >>> round(report.overall.r2, 2)
     0.99
     """
 
@@ -202,7 +202,7 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
 
     def exit_code(self, result: VerifyReport) -> int:
         """Return 1 if no line was predicted."""
-        return int(not result.overall.score.predicted)
+        return int(not result.overall.predicted)
 
 
 class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareReport"]):

@@ -13,13 +13,13 @@ import numpy as np
 from rewritelog.arrays import Flags, Ints
 from rewritelog.commands.fits import CompareCommand
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predictions import PredictedRows
+from rewritelog.evaluation.predictions import PredictedLines
 from rewritelog.formats import Columns
 from rewritelog.hashing import random_ranks
 from rewritelog.models.base import EventTimings, Model
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas
-from rewritelog.models.metrics import Score, TimePairs
+from rewritelog.models.metrics import Score
 from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.progress import part_of
 from rewritelog.text import (
@@ -47,7 +47,7 @@ COLUMNS_TEXT = (
 )
 """What the columns of the table are."""
 
-HeldOut: TypeAlias = tuple[int, Flags, TimePairs]
+HeldOut: TypeAlias = tuple[int, Flags, PredictedLines]
 """Lines of one entry of the timings: its index, their rows as a mask, and their times."""
 
 
@@ -88,8 +88,9 @@ def decisive_line(
 
     `where` returns the location of a row of an entry.
     """
-    pairs = TimePairs.joined([part for _, _, part in parts])
-    measured, errors = pairs.measured_s, pairs.total_s - pairs.measured_s
+    joined = PredictedLines.joined([part for _, _, part in parts])
+    measured, total_s = joined.measured_s, joined.rows.total_s
+    errors = total_s - measured
     known = np.isfinite(errors)
     total, error = float(measured[known].sum()), float(errors[known].sum())
     if not known.any() or total <= 0 or abs(error) < WORTH_SAYING * total:
@@ -103,7 +104,7 @@ def decisive_line(
     return DecisiveLine(
         where(*lines[largest]),
         float(measured[largest]),
-        float(pairs.total_s[largest]),
+        float(total_s[largest]),
         error / total,
         without / rest,
     )
@@ -125,7 +126,7 @@ class ModelResult:
     """The time of fits and predictions."""
     decisive: DecisiveLine | None = None
     """The line that causes most of the error of the sum in the first repeat, if one does."""
-    pairs: Mapping[str, TimePairs] = field(default_factory=dict, repr=False, compare=False)
+    held_out: Mapping[str, PredictedLines] = field(default_factory=dict, repr=False, compare=False)
     """The times of the held-out lines of the first repeat, by event."""
 
     def to_json(self) -> dict[str, Any]:
@@ -325,14 +326,14 @@ def _cross_validate_model(
     by_event = [_by_event(timings, repeat) for repeat in repeats]
     return ModelResult(
         model=name,
-        overall=_score([TimePairs.joined(list(each.values())) for each in by_event]),
+        overall=_score([PredictedLines.joined(list(each.values())) for each in by_event]),
         events=tuple((event, _score([each[event] for each in by_event])) for event in by_event[0]),
         fits=fits,
         failed_fits=len(failures),
         failure=failures[0] if failures else None,
         seconds=seconds,
         decisive=decisive_line(repeats[0], read.where),
-        pairs=by_event[0],
+        held_out=by_event[0],
     )
 
 
@@ -345,23 +346,22 @@ def _predicted(
         is_first = samples.event not in events and bool(left_out[:1].any())
         events.add(samples.event)
         part = samples.part(left_out)
-        rows = PredictedRows.unknown(len(part.seconds))
-        if fitted is not None:
-            rows = PredictedRows.of(fitted, part.event, part.params)
-        yield entry, left_out, rows.pairs_with(part, is_first=is_first)
+        yield entry, left_out, PredictedLines.of(fitted, part, is_first=is_first)
 
 
-def _by_event(timings: Sequence[EventTimings], held_out: Sequence[HeldOut]) -> dict[str, TimePairs]:
-    """Return the times of each event's lines."""
-    parts: dict[str, list[TimePairs]] = {samples.event: [] for samples in timings}
-    for entry, _, pairs in held_out:
-        parts[timings[entry].event].append(pairs)
-    return {event: TimePairs.joined(pairs) for event, pairs in parts.items()}
+def _by_event(
+    timings: Sequence[EventTimings], held_out: Sequence[HeldOut]
+) -> dict[str, PredictedLines]:
+    """Return each event's lines."""
+    parts: dict[str, list[PredictedLines]] = {samples.event: [] for samples in timings}
+    for entry, _, lines in held_out:
+        parts[timings[entry].event].append(lines)
+    return {event: PredictedLines.joined(lines) for event, lines in parts.items()}
 
 
-def _score(repeats: Sequence[TimePairs]) -> Score:
+def _score(repeats: Sequence[PredictedLines]) -> Score:
     """Return the score over all repeats, with mean magnitudes of the errors of sums."""
-    whole = TimePairs.joined(list(repeats)).score()
+    whole = PredictedLines.joined(repeats).score()
     if len(repeats) == 1:
         return whole
     scores = [repeat.score() for repeat in repeats]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -12,7 +13,14 @@ from numpy.typing import NDArray
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.fitted import Fitted
-from rewritelog.models.metrics import TimePairs
+from rewritelog.models.metrics import (
+    Score,
+    mean_relative_error,
+    r_squared,
+    relative_errors,
+    sum_error,
+)
+from rewritelog.text import json_number
 
 
 class DeterminedBy(IntEnum):
@@ -47,8 +55,10 @@ class PredictedRows:
     """The 90 % interval of measured times; NaN where it is unknown."""
 
     @classmethod
-    def of(cls, fitted: Fitted, event: str, params: Floats) -> PredictedRows:
-        """Return the predictions for rows of an event's parameters."""
+    def of(cls, fitted: Fitted | None, event: str, params: Floats) -> PredictedRows:
+        """Return the predictions for rows of an event's parameters; unknown ones without a fit."""
+        if fitted is None:
+            return cls.unknown(len(params))
         predicted = fitted.prediction(event, params)
         determined_by = np.full(len(params), DeterminedBy.FIT, dtype=np.int8)
         determined_by[predicted.outside] = DeterminedBy.OUT_OF_RANGE
@@ -70,8 +80,55 @@ class PredictedRows:
         """Return the predictions for some of the rows."""
         return PredictedRows(*(column[rows] for column in vars(self).values()))
 
-    def pairs_with(self, samples: EventTimings, *, is_first: bool) -> TimePairs:
-        """Return them beside measured times; `is_first`: the first row is the event's first."""
+
+@dataclass(frozen=True)
+class PredictedLines:
+    """Timing lines beside their predictions."""
+
+    measured_s: Floats
+    first: Flags
+    """True for the first line of an event that has a slow first call."""
+    rows: PredictedRows
+
+    @classmethod
+    def of(cls, fitted: Fitted | None, samples: EventTimings, *, is_first: bool) -> PredictedLines:
+        """Return an event's lines; `is_first`: the first one is the event's first."""
         first = np.zeros(len(samples.seconds), dtype=np.bool_)
         first[:1] = is_first and has_slow_first_call(samples.event)
-        return TimePairs(samples.seconds, self.predicted_s, self.total_s, first, self.negative)
+        rows = PredictedRows.of(fitted, samples.event, samples.params)
+        return cls(samples.seconds, first, rows)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PredictedLines]) -> PredictedLines:
+        """Return the concatenation of the parts."""
+        parts = [cls(np.zeros(0), np.zeros(0, dtype=np.bool_), PredictedRows.unknown(0)), *parts]
+        columns = zip(*(vars(part.rows).values() for part in parts), strict=True)
+        return cls(
+            np.concatenate([part.measured_s for part in parts]),
+            np.concatenate([part.first for part in parts]),
+            PredictedRows(*map(np.concatenate, columns)),
+        )
+
+    def relative_errors(self) -> Floats:
+        """Return the relative error of each line, NaN where it is undefined."""
+        return relative_errors(self.rows.predicted_s, self.measured_s)
+
+    def score(self) -> Score:
+        """Return the error measures of the lines."""
+        known = np.isfinite(self.rows.predicted_s) & np.isfinite(self.measured_s)
+        rows, measured_s, later = self.rows.part(known), self.measured_s[known], ~self.first[known]
+        errors = self.relative_errors()
+        errors = errors[~np.isnan(errors)]
+        has_interval = ~np.isnan(rows.low_s + rows.high_s)
+        inside = ((measured_s >= rows.low_s) & (measured_s <= rows.high_s))[has_interval]
+        return Score(
+            lines=len(self.measured_s),
+            predicted=len(measured_s),
+            mean_relative_error=mean_relative_error(rows.predicted_s, measured_s),
+            median_relative_error=json_number(float(np.median(errors))) if len(errors) else None,
+            sum_error=sum_error(rows.total_s, measured_s),
+            later_sum_error=sum_error(rows.total_s[later], measured_s[later]),
+            r2=r_squared(rows.predicted_s, measured_s),
+            negative=int(np.count_nonzero(rows.negative)),
+            coverage=float(inside.mean()) if len(inside) else None,
+        )

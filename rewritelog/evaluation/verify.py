@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags
-from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
+from rewritelog.evaluation.predictions import DeterminedBy, PredictedLines
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
-from rewritelog.models.metrics import Score, TimePairs
+from rewritelog.models.metrics import Score
 from rewritelog.text import (
     MOST_EVENTS,
     NO_VALUE,
@@ -58,32 +56,19 @@ class WorstLine:
         }
 
 
-@dataclass(frozen=True)
-class Verified:
-    """The error measures of some lines, and the coverage of their intervals."""
-
-    score: Score
-    coverage: float | None
-    """The share of times within their 90 % intervals; None without intervals."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers as a JSON object."""
-        return {**asdict(self.score), "coverage": self.coverage}
-
-    def cells(self) -> dict[str, str]:
-        """Return the numbers as the cells of a table's row, by their heads."""
-        score = self.score
-        return {
-            "lines": f"{score.lines:,}",
-            "no model": f"{score.lines - score.predicted:,}",
-            "R²": NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
-            "median": percent_text(score.median_relative_error),
-            "mean": percent_text(score.mean_relative_error),
-            "sum": percent_text(score.sum_error, sign="+"),
-            "later": percent_text(score.later_sum_error, sign="+"),
-            "in 90 %": percent_text(self.coverage, 1),
-            "below 0": f"{score.negative:,}",
-        }
+def _cells(score: Score) -> dict[str, str]:
+    """Return the error measures of some lines as the cells of a table's row, by their heads."""
+    return {
+        "lines": f"{score.lines:,}",
+        "no model": f"{score.lines - score.predicted:,}",
+        "R²": NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
+        "median": percent_text(score.median_relative_error),
+        "mean": percent_text(score.mean_relative_error),
+        "sum": percent_text(score.sum_error, sign="+"),
+        "later": percent_text(score.later_sum_error, sign="+"),
+        "in 90 %": percent_text(score.coverage, 1),
+        "below 0": f"{score.negative:,}",
+    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,8 +78,8 @@ class VerifyReport(Readable):
     fitted: Fitted
     read: Timings
     """The lines or samples that it is compared with."""
-    overall: Verified
-    events: tuple[tuple[str, Verified], ...]
+    overall: Score
+    events: tuple[tuple[str, Score], ...]
     worst: tuple[WorstLine, ...]
     warnings: tuple[str, ...]
 
@@ -113,8 +98,8 @@ class VerifyReport(Readable):
         return {
             "model": self.model,
             "files": list(self.files),
-            "overall": self.overall.to_json(),
-            "events": [{"event": event, **verified.to_json()} for event, verified in self.events],
+            "overall": asdict(self.overall),
+            "events": [{"event": event, **asdict(score)} for event, score in self.events],
             "worst": [asdict(line) for line in self.worst],
             "warnings": list(self.warnings),
         }
@@ -123,14 +108,14 @@ class VerifyReport(Readable):
         """Return the report as text."""
         shown = self.events
         if len(shown) > MOST_EVENTS:  # those with the most lines
-            most = sorted(self.events, key=lambda pair: -pair[1].score.lines)[:MOST_EVENTS]
+            most = sorted(self.events, key=lambda pair: -pair[1].lines)[:MOST_EVENTS]
             shown = tuple(pair for pair in self.events if pair in most)
-        overall = self.overall.cells()
-        rows = [(event, *verified.cells().values()) for event, verified in shown]
+        overall = _cells(self.overall)
+        rows = [(event, *_cells(score).values()) for event, score in shown]
         if len(shown) < len(self.events):
             rows.append((f"and {len(self.events) - len(shown):,} more", *[""] * len(overall)))
         rows.append(("all", *overall.values()))
-        lines_of = count_text(self.overall.score.lines, "timing line")
+        lines_of = count_text(self.overall.lines, "timing line")
         files = ", ".join(map(printable, self.files))
         lines = [f"{printable(self.model)} against {lines_of} of {files}"]
         lines += TextTable(("event", *overall), rows).lines()
@@ -152,13 +137,12 @@ def verify(
 ) -> VerifyReport:
     """Compare a fitted model with timing lines or samples; show `worst` of the worst ones."""
     fitted = fitted.named(names)
-    parts: dict[str, list[tuple[TimePairs, Flags]]] = {}
+    parts: dict[str, list[PredictedLines]] = {}
     bad: list[WorstLine] = []
     for entry, samples in enumerate(read):
-        rows = PredictedRows.of(fitted, samples.event, samples.params)
-        pairs = rows.pairs_with(samples, is_first=samples.event not in parts)
-        parts.setdefault(samples.event, []).append((pairs, _inside(pairs, rows)))
-        errors = pairs.relative_errors()
+        lines = PredictedLines.of(fitted, samples, is_first=samples.event not in parts)
+        parts.setdefault(samples.event, []).append(lines)
+        rows, errors = lines.rows, lines.relative_errors()
         order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[:worst]
         bad += (
             WorstLine(
@@ -174,32 +158,19 @@ def verify(
             for row in order.tolist()
             if not np.isnan(errors[row])
         )
-    verified = tuple((event, _verified(of_event)) for event, of_event in parts.items())
+    scores = {event: PredictedLines.joined(lines).score() for event, lines in parts.items()}
     uncovered = (
         f"event {printable(event)!r}: the model has no fit for "
         f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')}"
-        for event, score in ((event, result.score) for event, result in verified)
+        for event, score in scores.items()
         if score.predicted < score.lines
     )
     unused = () if names is None else names.unused(fitted.keys)
     return VerifyReport(
         fitted=fitted,
         read=read,
-        overall=_verified(list(chain(*parts.values()))),
-        events=verified,
+        overall=PredictedLines.joined(list(chain(*parts.values()))).score(),
+        events=tuple(scores.items()),
         worst=tuple(sorted(bad, key=lambda line: -line.relative_error)[:worst]),
         warnings=(*read.warnings, *unused, *uncovered),
     )
-
-
-def _inside(pairs: TimePairs, rows: PredictedRows) -> Flags:
-    """Return whether each time is within its 90 % interval, of those that have one."""
-    known = ~np.isnan(rows.low_s + rows.high_s)
-    return ((pairs.measured_s >= rows.low_s) & (pairs.measured_s <= rows.high_s))[known]
-
-
-def _verified(parts: Sequence[tuple[TimePairs, Flags]]) -> Verified:
-    """Return the score of all parts, and the coverage of their intervals."""
-    inside = np.concatenate([flags for _, flags in parts])
-    score = TimePairs.joined([pairs for pairs, _ in parts]).score()
-    return Verified(score, float(inside.mean()) if len(inside) else None)

@@ -7,13 +7,11 @@ entries is None.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Floats
 from rewritelog.text import json_number
 
 
@@ -69,54 +67,5 @@ class Score:
     r2: float | None
     negative: int
     """The number of lines with a negative prediction, which counts as 0."""
-
-
-@dataclass(frozen=True)
-class TimePairs:
-    """Measured and predicted times of lines, one array entry each."""
-
-    measured_s: Floats
-    predicted_s: Floats
-    """At least 0; NaN without a prediction."""
-    total_s: Floats
-    """What each prediction contributes to a sum: `predicted_s` times the factor that corrects sums
-    in a rewrite."""
-    first: Flags
-    """True for the first line of an event that has a slow first call."""
-    negative: Flags
-    """True where the prediction of the fit was negative."""
-
-    def part(self, rows: Any) -> TimePairs:
-        """Return the pairs that a mask or indices select."""
-        return TimePairs(*(column[rows] for column in vars(self).values()))
-
-    @classmethod
-    def joined(cls, parts: Sequence[TimePairs]) -> TimePairs:
-        """Return the concatenation of the parts."""
-        columns = zip(*(vars(part).values() for part in (_NO_PAIRS, *parts)), strict=True)
-        return cls(*map(np.concatenate, columns))
-
-    def relative_errors(self) -> Floats:
-        """Return the relative error of each pair, NaN where it is undefined."""
-        return relative_errors(self.predicted_s, self.measured_s)
-
-    def score(self) -> Score:
-        """Return the error measures of the pairs."""
-        is_known = np.isfinite(self.predicted_s) & np.isfinite(self.measured_s)
-        known = self if is_known.all() else self.part(is_known)
-        later = ~known.first
-        errors = known.relative_errors()
-        errors = errors[~np.isnan(errors)]
-        return Score(
-            lines=len(self.measured_s),
-            predicted=len(known.measured_s),
-            mean_relative_error=mean_relative_error(known.predicted_s, known.measured_s),
-            median_relative_error=json_number(float(np.median(errors))) if len(errors) else None,
-            sum_error=sum_error(known.total_s, known.measured_s),
-            later_sum_error=sum_error(known.total_s[later], known.measured_s[later]),
-            r2=r_squared(known.predicted_s, known.measured_s),
-            negative=int(np.count_nonzero(known.negative)),
-        )
-
-
-_NO_PAIRS = TimePairs(*(np.zeros(0, kind) for kind in (float, float, float, bool, bool)))
+    coverage: float | None
+    """The share of times within their 90 % intervals; None without intervals."""

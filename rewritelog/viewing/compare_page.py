@@ -105,14 +105,15 @@ def _option(report: CompareReport, event: str, label: str, most: int) -> Option:
     """Return the option of an event: its times by model, of at most `most` held-out lines."""
     sources, names, sentences = {}, {}, []
     for number, trial in enumerate(report.tried):
-        pairs = trial.pairs[event]
-        known = pairs.part(np.isfinite(pairs.predicted_s) & np.isfinite(pairs.measured_s))
-        count = len(known.measured_s)
-        rows = some_rows(event, count, most)
+        lines = trial.held_out[event]
+        predicted_s, measured_s = lines.rows.predicted_s, lines.measured_s
+        known = np.flatnonzero(np.isfinite(predicted_s) & np.isfinite(measured_s))
+        count = len(known)
+        rows = known[some_rows(event, count, most)]
         if len(rows) < count:
             sentences.append(f"{len(rows):,} of {count:,} lines by {trial.model}")
         names[f"model-{number}"] = trial.model
-        sources[f"model-{number}"] = {"x": known.predicted_s[rows], "y": known.measured_s[rows]}
+        sources[f"model-{number}"] = {"x": predicted_s[rows], "y": measured_s[rows]}
     times = np.concatenate([column for by in sources.values() for column in by.values()])
     ends = np.array([times.min(), times.max()] if len(times) else [])
     return Option(

@@ -127,7 +127,7 @@ def fit_page(report: FitReport) -> str:
 def verify_page(report: VerifyReport) -> str:
     """Return the HTML page of a model verified on timing lines that it was not fitted to."""
     views = worst_first(views_of(report.read, report.fitted, unseen=True))
-    score = report.overall.score
+    score = report.overall
     error = percent_text(score.mean_relative_error)
     verdict = [
         (

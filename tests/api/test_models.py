@@ -208,7 +208,7 @@ def test_regressors_from_outside_predict_but_have_no_file(
     with pytest.raises(ModelError, match="cannot be written"):
         fitted.save(tmp_path / "m.json")
     assert "FittedModel" in repr(fitted)
-    assert rewritelog.verify(fitted, samples).overall.score.lines == 29
+    assert rewritelog.verify(fitted, samples).overall.lines == 29
 
 
 def test_verify_says_the_same_of_files_and_of_timings(

@@ -41,7 +41,7 @@ def test_figures_by_hand(model: Path, tmp_path: Path) -> None:
     lines = [("k", 2e-6, 1.0), ("k", 4e-6, 4.0), ("k", 5e-6, 4.0), ("k", 8e-6, 10.0)]
     path = write_timings(tmp_path / "t.txt", *lines)
     report = verify(model, [path])
-    score = report.overall.score
+    score = report.overall
     assert (score.lines, score.predicted) == (4, 4)
     assert score.mean_relative_error == pytest.approx((0.5 + 0 + 0.2 + 0.25) / 4)
     assert score.median_relative_error == pytest.approx(0.225)
@@ -73,7 +73,7 @@ def test_lost_cycles_have_no_slow_first_call_to_leave_out(tmp_path: Path) -> Non
         lines = [(event, n * (9.0 if n == 1 else 1.0), float(n)) for n in range(1, 9)]
         path = write_timings(tmp_path / "t.txt", *lines)
         fit(FitCommand((path,), "least-squares", output=tmp_path / "m.json"))
-        score = verify(tmp_path / "m.json", [path]).overall.score
+        score = verify(tmp_path / "m.json", [path]).overall
         assert (score.later_sum_error != score.sum_error) is left_out
         request = CompareCommand((path,), ("least-squares",), folds=4)
         (row,) = compare(request).tried
@@ -85,9 +85,9 @@ def test_by_event_and_without_a_model(model: Path, tmp_path: Path) -> None:
     report = verify(model, [write_timings(tmp_path / "t.txt", *lines)])
     events = dict(report.events)
     assert list(events) == ["other", "k"]
-    assert (events["other"].score.predicted, events["other"].score.mean_relative_error) == (0, None)
-    assert (events["k"].score.lines, events["k"].score.predicted) == (3, 2)
-    assert events["k"].score.mean_relative_error == pytest.approx(0.1)
+    assert (events["other"].predicted, events["other"].mean_relative_error) == (0, None)
+    assert (events["k"].lines, events["k"].predicted) == (3, 2)
+    assert events["k"].mean_relative_error == pytest.approx(0.1)
     assert any("'other': the model has no fit for 1 of 1 line" in text for text in report.warnings)
 
 
@@ -101,9 +101,9 @@ def test_the_real_fit_against_its_own_lines(sample_logs: Path, tmp_path: Path) -
         seconds = np.maximum(fitted.predict(samples.event, samples.params), 0)
         errors += (np.abs(seconds - samples.seconds) / samples.seconds).tolist()
         measured, predicted = measured + samples.seconds.sum(), predicted + seconds.sum()
-    assert report.overall.score.mean_relative_error == pytest.approx(np.mean(errors))
-    assert report.overall.score.median_relative_error == pytest.approx(np.median(errors))
-    assert report.overall.score.sum_error == pytest.approx(predicted / measured - 1, abs=1e-12)
+    assert report.overall.mean_relative_error == pytest.approx(np.mean(errors))
+    assert report.overall.median_relative_error == pytest.approx(np.median(errors))
+    assert report.overall.sum_error == pytest.approx(predicted / measured - 1, abs=1e-12)
     assert len(report.worst) == 3
     assert report.worst[0].relative_error == pytest.approx(max(errors))
     number = int(report.worst[0].where.rpartition(":")[2])
@@ -119,7 +119,7 @@ def test_the_worst_of_several_files(model: Path, tmp_path: Path) -> None:
     ]
     report = verify(model, files, worst=2)
     assert [line.where for line in report.worst] == [f"{files[3]}:2", f"{files[2]}:2"]
-    assert report.overall.score.lines == 8
+    assert report.overall.lines == 8
     assert not verify(model, files, worst=0).worst
 
 
@@ -138,7 +138,7 @@ def test_cycles_need_a_clock(model: Path, tmp_path: Path) -> None:
     path.write_text(format_line("k", [3.0], time_cycles=6000.0))
     with pytest.raises(TimingError, match="clock_hz"):
         verify(model, [path])
-    assert verify(model, [path], 2e9).overall.score.mean_relative_error == pytest.approx(0)
+    assert verify(model, [path], 2e9).overall.mean_relative_error == pytest.approx(0)
 
 
 def test_what_cannot_be_verified(model: Path, tmp_path: Path) -> None:
