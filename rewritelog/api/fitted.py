@@ -15,7 +15,7 @@ from rewritelog.commands.durations import FittedLike
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import EventKey, entry_of, unknown_event
-from rewritelog.models.fit_report import formula_text, terms_of
+from rewritelog.models.fit_report import fits_table, formula_text, terms_of
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
@@ -25,10 +25,7 @@ from rewritelog.paths import to_input, to_path
 from rewritelog.text import (
     TextTable,
     count_text,
-    event_label,
-    json_number,
     parameter_names,
-    percent_text,
     shorten,
 )
 from rewritelog.timings.read import to_timings
@@ -225,22 +222,9 @@ class FittedModel(Fitted):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        if not isinstance(self.raw, FittedEvents):
+        if not self.fits:
             return TextTable(("event", ""), [(name, "") for name in self.events]).html()
-        rows = []
-        for (event, count), fit in self.raw.fits.items():
-            quality = fit.whole.quality
-            r2 = json_number(quality.r2)
-            rows.append(
-                (
-                    event_label(event, count, names=fit.names),
-                    fit.whole.family,
-                    f"{fit.samples:,}",
-                    "" if r2 is None else f"{r2:.4f}",
-                    percent_text(quality.held_out_error),
-                )
-            )
-        return TextTable(("event", "family", "samples", "R²", "error"), rows, most_rows=100).html()
+        return fits_table(self.fits.values()).html()
 
 
 def _number(value: float | None) -> float:

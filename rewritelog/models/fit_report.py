@@ -80,6 +80,9 @@ FAIR_ERROR = 0.1
 FLAT = 1.01
 """A lower factor of growth for twice a parameter is not worth a word."""
 
+MOST_ROWS = 100
+"""A notebook shows at most this many events."""
+
 LINE_WIDTH = WIDTH - 2
 """Reports indent the summary by two."""
 
@@ -124,15 +127,10 @@ def summarise(fit: EventFit) -> list[str]:
     return lines
 
 
-def fits_table(fits: Iterable[EventFit]) -> list[str]:
-    """Return a table with a row for each event, worst first, and what its columns are.
-
-    Of more than `MOST_EVENTS` events those are shown that took the most time.
-    """
+def fits_table(fits: Iterable[EventFit]) -> TextTable:
+    """Return a table with a row for each event, worst first."""
     by_error, unknown = list[tuple[float, tuple[str, ...]]](), math.inf
-    by_time = sorted(fits, key=lambda fit: -fit.seconds)
-    shown, others = by_time[:MOST_EVENTS], by_time[MOST_EVENTS:]
-    for fit in shown:
+    for fit in fits:
         quality, ratios, width = fit.whole.quality, fit.whole.ratios, NO_VALUE
         if len(ratios) >= ENOUGH:  # half the width of the range of nine of ten
             low, high = np.quantile(ratios, (0.05, 0.95))
@@ -151,7 +149,14 @@ def fits_table(fits: Iterable[EventFit]) -> list[str]:
         by_error.append((unknown if error is None else error, row))
     rows = [row for _, row in sorted(by_error, key=lambda pair: -pair[0])]
     heads = ("event", "lines", "params", "error", "sum", "± (90 %)", "verdict")
-    lines = TextTable(heads, rows, frozenset({6})).lines()
+    return TextTable(heads, rows, frozenset({6}), MOST_ROWS)
+
+
+def overview(fits: Iterable[EventFit]) -> list[str]:
+    """Return the table of the at most `MOST_EVENTS` that took the most time, and what it shows."""
+    by_time = sorted(fits, key=lambda fit: -fit.seconds)
+    shown, others = by_time[:MOST_EVENTS], by_time[MOST_EVENTS:]
+    lines = fits_table(shown).lines()
     if others:
         share = sum(fit.seconds for fit in others) / (sum(fit.seconds for fit in by_time) or 1.0)
         of_time = f"{percent_text(share, 1)} of the measured time"

@@ -126,7 +126,7 @@ class FittedEvents(ModelFit):
 
     def overview(self) -> tuple[str, ...]:
         """Return a table of the fits, worst first."""
-        return tuple(fit_report.fits_table(self.fits.values()))
+        return tuple(fit_report.overview(self.fits.values()))
 
     def warnings(self) -> tuple[str, ...]:
         """Return the weak points of all fits, event by event; those of many events once."""

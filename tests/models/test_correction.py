@@ -15,7 +15,7 @@ from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitting.correction import Similarity
-from rewritelog.models.fitting.function import CorrectedFunction
+from rewritelog.models.fitting.function import CorrectedFunction, PredictionBounds
 from rewritelog.models.fitting.process import MOST_POINTS
 from rewritelog.models.model_file import model_text, parse_model
 
@@ -59,6 +59,18 @@ def test_what_no_formula_has_is_corrected(corrected: Any) -> None:
     assert errors[0] > 0.1
     assert errors[1] < 0.4 * errors[0]
     assert not isinstance(only(plain).whole.function, CorrectedFunction)
+
+
+def test_a_corrected_formula_below_zero_says_so_although_bounds_hide_it(corrected: Any) -> None:
+    fit = only(corrected)
+    formula = fit.whole.function.formula
+    bounds = PredictionBounds(fit.lowest, fit.highest, 1e-6, 1.0)
+    below = structs.replace(formula, coefficients=-formula.coefficients, bounds=bounds)
+    function = structs.replace(fit.whole.function, formula=below)
+    whole = structs.replace(fit.whole, function=function, growth=None)
+    predicted = structs.replace(fit, classes=(whole,)).predict_detailed(drawn(50, 3))
+    assert (predicted.seconds > 0).all()
+    assert predicted.negative.all()
 
 
 def test_a_formula_off_by_more_than_half_is_corrected_too() -> None:

@@ -120,7 +120,7 @@ def test_nine_in_ten_lines_lie_within_the_intervals_of_five_lines() -> None:
     for seed in range(16):
         fitted = auto(LAWS["linear"].timings(5, seed=seed, noise=0.2))
         further = LAWS["linear"].timings(40, seed=1000 + seed, noise=0.2)
-        rows = fitted.fits["kernel", 1].outside(further.params)
+        rows = fitted.fits["kernel", 1].predict_detailed(further.params).outside
         low, high = fitted.interval("kernel", further.params[~rows])
         measured = further.seconds[~rows]
         inside += ((measured >= low) & (measured <= high)).tolist()

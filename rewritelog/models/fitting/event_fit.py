@@ -21,7 +21,7 @@ from rewritelog.models.fitting.diagnosis import (
     leverages,
     quantiles,
 )
-from rewritelog.models.fitting.extrapolation import Growth, distance
+from rewritelog.models.fitting.extrapolation import Growth, distance, is_outside
 from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.regression import columns_of
 from rewritelog.models.form import (
@@ -70,6 +70,24 @@ class ClassFit(Form, frozen=True, kw_only=True):
         if not (np.diff(self.ratios) >= 0).all():
             raise misfit("`ratios` are not in ascending order")
 
+    def predict(
+        self, params: Floats, lowest: Floats, highest: Floats
+    ) -> tuple[Floats, Flags, Flags]:
+        """Return each row's seconds, NaN where they are not finite, given the samples' range.
+
+        Also return which rows have more leverage than any sample, and for which the function,
+        without its bounds, is negative.
+        """
+        columns = columns_of(self.function.terms, params)
+        raw = self.function.raw(params, columns)
+        seconds, negative = self.function.bounded(raw, params), raw < 0
+        size = leverages(columns, seconds, self.leverage_root)
+        remote = ~(size <= self.quality.largest_leverage * (1 + 1e-9))
+        beyond = is_outside(params, lowest, highest)
+        if self.growth is not None and beyond.any():
+            seconds[beyond] = self.growth.predict(self.function, params[beyond], lowest, highest)
+        return seconds, remote, negative
+
     def widening(self, far: Floats) -> Floats | float:
         """Return the factor by which intervals are wider at a `distance` beyond the range."""
         if self.growth is None:
@@ -113,45 +131,28 @@ class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_sa
 
     def predict(self, params: Floats) -> Floats:
         """Return the seconds of each row, possibly negative; NaN where not finite."""
-        seconds = np.empty(len(params))
-        outside = self.outside(params)
-        for class_fit, rows in self._by_class(params):
-            seconds[rows] = class_fit.function.predict(params[rows])
-            beyond = rows & outside
-            if class_fit.growth is not None and beyond.any():
-                seconds[beyond] = class_fit.growth.predict(
-                    class_fit.function, params[beyond], self.lowest, self.highest
-                )
-        return seconds
+        return self._by_function(params)[0]
 
     def predict_detailed(self, params: Floats) -> Prediction:
         """Return each row's seconds, exact matches included, with flags for how they came about."""
-        seconds = self.predict(params)
-        negative = self._negative(params, seconds)
+        seconds, remote, negative = self._by_function(params)
         seconds, exact = self._with_exact_matches(params, seconds)
-        outside, remote = self.outside(params), self.remote(params)
+        outside = is_outside(params, self.lowest, self.highest)
         return Prediction(seconds, exact, outside, remote, negative & ~exact)
+
+    def _by_function(self, params: Floats) -> tuple[Floats, Flags, Flags]:
+        """Return what `ClassFit.predict` does, each row by the function of its class."""
+        seconds, (remote, negative) = np.empty(len(params)), np.empty((2, len(params)), np.bool_)
+        for class_fit, rows in self._by_class(params):
+            answers = class_fit.predict(params[rows], self.lowest, self.highest)
+            seconds[rows], remote[rows], negative[rows] = answers
+        return seconds, remote, negative
 
     def _with_exact_matches(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
         """Return the predicted seconds with those of exact matches, and which rows are such."""
         if self.exact_matches is None:
             return seconds, np.zeros(len(params), dtype=np.bool_)
         return self.exact_matches.blend(params, seconds)
-
-    def outside(self, params: Floats) -> Flags:
-        """Return which rows have a parameter outside its range over the samples, or NaN."""
-        inside = (params >= self.lowest) & (params <= self.highest)
-        return np.asarray(~inside.all(axis=1))
-
-    def remote(self, params: Floats) -> Flags:
-        """Return which rows have more leverage than any sample."""
-        flags = np.zeros(len(params), dtype=np.bool_)
-        for class_fit, rows in self._by_class(params):
-            columns = columns_of(class_fit.function.terms, params[rows])
-            predicted_s = class_fit.function.predict(params[rows])
-            size = leverages(columns, predicted_s, class_fit.leverage_root)
-            flags[rows] = ~(size <= class_fit.quality.largest_leverage * (1 + 1e-9))
-        return flags
 
     def interval(self, params: Floats) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds in seconds of each row's 90 % prediction interval.
@@ -190,16 +191,6 @@ class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_sa
                 index = (numbers[rows] * len(class_fit.ratios)).astype(np.int64)
                 factors[rows] = class_fit.ratios[np.minimum(index, len(class_fit.ratios) - 1)]
         return factors
-
-    def _negative(self, params: Floats, seconds: Floats) -> Flags:
-        """Return for which rows the function, without its bounds, is negative."""
-        flags = np.zeros(len(params), dtype=np.bool_)
-        for class_fit, rows in self._by_class(params):
-            doubtful = rows & (
-                (seconds <= 0) | (getattr(class_fit.function, "bounds", None) is not None)
-            )
-            flags[doubtful] = class_fit.function.raw(params[doubtful]) < 0
-        return flags
 
     def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:
         """Return each class with its rows; the function of all samples has the remaining ones."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, column_range
+from rewritelog.arrays import Flags, Floats, Ints, column_range
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples, slopes_between
@@ -111,6 +111,11 @@ def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest
             further = np.fmax(further, np.exp(rate * (params[rows, column] / highest[column] - 1)))
         factor[rows] *= further
     return factor
+
+
+def is_outside(params: Floats, lowest: Floats, highest: Floats) -> Flags:
+    """Return which rows have a parameter outside its range over the samples, or NaN."""
+    return np.asarray(~((params >= lowest) & (params <= highest)).all(axis=1))
 
 
 def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
