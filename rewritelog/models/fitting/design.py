@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from itertools import combinations, pairwise, product
-from typing import Any, TypeAlias, TypeVar
+from functools import reduce
+from itertools import chain, combinations, product
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,9 +32,6 @@ ROUNDING = 1e-9
 ONE = parse("1")
 
 Made = TypeVar("Made")
-
-Product: TypeAlias = tuple[int, ...]
-"""A candidate: the indices of the base terms that it is the product of."""
 
 
 @dataclass(frozen=True)
@@ -163,9 +160,6 @@ class TermTable(Memo):
         self.params = params
         self.parameters = Parameters.of_samples(params)
         self._rows = np.vstack((params, self.parameters.corners()))
-        self._functions = [self.parameters.functions(number) for number in self.parameters.used]
-        self.base = (ONE, *(term for functions in self._functions for term in functions))
-        """The constant and the functions of one parameter each."""
         self.forget_values()
 
     def forget_values(self) -> None:
@@ -213,42 +207,27 @@ class TermTable(Memo):
                 term.evaluate_into(self._values[place], self._rows)
         return np.array([index[term] for term in terms], dtype=np.int64)
 
-    def products(self, *, crossed: bool) -> tuple[Sequence[Product], Ints, Floats]:
-        """Return products of base terms: the constant, functions of one parameter, crossed ones.
-
-        A product is a tuple of indices, for which columns of values are computed; its expression is
-        made only when it is chosen. The others are the factors of each product, shape (most factors
-        of any, products), filled up with the constant, and how much faster than linearly it grows;
-        slopes of factors add up.
-        """
-
-        def made() -> tuple[Sequence[Product], Ints, Floats]:
-            products: list[Product] = [(index,) for index in range(len(self.base))]
-            products += self._crossed() if crossed else []
-            most = max(map(len, products))
-            factors = np.array([indices + (0,) * (most - len(indices)) for indices in products]).T
-            return products, factors, excess_growth(self.slopes(self.base)[factors].sum(axis=0))
-
-        return self.once(("products", crossed), made)
-
-    def _crossed(self) -> list[Product]:
-        """Return products of functions of two parameters, and of three parameters.
+    def products(self, *, crossed: bool) -> list[Expression]:
+        """Return the constant, functions of one parameter and, crossed, products of two and three.
 
         Where there would be too many, only the parameters themselves are multiplied.
         """
-        starts = np.cumsum([1, *map(len, self._functions)]).tolist()
-        indices = [range(start, end) for start, end in pairwise(starts)]
-        pairs = list(combinations(indices, 2))
-        if sum(len(first) * len(second) for first, second in pairs) > tuning.MOST_CROSSES:
-            pairs = [(first[:1], second[:1]) for first, second in pairs]
-        products: list[Product] = [both for pair in pairs for both in product(*pair)]
-        if len(indices) <= tuning.MOST_FOR_TRIPLES:
-            products += combinations(starts[:-1], 3)
-        return products
 
-    def term(self, indices: Product) -> Expression:
-        """Return a product as an expression."""
-        return self.once(indices, lambda: product_of([self.base[index] for index in indices]))
+        def made() -> list[Expression]:
+            functions = [self.parameters.functions(number) for number in self.parameters.used]
+            single = [ONE, *chain.from_iterable(functions)]
+            if not crossed:
+                return single
+            pairs = list(combinations(functions, 2))
+            if sum(len(first) * len(second) for first, second in pairs) > tuning.MOST_CROSSES:
+                pairs = [(first[:1], second[:1]) for first, second in pairs]
+            products: list[tuple[Expression, ...]] = []
+            products += [both for pair in pairs for both in product(*pair)]
+            if len(functions) <= tuning.MOST_FOR_TRIPLES:
+                products += combinations([own for own, *_ in functions], 3)
+            return [*single, *map(product_of, products)]
+
+        return self.once(("products", crossed), made)
 
 
 @dataclass(frozen=True)
@@ -282,11 +261,6 @@ class SelectionSamples(Memo):
         """The parameters that terms can use."""
         return self.table.parameters
 
-    @cached_property
-    def base_columns(self) -> Floats:
-        """The values of the base terms, shape (samples, base terms)."""
-        return self.table.candidates("base", lambda _: self.table.base)[1][self.rows]
-
     def values(self, terms: Sequence[Expression]) -> Floats:
         """Return the values of any terms, shape (samples, terms)."""
         return self.table.values(terms, self.rows)
@@ -295,36 +269,19 @@ class SelectionSamples(Memo):
         """Return what `choose` returns for these samples, calling it only once."""
         return self.once(choose, lambda: choose(self))
 
-    def select_products(
-        self, *, crossed: bool = False, non_negative: bool = True, most: int = MOST_TERMS
+    def select_from(
+        self, terms: Sequence[Expression], *, non_negative: bool = True, most: int = MOST_TERMS
     ) -> tuple[Expression, ...]:
-        """Return the products that stepwise selection takes: 1 to `most`."""
-        products, factors, growth = self.table.products(crossed=crossed)
-        part = self.random_part(tuning.MOST_CHOSEN_WITH)
-        columns = part.base_columns[:, factors[0]]
-        for others in factors[1:]:
-            columns *= part.base_columns[:, others]
-        taken = select_terms(
-            columns,
-            part.samples,
-            self.loss,
-            non_negative=non_negative,
-            constant=0,
-            growth=growth,
-            most=most,
-        )
-        return tuple(self.table.term(products[index]) for index in taken) or (ONE,)
-
-    def select_from(self, terms: Sequence[Expression]) -> tuple[Expression, ...]:
-        """Return the terms that stepwise selection takes; the first of `terms` is the constant."""
+        """Return the terms that stepwise selection takes, 1 to `most`; the first is constant."""
         part = self.random_part(tuning.MOST_CHOSEN_WITH)
         taken = select_terms(
             part.values(terms),
             part.samples,
             self.loss,
-            non_negative=True,
+            non_negative=non_negative,
             constant=0,
             growth=excess_growth(self.table.slopes(terms)),
+            most=most,
         )
         return tuple(terms[index] for index in taken) or (ONE,)
 

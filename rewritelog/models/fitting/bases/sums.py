@@ -17,22 +17,22 @@ from rewritelog.models.fitting.samples import Samples
 
 def single_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose functions of one parameter each."""
-    return selection.select_products()
+    return selection.select_from(selection.table.products(crossed=False))
 
 
 def signed_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose functions of one parameter each, with coefficients of any sign."""
-    return selection.select_products(non_negative=False)
+    return selection.select_from(selection.table.products(crossed=False), non_negative=False)
 
 
 def crossed_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose functions of one parameter, and products of those of two or three parameters."""
-    return selection.select_products(crossed=True)
+    return selection.select_from(selection.table.products(crossed=True))
 
 
 def short_sum(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose among the same, but few of them."""
-    return selection.select_products(crossed=True, most=tuning.FEW_TERMS)
+    return selection.select_from(selection.table.products(crossed=True), most=tuning.FEW_TERMS)
 
 
 def proportional(selection: SelectionSamples) -> tuple[Expression, ...]:
