@@ -7,6 +7,7 @@ from typing import Literal
 
 from rewritelog.models.base import EventTimings, Model, ModelText, Timings, option
 from rewritelog.models.fitted_events import FitOptions, FittedEvents, fit_events
+from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.formulas import parse_formulas
@@ -55,6 +56,6 @@ class Auto(Model[AutoOptions]):
             formula = self._formulas.for_event(timings.event, timings.parameters)
         if formula is None:
             return fit_event(timings, self._config)
-        config = replace(self._config, category=formula.category)
-        fitted = fit_event(timings, config.with_terms("formula", formula.terms))
-        return fitted.named(formula.names)
+        families = {"formula": fixed_terms(formula.terms)}
+        config = replace(self._config, families=families, category=formula.category)
+        return fit_event(timings, config).named(formula.names)

@@ -8,6 +8,7 @@ from typing import Literal
 from rewritelog.models.base import EventTimings, Model, Timings, option
 from rewritelog.models.expressions import parse
 from rewritelog.models.fitted_events import FitOptions, FittedEvents, fit_events
+from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 
@@ -39,5 +40,6 @@ class Counters(Model[CountersOptions]):
         count = timings.parameters
         terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, count + 1))))
         options = self.options
-        config = FitConfig(options.weights, options.loss, options.exact_match)
-        return fit_event(timings, config.with_terms("counters", terms, non_negative=True))
+        families = {"counters": fixed_terms(terms, non_negative=True)}
+        config = FitConfig(options.weights, options.loss, options.exact_match, families=families)
+        return fit_event(timings, config)

@@ -45,13 +45,6 @@ class LeastSquares(Model[LeastSquaresOptions]):
 
     def _fit_event(self, timings: EventTimings) -> EventFit:
         options = self.options
-        polynomial = Polynomial(HIGHEST_POWER[options.basis])
-        config = FitConfig(
-            weights=options.weights,
-            loss=options.loss,
-            exact_match=options.exact_match,
-            families={f"{options.basis} basis": polynomial.family},
-            terms=polynomial.terms,
-            as_reported=polynomial.as_reported,
-        )
+        families = {f"{options.basis} basis": Polynomial(HIGHEST_POWER[options.basis]).family}
+        config = FitConfig(options.weights, options.loss, options.exact_match, families=families)
         return fit_event(timings, config)

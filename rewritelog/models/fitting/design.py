@@ -300,3 +300,10 @@ class Family:
     fewest: int = 0
     most: float = np.inf
     """The numbers of samples with which `auto` tries it."""
+    given: Callable[[Parameters], Mapping[str, Expression]] | None = None
+    """The terms that a user asked for, by their names in reports; None if they are searched."""
+    as_reported: (
+        Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]] | None
+    ) = None
+    """For terms, their names in reports, and the matrix that turns their coefficients into those of
+    the named terms; None for terms that reports spell as they are fitted."""

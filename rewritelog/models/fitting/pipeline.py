@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -15,7 +15,7 @@ from rewritelog.models.exact_matches import ExactMatch, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.products import product_terms
-from rewritelog.models.fitting.bases.sums import fixed_terms, proportional
+from rewritelog.models.fitting.bases.sums import proportional
 from rewritelog.models.fitting.correction import UseCorrection, choose_correction
 from rewritelog.models.fitting.design import Family, Parameters, SelectionSamples
 from rewritelog.models.fitting.diagnosis import (
@@ -44,11 +44,6 @@ from rewritelog.models.fitting.samples import (
 from rewritelog.models.fitting.validation import cross_validate, fit_family
 from rewritelog.progress import report_progress
 
-AsReported: TypeAlias = Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]]
-"""A function of terms that returns their names in reports, and the matrix that turns their
-coefficients into those of the named terms."""
-
-
 PROPORTIONAL = "proportional"
 """The name of the family that is fitted to one to three samples."""
 
@@ -63,20 +58,9 @@ class FitConfig:
     correction: UseCorrection = "none"
     """Whether the selected function may be corrected by what it leaves."""
     families: Mapping[str, Family] | None = None
-    """The families to choose from; None for the automatic choice."""
+    """The family of given terms, by its name; None for the automatic choice."""
     category: Expression | None = None
     """The expression that divides the event's calls into classes, each with its own fit."""
-    terms: Callable[[Parameters], Mapping[str, Expression]] | None = None
-    """The given terms of the only family, by their names in reports."""
-    as_reported: AsReported | None = None
-    """How reports spell the terms, if not as they are fitted."""
-
-    def with_terms(
-        self, name: str, terms: tuple[Expression, ...], *, non_negative: bool = False
-    ) -> FitConfig:
-        """Return the configuration with these terms as the only family, called `name`."""
-        families = {name: fixed_terms(terms, non_negative=non_negative)}
-        return replace(self, families=families, terms=lambda _: {str(term): term for term in terms})
 
 
 @np.errstate(all="ignore")  # extreme numbers may overflow
@@ -146,7 +130,9 @@ def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> 
     report_progress("coefficients")
     formula = validation.solve(weights, samples)
     diagnosis = diagnose(formula, samples, selection.samples, held_out_s)
-    names, coefficients = _coefficients(formula, selection.parameters, samples, config, diagnosis)
+    simplest = next(name for name in validation.families if name in weights)
+    family = validation.families[simplest]
+    names, coefficients = _coefficients(formula, family, selection.parameters, samples, diagnosis)
     function: AnyFunction = formula
     formula_error = None
     if corrected is not None and isinstance(formula, FittedFunction):
@@ -154,19 +140,17 @@ def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> 
         function = corrected.with_formula(formula)
         part = samples.random_part(BLOCK_ROWS)  # a correction costs much more than its formula
         diagnosis = diagnose(function, part, selection.samples, final_s)
-    mixed = isinstance(formula, FittedMixture)
-    simplest = next(name for name in validation.families if name in weights)
     fit = ClassFit(
         value=value,
         samples=len(samples),
-        family="mixture" if mixed else simplest,
+        family="mixture" if isinstance(formula, FittedMixture) else simplest,
         function=function,
         formula_error=formula_error,
         growth=growth,
         coefficients=coefficients,
         dropped=_ignored(selection.parameters)
-        if config.terms is None
-        else dropped_terms(config.terms(selection.parameters), names, selection),
+        if family.given is None
+        else dropped_terms(family.given(selection.parameters), names, selection),
         **diagnosis._asdict(),
     )
     errors = {name: family.mean_error for name, family in validation.predictions.items()}
@@ -207,9 +191,9 @@ def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tupl
 
 def _coefficients(
     function: Formula,
+    family: Family,
     parameters: Parameters,
     samples: Samples,
-    config: FitConfig,
     diagnosis: Diagnosis,
 ) -> tuple[tuple[str, ...], tuple[Coefficient, ...]]:
     """Return the names of the terms, and their calibrated coefficients with standard errors.
@@ -220,8 +204,8 @@ def _coefficients(
     if isinstance(function, FittedMixture):
         return (), ()
     names, matrix = tuple(map(str, function.terms)), np.eye(len(function.terms))
-    if config.as_reported is not None:
-        names, matrix = config.as_reported(function.terms, parameters)
+    if family.as_reported is not None:
+        names, matrix = family.as_reported(function.terms, parameters)
     values = matrix @ function.coefficients * function.calibration
     quality = diagnosis.quality
     if not quality.dof:

@@ -19,6 +19,7 @@ from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import Expression, Origin, parse
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.regression import Loss
@@ -86,7 +87,8 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
             config = replace(config, category=category)
         if not self.terms:
             return config
-        return config.with_terms("formula", parsed_terms(self.terms, parameters))
+        families = {"formula": fixed_terms(parsed_terms(self.terms, parameters))}
+        return replace(config, families=families)
 
 
 def parsed_terms(texts: tuple[str, ...], parameters: int) -> tuple[Expression, ...]:

@@ -56,9 +56,15 @@ class Polynomial:
     @property
     def family(self) -> Family:
         """The family that takes all of these terms that are linearly independent."""
-        return Family(self._choose, non_negative=False, bounded=False)
+        return Family(
+            self._choose,
+            non_negative=False,
+            bounded=False,
+            given=self._terms,
+            as_reported=self._as_reported,
+        )
 
-    def candidates(self, parameters: Parameters) -> list[ScaledPower]:
+    def _candidates(self, parameters: Parameters) -> list[ScaledPower]:
         """Return the terms in order of preference: lower powers first."""
         powers = range(1, self.highest_power + 1)
         halves = np.array((parameters.lowest, parameters.highest)) / 2
@@ -72,7 +78,7 @@ class Polynomial:
             ),
         ]
 
-    def terms(self, parameters: Parameters) -> dict[str, Expression]:
+    def _terms(self, parameters: Parameters) -> dict[str, Expression]:
         """Return all terms by name, including those of ignored parameters."""
         powers = range(1, self.highest_power + 1)
         plain = {
@@ -80,13 +86,13 @@ class Polynomial:
             for number in parameters.ignored
             for name in (f"p{number}", f"p{number}^2")[: len(powers)]
         }
-        candidates = self.candidates(parameters)
+        candidates = self._candidates(parameters)
         return plain | {
             scaled.name: (scaled if scaled.power < 2 else replace(scaled, centre=0.0)).expression
             for scaled in candidates
         }
 
-    def as_reported(
+    def _as_reported(
         self, terms: Sequence[Expression], parameters: Parameters
     ) -> tuple[tuple[str, ...], Floats]:
         """Return the terms' names, and the matrix that maps coefficients to those of the names.
@@ -94,7 +100,7 @@ class Polynomial:
         The names are powers of the original parameters: u = p/s − c/s and
         u² = p²/s² − 2c·p/s² + c²/s², c and s being centre and scale.
         """
-        known = self.candidates(parameters)
+        known = self._candidates(parameters)
         by_term = {
             scaled.expression: scaled
             for scaled in [*known, *(replace(scaled, centre=0.0) for scaled in known)]
@@ -122,7 +128,7 @@ class Polynomial:
             linear = {scaled.parameter for scaled in chosen}
             more = [
                 scaled if power < 2 or scaled.parameter in linear else replace(scaled, centre=0.0)
-                for scaled in self.candidates(selection.parameters)
+                for scaled in self._candidates(selection.parameters)
                 if scaled.power == power
             ]
             kept = set(

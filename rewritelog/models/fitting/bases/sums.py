@@ -43,7 +43,11 @@ def proportional(selection: SelectionSamples) -> tuple[Expression, ...]:
 
 def fixed_terms(terms: Sequence[Expression], *, non_negative: bool = False) -> Family:
     """Return the family that takes all of the given terms that are linearly independent."""
-    return Family(lambda selection: independent_terms(terms, selection.samples), non_negative)
+    return Family(
+        lambda selection: independent_terms(terms, selection.samples),
+        non_negative,
+        given=lambda _: {str(term): term for term in terms},
+    )
 
 
 def independent_terms(terms: Sequence[Expression], samples: Samples) -> tuple[Expression, ...]:
