@@ -20,15 +20,14 @@ from rewritelog.models.formulas import Formulas, parse_formulas
 from rewritelog.options import reported
 from rewritelog.output.files import write_text_file
 from rewritelog.sampling.records import RunRecords, read_run
-from rewritelog.sampling.selection import Choice, Plan, choose
-from rewritelog.sampling.strata import RunStratum, strata_of
+from rewritelog.sampling.selection import Choice, Plan, Stratum, choose
+from rewritelog.sampling.strata import strata_of
 from rewritelog.text import (
     LABEL_WIDTH,
     Readable,
     TextTable,
     count_text,
     event_label,
-    exact_number,
     percent_text,
     printable,
     shorten_all,
@@ -47,47 +46,6 @@ SHOWN = 100
 """The number of strata in the text; the JSON report has all of them."""
 
 
-@dataclass(frozen=True)
-class ChosenStratum:
-    """A stratum of the run with its chosen records."""
-
-    of_run: RunStratum
-    choice: Choice
-    called: str
-    """The event's name among those of all strata, shortened."""
-
-    @property
-    def records(self) -> int:
-        """The number of records of the run in it."""
-        return len(self.of_run.records)
-
-    @property
-    def timed(self) -> int:
-        """The number of timing lines for it that exist already."""
-        return len(self.of_run.timed)
-
-    @property
-    def name(self) -> str:
-        """Its name in sentences."""
-        return event_label(self.called, self.of_run.parameters, self.of_run.category)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all counts and shares as a JSON object."""
-        choice = dataclasses.asdict(self.choice)
-        choice["chosen"] = len(choice.pop("rows"))
-        choice["extrapolated"] = len(choice.pop("extrapolated_rows"))
-        category = self.of_run.category
-        return {
-            "event": self.of_run.event,
-            "parameters": self.of_run.parameters,
-            "category": None if category is None else exact_number(category),
-            "records": self.records,
-            "timed": self.timed,
-            **choice,
-            "extrapolated_share": self.choice.extrapolated / self.records,
-        }
-
-
 @dataclass(frozen=True, repr=False)
 class SampleReport(Readable):
     """The result of `sample`."""
@@ -97,7 +55,7 @@ class SampleReport(Readable):
     options: SampleCommand
     records: int
     """The number of param records of the run."""
-    strata: tuple[ChosenStratum, ...]
+    strata: tuple[Choice, ...]
     spreads: tuple[ReplicateSpread, ...]
     """The spread of each event with timing lines."""
     remarks: tuple[str, ...]
@@ -108,24 +66,33 @@ class SampleReport(Readable):
     @property
     def rows(self) -> Ints:
         """The indices of the chosen records of the run, ascending."""
-        return np.sort(
-            np.concatenate([stratum.of_run.records[stratum.choice.rows] for stratum in self.strata])
-        )
+        rows = (np.asarray(choice.stratum.records)[choice.rows] for choice in self.strata)
+        return np.sort(np.concatenate(list(rows)))
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the strata in sentences."""
+        strata = [choice.stratum for choice in self.strata]
+        names = shorten_all([stratum.event for stratum in strata], LABEL_WIDTH)
+        return [
+            event_label(name, stratum.parameters, stratum.category)
+            for name, stratum in zip(names, strata, strict=True)
+        ]
 
     @property
     def chosen(self) -> int:
         """The number of chosen records, including replicates."""
-        return sum(len(stratum.choice.rows) for stratum in self.strata)
+        return sum(len(choice.rows) for choice in self.strata)
 
     @property
     def replicates(self) -> int:
         """The number of replicates."""
-        return sum(stratum.choice.replicates for stratum in self.strata)
+        return sum(choice.replicates for choice in self.strata)
 
     @property
     def extrapolated(self) -> int:
         """The number of records whose prediction would be an extrapolation."""
-        return sum(stratum.choice.extrapolated for stratum in self.strata)
+        return sum(choice.extrapolated for choice in self.strata)
 
     def listing(self) -> str:
         """Return the list of the chosen SEBs, sorted by PE and SEB, with comments before it."""
@@ -161,7 +128,7 @@ class SampleReport(Readable):
             "replicates": self.replicates,
             "extrapolated": self.extrapolated,
             "extrapolated_share": self.extrapolated / self.records,
-            "strata": [stratum.to_json() for stratum in self.strata],
+            "strata": [choice.to_json() for choice in self.strata],
             "spreads": [
                 {**dataclasses.asdict(spread), "replicates": spread.replicates}
                 for spread in self.spreads
@@ -191,14 +158,14 @@ class SampleReport(Readable):
     @property
     def table(self) -> TextTable:
         """The strata with their points."""
-        split = any(stratum.of_run.category is not None for stratum in self.strata)
+        split = any(choice.stratum.category is not None for choice in self.strata)
         rows = []
-        for stratum in self.strata:
-            of_run, choice, records = stratum.of_run, stratum.choice, stratum.records
-            category = "" if of_run.category is None else f"{of_run.category:g}"
-            counts = (records, choice.points, stratum.timed, len(choice.rows))
+        for choice in self.strata:
+            stratum, records = choice.stratum, len(choice.stratum.params)
+            category = "" if stratum.category is None else f"{stratum.category:g}"
+            counts = (records, choice.points, len(stratum.timed), len(choice.rows))
             shares = (choice.outside / records, choice.beyond / records)
-            cells = [of_run.event, str(of_run.parameters), *([category] if split else [])]
+            cells = [stratum.event, str(stratum.parameters), *([category] if split else [])]
             cells += [f"{n:,}" for n in counts]
             rows.append((*cells, *(percent_text(share, 1) for share in shares)))
         heads = ["event", "params", *(["category"] if split else [])]
@@ -226,14 +193,14 @@ class SampleReport(Readable):
         return (*self.remarks, *size, *self._span_warnings(), *self._spread_warnings())
 
     def _span_warnings(self) -> Iterator[str]:
-        for stratum in self.strata:
-            share = stratum.choice.extrapolated / stratum.records
+        for choice, label in zip(self.strata, self.labels, strict=True):
+            share = choice.extrapolated / len(choice.stratum.params)
             if share > LARGE_SHARE:
-                points = count_text(stratum.choice.measured_points, "point")
+                points = count_text(choice.measured_points, "point")
                 yield (
-                    f"{stratum.name}: {percent_text(share, 1)} of its SEBs would be extrapolated "
+                    f"{label}: {percent_text(share, 1)} of its SEBs would be extrapolated "
                     f"from the {points} measured, for a fit with "
-                    f"{stratum.choice.coefficients} coefficients or more; choose a larger "
+                    f"{choice.coefficients} coefficients or more; choose a larger "
                     f"{spelled('fraction')} or {spelled('floor')}, or say with "
                     f"{spelled('formulas')} what its time depends on"
                 )
@@ -243,9 +210,9 @@ class SampleReport(Readable):
             if not spread.is_large:
                 continue
             points = sum(
-                stratum.choice.replicated_points
-                for stratum in self.strata
-                if (stratum.of_run.event, stratum.of_run.parameters)
+                choice.replicated_points
+                for choice in self.strata
+                if (choice.stratum.event, choice.stratum.parameters)
                 == (spread.event, spread.parameters)
             )
             times = max(spread.replicates, self.options.replicates)
@@ -299,13 +266,12 @@ def sample(options: SampleCommand) -> SampleReport:
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = strata_of(run, timings, spreads, formulas, options.replicates)
     choices = choose(strata, Plan(options.fraction, options.method, options.seed, options.floor))
-    names = shorten_all([stratum.event for stratum in strata], LABEL_WIDTH)
     made = SampleReport(
         logs=source,
         out=out,
         options=options,
         records=len(run),
-        strata=tuple(map(ChosenStratum, strata, choices, names)),
+        strata=choices,
         spreads=tuple(spreads.values()),
         remarks=(*run.warnings, *_remarks(read, formulas, strata)),
         run=run,
@@ -316,7 +282,7 @@ def sample(options: SampleCommand) -> SampleReport:
 
 
 def _remarks(
-    read: Timings | None, formulas: Formulas | None, strata: tuple[RunStratum, ...]
+    read: Timings | None, formulas: Formulas | None, strata: tuple[Stratum, ...]
 ) -> Sequence[str]:
     """Return the warnings of the timings and the formulas."""
     keys = dict.fromkeys((stratum.event, stratum.parameters) for stratum in strata)

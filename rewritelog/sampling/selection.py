@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rewritelog.models.equal_rows import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
 from rewritelog.progress import report_progress
 from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
+from rewritelog.text import exact_number
 
 _ROUNDING = 1 + 1e-9
 _HALVINGS = 200
@@ -75,10 +77,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Stratum:
-    """Rows among which some are chosen."""
+    """The rows of an event with one number of parameters, or of one category of it."""
 
-    label: str
-    """A unique name; label and seed determine the random numbers."""
+    event: str
     params: Floats
     """Shape (rows, parameters)."""
     timed: Floats
@@ -87,12 +88,24 @@ class Stratum:
     """The terms of a formula, which the choice then covers in place of the parameters."""
     replicates: int = 1
     """How often to measure some of the points."""
+    category: float | None = None
+    """The value of the formula's category; None for an event without categories."""
+    records: Ints | None = None
+    """The indices of the rows among the records of the run, ascending."""
+    label: str = ""
+    """Determines the random numbers, with the seed; the event if it is empty."""
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters."""
+        return int(self.params.shape[1])
 
 
 @dataclass(frozen=True)
 class Choice:
     """The rows chosen of a stratum, and how well they cover it."""
 
+    stratum: Stratum
     rows: Ints
     """The chosen rows, ascending, including replicates."""
     replicates: int
@@ -116,6 +129,21 @@ class Choice:
     def extrapolated(self) -> int:
         """The number of rows that are outside, beyond or both."""
         return len(self.extrapolated_rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all counts and shares as a JSON object."""
+        stratum = self.stratum
+        return {
+            "event": stratum.event,
+            "parameters": stratum.parameters,
+            "category": None if stratum.category is None else exact_number(stratum.category),
+            "records": len(stratum.params),
+            "timed": len(stratum.timed),
+            **{name: count for name, count in vars(self).items() if isinstance(count, int)},
+            "chosen": len(self.rows),
+            "extrapolated": self.extrapolated,
+            "extrapolated_share": self.extrapolated / len(stratum.params),
+        }
 
 
 def choose(strata: Sequence[Stratum], plan: Plan) -> tuple[Choice, ...]:
@@ -150,7 +178,8 @@ class _StratumChoice:
         self.free = ~is_among(points.params, stratum.timed)
         """Which points are not timed already."""
         self.coordinates = Coordinates(self.spanned, points.counts)
-        self.numbers = draw_numbers(stratum.label, len(stratum.params), plan.seed)
+        label = stratum.label or stratum.event
+        self.numbers = draw_numbers(label, len(stratum.params), plan.seed)
         """Random numbers of the rows; among equivalent rows the one with the smallest is taken."""
         self.order: Ints = np.lexsort((self.numbers, points.point_of_row))
         """The rows sorted by point and number."""
@@ -200,6 +229,7 @@ class _StratumChoice:
         most = leverages(terms, measured, measured).max()
         beyond = leverages(terms, measured, self.spanned) > _ROUNDING * most
         return Choice(
+            stratum=self.stratum,
             rows=with_again,
             replicates=len(with_again) - len(rows),
             replicated_points=twice,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,29 +19,13 @@ MOST_CATEGORIES = 1000
 """An event with more categories probably has the wrong formula."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunStratum(Stratum):
-    """Records of one event with one number of parameters, or one category of them."""
-
-    event: str
-    category: float | None
-    """The value of the formula's category; None for an event without categories."""
-    records: Ints
-    """The indices of the records in the run, ascending."""
-
-    @property
-    def parameters(self) -> int:
-        """The number of parameters."""
-        return int(self.params.shape[1])
-
-
 def strata_of(
     run: RunRecords,
     timings: Timings,
     spreads: Mapping[EventKey, ReplicateSpread],
     formulas: Formulas | None,
     replicates: int,
-) -> tuple[RunStratum, ...]:
+) -> tuple[Stratum, ...]:
     """Return the strata of a run: events in order of appearance, categories ascending.
 
     Points are measured `replicates` times, or more often if the spread calls for it. Raise
@@ -51,18 +34,17 @@ def strata_of(
     timed = {samples.key: samples.params for samples in timings}
     kinds, kind = run.kinds()
     groups = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
-    strata: list[RunStratum] = []
+    strata: list[Stratum] = []
     for (event, parameters), rows in zip(kinds, groups, strict=True):
         formula = None if formulas is None else formulas.for_event(event, parameters)
         known = timed.get((event, parameters), np.zeros((0, parameters)))
         params, spread = run.table(rows, parameters), spreads.get((event, parameters))
         times = max(replicates, spread.replicates if spread is not None else 1)
         for category, members, same in _categories(event, formula, params, known):
-            label = f"{parameters} {'' if category is None else repr(category)} {event}"
             terms = () if formula is None else formula.terms
-            chosen = label, params[members], known[same], terms, times
-            records = rows[members]
-            strata.append(RunStratum(*chosen, event=event, category=category, records=records))
+            label = f"{parameters} {'' if category is None else repr(category)} {event}"
+            lines, records = (params[members], known[same]), rows[members]
+            strata.append(Stratum(event, *lines, terms, times, category, records, label))
     return tuple(strata)
 
 

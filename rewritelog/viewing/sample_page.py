@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rewritelog.models.equal_rows import DistinctPoints
-from rewritelog.sampling.sample import ChosenStratum, SampleReport
+from rewritelog.sampling.sample import SampleReport
+from rewritelog.sampling.selection import Choice
 from rewritelog.text import count_text, percent_text
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
@@ -36,7 +37,9 @@ _MARKS = {
 def sample_page(report: SampleReport) -> str:
     """Return the HTML page of a sample."""
     views = [
-        (stratum, pair) for stratum in report.strata for pair in _pairs(stratum.of_run.parameters)
+        (choice, label, pair)
+        for choice, label in zip(report.strata, report.labels, strict=True)
+        for pair in _pairs(choice.stratum.parameters)
     ]
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
     sections = [Section("Events of the run", table=report.table)]
@@ -46,7 +49,7 @@ def sample_page(report: SampleReport) -> str:
             add_marks(plot, new_source(name, "x", "y"), "x", "y", *style, line_width=1.5)
         plot.legend.click_policy = "hide"
         heading = "Points of the run, timed, chosen and extrapolated"
-        options = [_option(report, stratum, pair, most) for stratum, pair in views]
+        options = [_option(*view, most) for view in views]
         sections.append(swap_section(heading, "event and parameters", plot, options))
     share, outside = (part / report.records for part in (report.chosen, report.extrapolated))
     summary = (
@@ -70,29 +73,25 @@ def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
         yield first, first + 1
 
 
-def _option(
-    report: SampleReport, stratum: ChosenStratum, pair: tuple[int, int], most: int
-) -> Option:
+def _option(choice: Choice, label: str, pair: tuple[int, int], most: int) -> Option:
     """Return the option of a stratum: its distinct points, at most `most` of all kinds."""
-    run = report.run.table(stratum.of_run.records, stratum.of_run.parameters)
-    tables = (
-        run, run[stratum.choice.extrapolated_rows], stratum.of_run.timed, run[stratum.choice.rows]
-    )  # fmt: skip
+    run = choice.stratum.params
+    tables = (run, run[choice.extrapolated_rows], choice.stratum.timed, run[choice.rows])
     sources, sentences = {}, []
     kinds = sum(len(table) > 0 for table in tables)
     for (name, (_, _, kind, _)), table in zip(_MARKS.items(), tables, strict=True):
         points = DistinctPoints.of_rows(table)
-        rows = some_rows(f"{name} {stratum.name}", len(points), max(1, most // kinds))
+        rows = some_rows(f"{name} {label}", len(points), max(1, most // kinds))
         columns = np.column_stack([points.counts, points.params])[rows]
         sources[name] = dict(zip("xy", columns.T[list(pair)], strict=True))
         if len(rows) < len(points):
             sentences.append(f"{len(rows):,} of {len(points):,} points {kind}")
     labels = ["records at the point" if number == 0 else f"p{number}" for number in pair]
     return Option(
-        label=f"{stratum.name}: {' and '.join(labels)}",
+        label=f"{label}: {' and '.join(labels)}",
         sources=sources,
         heads=labels,
-        names={name: label for name, (_, _, label, _) in _MARKS.items()},
+        names={name: kind for name, (_, _, kind, _) in _MARKS.items()},
         axes={"below": labels[0], "left": labels[1]},
         text=drawn_text(sentences),
     )

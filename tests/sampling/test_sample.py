@@ -93,7 +93,9 @@ def test_the_report_says_how_many_of_how_many(logs: Path) -> None:
 def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "f.toml").write_text(FORMULA)
     report = run(logs, fraction=0.05, formulas=tmp_path / "f.toml", floor=3)
-    categories = [(one.of_run.event, one.of_run.category, one.records) for one in report.strata]
+    categories = [
+        (one.stratum.event, one.stratum.category, len(one.stratum.params)) for one in report.strata
+    ]
     assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
@@ -127,7 +129,7 @@ def test_timed_lines_count_as_known(logs: Path, tmp_path: Path) -> None:
     assert len(chosen) > 0
     assert set(chosen) <= {76, 77, 78, 79, 80}
     assert said(report, "'other'", "not in the run")
-    assert report.strata[1].timed == 5
+    assert len(report.strata[1].stratum.timed) == 5
 
 
 def test_nothing_is_left_to_choose_of_what_is_timed(logs: Path, tmp_path: Path) -> None:
@@ -180,7 +182,7 @@ def test_what_will_be_extrapolated_is_warned_of(logs: Path) -> None:
         for k in range(20)
         for pe in range(4)
     )
-    assert pair.choice.outside == outside > 4
+    assert pair.outside == outside > 4
     assert said(report, "pair", "would be extrapolated from the 2 points", "fraction")
 
 

@@ -18,7 +18,7 @@ from rewritelog.sampling.selection import Plan, Stratum, choose
 def stratum(params: Floats, *, timed: Any = None, **fields: Any) -> Any:
     params = np.array(params, dtype=float)
     known = np.zeros((0, params.shape[1])) if timed is None else np.array(timed, dtype=float)
-    return Stratum(fields.pop("label", "kernel"), params, known, **fields)
+    return Stratum(fields.pop("event", "kernel"), params, known, **fields)
 
 
 def one(params: Floats, plan: Plan, **fields: Any) -> Any:
@@ -35,7 +35,7 @@ METHODS = ["design", "coverage", "random"]
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_fraction_is_kept_over_all_strata_together(method: SampleMethod) -> None:
-    strata = [stratum(lognormal(rows, 3, rows), label=str(rows)) for rows in (870, 112, 18)]
+    strata = [stratum(lognormal(rows, 3, rows), event=str(rows)) for rows in (870, 112, 18)]
     choices = choose(strata, Plan(0.05, method))
     chosen = [len(choice.rows) for choice in choices]
     assert sum(chosen) == 50
@@ -58,7 +58,7 @@ def test_the_seed_decides_and_nothing_else(method: SampleMethod) -> None:
 
 
 def test_each_stratum_has_its_floor() -> None:
-    strata = [stratum(lognormal(rows, 1, rows), label=str(rows)) for rows in (1000, 9, 3)]
+    strata = [stratum(lognormal(rows, 1, rows), event=str(rows)) for rows in (1000, 9, 3)]
     chosen = [len(choice.rows) for choice in choose(strata, Plan(0.001, floor=4))]
     assert chosen == [4, 4, 3]
 
@@ -205,7 +205,7 @@ def test_plans_that_cannot_be_meant(plan: dict[str, Any]) -> None:
 
 def test_real_lines_are_spanned_better_than_by_chance(reference_timings: ReferenceTimings) -> None:
     samples = [one for one in reference_timings("namd") if one.event.startswith("calc_")]
-    strata = [stratum(one.params, label=one.event) for one in samples]
+    strata = [stratum(one.params, event=one.event) for one in samples]
     shares = {}
     for method in ("design", "random"):
         choices = choose(strata, Plan(0.02, method))
