@@ -52,7 +52,7 @@ def test_long_calls_are_left_out_of_totals_only_if_the_warning_says_so() -> None
 def test_totals_that_long_calls_raise_are_named_with_their_factor() -> None:
     (several,) = with_long_calls(4)
     assert "totals leave it out" not in several
-    assert "totals are 7.64 × those of usual times (--total typical leaves that out)" in several
+    assert "totals are 7.64 × those of usual times (total='typical' leaves that out)" in several
 
 
 def test_two_kinds_of_calls_without_other_symptoms_are_named_after_the_event() -> None:

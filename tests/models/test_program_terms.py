@@ -150,7 +150,7 @@ def test_interrupted_calls_add_to_totals_and_not_to_usual_times() -> None:
     assert (fitted.predict("kernel", params) * factors).sum() == pytest.approx(
         (usual * np.where(long, 10.0, 1.0)).sum(), rel=0.05
     )
-    assert any("--total typical" in text for text in fitted.warnings())
+    assert any("total='typical'" in text for text in fitted.warnings())
 
 
 def test_two_kinds_of_calls_are_said() -> None:
