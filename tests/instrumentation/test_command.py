@@ -195,7 +195,7 @@ def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) 
     assert printed.out == b"timing lines: 603\nleft out, without a time: 1\n"
     assert printed.err.startswith("warning: 1 malformed line left out: ")
     assert run(tracebigsim_command("merge", *reversed(outputs))).out == out.read_bytes()
-    with pytest.raises(OutputError, match=r"exists \(--force"):
+    with pytest.raises(OutputError, match=r"exists \(force=True"):
         merge.merge(tuple(outputs), out)
     with pytest.raises(OutputError, match="is a folder"):
         merge.merge(tuple(outputs), tmp_path)
