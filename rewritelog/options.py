@@ -182,7 +182,8 @@ class Declaration:
     @property
     def expected(self) -> str:
         """What its values have to be, in a few words."""
-        named = " or ".join(map(repr, choices(self.kind))) or _EXPECTED[self.kind]
+        *others, last = map(repr, choices(self.kind)) if choices(self.kind) else [""]
+        named = f"{', '.join(others)} or {last}" if others else _EXPECTED[self.kind]
         bounds = " and ".join(text.format(f"{bound:,}") for _, text, bound in self._bounds)
         if self.least is not None and self.most is not None:
             bounds = f"from {self.least:,} to {self.most:,}"

@@ -12,8 +12,9 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 FAULTS_SHOWN = 2
 """At most this many faulty lines of a text file are shown."""
@@ -36,6 +37,8 @@ _SHORTEST_S, _LONGEST_S = 1e-12, 1e9
 
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµnp]?s|[kMGT]?B|bytes)(?!\w))")
 
+_SPECIAL = re.compile(r"[?[]")
+"""What else `fnmatch` takes for a pattern."""
 _LAST_WORD = re.compile(r"\w+\Z")
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
@@ -273,20 +276,7 @@ def fault_text(path: Path, line: int, problem: str, text: str) -> str:
 
 def matches(pattern: str, name: str) -> bool:
     """Return whether a pattern, with `*` for any characters, matches a name; in linear time."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return name == first
-    *middle, last = rest
-    end = len(name) - len(last)
-    if not (name.startswith(first) and name.endswith(last) and end >= len(first)):
-        return False
-    at = len(first)
-    for piece in middle:
-        start = name.find(piece, at, end)
-        if start < 0:
-            return False
-        at = start + len(piece)
-    return True
+    return fnmatchcase(name, _SPECIAL.sub(r"[\g<0>]", pattern))
 
 
 def last_match(rules: Sequence[tuple[str, Value]], name: str, otherwise: Value) -> Value:
@@ -302,8 +292,10 @@ def matching(rules: Iterable[tuple[str, object]], names: Collection[str]) -> fro
 class Readable(ABC):
     """A report: its `repr` is one line, and a notebook shows all of it."""
 
-    more: ClassVar[str] = ""
-    """What `details` has, in a few words."""
+    @property
+    def more(self) -> str:
+        """What `details` has, in a few words."""
+        return ""
 
     @abstractmethod
     def text(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -47,6 +48,7 @@ def _exit_code() -> int:
         return _run_command(sys.argv[1:])
     except typer.TyperException as error:
         line = " ".join(error.format_message().split()).replace(". Choose from:", "; choose from")
+        line = re.sub(r" \(Possible options: (.*)\)", r"; did you mean \1?", line)
         line = line.replace(". Did you mean", "; did you mean").rstrip(".")
         console.fail(line[:1].lower() + line[1:])
         known = console.run.command if console.run.command in commands.NAMES else ""

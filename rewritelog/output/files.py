@@ -245,11 +245,19 @@ def _check_writable(path: Path) -> None:
         if not os.access(path, os.W_OK):
             raise PermissionError(0, "Permission denied")
     else:
-        draft = _draft_beside(Path(os.path.realpath(path)))
+        target = Path(os.path.realpath(path))
+        _check_mode(target)
+        draft = _draft_beside(target)
         try:  # a signal may come as soon as the file is made
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         finally:
             draft.unlink(missing_ok=True)
+
+
+def _check_mode(target: Path) -> None:
+    """Raise `OSError` for a read-only file, although it could be replaced in its folder."""
+    if target.is_file() and not target.is_symlink():
+        os.close(os.open(target, os.O_WRONLY | os.O_CLOEXEC))
 
 
 def _draft_beside(target: Path) -> Path:
@@ -314,6 +322,7 @@ def write_file(path: Path, data: bytes | Iterable[bytes], *, through_links: bool
 
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     """Replace a file by one of its mode, or create it; a link at this very path is replaced."""
+    _check_mode(target)
     draft, mode = _draft_beside(target), _mode_of(target)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

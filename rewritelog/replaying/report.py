@@ -48,8 +48,6 @@ class BusyPe:
 class ReplayReport(Readable):
     """The results of one replay."""
 
-    more = "PE time by range of PEs, critical path, all gains, busiest PEs"
-
     logs: LogSet | Traces
     network: Network
     predicted_s: float
@@ -139,6 +137,12 @@ class ReplayReport(Readable):
             _blocked_text(self),
         )
         return "\n\n".join(part for part in parts if part)
+
+    @property
+    def more(self) -> str:
+        """What `details` has."""
+        of_pes = "PE time by range of PEs, " if self.lost.categories else ""
+        return f"{of_pes}critical path, all gains, busiest {self.logs.terms.lane}s"
 
     def details(self) -> str:
         """Return the PE time by range of PEs, the critical path, all gains and busiest PEs."""

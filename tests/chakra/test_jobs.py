@@ -361,6 +361,13 @@ def test_commands_for_other_logs_say_so(traces: Path, words: tuple[str, ...]) ->
     assert "Chakra execution traces" in done.stderr or done.returncode == 2
 
 
+def test_what_more_there_is_of_a_replay_is_of_traces(traces: Path) -> None:
+    """It offered the PE time by range of PEs, which traces do not have."""
+    shown = run("replay", traces).stdout
+    assert "-v: critical path, all gains, busiest ranks" in shown
+    assert "PE" not in shown
+
+
 @pytest.mark.parametrize(
     "words", [("--copy-params",), ("--recv", "keep"), ("--spread", "residual")]
 )

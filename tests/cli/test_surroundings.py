@@ -68,6 +68,27 @@ def test_a_folder_that_may_not_be_searched_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_read_only_file_is_kept_by_every_output(tmp_path: Path) -> None:
+    """`fit -o` replaced it, since its folder could be written."""
+    lines, kept = CELLS / "timings.txt", tmp_path / "kept"
+    model = tmp_path / "m.json"
+    assert run("fit", lines, "-o", model).returncode == 0
+    kept.write_text("x")
+    kept.chmod(0o444)
+    for words in (
+        ("fit", lines, "-o", kept),
+        ("fit", lines, "--report", kept),
+        ("predict", model, lines, "-o", kept),
+        ("sweep", CELLS, "--vary", "dilation=1,2", "-o", kept),
+        ("merge", lines, "-o", kept, "--force"),
+    ):
+        with heeding_modes():
+            done = run(*words)
+        assert done.returncode != 0, words
+        assert f"{kept}: cannot be written: Permission denied" in done.stderr
+        assert kept.read_text() == "x"
+
+
 @pytest.mark.slow
 def test_a_name_of_any_length_in_a_model_file_is_read_back(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t", *[("x" * 20_000, 1.0 + n, float(n)) for n in range(9)])
