@@ -341,12 +341,14 @@ def is_given(value: object) -> bool:
     return value is not None and not (isinstance(value, tuple | dict) and not value)
 
 
-def reported(options: object, cls: type[Any], listed: str = "reported") -> dict[str, Any]:
-    """Return the options that a class declares by name, as JSON types, for a report.
+def reported(
+    options: object, declared: Iterable[Declaration], listed: str = "reported"
+) -> dict[str, Any]:
+    """Return the options that are declared so, by name, as JSON types, for a report.
 
     With "decides" they are those that decide what is written, for its provenance.
     """
-    chosen = (option.field for option in declarations(cls) if getattr(option, listed))
+    chosen = (option.field for option in declared if getattr(option, listed))
     return {name: json_value(getattr(options, name)) for name in chosen}
 
 

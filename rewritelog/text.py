@@ -271,7 +271,7 @@ def merged(remarks: Iterable[Remark], head: str = "{}") -> Iterator[str]:
 
 def fault_text(path: Path, line: int, problem: str, text: str) -> str:
     """Return the message for a faulty line of a text file."""
-    return f"{path}:{line}: {problem}: {printable(text)!r}"
+    return f"{path}:{line}: {problem}: {text!r}"
 
 
 def matches(pattern: str, name: str) -> bool:

@@ -381,7 +381,8 @@ def _marks(block: CheckedBlock) -> Iterator[Violations]:
     "event-outside",
     Severity.ODD,
     "The rTime of a log event lies between 0 and the SEB's duration.",
-    "Trace viewers show the log event in another SEB. In an unclosed SEB it is not a finding.",
+    "Trace viewers show the log event in another SEB. In an unclosed SEB only a "
+    "negative rTime is a finding.",
 )
 def _event_outside(block: CheckedBlock) -> Iterator[Violations]:
     time, seb = block.records.events["r_time"], block.records.events.seb

@@ -78,7 +78,7 @@ TRACES_HELP = "The log folder, or Chakra traces: a folder, a file, or FOLDER/NAM
 class Logs(Options):
     """The log set that a command reads."""
 
-    logs: LogsArgument = argument(LOGS_HELP, metavar="LOGS", kw_only=False)
+    logs: LogsArgument = argument(LOGS_HELP, metavar="LOGS", kw_only=False, reported=False)
 
 
 class AnyTraces(Options):

@@ -294,6 +294,7 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
     output: OptionalOutput = option(
         "The list to write [default: none, only report]; - is standard output.",
         default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT, kw_only=False,
+        reported=False,
     )  # fmt: skip
 
 

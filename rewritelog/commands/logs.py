@@ -360,7 +360,7 @@ class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
     job = "synthesis.synth:synthesise"
 
     pes: int = option("Number of emulated PEs.", default=16, least=1, most=_MOST_INT)
-    sebs: int = option("SEBs per PE.", default=1000, least=1, most=_MOST_INT)
+    sebs: int = option("SEBs per PE, to within a few.", default=1000, least=1, most=_MOST_INT)
     messages: float = option(
         "Mean number of messages per SEB.", default=0.6, metavar="MEAN", least=0, most=1000
     )

@@ -304,7 +304,7 @@ def _bits(side: Records, name: str) -> Table:
 
 
 def _name_text(side: Records, row: int) -> str:
-    return repr(printable(names_of(side.raw("name")[[row]])[0]))
+    return _quoted(names_of(side.raw("name")[[row]])[0])
 
 
 def _bytes_text(side: Records, row: int) -> str:
@@ -339,7 +339,11 @@ def _texts_differ(a: Records, b: Records) -> Flags:
 def _event_text(side: Records, row: int) -> str:
     shown = min(int(side["number"][row]), _TEXT_SHOWN)
     text = side.take(np.array([row])).after(shown).tobytes()
-    return repr(printable(text.rstrip(b"\0")))
+    return _quoted(text.rstrip(b"\0"))
+
+
+def _quoted(text: bytes) -> str:
+    return f"'{printable(text)}'"
 
 
 def list_text(entries: np.ndarray) -> str:

@@ -172,7 +172,7 @@ def _value_text(name: str, events: Events, row: int, value: Any) -> str:
         return list_text(events["waited_for"][events.waiting == row])
     if name == _REST:
         return f"{value:016x}"
-    return repr(printable(str(value))) if isinstance(value, str) else f"{value:.17g}"
+    return repr(str(value)) if isinstance(value, str) else f"{value:.17g}"
 
 
 def _columns(traces: Traces, events: Events) -> dict[str, np.ndarray]:

@@ -160,7 +160,7 @@ def verify(
         )
     scores = {event: PredictedLines.joined(lines).score() for event, lines in parts.items()}
     uncovered = (
-        f"event {printable(event)!r}: the model has no fit for "
+        f"event {event!r}: the model has no fit for "
         f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')}"
         for event, score in scores.items()
         if score.predicted < score.lines

@@ -149,9 +149,7 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
                 raise ModelError(f"{where}: {printable(written)} is larger than any float64")
         event = line.strip().rsplit(maxsplit=len(numbers))[0]
         if event in events:
-            raise ModelError(
-                f"{where}: event {printable(event)!r} is already in line {lines[event]}"
-            )
+            raise ModelError(f"{where}: event {event!r} is already in line {lines[event]}")
         events[event], lines[event] = EventCoefficients(event, values[:-1], values[-1]), number
     if not events:
         raise ModelError(f"{printable(text.name)}: contains no coefficients")

@@ -364,7 +364,7 @@ class ParamNames:
             if any(len(names) == count and matches(pattern, event) for event, count in events):
                 continue
             yield (
-                f"{self.name}: the names for {printable(pattern)!r} are not used: no event of that "
+                f"{self.name}: the names for {pattern!r} are not used: no event of that "
                 f"name has {count_text(len(names), 'parameter')}"
             )
 

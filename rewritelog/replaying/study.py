@@ -164,6 +164,6 @@ def _check_file(path: Path, head: str) -> None:
         raise OutputError(f"{path}: cannot be read: {error.strerror}") from error
     if found and found != head:
         raise UsageError(
-            f"{path}: begins with {printable(found.rstrip())!r}, but this run's lines need "
+            f"{path}: begins with {found.rstrip()!r}, but this run's lines need "
             f"{head.rstrip()!r}: give the same {spelled('variables')} options, or another file"
         )

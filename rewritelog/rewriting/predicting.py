@@ -27,7 +27,7 @@ from rewritelog.rewriting.statistics import (
     EventSums,
     exact_sum,
 )
-from rewritelog.text import count_text, matching, printable, some_text
+from rewritelog.text import count_text, matching, some_text
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings, names_of
 from rewritelog.timings.texts import (
@@ -276,8 +276,8 @@ def warnings_of_uncovered(
         what = fitted.columns.removesuffix("s").replace("param", "parameter")
         what += "s" * (counts != "1")
         timed = f", timed with {counts} {what}, not as many as its {terms.record}s have"
-        names.append(f"{printable(event)!r} ({uncovered[event]:,}{timed if counts else ''})")
-    covered = some_text([repr(printable(event)) for event in counts_of], _EVENTS_NAMED)
+        names.append(f"{event!r} ({uncovered[event]:,}{timed if counts else ''})")
+    covered = some_text([repr(event) for event in counts_of], _EVENTS_NAMED)
     yield (
         f"{count_text(sum(uncovered.values()), terms.predicted)} dilated, since the model does not "
         f"cover them: {some_text(names, _EVENTS_NAMED)}; {f'it covers {covered}; ' * bool(covered)}"
@@ -298,4 +298,4 @@ def warnings_of_unused(
     for pattern, _ in options.dilation_for:
         if pattern not in matched_patterns:
             name = f"no {terms.item}'s name"
-            yield f"the dilation for {printable(pattern)!r} was not used: {name} matches"
+            yield f"the dilation for {pattern!r} was not used: {name} matches"

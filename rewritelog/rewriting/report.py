@@ -19,7 +19,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Terms, Traces
 from rewritelog.models.fit_report import effect_on_totals, one_call_share
 from rewritelog.models.fitted import Fitted
-from rewritelog.options import json_value, reported
+from rewritelog.options import declarations, json_value, reported
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.breakdown import (
     LEVEL,
@@ -194,7 +194,7 @@ class RewriteReport(Readable):
             },
             "logs": str(self.logs.path),
             "out": None if self.out is None else str(self.out),
-            "options": reported(self.options, RewriteOptions),
+            "options": reported(self.options, declarations(RewriteOptions)),
             "machine": self.logs.machine_json(),
             "model": {
                 "name": self.fitted.name,

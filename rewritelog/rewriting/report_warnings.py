@@ -23,7 +23,7 @@ from rewritelog.rewriting.statistics import (
     EventStatistics,
 )
 from rewritelog.rewriting.traces import TraceTask
-from rewritelog.text import MOST_ALIKE, count_text, percent_text, printable
+from rewritelog.text import MOST_ALIKE, count_text, percent_text
 
 if TYPE_CHECKING:
     from rewritelog.rewriting.report import RewriteReport
@@ -131,7 +131,7 @@ def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
     for name, causes in causes_of.items():
         for cause, sentence in causes.items():
             if concerned[cause] <= MOST_ALIKE:
-                yield f"event {printable(name)!r}: {sentence}"
+                yield f"event {name!r}: {sentence}"
     for cause, count in concerned.items():
         if count > MOST_ALIKE:
             names = [name for name in events if cause in causes_of[name]]
@@ -139,7 +139,7 @@ def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
             together = sum((events[name] for name in names), EventStatistics())
             sentence = _about_event(together, terms)[cause]
             sentence = sentence.replace("this event", "these events")
-            yield f"{count:,} events, the largest being {printable(most)!r}: {sentence}"
+            yield f"{count:,} events, the largest being {most!r}: {sentence}"
 
 
 def _about_event(event: EventStatistics, terms: Terms) -> dict[str, str]:

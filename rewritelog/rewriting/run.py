@@ -22,7 +22,7 @@ from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, InputFile
 from rewritelog.formats.traces import Traces
 from rewritelog.models.base import digest_of
 from rewritelog.models.fitted import Fitted
-from rewritelog.options import reported
+from rewritelog.options import declarations, reported
 from rewritelog.output.files import (
     FlushingWork,
     copy_companions,
@@ -64,7 +64,7 @@ def write_provenance(
         "format": FORMAT,
         "version": VERSION,
         "rewritelog": rewritelog.__version__,
-        "options": reported(options, RewriteOptions, "decides"),
+        "options": reported(options, declarations(RewriteOptions), "decides"),
         "model": {
             "name": "fitted" if options.fitted else fitted.name,
             "options": fitted.options,

@@ -122,7 +122,7 @@ class SampleReport(Readable):
             "rewritelog": __version__,
             "logs": str(self.logs.folder),
             "out": None if self.out is None else str(self.out),
-            "options": reported(self.options, SampleCommand),
+            "options": reported(self.options, SampleCommand.own()),
             "records": self.records,
             "chosen": self.chosen,
             "replicates": self.replicates,
@@ -142,6 +142,7 @@ class SampleReport(Readable):
         o = self.options
         twice = f", {self.replicates:,} of them replicates" if self.replicates else ""
         share = self.extrapolated / self.records
+        extrapolated = count_text(self.extrapolated, "record")
         chosen = (
             f"  {count_text(self.chosen, 'SEB')} chosen of {self.records:,} with a param record "
             f"({percent_text(self.chosen / self.records)}){twice}; method {o.method}, seed {o.seed}"
@@ -150,7 +151,7 @@ class SampleReport(Readable):
             f"{printable(str(self.logs.folder))} → {printable(out)}",
             chosen,
             *self.table.lines(),
-            f"  would be extrapolated: {self.extrapolated:,} records ({percent_text(share)})",
+            f"  would be extrapolated: {extrapolated} ({percent_text(share)})",
             *map(_spread_text, self.spreads),
         ]
         return "\n".join(lines)
@@ -292,7 +293,7 @@ def _remarks(
     if read is not None:
         remarks += read.warnings
         remarks += (
-            f"event {printable(event)!r} with {count} parameters is timed, but not in the run"
+            f"event {event!r} with {count} parameters is timed, but not in the run"
             for event, count in (samples.key for samples in read.timings)
             if (event, count) not in keys
         )

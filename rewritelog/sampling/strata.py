@@ -12,7 +12,6 @@ from rewritelog.models.base import EventKey, Timings
 from rewritelog.models.formulas import EventFormula, Formulas
 from rewritelog.sampling.records import RunRecords
 from rewritelog.sampling.selection import Stratum
-from rewritelog.text import printable
 from rewritelog.timings.spread import ReplicateSpread
 
 MOST_CATEGORIES = 1000
@@ -59,7 +58,7 @@ def _categories(
     values, category_index = np.unique(of_rows, return_inverse=True)
     if len(values) > MOST_CATEGORIES:
         raise ModelError(
-            f"{formula.where}: the category splits the event {printable(event)!r} "
+            f"{formula.where}: the category splits the event {event!r} "
             f"into {len(values)} classes; at most {MOST_CATEGORIES}"
         )
     order = np.argsort(category_index, kind="stable")

@@ -18,7 +18,7 @@ from rewritelog.models.base import EventTimings, entry_of
 from rewritelog.models.formulas import ParamNames
 from rewritelog.options import PathsLike
 from rewritelog.paths import are_paths, to_inputs
-from rewritelog.text import Remark, TextTable, count_text, merged, printable, shorten
+from rewritelog.text import Remark, TextTable, count_text, merged, shorten
 from rewritelog.timings.texts import read_param_names
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
@@ -166,7 +166,7 @@ class Timings:
                     for group, count in zip(groups, counts, strict=True)
                 )
                 text = f"timed with different numbers of {what} ({lines}); each has its own fit"
-                mixed.append(Remark("", repr(printable(event)), sum(counts), text))
+                mixed.append(Remark("", repr(event), sum(counts), text))
         return (*self.notes, *merged(mixed, "event {}"))
 
     def to_pandas(self) -> Any:

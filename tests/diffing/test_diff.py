@@ -172,8 +172,8 @@ def with_event(which: int, **fields: Any) -> dict[str, Any]:
         (
             with_event(1, data=b"e\x1b[2J\0"),
             "log event text",
-            "'endTraceBigSim %f\\\\n'",
-            r"'e\\x1b[2J'",
+            r"'endTraceBigSim %f\n'",
+            r"'e\x1b[2J'",
         ),
     ],
 )

@@ -178,6 +178,16 @@ def test_malformed_lines_are_noted(model: Path, tmp_path: Path) -> None:
         rows(model, path, strict=True)
 
 
+def test_what_a_malformed_line_has_of_control_characters_is_spelled_once(
+    model: Path, tmp_path: Path
+) -> None:
+    path = write_timings(tmp_path / "t.txt", ("k", 1.0, 2.0))
+    path.write_text(path.read_text() + "TRACEBIGSIM:\tevent:{ k } time:{ x }\n")
+    rows(model, path, faults=(faults := MalformedLines()))
+    (warning,) = faults.warnings("line")
+    assert r"'TRACEBIGSIM:\tevent:{ k } time:{ x }'" in warning
+
+
 def test_what_cannot_be_read(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"none\.json: cannot be read"):
         rows(tmp_path / "none.json", model)

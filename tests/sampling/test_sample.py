@@ -86,7 +86,18 @@ def test_the_report_says_how_many_of_how_many(logs: Path) -> None:
     )
     assert (own["event"], own["records"], own["points"]) == ("self", 40, 10)
     assert pair["chosen"] + own["chosen"] == said_json["chosen"] == 18
-    assert said_json["options"]["method"] == "design"
+    assert said_json["options"] == {
+        "params": None,
+        "seed": 1,
+        "clock_hz": None,
+        "strict": False,
+        "timings": [],
+        "fraction": 0.15,
+        "method": "design",
+        "floor": 5,
+        "formulas": None,
+        "replicates": 1,
+    }
     assert "18 SEBs chosen of 120 with a param record (15.00 %)" in report.text()
 
 
