@@ -66,7 +66,9 @@ def event_in_report(fit: EventFit) -> dict[str, Any]:
     for class_fit in document["classes"]:
         del class_fit["leverage_root"], class_fit["ratios"]
         if correction := class_fit["function"].get("correction"):
-            del correction["params"], correction["weights"]
+            del correction["params"]
+            for process in correction["processes"]:
+                del process["weights"]
     if fit.exact_matches is not None:
         weights = fit.exact_matches.weights
         mean = json_number(float(weights.mean())) if len(weights) else None

@@ -111,6 +111,7 @@ def test_the_report_says_what_it_adds(corrected: Any) -> None:
     function = described["classes"][0]["function"]
     assert function["kind"] == "corrected"
     assert "params" not in function["correction"]
+    assert all("weights" not in process for process in function["correction"]["processes"])
 
 
 def test_the_report_says_why_a_correction_may_enlarge_the_mean_error(corrected: Any) -> None:
@@ -199,6 +200,41 @@ def test_what_depends_on_size_as_such_is_corrected_by_the_formulas_time() -> Non
     assert errors.mean() < 0.035
 
 
+def test_the_least_size_may_be_a_case_of_its_own() -> None:
+    """A single column may be summed by another loop, which few lines show."""
+    rng = np.random.default_rng(5)
+    n, m = np.rint(np.exp(rng.uniform(0, 7, (2, 1500))))
+    kind = rng.integers(0, 4, 1500)
+    seconds = 1e-8 * n * m**0.9 * np.exp(0.3 * np.sin(np.log(n) * (1 + 0.2 * kind)))
+    seconds[(m == 1) & (kind == 2)] *= 0.03
+    seconds *= np.exp(0.02 * rng.normal(size=1500))
+    params = np.column_stack((n, m, kind))
+    fitted = auto(EventTimings("kernel", params[:800], seconds[:800]))
+    errors = relative_errors(fitted.predict("kernel", params[800:]), seconds[800:])
+    assert errors[m[800:] == 1].mean() < 0.07
+    assert errors.mean() < 0.024
+
+
+def test_corrections_are_averaged_where_that_predicts_better() -> None:
+    fitted = auto(waves(noise=0.1))
+    function = only(fitted).whole.function
+    processes = function.correction.processes
+    assert len(processes) > 1
+    params = drawn(400, 5)
+    alone = [
+        CorrectedFunction(
+            function.formula, structs.replace(function.correction, processes=(process,))
+        )
+        for process in processes
+    ]
+    errors, *others = (
+        relative_errors(one.predict(params), times_of(params)).mean() for one in (function, *alone)
+    )
+    assert errors < np.mean(others)
+    means = np.exp(np.mean([np.log(one.predict(params)) for one in alone], axis=0))
+    np.testing.assert_allclose(function.predict(params), means, rtol=1e-12)
+
+
 @pytest.mark.parametrize("row", [100, 280])
 def test_an_outlier_does_not_bend_its_surroundings(row: int) -> None:
     samples = waves()
@@ -248,14 +284,16 @@ def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("inputs", "parameters", 0), 4, "has 4; the event has 2 parameters"),
-        (("kernel", "smooth_lengths", 0), 0.0, "smooth_lengths: must be above 0"),
-        (("inputs", "kinds", 0), "cosine", "kinds"),
-        (("inputs", "kinds"), [], "kinds: Expected `array` of length >= 1"),
-        (("weights",), [1.0], "must have 300 numbers, not 1"),
+        (("processes", 0, "inputs", "parameters", 0), 4, "has 4; the event has 2 parameters"),
+        (("processes", 0, "kernel", "smooth_lengths", 0), 0.0, "smooth_lengths: must be above 0"),
+        (("processes", 0, "inputs", "kinds", 0), "cosine", "kinds"),
+        (("processes", 0, "inputs", "kinds"), [], "kinds: Expected `array` of length >= 1"),
+        (("processes", 0, "weights"), [1.0], "must have 300 numbers, not 1"),
         (("params", 5), [1.0], "must have 3 numbers, not 1"),
+        (("processes", 0, "inputs", "units", 0), 0.0, "units: must be above 0"),
+        (("processes",), [], "processes: Expected `array` of length >= 1"),
         (("most",), -1.0, "most"),
-        (("weights",), [1.0] * 1001, "weights"),
+        (("processes", 0, "weights"), [1.0] * 1001, "weights"),
         (("params",), [[1.0, 2.0, 3.0]] * 1001, "params"),
     ],
 )

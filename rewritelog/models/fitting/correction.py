@@ -1,19 +1,21 @@
 """The correction of a formula: a factor for what it leaves, smooth or with steps.
 
-T = formula(p) · exp(c(p)), c being the mean of a Gaussian process over the parameters, and over
-the formula's seconds where that predicts better: caches and waves depend on size as such. Given are
-the logarithms of measured over predicted times: universal kriging with the formula as its trend
+T = formula(p) · exp(c(p)), c being the mean of a Gaussian process, or of several, over the
+parameters and the formula's seconds: caches and waves depend on size as such. Given are the
+logarithms of measured over predicted times: universal kriging with the formula as its trend
 (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 2.7). Far from the samples c
 is 0, and the formula alone predicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.models.fitting import tuning
@@ -29,6 +31,7 @@ from rewritelog.models.fitting.process import (
     Correction,
     Inputs,
     Kernel,
+    Process,
     conditioned,
     learn,
 )
@@ -70,10 +73,17 @@ class Similarity:
             kernel = learn(points, likely, codes, kernel)
         return cls(inputs, kernel)
 
-    def of_parameters(self, count: int) -> Similarity:
-        """Return the similarity by this many parameters alone, not by the formula's seconds."""
-        some = np.flatnonzero(self.inputs.parameters <= count)
-        return Similarity(self.inputs.part(some), self.kernel.part(some))
+    def part(self, some: Flags) -> Similarity:
+        """Return the similarity by some of the inputs alone."""
+        indices = np.flatnonzero(some)
+        return Similarity(self.inputs.part(indices), self.kernel.part(indices))
+
+    def simpler(self, parameters: int) -> Iterator[Similarity]:
+        """Yield those without the formula's seconds, and without steps of tiles, if it has any."""
+        sizes = np.array([kind not in STEPS for kind in self.inputs.kinds])
+        for some in (self.inputs.parameters <= parameters, sizes):
+            if some.any() and not some.all():
+                yield self.part(some)
 
     def refined(self, params: Floats, logs: Floats) -> Similarity:
         """Return the similarity learnt from more of the samples, without idle inputs.
@@ -84,8 +94,8 @@ class Similarity:
         ((_, _, likely),) = conditioned(self.kernel, points, logs)
         kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, LAST_STEPS, LAST_STEP)
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
-        used = np.flatnonzero(lengths <= max(tuning.LONGEST, float(lengths.min())))
-        return Similarity(self.inputs.part(used), kernel.part(used))
+        used = lengths <= max(tuning.LONGEST, float(lengths.min()))
+        return Similarity(self.inputs, kernel).part(used)
 
     def conditioned(self, params: Floats, *logs: Floats) -> Iterator[tuple[Correction, Floats]]:
         """Yield the correction for each of several formulas' residuals at some samples.
@@ -96,7 +106,8 @@ class Similarity:
         results = conditioned(self.kernel, self.inputs.columns(params), *logs)
         for values, (weights, without, _) in zip(logs, results, strict=True):
             most = float(np.abs(values).max())
-            yield Correction(self.inputs, self.kernel, most, params, weights), without
+            process = Process(self.inputs, self.kernel, weights)
+            yield Correction(most, params, (process,)), without
 
 
 @dataclass(frozen=True)
@@ -104,7 +115,8 @@ class CorrectedFit:
     """A family whose formula is corrected, and what is known about it."""
 
     family: str
-    similarity: Similarity
+    similarities: tuple[Similarity, ...]
+    """Those of which a process each is given the residuals."""
     held_out: HeldOutPredictions
     """Of formula and correction together."""
     samples: Samples
@@ -115,8 +127,14 @@ class CorrectedFit:
         params = self.samples.params
         raw = formula.raw(params)
         logs = _residuals(self.samples, formula.bounded(raw, params))
-        ((correction, _),) = self.similarity.conditioned(with_seconds(params, raw), logs)
-        return CorrectedFunction(formula, correction)
+        table = with_seconds(params, raw)
+        corrections = [
+            correction
+            for similarity in self.similarities
+            for correction, _ in similarity.conditioned(table, logs)
+        ]
+        processes = tuple(correction.processes[0] for correction in corrections)
+        return CorrectedFunction(formula, replace(corrections[0], processes=processes))
 
 
 def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFit | None:
@@ -145,7 +163,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         else:
             similarity = Similarity.learnt(table[rows], logs, similar)
         held_out = _held_out(similarity, rows, validation, name, table)
-        return CorrectedFit(name, similarity, held_out, part)
+        return CorrectedFit(name, (similarity,), held_out, part)
 
     def error_with_length(fit: CorrectedFit) -> float:
         """Return the held-out error, enlarged for a formula that is not short."""
@@ -156,22 +174,40 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     tried = list[CorrectedFit]()
     for name in names:
         report_progress("corrections", len(tried), len(names) + 1)
-        tried.append(trial(name, tried[0].similarity if tried else None))
+        tried.append(trial(name, tried[0].similarities[0] if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
     best = min(tried, key=error_with_length)
     enough = min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR)
     if best.held_out.mean_error > enough:
         return None
-    by_parameters = best.similarity.of_parameters(samples.params.shape[1])
-    family, alternatives = best.family, (by_parameters, best.similarity)
-    refined = map_in_processes(
-        lambda similar: trial(family, similar, refine=True),
-        alternatives,
-        fewest=2 if len(samples) > TRIED_POINTS else len(alternatives) + 1,
+    family, (similarity,) = best.family, best.similarities
+    alternatives = (similarity, *similarity.simpler(samples.params.shape[1]))
+    refined = list(
+        map_in_processes(
+            lambda similar: trial(family, similar, refine=True),
+            alternatives,
+            fewest=2 if len(samples) > TRIED_POINTS else len(alternatives) + 1,
+        )
     )
-    best = min(refined, key=lambda fit: fit.held_out.mean_error)
+    best = min(_means(refined, samples), key=lambda fit: fit.held_out.mean_error)
     clearly = best.held_out.clearly_better(plain, tuning.CLEARLY, tuning.LEAST_GAIN_CORRECTED)
     return best if clearly else None
+
+
+def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[CorrectedFit]:
+    """Yield each of several fits of one formula, and the geometric mean of any of them.
+
+    What two corrections know of the samples is nearly the same, but not their errors.
+    """
+    for count in range(1, len(fits) + 1):
+        for some in combinations(fits, count):
+            logs = [np.log(fit.held_out.predicted_s) for fit in some]
+            yield CorrectedFit(
+                some[0].family,
+                tuple(similarity for fit in some for similarity in fit.similarities),
+                HeldOutPredictions.compared(np.exp(np.mean(logs, axis=0)), samples),
+                some[0].samples,
+            )
 
 
 def _held_out(

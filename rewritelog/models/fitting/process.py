@@ -43,6 +43,10 @@ LEAST_NOISE = 1e-3
 FARTHEST, ROUNDS = 4.0, 20
 """How far a value may be from what the others say of it, and how often that is looked at."""
 
+KEPT_BYTES = 31 << 20
+"""glibc returns freed memory to the system, and each step would ask for it again, unless as much as
+this was freed at once before: a step takes a sixth longer."""
+
 _LOG_LENGTHS = (-4.0, 7.0)
 _LOG_DEVIATIONS = (-7.0, 2.0)
 """Bounds in the search for lengths and deviations; the latter relative to that of the values."""
@@ -51,7 +55,7 @@ TRIED_POINTS, MOST_POINTS = 500, 1000
 """A correction interpolates between at most so many samples: where formulas are compared, and in
 the one that is used."""
 
-InputKind: TypeAlias = Literal["log", "arsinh", "aligned", "32", "64", "128", "256"]
+InputKind: TypeAlias = Literal["log", "arsinh", "least", "aligned", "32", "64", "128", "256"]
 
 STEPS: tuple[InputKind, ...] = ("32", "64", "128", "256", "aligned")
 """Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted; and
@@ -60,11 +64,15 @@ whether it is a multiple of powers of two."""
 MOST_ALIGNED = 16
 """Multiples of higher powers of two fill the vectors of a processor no better."""
 
-POSITIVE = ("units", "deviations", "smooth_lengths", "rough_lengths")
+POSITIVE = ("deviations", "smooth_lengths", "rough_lengths")
 """What of inputs and kernels is divided by, or has logarithms."""
 
 MANY_VALUES = 32
 """Steps of tiles are looked for in whole-number parameters with at least this many values."""
+
+FEWEST_AT_LEAST, SHARE_AT_LEAST, FEWEST_SIZES = 5, 0.01, 17
+"""Whether a parameter has its least value, 0 or 1, is an input if so many samples do, and this
+share, among so many values: fewer ones are told apart by short lengths."""
 
 
 class Kernel(Form, frozen=True):
@@ -141,18 +149,27 @@ class Kernel(Form, frozen=True):
 
 
 class Inputs(Form, frozen=True):
-    """What the process knows of a row of parameters: sizes, wasted parts of tiles, alignment."""
+    """What the process knows of a row of parameters: sizes, wasted parts of tiles, alignment.
+
+    Kernels often treat the least size, such as one column, in a way of its own.
+    """
 
     parameters: Ints
     """The parameter of each input, counted from 1, shape (inputs,); the number after the last one
     is that of the formula's seconds."""
     kinds: Annotated[tuple[InputKind, ...], Meta(min_length=1)]
-    """`log`, `arsinh`, `aligned`, or the size of a tile."""
+    """`log`, `arsinh`, `least`, `aligned`, or the size of a tile."""
     units: Floats
-    """What the parameter is divided by before its arsinh is taken, shape (inputs,)."""
+    """What the parameter is divided by before its arsinh is taken, or its least value, shape
+    (inputs,)."""
     centres: Floats
     deviations: Floats
     """Each input has these subtracted, and is divided by these, shape (inputs,)."""
+
+    def __post_init__(self) -> None:
+        divided = [kind != "least" for kind in self.kinds]
+        if len(self.units) == len(divided) and not (self.units[divided] > 0).all():
+            raise misfit("must be above 0", ".units")
 
     @classmethod
     def of(cls, params: Floats) -> Inputs:
@@ -161,12 +178,11 @@ class Inputs(Form, frozen=True):
         for number, values in enumerate(params.T, 1):
             if not np.ptp(values):
                 continue
-            middle = median(np.abs(values))
-            size: InputKind = "log" if values.min() > 0 else "arsinh"
-            mine = [size, *_step_kinds(values)]
+            middle = median(np.abs(values)) or 1.0
+            mine = _kinds(values)
             parameters += [number] * len(mine)
             kinds += mine
-            units += [middle if middle > 0 else 1.0] * len(mine)
+            units += [float(values.min()) if kind == "least" else middle for kind in mine]
         unscaled = cls(
             np.array(parameters, dtype=np.int64),
             tuple(kinds),
@@ -200,13 +216,17 @@ class Inputs(Form, frozen=True):
             return np.asarray((columns - self.centres) / self.deviations)
 
 
-def _step_kinds(values: Floats) -> list[InputKind]:
-    """Return the kinds of inputs that have steps in this parameter."""
-    if (values < 1).any() or (values != np.rint(values)).any():
-        return []
-    if len(np.unique(values)) < MANY_VALUES:
-        return []
-    return [*STEPS]
+def _kinds(values: Floats) -> list[InputKind]:
+    """Return the kinds of inputs that a parameter with these values has."""
+    least, distinct = values.min(), len(np.unique(values))
+    kinds: list[InputKind] = ["log" if least > 0 else "arsinh"]
+    at_least = np.count_nonzero(values == least)
+    enough = max(FEWEST_AT_LEAST, SHARE_AT_LEAST * len(values))
+    if least in (0, 1) and at_least >= enough and distinct >= FEWEST_SIZES:
+        kinds.append("least")
+    if distinct >= MANY_VALUES and least >= 1 and (values == np.rint(values)).all():
+        kinds += STEPS
+    return kinds
 
 
 def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
@@ -215,6 +235,8 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
         return np.asarray(np.arcsinh(values / unit))
     if kind == "log":
         return np.log(np.maximum(values, unit * 1e-9))
+    if kind == "least":
+        return np.asarray(values <= unit, dtype=np.float64)
     whole = np.clip(np.rint(values), 1.0, 2.0**52)
     if kind == "aligned":
         return np.asarray(np.log2(np.gcd(whole.astype(np.int64), MOST_ALIGNED)))
@@ -222,55 +244,71 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
     return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
 
 
-class Correction(Form, frozen=True, dict=True):
-    """The factor by which a formula's seconds are multiplied."""
+class Process(Form, frozen=True):
+    """A Gaussian process, given the residuals at some samples."""
 
     inputs: Inputs
     kernel: Kernel
+    weights: Floats
+    """The weight of each sample (`conditioned`)."""
+
+    def __post_init__(self) -> None:
+        for place, part in ((".inputs", self.inputs), (".kernel", self.kernel)):
+            for key, values in structs.asdict(part).items():
+                if isinstance(values, np.ndarray):
+                    require_shape(f"{place}.{key}", values, len(self.inputs.kinds))
+                if key in POSITIVE and not (values > 0).all():
+                    raise misfit("must be above 0", f"{place}.{key}")
+
+
+class Correction(Form, frozen=True, dict=True):
+    """The factor by which a formula's seconds are multiplied: the geometric mean of processes'."""
+
     most: NotNegative
     """The logarithms of factors lie between this and its negative."""
     params: RowsWithSeconds
     """The parameters of the samples that it interpolates between, and the seconds that the formula
     predicts for them, shape (samples, parameters + 1)."""
-    weights: Floats
-    """The weight of each of these samples (`conditioned`)."""
+    processes: Annotated[tuple[Process, ...], Meta(min_length=1)]
 
     def __post_init__(self) -> None:
-        inputs, kernel, columns = self.inputs, self.kernel, self.params.shape[1]
-        if len(self.params) > MOST_POINTS:
-            raise misfit(f"has {len(self.params)} rows; at most {MOST_POINTS}", ".params")
-        require_shape(".weights", self.weights, len(self.params))
-        for place, part in ((".inputs", inputs), (".kernel", kernel)):
-            for key, values in structs.asdict(part).items():
-                if isinstance(values, np.ndarray):
-                    require_shape(f"{place}.{key}", values, len(inputs.kinds))
-                if key in POSITIVE and not (values > 0).all():
-                    raise misfit("must be above 0", f"{place}.{key}")
-        beyond = inputs.parameters[(inputs.parameters < 1) | (inputs.parameters > columns)]
-        if len(beyond):
-            problem = f"has {beyond[0]}; the event has {columns - 1} parameters"
-            raise misfit(problem, ".inputs.parameters")
+        rows, columns = self.params.shape
+        if rows > MOST_POINTS:
+            raise misfit(f"has {rows} rows; at most {MOST_POINTS}", ".params")
+        for index, process in enumerate(self.processes):
+            place = f".processes[{index}]"
+            require_shape(f"{place}.weights", process.weights, rows)
+            numbers = process.inputs.parameters
+            beyond = numbers[(numbers < 1) | (numbers > columns)]
+            if len(beyond):
+                problem = f"has {beyond[0]}; the event has {columns - 1} parameters"
+                raise misfit(problem, f"{place}.inputs.parameters")
 
     @cached_property
-    def points(self) -> Floats:
-        """The inputs of these samples, shape (samples, inputs)."""
-        return self.inputs.columns(self.params)
+    def points(self) -> list[Floats]:
+        """The inputs of these samples for each process, shape (samples, inputs)."""
+        return [process.inputs.columns(self.params) for process in self.processes]
 
     @property
     def codes(self) -> tuple[int, ...]:
         """The parameters whose values are taken as codes without order, counted from 1."""
-        return tuple(self.inputs.parameters[self.kernel.codes].tolist())
+        codes = [process.inputs.parameters[process.kernel.codes] for process in self.processes]
+        return tuple(np.unique(np.concatenate(codes)).tolist())
 
     @property
     def by_seconds(self) -> bool:
         """Whether it depends on the formula's seconds."""
-        return self.params.shape[1] in self.inputs.parameters
+        return self.params.shape[1] in self._numbers
 
     @property
     def parameters(self) -> tuple[int, ...]:
         """The parameters that it depends on, counted from 1."""
-        numbers = dict.fromkeys(self.inputs.parameters.tolist())
-        return tuple(number for number in numbers if number < self.params.shape[1])
+        return tuple(number for number in self._numbers if number < self.params.shape[1])
+
+    @property
+    def _numbers(self) -> list[int]:
+        numbers = [process.inputs.parameters for process in self.processes]
+        return [int(number) for number in np.unique(np.concatenate(numbers))]
 
     def factors(self, params: Floats) -> Floats:
         """Return the factor of each row, shaped like `params`; equal rows are predicted once."""
@@ -280,9 +318,12 @@ class Correction(Form, frozen=True, dict=True):
             return factors
         _, order, first = grouped(params[usable])
         rows = params[usable[order[first]]]
+        means = np.zeros(len(rows))
         with np.errstate(all="ignore"):
-            means = self.kernel.means(self.points, self.weights, self.inputs.columns(rows))
-        means = np.where(np.isfinite(means), means, 0.0)
+            for process, points in zip(self.processes, self.points, strict=True):
+                columns = process.inputs.columns(rows)
+                means += process.kernel.means(points, process.weights, columns)
+        means = np.where(np.isfinite(means), means / len(self.processes), 0.0)
         of_rows = np.exp(np.clip(means, -self.most, self.most))
         factors[usable[order]] = of_rows[np.cumsum(first) - 1]
         return factors
@@ -354,6 +395,7 @@ def learn(
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - heavy
 
+    np.empty(KEPT_BYTES, dtype=np.uint8)
     some = random_rows(len(points), most)
     points, values = points[some], values[some]
     spread = float(np.sqrt(np.mean(values**2))) or 1.0
