@@ -147,8 +147,8 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     rare = frozenset({"speedup", "dilation_for"})
 
     vary: Vary = option(
-        "The values of dilation, latency, bandwidth, cost-per-packet, packet-size or node-latency; "
-        "repeatable.",
+        "The values of machine, latency, bandwidth, cost-per-packet, packet-size, node-latency or "
+        "dilation; repeatable.",
         metavar="NAME=VALUE,VALUE,...", kw_only=False,
     )  # fmt: skip
     output: OptionalOutput = option(
@@ -162,7 +162,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     def run(self) -> Sweep:
         """Return the run times."""
         from rewritelog.output.files import write_text_file
-        from rewritelog.replaying.sweep import DILATION, PACKETS, sweep
+        from rewritelog.replaying.sweep import DILATION, MACHINE, PACKETS, sweep
         from rewritelog.viewing.replay_page import check_plot, write_plot
 
         for name in self.vary:
@@ -170,7 +170,12 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
                 raise UsageError(f"give {spelled(name.replace('-', '_'))}, or vary it, not both")
             if isinstance(self.network, str) and name != DILATION:
                 raise UsageError(f"{spelled('network', 'log')} takes no {name}, which is varied")
-        first = {n: next(iter(axis.values())) for n, axis in self.vary.items() if n != DILATION}
+        if MACHINE in self.vary and self.describes_network:
+            raise UsageError(
+                "a machine that is varied is a whole network: vary the rest of it, too"
+            )
+        others = {DILATION, MACHINE}
+        first = {n: next(iter(axis.values())) for n, axis in self.vary.items() if n not in others}
         of_packets = self.cost_per_packet is not None or first.keys() & set(PACKETS)
         network = self.read_network(first if of_packets else {})  # a cost alone is no network
         if self.plot is not None:

@@ -19,19 +19,26 @@ from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.options import check_factor, listed, pairs
+from rewritelog.paths import to_path
 from rewritelog.progress import report_progress
-from rewritelog.replaying.network import QUANTITIES, Network
+from rewritelog.replaying.network import QUANTITIES, Network, read_machine
 from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
 
-DILATION = "dilation"
-SWEPT = (DILATION, *QUANTITIES)
+DILATION, MACHINE = "dilation", "machine"
+SWEPT = (DILATION, MACHINE, *QUANTITIES)
 """The quantities that a sweep can vary."""
 PACKETS = ("cost-per-packet", "packet-size")
 """Those that make no network alone."""
 
-Axes: TypeAlias = Mapping[str, Mapping[str, float]]
-"""The quantities of a sweep with their values, by how these are written."""
+Axes: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""What a sweep varies: the numbers, or networks of machines, by how they are written."""
+
+_UNITS = {
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "B/s": {"GB/s": 1e9, "MB/s": 1e6},
+}
+"""Further units in which plain numbers are written."""
 
 MOST_POINTS = 100_000
 """The most points of a grid."""
@@ -42,7 +49,7 @@ def axes_of(vary: object, what: str) -> Axes:
 
     Raise `UsageError` for names that are unknown or repeated, for none, and for too many points.
     """
-    axes: dict[str, dict[str, float]] = {}
+    axes: dict[str, dict[str, Any]] = {}
     for given, values in pairs(vary, what):
         name = given.strip().replace("_", "-")
         several = listed(values, what) if isinstance(values, str) else units.items_of(values)
@@ -61,15 +68,22 @@ def axes_of(vary: object, what: str) -> Axes:
     return axes
 
 
-def _written(value: object, name: str, what: str) -> tuple[str, float]:
-    """Return a value of a quantity as it is written, and as a number."""
+def _written(value: object, name: str, what: str) -> tuple[str, Any]:
+    """Return a value of an axis as it is written, and as a number or a network."""
+    if name == MACHINE:
+        machine = str(value).strip()
+        return machine, read_machine(to_path(machine, what))
     if name == DILATION:
         factor = units.number(value, what)
         check_factor(what, factor)
         return str(value).strip(), factor
     number = QUANTITIES[name].read(value, what)
-    written = value if isinstance(value, str) else f"{number!r}{QUANTITIES[name].base}"
-    return written.strip(), number
+    if isinstance(value, str):
+        return value.strip(), number
+    base = QUANTITIES[name].base
+    larger = ((unit, size) for unit, size in _UNITS.get(base, {}).items() if number >= size)
+    unit, size = next(larger, (base, 1.0))
+    return f"{number / size:.12g}{unit}", number
 
 
 @dataclass(frozen=True)
@@ -138,7 +152,7 @@ class Sweep(Readable):
         least = min(self.points, key=lambda point: point.predicted_s)
         where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
         # the network that is not varied, unless the axes determine all of it
-        varied = self.network.recorded and {"latency", "bandwidth"} & self.axes.keys()
+        varied = self.network.recorded and {MACHINE, "latency", "bandwidth"} & self.axes.keys()
         fixed = f"  network, except for what is varied: {printable(self.network.text())}"
         return "\n".join(
             (
@@ -189,5 +203,5 @@ def sweep(
 def _setting(axes: Axes, values: tuple[str, ...], network: Network) -> tuple[Network, float | None]:
     """Return the network and the dilation of a point."""
     numbers = {name: axis[text] for (name, axis), text in zip(axes.items(), values, strict=True)}
-    dilation = numbers.pop(DILATION, None)
-    return network.with_quantities(numbers), dilation
+    dilation, machine = numbers.pop(DILATION, None), numbers.pop(MACHINE, network)
+    return machine.with_quantities(numbers), dilation

@@ -163,12 +163,12 @@ def layer_bars(view: TimelineView, bars: Bars, layer: int) -> tuple[Bars, Any]:
     return mine, np.stack([mine.start_s, mine.end_s, mine.row + top, mine.row + BOTTOM])
 
 
-_OF_TIME: dict[str, Any] = {
-    "seconds": "x",
-    "tools": "xpan,xwheel_zoom,xbox_zoom,reset,save",
-    "min_border_left": 100,
-}
-"""What plots over time share; the room for labels left of them aligns their axes."""
+def _over_time(view: TimelineView) -> dict[str, Any]:
+    """Return what plots over time share; the room for labels left of them aligns their axes."""
+    room = 40 + 6 * max(map(len, view.row_labels))
+    tools = "xpan,xwheel_zoom,xbox_zoom,reset,save"
+    return {"seconds": "x", "tools": tools, "min_border_left": max(100, room)}
+
 
 _SIDES = ("left", "right", "top", "bottom")
 
@@ -243,7 +243,7 @@ def _timelines(view: TimelineView, panel: Panel, x_range: Any, name: str) -> Any
         active_scroll="xwheel_zoom",
         active_drag="xbox_zoom",
         name=name,
-        **_OF_TIME,
+        **_over_time(view),
     )
     plot.ygrid.visible = False
     if panel.bars is None:
@@ -282,7 +282,9 @@ def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
     """Return the plot of the share of PEs in each layer over time, one layer above the other."""
     over_time = view.over_time_json(panel)
     edges, shares = np.array(over_time["bounds_s"]), list(over_time["shares"].values())
-    plot = new_plot("time", "busy, %", height=220, x_range=x_range, y_range=(0, 100), **_OF_TIME)
+    plot = new_plot(
+        "time", "busy, %", height=220, x_range=x_range, y_range=(0, 100), **_over_time(view)
+    )
     bottom = np.zeros(len(edges) - 1)
     for layer in sorted(view.shown_layers):
         if not view.over_names(layer):

@@ -75,7 +75,9 @@ def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
     group, total = info.traffic.group, info.summary.total_pes
     pes = len(counts) * group
     first, last = -0.5, pes - 0.5  # the number of a PE is in the middle of its row or column
-    plot = new_plot("to PE", "from PE", height=520, x_range=(first, last), y_range=(last, first))
+    plot = new_plot(
+        "to PE", "from PE", height=520, x_range=(first, last), y_range=(last, first), whole="xy"
+    )
     most = int(counts.max())
     least = int(counts[counts > 0].min(initial=max(1, most)))
     mapper = LogColorMapper(

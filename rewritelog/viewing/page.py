@@ -31,9 +31,6 @@ MOST_WARNINGS = 1_000
 _RANDOM_ID = re.compile('(?:<div id=|"docid":)"([0-9a-f-]{36})"')
 """How Bokeh names elements and the document."""
 
-_LEGEND_CHARACTERS = 84
-"""The characters of a legend's row that fit on paper."""
-
 
 @dataclass(frozen=True)
 class Section:
@@ -84,7 +81,7 @@ def page_text(
     plots = {str(k): section.plot for k, section in enumerate(sections) if section.plot}
     for section in sections:
         if section.plot and section.plot.legend:
-            _put_legend_below(section.plot, 2 if section.in_grid or section.beside else 4)
+            _put_legend_below(section.plot)
     script, divs = components(plots) if plots else ("", {})
     for number, drawn in enumerate(_RANDOM_ID.findall("".join((*divs.values(), script)))):
         script = script.replace(drawn, f"bokeh-{number}")  # so that runs alike make pages alike
@@ -113,14 +110,12 @@ def page_text(
     )
 
 
-def _put_legend_below(plot: Any, columns: int) -> None:
-    """Move a plot's legend below it; long labels get fewer columns."""
+def _put_legend_below(plot: Any) -> None:
+    """Move a plot's legend below it, where a script gives it as many columns as there is room."""
     legend = plot.legend[0]
-    longest = max(len(getattr(item.label, "value", "")) for item in legend.items)
     plot.add_layout(legend, "below")
     legend.orientation = "horizontal"
     legend.location = "left"
-    legend.ncols = max(1, min(columns, _LEGEND_CHARACTERS // max(longest, 1)))
     legend.margin = legend.padding = 2
     legend.spacing = 8
     legend.border_line_alpha = 0.0

@@ -54,17 +54,24 @@ def new_plot(
     *,
     height: int = 0,
     seconds: str = "",
+    whole: str = "",
     rows: Sequence[str] = (),
     tools: str = TOOLS,
     **more: Any,
 ) -> Any:
     """Return an empty figure as wide as its section, whose heading is its title.
 
-    `seconds` names the axes with times in seconds: `x`, `y` or `xy`. `rows` are labels of rows of
+    `seconds` names the axes with times in seconds, `whole` those of whole numbers: `x`, `y` or
+    `xy`. `rows` are labels of rows of
     height 1 from the top, which decide the figure's height if none is given: the middle of the
     first is at 0.5. `more` is passed on to Bokeh.
     """
-    from bokeh.models import BasicTickFormatter, FixedTicker, PrintfTickFormatter  # noqa: PLC0415
+    from bokeh.models import (  # noqa: PLC0415 - an extra
+        BasicTicker,
+        BasicTickFormatter,
+        FixedTicker,
+        PrintfTickFormatter,
+    )
     from bokeh.plotting import figure  # noqa: PLC0415 - an extra
 
     plot = figure(
@@ -81,6 +88,8 @@ def new_plot(
             axis.formatter = PrintfTickFormatter(format="%.6g")
     for name in seconds:
         getattr(plot, f"{name}axis").tags = [SECONDS]
+    for name in whole:
+        getattr(plot, f"{name}axis").ticker = BasicTicker(min_interval=1, num_minor_ticks=0)
     if rows:
         labelled = range(0, len(rows), -(-len(rows) // MOST_LABELS))
         plot.yaxis.ticker = FixedTicker(ticks=[row + 0.5 for row in labelled])

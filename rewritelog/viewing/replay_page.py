@@ -12,7 +12,7 @@ from rewritelog.output.files import write_file
 from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
-from rewritelog.replaying.sweep import DILATION, Sweep
+from rewritelog.replaying.sweep import DILATION, MACHINE, Sweep
 from rewritelog.text import printable, shorten
 from rewritelog.viewing.draw import timeline_sections
 from rewritelog.viewing.extra import drawing, require
@@ -26,6 +26,9 @@ MOST_STEPS = 1_000
 _KINDS = (".png", ".svg", ".pdf")
 _MARKERS = "osD^vPX*"
 _MOST_DRAWN = 5_000
+_MOST_TICKS = 12
+"""At most this many values of a sweep are labelled as they were given."""
+
 _PATH_COLOUR = COLOURS[5]
 
 PATH_HTML = (
@@ -93,10 +96,14 @@ def check_plot(path: Path) -> None:
 
 def write_plot(sweep: Sweep, path: Path) -> None:
     """Draw run time against the axis with the most values, a line per setting of the others."""
-    name = max(sweep.axes, key=lambda name: len(sweep.axes[name]))
+    from matplotlib.ticker import EngFormatter  # noqa: PLC0415 - an extra
+
+    name = max(sweep.axes, key=lambda name: (name != MACHINE, len(sweep.axes[name])))
     longest = list(sweep.axes).index(name)
     others = [other for other in sweep.axes if other != name]
     numbers = sweep.axes[name]
+    if name == MACHINE:
+        numbers = {machine: float(place) for place, machine in enumerate(numbers)}
     lines: dict[str, list[tuple[float, float]]] = {}
     for point in sweep.points:
         values = (*point.values[:longest], *point.values[longest + 1 :])
@@ -106,14 +113,22 @@ def write_plot(sweep: Sweep, path: Path) -> None:
     with drawing((7, 4.5)) as (figure, saved):
         axes = figure.subplots()
         for marker, (label, points) in zip(_MARKERS, lines.items(), strict=False):
-            axes.plot(*zip(*sorted(points), strict=True), marker=marker, label=label)
+            line = "" if name == MACHINE else "-"
+            axes.plot(*zip(*sorted(points), strict=True), line, marker=marker, label=label)
         if len(lines) > len(_MARKERS):
             axes.set_title(f"{len(_MARKERS)} of {len(lines)} settings")
         if len(numbers) > 2 and min(numbers.values()) > 0:
             axes.set_xscale("log")
-        axes.set_xlabel(name if name == DILATION else f"{name} ({QUANTITIES[name].base})")
-        axes.set_ylabel("predicted run time (s)")
+        if len(numbers) <= _MOST_TICKS:
+            axes.set_xticks([*numbers.values()], [*numbers], minor=False)
+            axes.minorticks_off()
+        elif name != DILATION:
+            axes.xaxis.set_major_formatter(EngFormatter(QUANTITIES[name].base))
+        axes.yaxis.set_major_formatter(EngFormatter("s"))
+        axes.set_xlabel(name)
+        axes.set_ylabel("predicted run time")
         axes.set_ylim(bottom=0)
+        axes.set_ymargin(0.05)
         axes.grid(visible=True, alpha=0.3)
         if others:
             axes.legend()

@@ -91,18 +91,21 @@ def _shares_section(report: RewriteReport) -> Section:
     """Return the section of shares of time by what determined it, before and after."""
     old_s, new_s = _determined(report)
     items = f"{report.terms.item}s"
+    some = [part for part in range(len(DETERMINED)) if old_s[part] or new_s[part]] or [0]
+    names = [DETERMINED[part] for part in some]
+    bars = dict(zip(names, np.transpose([old_s, new_s])[some], strict=True))
     plot = new_plot(
         f"time of all {items}", "logs", height=220, seconds="x", tools="save", rows=[*_SIDES]
     )
     plot.hbar_stack(
-        list(DETERMINED),
+        names,
         y="y",
         height=0.6,
-        source={"y": [0.5, 1.5]} | dict(zip(DETERMINED, np.transpose([old_s, new_s]), strict=True)),
+        source={"y": [0.5, 1.5], **bars},
         line_color="#000000",
-        fill_color=[COLOURS[0], COLOURS[4], COLOURS[1], OTHER],
-        legend_label=list(DETERMINED),
-        hatch_pattern=[" ", "/", "x", "."],
+        fill_color=[(COLOURS[0], COLOURS[4], COLOURS[1], OTHER)[part] for part in some],
+        legend_label=names,
+        hatch_pattern=[" /x."[part] for part in some],
         hatch_alpha=0.4,
         hatch_color="#000000",
     )
@@ -113,7 +116,7 @@ def _shares_section(report: RewriteReport) -> Section:
 
     rows = [
         (name, *map(time_text, (old, new)), percent(old, old_s.sum()), percent(new, new_s.sum()))
-        for name, old, new in zip(DETERMINED, old_s, new_s, strict=True)
+        for name, old, new in zip(names, old_s[some], new_s[some], strict=True)
     ]
     heads = ("determined by", "old", "new", "share of old", "share of new")
     table = TextTable(heads, rows, caption=f"Time of all {items} by what determined it")
@@ -225,7 +228,7 @@ def _busy_section(report: RewriteReport) -> Section:
     """Return the section of the PEs' busy time before and after."""
     first, old_s, new_s, width = busy_groups(report)
     lane = report.terms.lane
-    plot = new_plot(lane, "busy time", height=340, seconds="y")
+    plot = new_plot(lane, "busy time", height=340, seconds="y", whole="x")
     for (side, style), values, dash in zip(
         _SIDES.items(), (old_s, new_s), ("dashed", "dotdash"), strict=True
     ):

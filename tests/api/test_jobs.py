@@ -184,6 +184,17 @@ def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     assert of_file.predicted_s == whole.predicted_s
     found = rewritelog.sweep(CELLS, {"dilation": [0.5], "latency": [1e-6, "2us"]}, network=network)
     assert found.points[0].predicted_s == whole.predicted_s < found.points[1].predicted_s
+    machines = rewritelog.sweep(
+        CELLS,
+        {"machine": ["alps", str(tmp_path / "machine.toml")], "latency": ["1us"]},
+        dilation=0.5,
+    )
+    assert machines.points[1].predicted_s == whole.predicted_s
+    assert "alps" in machines.text()
+    with pytest.raises(rewritelog.UsageError, match="is a whole network"):
+        rewritelog.sweep(CELLS, {"machine": ["alps"]}, latency=1e-6)
+    numbers = rewritelog.sweep(CELLS, {"bandwidth": [1e9, 2.5e8], "latency": [1e-6]})
+    assert {point.values for point in numbers.points} == {("1GB/s", "1us"), ("250MB/s", "1us")}
     out = tmp_path / "study.txt"
     run = rewritelog.lost_cycles(
         CELLS,
@@ -245,6 +256,8 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
     found = rewritelog.sweep(CELLS, {"dilation": [0.5, 1]}, plot=tmp_path / "sweep.svg")
     assert "<svg" in (tmp_path / "sweep.svg").read_text()
     assert "0.5" in rewritelog.page(found)
+    rewritelog.sweep(CELLS, {"machine": ["alps", "cray-xe6"]}, plot=tmp_path / "machines.svg")
+    assert "alps" in (tmp_path / "machines.svg").read_text()
     tried = rewritelog.compare(timings, "least-squares", folds=2)
     assert "least-squares" in rewritelog.page(tried)
     chosen = rewritelog.sample(CELLS, tmp_path / "chosen.txt", fraction=0.2)

@@ -214,7 +214,7 @@ def test_a_step_of_the_critical_path_is_shown_and_tables_follow_the_zoom(tmp_pat
 
     def share(opened: Opened, name: str) -> str:
         row = opened.page.locator(f"#shares-0 tr:has(td:text-is('{name}')) td")
-        return str(row.nth(1).inner_text())
+        return str(row.nth(1).inner_text()).replace("\u00a0", " ")
 
     with browser() as opened:
         opened.go(f"file://{page}")
@@ -349,6 +349,31 @@ def test_the_file_that_explore_opens_leads_a_browser_to_the_page(tmp_path: Path)
         wait_for_status(opened, "all events are fitted")
         assert opened.errors == []
         process.kill()
+
+
+LEGEND_ENDS = """Bokeh.documents.flatMap((root) => [...root.all_models]).filter((one) => one.below)
+  .flatMap((plot) => plot.below.filter((one) => one.items).map((legend) => {
+    const drawn = Bokeh.index.find_one_by_id(plot.id);
+    const view = [...drawn.children()].find((child) => child.model === legend);
+    return [view.bbox.right, drawn.bbox.width, plot.inner_height];
+  }))"""
+"""For each legend where it ends, the width of its plot, and the height left for what is drawn."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1280])
+def test_legends_fit_into_the_page_and_leave_room_for_the_plot(tmp_path: Path, width: int) -> None:
+    names = [b"a-kernel-of-name-%d" % k for k in range(9)]
+    lines = [[seb(k, k + 1, name=name) for k, name in enumerate(names)]]
+    logs = write_logs(tmp_path / "logs", lines)
+    assert run("timeline", logs, "-o", tmp_path / "page.html", "-q").returncode == 0
+    with browser(width) as opened:
+        opened.go(f"file://{tmp_path / 'page.html'}")
+        opened.page.wait_for_timeout(500)
+        ends = opened.page.evaluate(LEGEND_ENDS)
+        assert ends
+        assert all(end <= wide and height > 80 for end, wide, height in ends)
+        assert opened.errors == []
 
 
 @pytest.mark.long

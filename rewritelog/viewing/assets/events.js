@@ -19,7 +19,7 @@ const Events = (() => {
     return name === `p${p}` ? name : `p${p} (${name})`;
   }
 
-  const percent = (value) => (value === null || Number.isNaN(value) ? "–" : `${(100 * value).toFixed(1)} %`);
+  const percent = (value) => (value === null || Number.isNaN(value) ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 
   const logarithmic = (values) => byId("logarithms").checked && Pages.isWide(values);
 

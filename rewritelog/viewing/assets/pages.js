@@ -5,9 +5,11 @@ const Pages = (() => {
   const MOST_ROWS = 100;
   const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
   const PAPER_WIDTH = 700, TEXT_HEIGHT = 11; // A4 and Letter upright, between usual margins
+  const LETTER_WIDTH = 6.4, KEY_WIDTH = 40, ROW_HEIGHT = 28, MOST_COLUMNS = 6; // of legends
+  const NARROW = 600;
   const byId = (id) => document.getElementById(id);
   const json = (id) => JSON.parse(byId(id).textContent);
-  const models = new Map();
+  const models = new Map(), heights = new Map();
 
   function model(name) {
     for (const root of models.has(name) ? [] : Bokeh.documents) {
@@ -77,7 +79,8 @@ const Pages = (() => {
 
   // Gives an axis of a plot ticks, and labels that are times if the axis is one of seconds.
   function setTicks(axis, logarithmic) {
-    const ticker = made(`${logarithmic ? "Log" : "Basic"}Ticker`);
+    const narrow = innerWidth < NARROW ? { desired_num_ticks: 3 } : {};
+    const ticker = made(`${logarithmic ? "Log" : "Basic"}Ticker`, narrow);
     const inSeconds = axis.tags.includes("seconds");
     const formatter = logarithmic && !inSeconds
       ? made("LogTickFormatter", { ticker }) : made("PrintfTickFormatter", { format: "%.6g" });
@@ -113,12 +116,30 @@ const Pages = (() => {
     for (const [place, words] of Object.entries(labels)) {
       for (const side of plot[place]) if ("axis_label" in side) side.axis_label = words;
     }
-    for (const legend of plot.below) {
-      for (const item of legend.items || []) {
+    for (const legend of legendsOf(plot)) {
+      for (const item of legend.items) {
         const visible = item.renderers.some((drawn) => drawn.data_source.get_length() > 0);
         if (item.visible !== visible) item.visible = visible;
       }
     }
+    fitLegends(plot);
+  }
+
+  const legendsOf = (plot) => plot.below.filter((one) => one.items);
+
+  // Gives the legends below a plot as many columns as fit into its width, and the plot room for rows.
+  function fitLegends(plot) {
+    if (!heights.has(plot)) heights.set(plot, plot.height);
+    let height = heights.get(plot);
+    for (const legend of legendsOf(plot)) {
+      const labels = legend.items.filter((item) => item.visible)
+        .flatMap((item) => item.get_labels_list_from_label_prop());
+      const longest = Math.max(1, ...labels.map((label) => label.length));
+      const most = Math.floor(plot.inner_width / (LETTER_WIDTH * longest + KEY_WIDTH));
+      legend.ncols = Math.max(1, Math.min(most, MOST_COLUMNS));
+      height += ROW_HEIGHT * (Math.ceil(labels.length / legend.ncols) - 1);
+    }
+    if (plot.height !== height) plot.height = height;
   }
 
   function whenDrawn(names, then) {
@@ -132,8 +153,12 @@ const Pages = (() => {
 
   if (typeof Bokeh !== "undefined") whenDrawn([], () => {
     for (const root of Bokeh.documents) {
-      for (const axis of root.all_models) {
-        if (axis.tags.includes("seconds")) setTicks(axis, axis.type === "LogAxis");
+      for (const one of root.all_models) {
+        if (one.tags.includes("seconds")) setTicks(one, one.type === "LogAxis");
+        if (one.below) {
+          one.properties.inner_width.change.connect(() => fitLegends(one));
+          fitLegends(one);
+        }
       }
     }
   });

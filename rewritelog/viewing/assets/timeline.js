@@ -18,7 +18,7 @@
       return sum * given.pes;
     });
     const whole = (to - from) * given.pes;
-    const row = (name, value) => [name, whole > 0 ? `${(100 * value / whole).toFixed(1)} %` : "–", time(value)];
+    const row = (name, value) => [name, whole > 0 ? `${(100 * value / whole).toFixed(1)}\u00a0%` : "–", time(value)];
     const rows = given.layers.map((name, layer) => row(name, seconds[layer]));
     const busy = seconds.reduce((sum, value, layer) => sum + (given.over[layer] ? 0 : value), 0);
     fillTable(given.table, `From ${time(Math.max(from, 0), 6)} to ${time(to, 6)}, ${given.pes} ${given.lane[1]} (zoom in the graphs)`,
