@@ -63,6 +63,7 @@ class Comparison(Readable):
     representation: tuple[HeadDifference, ...] = ()
     """Differences of representation: log version, byte order, files."""
     machine: tuple[HeadDifference, ...] = ()
+    """Differences of the machine, or of what comes before the nodes of a rank."""
 
     @property
     def has_messages(self) -> bool:
@@ -209,7 +210,9 @@ class Comparison(Readable):
 
 
 def _change_line(what: str, changes: tuple[HeadDifference, ...]) -> str:
-    return f"{what}: {'; '.join(map(str, changes)) or 'the same'}"
+    shown = [str(change) for change in changes[:_SHOWN]]
+    more = [f"and {len(changes) - _SHOWN:,} more"] if len(changes) > _SHOWN else []
+    return f"{what}: {'; '.join([*shown, *more]) or 'the same'}"
 
 
 def _rows_json(rows: Rows) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,17 @@ from rewritelog.diffing.records import (
     Totals,
     list_text,
 )
-from rewritelog.diffing.report import Comparison
+from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, concatenated
 from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import printable, some_text
+from rewritelog.text import printable, shorten, some_text
 
 COMPARED = ("start_s", "lane", "rest", *COMMUNICATION)
 """The columns of nodes that are compared, besides those that all loaded events have."""
 
+_HEAD_WIDTH = 40
 _TIMES = ("duration", "start")
 _PLACE, _REST = "place among the nodes", "other fields, or their order"
 
@@ -42,17 +43,30 @@ def compare_traces(a: Traces, b: Traces) -> Comparison:
     if a.pes != b.pes:
         ranks = (some_text([str(rank) for rank in each.pes], 5) for each in (a, b))
         raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
-    totals = Totals()
+    totals, heads = Totals(), list[HeadDifference]()
     work = partial(_compare_units, a, b, dict(zip(a.pes, b.units, strict=True)))
-    for _, of_rank in map_blocks(work, a.units, "comparing", a.size_bytes):
+    for _, (of_rank, of_head) in map_blocks(work, a.units, "comparing", a.size_bytes):
         totals.add(of_rank)
-    return Comparison((a, b), totals)
+        heads += of_head
+    packed = [str(sum(unit.is_packed for unit in each.units)) for each in (a, b)]
+    files = [] if packed[0] == packed[1] else [HeadDifference("packed files", *packed)]
+    return Comparison((a, b), totals, tuple(files), tuple(heads))
 
 
-def _compare_units(a: Traces, b: Traces, others: dict[int, Unit], unit: Unit) -> Totals:
+def _compare_units(
+    a: Traces, b: Traces, others: dict[int, Unit], unit: Unit
+) -> tuple[Totals, list[HeadDifference]]:
+    """Return the differences of the nodes of a rank, and of what comes before these."""
     parts = zip_longest(a.read(unit), b.read(others[unit.rank]))
-    kept = ([part if part is None else part.only(COMPARED) for part in pair] for pair in parts)
-    return compare_parts(a, unit.rank, kept)
+    first = next(parts)
+    texts = [shorten(printable(part.head.tobytes()), _HEAD_WIDTH) for part in first]
+    is_same = np.array_equal(first[0].head, first[1].head)
+    heads = [] if is_same else [HeadDifference(f"metadata of rank {unit.rank}", *texts)]
+    kept = (
+        [part if part is None else part.only(COMPARED) for part in pair]
+        for pair in chain([first], parts)
+    )
+    return compare_parts(a, unit.rank, kept), heads
 
 
 def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | None]]) -> Totals:

@@ -114,11 +114,13 @@ class Events:
 class Part(Events, ABC):
     """Events of a unit that follow each other, with columns that are made when first used."""
 
-    def __init__(self, unit: Unit, first: int) -> None:
+    def __init__(self, unit: Unit, first: int, head: Bytes) -> None:
         super().__init__({})
         self.unit = unit
         self.first = first
         """The number of the first event in its unit."""
+        self.head = head
+        """What comes before the events in the file."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.columns:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chakrabuilder import COLL, COMP, node, trace, write_traces
+from chakrabuilder import COLL, COMP, field, node, trace, write_traces
 from commands import rewritelog as run
 from oracle import SAMPLE_LOGS
 
@@ -317,6 +317,19 @@ def test_nodes_of_one_id_are_compared_in_their_order(tmp_path: Path) -> None:
     b = write_traces(tmp_path / "b", [[nodes[0], node(1, duration=30), nodes[2]]])
     (change,) = rewritelog.diff(a, b).to_json()["fields"]
     assert (change["field"], change["changed"], change["first"]["seb"]) == ("duration", 1, 1)
+
+
+def test_diff_tells_other_metadata_and_packed_files(tmp_path: Path) -> None:
+    a = write_traces(tmp_path / "a", [[node(1)], [node(1)]])
+    b = write_traces(tmp_path / "b", [[node(1)], [node(1)]], packed=True)
+    report = rewritelog.diff(a, b)
+    assert "representation: packed files: 0 → 2" in report.text()
+    assert report.verdict == "different: only the representation; the content is the same"
+    (b / "run.1.et").write_bytes(trace([node(1)], field(1, b"1.1\x1b")))
+    report = rewritelog.diff(a, b)
+    assert "metadata of rank 1: " in report.text()
+    assert "\x1b" not in report.text()
+    assert report.verdict == "different: more than time fields"
 
 
 def test_diff_tells_other_shapes_and_attributes_from_the_same(tmp_path: Path) -> None:

@@ -54,9 +54,7 @@ class NodePart(Part):
     """Some nodes of a file, which follow each other, with their bytes."""
 
     def __init__(self, unit: Unit, first: int, head: Bytes, buffer: Bytes, nodes: Table) -> None:
-        super().__init__(unit, first)
-        self._head = head
-        """What comes before the nodes: the metadata of the first part."""
+        super().__init__(unit, first, head)
         self.buffer = buffer
         self.nodes = nodes
         """The core's struct `trace_node` for each node."""
@@ -98,10 +96,10 @@ class NodePart(Part):
 
     def written(self, duration_us: Keys) -> Bytes:
         """Return the bytes of the part with new durations."""
-        head = len(self._head)
+        head = len(self.head)
         most = head + len(self.buffer) + _MOST_INSERTED * len(self.nodes)
         room = np.empty(most, dtype=np.uint8)
-        room[:head] = self._head
+        room[:head] = self.head
         size: int = core.write_nodes(self.buffer, self.nodes, duration_us, room[head:])
         return room[: head + size]
 
