@@ -51,6 +51,7 @@ from rewritelog.rewriting.predicting import (
 from rewritelog.rewriting.traces import trace_task
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, matching
+from rewritelog.timings.traces import EventParams
 
 _ALL_REDUCE, _BARRIER = 0, 9
 _RING = (2, 6, 7, 8)
@@ -158,11 +159,13 @@ def replay_traces(
         events = joined([of_unit for _, of_unit in units])
     run = replayed(traces, events, network or Network())
     said = fit_warnings(read, predictor.fitted)
-    matched = matching(options.dilation_for, run.outcome.workload.names)
+    params = task.params or EventParams()
+    matched = matching((*options.dilation_for, *params.rules), events["name"].distinct)
     unused = warnings_of_unused(options, predictor.fitted, traces.terms, matched)
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
     lacking = warnings_of_uncovered(uncovered, predictor.fitted, traces.terms)
-    return replace(run, warnings=(*said, *unused, *lacking, *run.warnings))
+    unused_params = params.unused(matched)
+    return replace(run, warnings=(*said, *unused, *unused_params, *lacking, *run.warnings))
 
 
 def _warnings(missing: int, unmatched: int, alone: int) -> Iterator[str]:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rewritelog.errors import spelled
-from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import Terms
+from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.predicting import (
     fit_warnings,
     warnings_of_uncovered,
@@ -77,12 +76,10 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             f"{spelled('dilation', 1)} if this is intended"
         )
     yield from fit_warnings(report.timings, report.fitted)
-    if isinstance(task, TraceTask):
-        if task.params is not None and not statistics.events and not statistics.noted:
-            types = ", ".join(task.logs.types[number] for number in task.types)
-            yield f"there are no nodes of type {types}, so the model predicts nothing"
-    elif task.params is not None:
-        yield from _about_params(task.logs, task.params)
+    if isinstance(task, RewriteTask):
+        yield from _about_param_files(task)
+    else:
+        yield from _about_nodes(task, statistics)
     for what, (noun, sentence) in _IRREGULAR.items():
         if noted := statistics.noted.get(what):
             joint = "; " if noun.endswith("line") else ", "
@@ -111,10 +108,22 @@ def _about_total(report: RewriteReport) -> Iterator[str]:
         yield f"{unused}: the model {name!r} predicts no sums of its own"
 
 
-def _about_params(logs: LogSet, params: ParamFolder) -> Iterator[str]:
+def _about_nodes(task: TraceTask, statistics: BlockStatistics) -> Iterator[str]:
+    if task.params is None:
+        return
+    yield from task.params.unused(statistics.matched_patterns)
+    if not statistics.events and not statistics.noted:
+        types = ", ".join(task.logs.types[number] for number in task.types)
+        yield f"there are no nodes of type {types}, so the model predicts nothing"
+
+
+def _about_param_files(task: RewriteTask) -> Iterator[str]:
+    params = task.params
+    if params is None:
+        return
     if not params.pes:
         yield f"{params.folder} has no param files, so the model predicts nothing"
-    strange = sorted(params.pes.difference(logs.pes))
+    strange = sorted(params.pes.difference(task.logs.pes))
     if strange:
         names = ", ".join(f"param.{pe}" for pe in strange[:5])
         yield (

@@ -31,6 +31,7 @@ from rewritelog.rewriting.statistics import (
     DurationSum,
     Noted,
 )
+from rewritelog.text import matching
 from rewritelog.timings.traces import EventParams, read_event_params
 
 _REPLAYED = ("lane", "group", *COMMUNICATION, "new_s", "uncovered")
@@ -111,6 +112,8 @@ class TraceTask:
         records = NO_RECORDS if self.params is None else self.params.records(part, rows)[0]
         predicted = self.predictor.predict(records, np.array([part.unit.rank]))
         factors, patterns = dilations_of(self.dilations, part)
+        if self.params is not None:
+            patterns |= matching(self.params.rules, part["name"].distinct)
         new = NewDurations(rows, part["duration_s"].copy(), predicted, patterns)
         new.seconds[rows] *= factors[rows]
         new.seconds[new.predicted_rows] = predicted.given_s[predicted.is_known]

@@ -19,7 +19,7 @@ import math
 import re
 import string
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain
@@ -43,7 +43,15 @@ from rewritelog.models.expressions import (
 from rewritelog.models.located_toml import read_toml
 from rewritelog.output.files import write_file
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import Readable, TextTable, count_text, last_match, printable, wrapped
+from rewritelog.text import (
+    Readable,
+    TextTable,
+    count_text,
+    last_match,
+    matching,
+    printable,
+    wrapped,
+)
 from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import timing_lines
@@ -87,6 +95,15 @@ class EventParams:
 
     rules: tuple[tuple[str, EventRule], ...] = ()
     """Names or patterns of operations, and what is said of each."""
+    name: str = ""
+    """The name of the file in messages."""
+
+    def unused(self, matched_patterns: Collection[str]) -> Iterator[str]:
+        """Yield a sentence for each rule whose pattern has matched no operation."""
+        for pattern, _ in self.rules:
+            if pattern not in matched_patterns:
+                shown = printable(pattern)
+                yield f"{self.name}: what it says of {shown!r} is not used: no node has such a name"
 
     def records(self, part: Part, rows: Ints) -> tuple[ParamRecords, Counter[str]]:
         """Return a record for each of some rows of a part, `seb` being the row, in their order.
@@ -228,7 +245,7 @@ def read_event_params(path: Path | None) -> EventParams:
         )
         chosen = None if entry.params is None else params
         rules.append((pattern, EventRule(entry.group, chosen, tuple(words))))
-    return EventParams(tuple(rules))
+    return EventParams(tuple(rules), read.name)
 
 
 _LEFT_OUT = (
@@ -252,6 +269,9 @@ class WrittenTimings(Readable):
     """The nodes without a line, by the reason."""
     lacking: Counter[str] = field(default_factory=Counter)
     """How many of these lack each dimension or attribute that `--event-params` names."""
+    params: EventParams = EventParams()
+    matched_patterns: set[str] = field(default_factory=set)
+    """The patterns of `params` that match the name of a node."""
 
     def add(self, other: WrittenTimings) -> None:
         """Add the lines of another unit."""
@@ -260,17 +280,19 @@ class WrittenTimings(Readable):
             self.points[event] |= points
         self.left_out.update(other.left_out)
         self.lacking.update(other.lacking)
+        self.matched_patterns.update(other.matched_patterns)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is left out, a sentence each."""
+        """What is left out or not used, a sentence each."""
         lacking = ", ".join(f"{count:,} have no {name}" for name, count in self.lacking.items())
         reasons = dict(zip(_LEFT_OUT, ("", f": {lacking}" if lacking else ""), strict=True))
-        return tuple(
+        left_out = (
             f"left out: {count_text(self.left_out[why], 'node')} {why}{more}"
             for why, more in reasons.items()
             if self.left_out[why]
         )
+        return (*left_out, *self.params.unused(self.matched_patterns))
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
@@ -306,8 +328,9 @@ def write_timings(
     event_params: Path | None = None,
 ) -> WrittenTimings:
     """Write the lines of the nodes of some types to `output`, if there is one."""
-    work = partial(_lines, traces, read_event_params(event_params), types)
-    written = WrittenTimings(traces, output)
+    params = read_event_params(event_params)
+    work = partial(_lines, traces, params, types)
+    written = WrittenTimings(traces, output, params=params)
 
     def texts() -> Iterator[bytes]:
         for _, (lines, of_unit) in map_blocks(work, traces.units, "reading", traces.size_bytes):
@@ -339,10 +362,11 @@ def _lines(
                 continue
             written.lines[event] += len(own)
             written.points[event].add(values.tobytes())
-        unusable = len(rows) - np.count_nonzero(lines)
+        unusable = len(rows) - int(np.count_nonzero(lines))
         counts = len(chosen) - len(rows), unusable
         written.left_out.update(dict(zip(_LEFT_OUT, counts, strict=True)))
         written.lacking.update(lacking)
+        written.matched_patterns.update(matching(params.rules, part["name"].distinct))
         texts.append("".join(lines.tolist()).encode())
     return texts, written
 

@@ -144,6 +144,33 @@ def test_nodes_without_the_parameters_of_a_file_are_told(traces: Path, tmp_path:
     assert "there are no nodes" not in done.stderr
 
 
+def test_parameters_of_names_that_no_node_has_are_warned_of(traces: Path, tmp_path: Path) -> None:
+    rules, lines = tmp_path / "events.toml", tmp_path / "lines.txt"
+    rules.write_text('[events."aten::mn"]\nparams = ["a1"]\n[events."aten::*"]\ngroup = "a"\n')
+    said = f"{rules}: what it says of 'aten::mn' is not used: no node has such a name"
+    for words in (
+        ("timings", traces, "-o", lines),
+        ("rewrite", traces, "--dry-run", "--timings", lines),
+        ("replay", traces, "--timings", lines),
+    ):
+        done = run(*words, "--event-params", rules)
+        assert (done.returncode, done.stderr.count(said)) == (0, 1), words
+        assert "'aten::*' is not used" not in done.stderr
+
+
+def test_reports_are_json_too(traces: Path, tmp_path: Path) -> None:
+    for words, key in (
+        (("timings", traces, "-o", tmp_path / "l.txt"), "lines"),
+        (("rewrite", traces, tmp_path / "o", "--dilation", "2"), "rounding"),
+        (("info", traces), "lanes"),
+        (("check", traces), "sound"),
+        (("replay", traces), "communication_s"),
+        (("export", tmp_path / "o", tmp_path / "e", "--to", "chrome", "--replayed"), "pes"),
+        (("diff", traces, tmp_path / "o"), "fields"),
+    ):
+        assert key in json.loads(run(*words, "--json").stdout), words
+
+
 def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> None:
     rules = tmp_path / "events.toml"
     rules.write_text('[events."aten::mm"]\nparams = ["a1 * num_opz", "a9"]\n')
