@@ -41,6 +41,8 @@ Taken = TypeVar("Taken", contravariant=True)  # noqa: PLC0105 - as in the text o
 Held = TypeVar("Held", covariant=True)  # noqa: PLC0105 - as above
 
 METADATA = "option"
+SHORT = {"help": "-h", "jobs": "-j", "output": "-o", "quiet": "-q", "verbose": "-v"}
+"""Options of one letter, by the fields whose options they are too."""
 METAVARS = {bool: "TEXT", float: "NUMBER", int: "N", str: "TEXT"}
 
 SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
@@ -70,6 +72,8 @@ class Kind:
     """What None stands for where it is the default."""
     shown: str = ""
     """What a signature says, if not the type."""
+    metavar: str = "FILE"
+    """What stands for a value in the help."""
     use: Literal["input", "file", "checked", "folder", "text"] = "input"
     """Whether texts name inputs, a file or folder to write, a file that the job checks, or none."""
 
@@ -82,7 +86,8 @@ class Kind:
 PathLike: TypeAlias = "str | os.PathLike[str]"
 PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
 Moment: TypeAlias = Annotated[
-    As["float | str | None", "float | None"], Kind("units:moment", use="text")
+    As["float | str | None", "float | None"],
+    Kind("units:moment", use="text", metavar="TIME"),
 ]
 """A time in the run: in seconds, or a text with a unit."""
 InputPaths: TypeAlias = Annotated[
@@ -101,11 +106,12 @@ OptionalFolder: TypeAlias = Annotated[
     As["PathLike | None", "Path | None"], Kind("paths:to_folder", use="folder")
 ]
 Pes: TypeAlias = Annotated[
-    As["str | Sequence[int] | None", "str | tuple[int, ...] | None"], Kind("units:pes", use="text")
+    As["str | Sequence[int] | None", "str | tuple[int, ...] | None"],
+    Kind("units:pes", use="text", metavar="RANGES"),
 ]
 Types: TypeAlias = Annotated[
     As["str | Sequence[str] | None", "tuple[str, ...] | None"],
-    Kind("options:listed", several=True, use="text"),
+    Kind("options:listed", several=True, use="text", metavar="TYPES"),
 ]
 
 
@@ -116,10 +122,10 @@ class Declaration:
     help: str
     positional: bool = False
     """Whether it is an argument on the command line, and not an option."""
-    names: tuple[str, ...] = ()
+    flag: str = ""
     """How the command line spells an option; by default as the field, with hyphens."""
     metavar: str = ""
-    """What stands for the value in the help, with its unit; by default what its type says."""
+    """What stands for the value in the help, with its unit; by default what its kind says."""
     group: str = ""
     """The heading that it is listed under."""
     rare: bool = False
@@ -153,9 +159,15 @@ class Declaration:
     """What a signature says of its type."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """How the command line spells an option."""
+        short = (SHORT[self.field],) if self.field in SHORT else ()
+        return () if self.positional else (self.flag, *short)
+
+    @property
     def name(self) -> str:
         """Its name in messages of the command line."""
-        return self.names[0] if self.names else self.metavar
+        return self.metavar if self.positional else self.flag
 
     @property
     def label(self) -> str:
@@ -289,14 +301,13 @@ def _declared_in(cls: type[Any]) -> dict[str, Declaration]:
             continue
         declared = member.metadata.get(METADATA) or Declaration(member.metadata.get("help", ""))
         kind = _kind_of(types[member.name])
-        if declared.names:
-            Spelling.flags[member.name] = declared.names[0]
-        default_names = () if declared.positional else (f"--{member.name.replace('_', '-')}",)
-        listed = "|".join(map(str, choices(kind))) or METAVARS.get(kind, "FILE")
+        if declared.flag:
+            Spelling.flags[member.name] = declared.flag
+        of_kind = kind.metavar if isinstance(kind, Kind) else METAVARS.get(kind, "")
         complete[member.name] = replace(
             declared,
-            names=declared.names or default_names,
-            metavar=declared.metavar or listed,
+            flag=declared.flag or f"--{member.name.replace('_', '-')}",
+            metavar=declared.metavar or "|".join(map(str, choices(kind))) or of_kind,
             group=declared.group or getattr(cls, "heading", ""),
             field=member.name,
             kind=kind,
@@ -456,7 +467,7 @@ class Jobs(Options, group=RUNNING):
 
     jobs: int = option(
         "Threads or processes to use [default: all cores].",
-        default=0, names=("--jobs", "-j"), metavar="N", least=0, most=10_000, reported=False,
+        default=0, metavar="N", least=0, most=10_000, reported=False,
     )  # fmt: skip
 
 
@@ -489,7 +500,7 @@ class NodeChoice(Options, group=MODEL):
 
     types: Types = option(
         "Chakra traces: the types of nodes that it is about, as in COMP,MEM_LOAD [default: COMP].",
-        default=None, metavar="TYPES", rare=True, decides=True, for_traces=True,
+        default=None, rare=True, decides=True, for_traces=True,
     )  # fmt: skip
     event_params: OptionalInput = option(
         "Chakra traces: a TOML file of the events and parameters of nodes.",
@@ -505,11 +516,8 @@ class NodeChoice(Options, group=MODEL):
 class Selection(Options, group=SELECTION):
     """The part of the logs that is drawn or written."""
 
-    pes: Pes = option(
-        "Only these PEs, as in 0-31,40 [default: all].", default=None, metavar="RANGES"
-    )
+    pes: Pes = option("Only these PEs, as in 0-31,40 [default: all].", default=None)
     from_s: Moment = option(
-        "Begin at this time, in seconds or as in 100us.",
-        default=None, names=("--from",), metavar="TIME",
-    )  # fmt: skip
-    until_s: Moment = option("End at this time.", default=None, names=("--until",), metavar="TIME")
+        "Begin at this time, in seconds or as in 100us.", default=None, flag="--from"
+    )
+    until_s: Moment = option("End at this time.", default=None, flag="--until")

@@ -130,15 +130,15 @@ class Command(Options, Generic[Result], group=OUTPUT):
     prints_lines: ClassVar[bool] = False
     """Whether `pieces` of the result are printed as they come, without progress on a terminal."""
 
-    as_json: bool = option("Print the report as JSON.", default=False, names=("--json",))
-    verbose: bool = option("Print the whole report.", default=False, names=("--verbose", "-v"))
+    as_json: bool = option("Print the report as JSON.", default=False, flag="--json")
+    verbose: bool = option("Print the whole report.", default=False)
     report_file: OptionalOutput = option(
-        "Also write the report to this file, as JSON.", default=None, names=("--report",), rare=True
+        "Also write the report to this file, as JSON.", default=None, flag="--report", rare=True
     )
     html: OptionalOutput = option(
         "Write a page of plots and tables for a browser.", default=None, metavar="PAGE"
     )
-    quiet: bool = option("Print only warnings and errors.", default=False, names=("--quiet", "-q"))
+    quiet: bool = option("Print only warnings and errors.", default=False)
     fail_on_warning: bool = option(
         "Exit with code 1 if there were warnings, after the work is done.", default=False, rare=True
     )
@@ -150,10 +150,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
         "Show where in the code an error comes from.", default=False, group=OTHER, rare=True
     )
     version: bool = option("Print the version and exit.", default=False, group=OTHER, rare=True)
-    help: bool = option(
-        "Show the usual options and exit.",
-        default=False, names=("--help", "-h"), group=OTHER, rare=True,
-    )  # fmt: skip
+    help: bool = option("Show the usual options and exit.", default=False, group=OTHER, rare=True)
     help_all: bool = option("Show all options and exit.", default=False, group=OTHER, rare=True)
 
     def __post_init__(self) -> None:

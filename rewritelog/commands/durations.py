@@ -94,7 +94,7 @@ class ModelInputs(Reading, FormulasFile, group=MODEL):
     model_options: ModelOptions = option(
         "An option of the model, as `rewritelog models NAME` lists them; those of built-in models "
         "are flags too.",
-        default=None, names=("--model-option",), metavar="NAME=VALUE", rare=True,
+        default=None, flag="--model-option", metavar="NAME=VALUE", rare=True,
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -81,10 +81,8 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
         "Chakra traces: a folder, a file, or FOLDER/NAME.", metavar="TRACES", kw_only=False
     )
     output: OptionalOutput = option(
-        "The file of timing lines.",
-        metavar="FILE", default=None, names=("--output", "-o"), group=OUTPUT,
-        kw_only=False, needed=True,
-    )  # fmt: skip
+        "The file of timing lines.", default=None, group=OUTPUT, kw_only=False, needed=True
+    )
 
     def run(self) -> WrittenTimings:
         """Write the lines, if there is an output; return what they are."""
@@ -122,7 +120,7 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
     )  # fmt: skip
     output: OptionalOutput = option(
         "The model file to write [default: none, only report]; - is standard output.",
-        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
+        default=None, group=OUTPUT,
     )  # fmt: skip
 
     @property
@@ -162,9 +160,8 @@ class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
         metavar="FILE...", kw_only=False,
     )  # fmt: skip
     output: OptionalOutput = option(
-        "The file to write [default: -, standard output].",
-        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
-    )  # fmt: skip
+        "The file to write [default: -, standard output].", default=None, group=OUTPUT
+    )
 
     def returned(self, result: Predictions | CallPrediction) -> Iterator[dict[str, Any]]:
         """Return a dict for each record, with None for what is unknown."""
@@ -224,9 +221,7 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
         kw_only=False,
     )  # fmt: skip
     folds: int = option(
-        "Divide the lines into N parts, and hold out each in turn.",
-        default=DEFAULT_FOLDS,
-        least=2,
+        "Divide the lines into N parts, and hold out each in turn.", default=DEFAULT_FOLDS, least=2
     )
     fraction: float | None = option(
         "Fit to this share of each event's lines instead, drawn at random, and predict the rest.",
@@ -293,8 +288,7 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
     )  # fmt: skip
     output: OptionalOutput = option(
         "The list to write [default: none, only report]; - is standard output.",
-        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT, kw_only=False,
-        reported=False,
+        default=None, group=OUTPUT, kw_only=False, reported=False,
     )  # fmt: skip
 
 
@@ -321,7 +315,7 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
     )  # fmt: skip
     output: OutputPath = option(
         "The folder for formulas.toml and model.json [default: the current folder].",
-        default=".", names=("--output", "-o"), metavar="DIR", group=OUTPUT,
+        default=".", metavar="DIR", group=OUTPUT,
     )  # fmt: skip
     force: bool = option("Replace existing files of these names.", default=False, group=OUTPUT)
     no_browser: bool = option("Print the address, and open no browser.", default=False)

@@ -39,12 +39,7 @@ class MergeCommand(Outputs, Command["MergedLines"]):
 
     shell = REPORT | WARNINGS
 
-    output: OutputPath = option(
-        "The file to write [default: -, standard output].",
-        metavar="FILE",
-        default="-",
-        names=("--output", "-o"),
-    )
+    output: OutputPath = option("The file to write [default: -, standard output].", default="-")
     force: bool = option("Replace FILE if it exists.", default=False)
 
     def run(self) -> MergedLines:

@@ -242,8 +242,7 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
 
     output: OptionalOutput = option(
         "The picture: .png, .svg, .pdf or .html (for -, SVG); - is standard output.",
-        metavar="FILE", default=None, names=("--output", "-o"), group=OUTPUT,
-        kw_only=False, needed=True,
+        default=None, group=OUTPUT, kw_only=False, needed=True,
     )  # fmt: skip
     kind: str | None = option(
         "png, svg, pdf or html; by default what the name of the output says, else svg.",

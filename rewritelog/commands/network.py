@@ -17,13 +17,13 @@ Machine: TypeAlias = Annotated[
 ]
 """A machine file, or the name of one that rewritelog has."""
 Time: TypeAlias = Annotated[
-    As["float | str | None", "float | None"], Kind("units:seconds", use="text")
+    As["float | str | None", "float | None"], Kind("units:seconds", use="text", metavar="TIME")
 ]
 Size: TypeAlias = Annotated[
-    As["float | str | None", "float | None"], Kind("units:size_bytes", use="text")
+    As["float | str | None", "float | None"], Kind("units:size_bytes", use="text", metavar="SIZE")
 ]
 Rate: TypeAlias = Annotated[
-    As["float | str | None", "float | None"], Kind("units:bytes_per_s", use="text")
+    As["float | str | None", "float | None"], Kind("units:bytes_per_s", use="text", metavar="RATE")
 ]
 """Numbers in seconds, bytes or bytes per second, or texts with a unit."""
 NETWORK = "Network"
@@ -40,17 +40,15 @@ class NetworkOptions(Options, group=NETWORK):
         default=None, metavar="log", rare=True,
     )  # fmt: skip
     machine: Machine = option(
-        "A machine by name, as in alps, or its TOML file; other options override it.",
-        default=None, metavar="FILE",
-    )  # fmt: skip
-    latency: Time = option("Latency between nodes, as in 1us.", default=None, metavar="TIME")
-    bandwidth: Rate = option("Bandwidth between nodes, as in 10GB/s.", default=None, metavar="RATE")
-    cost_per_packet: Time = option("Time for each packet.", default=None, metavar="TIME", rare=True)
-    packet_size: Size = option("Size of a packet.", default=None, metavar="SIZE", rare=True)
+        "A machine by name, as in alps, or its TOML file; other options override it.", default=None
+    )
+    latency: Time = option("Latency between nodes, as in 1us.", default=None)
+    bandwidth: Rate = option("Bandwidth between nodes, as in 10GB/s.", default=None)
+    cost_per_packet: Time = option("Time for each packet.", default=None, rare=True)
+    packet_size: Size = option("Size of a packet.", default=None, rare=True)
     node_latency: Time = option(
-        "Latency from one worker thread of a node to another [default: 0].",
-        default=None, metavar="TIME", rare=True,
-    )  # fmt: skip
+        "Latency from one worker thread of a node to another [default: 0].", default=None, rare=True
+    )
 
     def read_network(self, swept: Mapping[str, float] | None = None) -> Network:
         """Return the network.

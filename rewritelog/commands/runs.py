@@ -153,7 +153,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     )  # fmt: skip
     output: OptionalOutput = option(
         "Write the grid to this file as CSV [default: none]; - is standard output.",
-        default=None, names=("--output", "-o"), metavar="FILE", group=OUTPUT,
+        default=None, group=OUTPUT,
     )  # fmt: skip
     plot: OptionalOutput = option(
         "Draw the grid: .png, .svg or .pdf; needs rewritelog[view].", default=None, group=OUTPUT
@@ -204,7 +204,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
 
     variables: VariablesOfRun = option(
         "A variable of the run, as in D=128, for --timings-out; repeatable.",
-        default=None, names=("--var",), metavar="NAME=VALUE",
+        default=None, flag="--var", metavar="NAME=VALUE",
     )  # fmt: skip
     timings_out: AppendedFile = option(
         "Append a timing line for each category to this file.", default=None, group=OUTPUT
