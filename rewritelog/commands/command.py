@@ -70,7 +70,7 @@ FittedArgument: TypeAlias = Annotated[
     As["FittedModel | PathLike", "Fitted"], Kind("api.fitted:to_fitted")
 ]
 
-OUT_HELP = "The folder to write: a new or empty one, or any with --force."
+OUT_HELP = "The folder to write: a new or empty one; force replaces any."
 LOGS_HELP = "The log folder, or its bgTrace file."
 TRACES_HELP = "The log folder, or Chakra traces: a folder, a file, or FOLDER/NAME."
 

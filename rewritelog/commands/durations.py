@@ -89,7 +89,7 @@ class ModelInputs(Reading, FormulasFile, group=MODEL):
     """What a model is made from besides timings."""
 
     coefficients: OptionalInput = option(
-        "The file of coefficients for --model coefficients.", default=None, rare=True
+        "The file of coefficients, for the model of that name.", default=None, rare=True
     )
     model_options: ModelOptions = option(
         "An option of the model, as `rewritelog models NAME` lists them; those of built-in models "
@@ -176,7 +176,7 @@ class ModelAndDilation(Options, group=MODEL):
         default=None, metavar="FACTOR", above=0, decides=True,
     )  # fmt: skip
     speedup: float | None = option(
-        "The inverse of --dilation: 2 is --dilation 0.5.",
+        "The inverse of a dilation: 2 instead of 0.5.",
         default=None, metavar="FACTOR", above=0, reported=False,
     )  # fmt: skip
     dilation_for: DilationsByName = option(
@@ -271,7 +271,7 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
         default="none", rare=True, decides=True, for_traces=False,
     )  # fmt: skip
     seed: int | None = option(
-        "Seed of --spread residual, and of the draw of --model sampled [default: 1].",
+        "Seed of the residual spread, and of the draw of the model sampled [default: 1].",
         default=None, metavar="N", least=0, most=(1 << 64) - 1, rare=True, decides=True,
     )  # fmt: skip
     block_bytes: int = option(

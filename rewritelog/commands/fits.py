@@ -99,7 +99,7 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
 class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["FittedModel"]):
     """Fit a model to timing lines, and write it to a model file.
 
-    `rewrite --fitted`, `predict` and `verify` use the file without the timings.
+    `rewrite`, `predict` and `verify` use the file without the timings.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt", model_options={"loss": "squares"})
     >>> fitted.events
@@ -251,7 +251,7 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
 
     The list has the PE, SEB, event and parameters of each; a program that is instrumented with
     tracebigsim, or a cycle-accurate simulator, then times only these. Calls that are already timed
-    (--timings) count as known.
+    count as known.
 
     >>> report = rewritelog.sample("sample_logs/cells", fraction=0.2)
     >>> report.chosen

@@ -258,7 +258,7 @@ class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
     )  # fmt: skip
     times: Literal["log", "replay"] | None = option(
         "Draw the times of the log, or of its replay with its own network [default: log; replay "
-        "with --against, where only a replay shows what a change gains].",
+        "with a second folder, where only a replay shows what a change gains].",
         default=None, metavar="log|replay",
     )  # fmt: skip
     messages: bool = option(

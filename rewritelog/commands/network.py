@@ -35,8 +35,7 @@ class NetworkOptions(Options, group=NETWORK):
     """A network: a `Network`, a machine file, or its quantities, as numbers or with units."""
 
     network: NetworkLike | None = option(
-        "log: each message keeps its recorded transit time [default without --latency, "
-        "--bandwidth and --machine].",
+        "log: each message keeps its recorded transit time [default if no network is given].",
         default=None, metavar="log", rare=True,
     )  # fmt: skip
     machine: Machine = option(

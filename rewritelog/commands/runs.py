@@ -203,7 +203,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
     rare = frozenset({"speedup", "dilation_for"})
 
     variables: VariablesOfRun = option(
-        "A variable of the run, as in D=128, for --timings-out; repeatable.",
+        "A variable of the run, as in D=128, for its timing lines; repeatable.",
         default=None, flag="--var", metavar="NAME=VALUE",
     )  # fmt: skip
     timings_out: AppendedFile = option(

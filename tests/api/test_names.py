@@ -193,6 +193,9 @@ def test_messages_name_options_as_python_does_and_leave_other_words_alone(tmp_pa
     said = " ".join((*report.warnings, report.text()))
     assert "give the target's with dilation, or dilation=1 if" in said
     assert "--" not in said
+    for name in rewritelog.__all__:
+        described = (getattr(rewritelog, name).__doc__ or "").replace("`--html`", "")
+        assert "--" not in described, name
     out = tmp_path / "--force"
     out.mkdir()
     (out / "kept").touch()
