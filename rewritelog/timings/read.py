@@ -140,7 +140,7 @@ def _refuse_too_many(path: Path, events: int, last: str) -> None:
     if events > MOST_EVENTS:
         raise TimingError(
             f"{path}: more than {MOST_EVENTS:,} different events, such as "
-            f"{shorten(last, 40)}: what differs from call to call belongs in "
+            f"'{shorten(last, 40)}': what differs from call to call belongs in "
             "params:{ … }, not in the name of the event"
         )
 

@@ -33,7 +33,7 @@ def test_more_events_than_a_program_has_are_refused(
     done = rewritelog(*["many" if one == "LINES" else one for one in arguments])
     assert done.returncode == 1
     assert (
-        "many: more than 8 different events, such as call-8: what differs from call to call"
+        "many: more than 8 different events, such as 'call-8': what differs from call to call"
         in done.stderr
     )
     assert sorted(tmp_path.iterdir()) == before
