@@ -18,6 +18,7 @@ WRITTEN_AT_ONCE = 1000
 BOLD, YELLOW, RED = "1", "33", "31"
 
 _WITH_TOTAL = "{desc}: {percentage:3.0f} %|{bar}|"
+_BAR_WIDTH = 20
 
 
 @dataclass
@@ -118,7 +119,7 @@ def progress() -> Iterator[None]:
         return
     from tqdm import tqdm  # noqa: PLC0415 - only for terminals
 
-    from rewritelog.text import bytes_text  # noqa: PLC0415 - as above
+    from rewritelog.text import bytes_text, shorten  # noqa: PLC0415 - as above
 
     columns, rows = os.get_terminal_size(sys.stderr.fileno())
     size = {} if columns and rows else {"ncols": 79, "nrows": 24}  # some terminals do not know it
@@ -130,7 +131,8 @@ def progress() -> Iterator[None]:
                 amount = f" {bytes_text(done)} of {bytes_text(total)}"
             bar.bar_format = _WITH_TOTAL if total else "{desc}"
             bar.total, bar.n = total or None, done
-            bar.set_description_str(f"{stage}{amount}", refresh=False)
+            shown = shorten(stage, max(20, (columns or 79) - len(amount) - _BAR_WIDTH))
+            bar.set_description_str(f"{shown}{amount}", refresh=False)
             bar.refresh()
 
         with listening(advance):

@@ -221,7 +221,9 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
         kw_only=False,
     )  # fmt: skip
     folds: int = option(
-        "Divide the lines into N parts, and hold out each in turn.", default=DEFAULT_FOLDS, least=2
+        "Divide the lines into N parts, and hold out each in turn: N fits of each model.",
+        default=DEFAULT_FOLDS,
+        least=2,
     )
     fraction: float | None = option(
         "Fit to this share of each event's lines instead, drawn at random, and predict the rest.",

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints
-from rewritelog.commands.fits import CompareCommand
+from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.predictions import PredictedLines
 from rewritelog.formats import Columns
@@ -229,7 +229,13 @@ def compare(request: CompareCommand) -> CompareReport:
         if trial.failed_fits
     )
     differ = len({len(each) for each in read.values()}) > 1
-    all_warnings = (*warnings, *((fewer,) if differ else ()), *failures)
+    most = max(len(samples.seconds) for each in read.values() for samples in each)
+    alone = (
+        f"{request.folds:,} folds, but no event has more than {count_text(most, 'line')}: each is "
+        "held out alone, and every model was fitted as often"
+    )
+    is_alone = request.folds > most and request.folds != DEFAULT_FOLDS
+    all_warnings = (*warnings, *[fewer] * differ, *[alone] * is_alone, *failures)
     return CompareReport(request, lines, tried, all_warnings)
 
 

@@ -67,6 +67,12 @@ def test_the_model_that_knows_the_law_wins(timings: Path) -> None:
     assert "43 timing lines, 5 folds, seed 1" in report.text()
 
 
+def test_more_folds_than_lines_are_told(timings: Path) -> None:
+    report = compare(CompareCommand((timings,), ("least-squares",), folds=50))
+    assert report.tried[0].fits == 40
+    assert "50 folds, but no event has more than 40 lines" in report.warnings[-1]
+
+
 def test_held_out_lines_are_not_seen(tmp_path: Path) -> None:
     """Times without any law: a model that saw a line would know it, by its exact match."""
     noise = np.random.default_rng(3).uniform(1, 2, 60)
