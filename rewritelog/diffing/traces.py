@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -57,16 +57,20 @@ def _compare_units(
     a: Traces, b: Traces, others: dict[int, Unit], unit: Unit
 ) -> tuple[Totals, list[HeadDifference]]:
     """Return the differences of the nodes of a rank, and of what comes before these."""
-    parts = zip_longest(a.read(unit), b.read(others[unit.rank]))
-    first = next(parts)
-    texts = [shorten(printable(part.head.tobytes()), _HEAD_WIDTH) for part in first]
-    is_same = np.array_equal(first[0].head, first[1].head)
-    heads = [] if is_same else [HeadDifference(f"metadata of rank {unit.rank}", *texts)]
-    kept = (
-        [part if part is None else part.only(COMPARED) for part in pair]
-        for pair in chain([first], parts)
-    )
-    return compare_parts(a, unit.rank, kept), heads
+    heads: tuple[list[bytes], list[bytes]] = [], []
+    parts = zip_longest(_kept(a, unit, heads[0]), _kept(b, others[unit.rank], heads[1]))
+    totals = compare_parts(a, unit.rank, parts)
+    if heads[0][0] == heads[1][0]:
+        return totals, []
+    texts = (shorten(printable(of_parts[0]), _HEAD_WIDTH) for of_parts in heads)
+    return totals, [HeadDifference(f"metadata of rank {unit.rank}", *texts)]
+
+
+def _kept(traces: Traces, unit: Unit, heads: list[bytes]) -> Iterator[Events]:
+    """Yield what is compared of the parts of a unit; note what comes before each."""
+    for part in traces.read(unit):
+        heads.append(part.head.tobytes())
+        yield part.only(COMPARED)
 
 
 def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | None]]) -> Totals:

@@ -155,6 +155,8 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
         )
     pes = chosen_pes(options.pes, 1 + traces.pes[-1])
     units = [unit for unit in traces.units if pes is None or unit.rank in set(pes)]
+    if not units:
+        raise UsageError(f"{traces.path} has none of these ranks: the first one is {traces.pes[0]}")
     starts = None
     if network is not None:
         starts = replay_traces(traces, network).starts_s

@@ -202,6 +202,9 @@ def test_the_file_of_one_rank_is_one_rank(tmp_path: Path) -> None:
     (path / "run.0.et").rename(path / "run.5.et")
     report = rewritelog.rewrite(path / "run.5.et", dilation=2)
     assert "on 1 rank," in report.text()
+    assert rewritelog.export(path, tmp_path / "o", "chrome", pes=[5], replayed=True).pes == 1
+    with pytest.raises(UsageError, match="none of these ranks: the first one is 5"):
+        rewritelog.export(path, tmp_path / "p", "chrome", pes="0-4", replayed=True)
     assert report.to_json()["busy_time"]["old"] == {
         "largest_s": 1e-5, "largest_pe": 5, "mean_s": 1e-5, "imbalance": 1,
     }  # fmt: skip
