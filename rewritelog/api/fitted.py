@@ -213,11 +213,12 @@ class FittedModel(Fitted):
         return X
 
     def __repr__(self) -> str:
-        names = ", ".join(shorten(name, 30) for name in self.events[:2])
-        more = ", …" if len(self.events) > 2 else ""
         lines = count_text(self.source.lines, "sample")
-        events = count_text(len(self.events), "event")
-        return f"<FittedModel {shorten(self.name, 30)}: {events} ({names}{more}) of {lines}>"
+        name, events = shorten(self.name, 30), [shorten(name, 30) for name in self.events[:2]]
+        if not events:  # as of a plug-in, which need not say what it has
+            return f"<FittedModel {name}: fitted to {lines}>"
+        names = ", ".join([*events, *(["…"] if len(self.events) > 2 else [])])
+        return f"<FittedModel {name}: {count_text(len(self.events), 'event')} ({names}) of {lines}>"
 
     __str__ = __repr__
 

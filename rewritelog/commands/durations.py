@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,10 +155,15 @@ def to_model(model: object, what: str) -> object:
 
 
 def to_fitted(fitted: object, what: str) -> Path | Fitted:
-    """Return the path of a model file, or a fitted model."""
+    """Return the path of a model file, or a fitted model; raise `UsageError` for anything else."""
     from rewritelog.models.fitted import Fitted
 
-    return fitted.kept() if isinstance(fitted, Fitted) else to_path(fitted, what)
+    if isinstance(fitted, Fitted):
+        return fitted.kept()
+    if not isinstance(fitted, str | os.PathLike):
+        kind = type(fitted).__name__
+        raise UsageTypeError(f"{what} must be a fitted model or the path of its file, not {kind}")
+    return to_path(fitted, what)
 
 
 class ModelAndDilation(Options, group=MODEL):

@@ -131,7 +131,11 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
             "finite number above 0, not",
         ),
         (lambda: public.rewrite(CELLS, dilation_for=3), TypeError, "names with values, not 3"),
-        (lambda: public.rewrite(CELLS, fitted=3), TypeError, "must be a path, not int"),
+        (
+            lambda: public.rewrite(CELLS, fitted=3),
+            TypeError,
+            "fitted must be a fitted model or the path of its file, not int",
+        ),
         (lambda: public.rewrite(CELLS, model=3), TypeError, "must be a name or a Model, not int"),
         (lambda: public.rewrite(CELLS, progress=3), TypeError, "progress must be a function, not"),
         (lambda: rewritelog.replay(""), ValueError, "logs: the path is empty"),

@@ -133,7 +133,7 @@ def test_any_text_is_coefficients_or_a_model_error(text: str) -> None:
 
 
 def test_the_model_needs_its_file_and_others_take_none() -> None:
-    with pytest.raises(UsageError, match="needs a file of coefficients: --coefficients FILE"):
+    with pytest.raises(UsageError, match="needs a file of coefficients: coefficients='FILE'"):
         load_model("coefficients", {})
     text = {"coefficients": ModelText("c.txt", FILE)}
     with pytest.raises(UsageError, match="the model 'constant' takes no file of coefficients"):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from kinds import Install, MakeTimings
 
+import rewritelog
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model
 from rewritelog.models.fitted import Fitted
@@ -281,3 +282,12 @@ def test_options_that_break_the_contract_are_refused(options: Any, problem: str)
 
     with pytest.raises(ModelError, match=problem):
         describe_options("odd", Odd)  # type: ignore[type-abstract] # it is to be refused
+
+
+def test_a_fit_whose_events_are_unknown_has_a_short_repr(
+    power_law: None, event: MakeTimings
+) -> None:
+    samples = event([1.0, 2.0, 3.0, 4.0], seconds=[1.0, 2.0, 3.0, 4.0])
+    fitted = rewritelog.fit({"kernel": (samples.params, samples.seconds)}, "power-law")
+    assert repr(fitted) == "<FittedModel power-law: fitted to 4 samples>"
+    assert fitted.predict("kernel", [[2.0]]) == pytest.approx([2.0], rel=0.1)
