@@ -13,7 +13,7 @@ from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.options import PathLike
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.paths import are_paths, to_inputs, to_output
-from rewritelog.replaying.report import ReplayedRuns
+from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
@@ -31,7 +31,8 @@ from rewritelog.viewing.sample_page import sample_page
 @singledispatch
 def page_of(result: object) -> str:
     """Return the page of a command's result; raise `UsageTypeError` for one that has none."""
-    raise UsageTypeError(f"there is no page for a {type(result).__name__}")
+    hint = ": replay has html=FILE" if isinstance(result, ReplayReport) else ""
+    raise UsageTypeError(f"there is no page for a {type(result).__name__}{hint}")
 
 
 page_of.register(CompareReport, compare_page)

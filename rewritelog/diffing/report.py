@@ -108,6 +108,9 @@ class Comparison(Readable):
             return "different: only the representation; the content is the same"
         return "different: more than time fields"
 
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.verdict}>"
+
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object; numbers that are not finite are null."""
         totals = self.totals

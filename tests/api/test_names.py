@@ -207,6 +207,14 @@ def test_messages_name_options_as_python_does_and_leave_other_words_alone(tmp_pa
         rewritelog.convert(CELLS, out)
 
 
+def test_a_result_says_what_it_is_and_what_to_do_with_it() -> None:
+    """The repr of a comparison was its two paths, cut before the verdict."""
+    compared = rewritelog.diff(CELLS, SAMPLE_LOGS / "cells-big-endian")
+    assert repr(compared) == f"<Comparison: {compared.verdict}>"
+    with pytest.raises(UsageTypeError, match="no page for a ReplayReport: replay has html=FILE"):
+        public.page(rewritelog.replay(CELLS, gains=0))
+
+
 def test_values_are_read_as_on_the_command_line() -> None:
     texts: dict[str, Any] = {"dilation": "0.5", "jobs": "1", "dilation_for": ["Cell::*=2"]}
     numbers: dict[str, Any] = {"dilation": 0.5, "jobs": 1, "dilation_for": {"Cell::*": 2}}
