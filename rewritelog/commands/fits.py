@@ -316,7 +316,7 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
         default=None, metavar="FACTOR", above=0, group=MODEL,
     )  # fmt: skip
     output: OutputPath = option(
-        "The folder for formulas.toml and model.json [default: the current folder].",
+        "The folder for formulas.toml and model.json, made if needed [default: the current one].",
         default=".", metavar="DIR", group=OUTPUT,
     )  # fmt: skip
     force: bool = option("Replace existing files of these names.", default=False, group=OUTPUT)

@@ -110,8 +110,10 @@ class VerifyReport(Readable):
         if len(shown) > MOST_EVENTS:  # those with the most lines
             most = sorted(self.events, key=lambda pair: -pair[1].lines)[:MOST_EVENTS]
             shown = tuple(pair for pair in self.events if pair in most)
-        overall = _cells(self.overall)
-        rows = [(event, *_cells(score).values()) for event, score in shown]
+        # columns of nothing but 0 are left out
+        overall = {head: cell for head, cell in _cells(self.overall).items() if cell != "0"}
+        cells = ((event, _cells(score)) for event, score in shown)
+        rows = [(event, *(row[head] for head in overall)) for event, row in cells]
         if len(shown) < len(self.events):
             rows.append((f"and {len(self.events) - len(shown):,} more", *[""] * len(overall)))
         rows.append(("all", *overall.values()))

@@ -400,6 +400,14 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     saving.save(session, changed)
 
 
+def test_the_folder_is_made_before_the_work_begins(tmp_path: Path) -> None:
+    Saving(tmp_path / "a/b", [], None).check()
+    assert (tmp_path / "a/b").is_dir()
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="file: is no folder to save in"):
+        Saving(tmp_path / "file", [], None).check()
+
+
 def saved_in(folder: Path, session: Session, **more: Any) -> Callable[[], object]:
     """What saves model and formulas in a folder once more."""
     changed = changed_to(session, number_of(session, "sync"), FORMULA)

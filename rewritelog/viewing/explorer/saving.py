@@ -52,9 +52,12 @@ class Saving:
         return [str(path) for path in paths]
 
     def check(self) -> None:
-        """Raise `OutputError` if the files could not be saved, before the work begins."""
-        if not self.folder.is_dir():
-            raise OutputError(f"{self.folder}: is no folder to save in")
+        """Make the folder; raise `OutputError` if the files could not be saved in it."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            text = f"{self.folder}: is no folder to save in, and cannot become one"
+            raise OutputError(f"{text}: {error.strerror}") from error
         self._check([self.folder / MODEL, self.folder / FORMULAS])
 
     def _check(self, paths: list[Path]) -> None:
