@@ -271,7 +271,8 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         try:
             signature.bind(*args, **options)
         except TypeError as error:
-            raise UsageTypeError(f"{name}: {error}") from error
+            takes = ", ".join(signature.parameters)
+            raise UsageTypeError(f"{name}: {error}; it takes {takes}") from error
         made = command(*args, **options)
         result = made.done()
         if made.html is not None:

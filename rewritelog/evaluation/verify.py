@@ -18,9 +18,11 @@ from rewritelog.text import (
     Readable,
     TextTable,
     count_text,
+    event_label,
     parameter_names,
     percent_text,
     printable,
+    some_text,
     time_text,
 )
 from rewritelog.timings.samples import Timings
@@ -161,12 +163,16 @@ def verify(
             if not np.isnan(errors[row])
         )
     scores = {event: PredictedLines.joined(lines).score() for event, lines in parts.items()}
-    uncovered = (
-        f"event {event!r}: the model has no fit for "
-        f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')}"
+    missing = [
+        f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')} of {event!r}"
         for event, score in scores.items()
         if score.predicted < score.lines
-    )
+    ]
+    uncovered = []
+    if missing:
+        known = some_text([event_label(*key) for key in fitted.keys], 5)
+        has = f"; it has fits for {known}" * bool(known)
+        uncovered = [f"the model has no fit for {some_text(missing, 5)}{has}"]
     unused = () if names is None else names.unused(fitted.keys)
     return VerifyReport(
         fitted=fitted,

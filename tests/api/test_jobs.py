@@ -64,7 +64,7 @@ def test_options_of_the_model_and_dilations_by_name(tmp_path: Path) -> None:
     )
     assert report.options.model_options == {"basis": "linear"}
     assert report.options.dilation_for == (("*", 2.0),)
-    with pytest.raises(UsageTypeError, match="unexpected keyword argument 'basis'"):
+    with pytest.raises(UsageTypeError, match="unexpected keyword argument 'basis'; it takes"):
         rewritelog.rewrite(CELLS, timings=LINES, basis="linear")  # type: ignore[call-arg]
 
 
