@@ -521,3 +521,16 @@ class Selection(Options, group=SELECTION):
         "Begin at this time, in seconds or as in 100us.", default=None, flag="--from"
     )
     until_s: Moment = option("End at this time.", default=None, flag="--until")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        begin_s, end_s = self.interval
+        if begin_s > end_s:
+            begin, end = f"{spelled('from_s')} {begin_s:g} s", f"{spelled('until_s')} {end_s:g} s"
+            raise UsageError(f"{begin} is not before {end}")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Begin and end in seconds; what ends before or starts after it is left out."""
+        begin_s = -math.inf if self.from_s is None else self.from_s
+        return begin_s, math.inf if self.until_s is None else self.until_s

@@ -68,11 +68,14 @@ def number(value: object, what: str) -> float:
 
 
 def moment(value: object, what: str) -> float:
-    """Return a time in seconds, given as a number or as a text with or without a unit."""
+    """Return a finite time in seconds, given as a number or as a text with or without a unit."""
     try:
-        return float(value)  # type: ignore[arg-type]
+        moment_s = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        return seconds(str(value), what)
+        moment_s = seconds(str(value), what)
+    if not math.isfinite(moment_s):
+        raise UsageError(f"{what}: {value} is not a time in seconds")
+    return moment_s
 
 
 def _quantity(value: object, what: str, kind: str) -> float:

@@ -44,7 +44,6 @@ from rewritelog.options import (
 )
 from rewritelog.paths import is_stdout
 from rewritelog.progress import Listener
-from rewritelog.text import time_text
 
 if TYPE_CHECKING:
     from rewritelog.checking.findings import CheckReport
@@ -326,12 +325,6 @@ class ExportCommand(
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        begin_s, end_s = self.interval
-        if not begin_s <= end_s:
-            begin, end = time_text(begin_s), time_text(end_s)
-            raise UsageError(
-                f"{spelled('from_s')} {begin} is not before {spelled('until_s')} {end}"
-            )
         if self.to in SIMULATORS and (self.pes is not None or self.interval != ALWAYS):
             raise UsageError(
                 f"{spelled('pes')}, {spelled('from_s')} and {spelled('until_s')} cannot be "
@@ -339,15 +332,6 @@ class ExportCommand(
             )
         if self.describes_network and not self.replayed:
             raise UsageError(f"a network is for {spelled('replayed', True)}")
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Begin and end in seconds; SEBs that end before or start after it are left out."""
-        begin_s, end_s = ALWAYS
-        return (
-            begin_s if self.from_s is None else self.from_s,
-            end_s if self.until_s is None else self.until_s,
-        )
 
 
 class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):

@@ -55,11 +55,6 @@ class TimelineOptions:
     colour_by: ColourBy | None = None
     """None for events if brackets have any, else SEB names."""
 
-    def __post_init__(self) -> None:
-        for time in (self.from_s, self.to_s):
-            if time is not None and not math.isfinite(time):
-                raise UsageError(f"{time} is not a time in seconds")
-
 
 class Bars(NamedTuple):
     """Individual SEBs and brackets, in the order of the log."""

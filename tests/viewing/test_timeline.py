@@ -223,6 +223,7 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
     (["--pes", "9"], "--pes 9: the PEs are 0 to 1"),
     (["--pes", "1-0"], "'1-0' is not a PE or a range of PEs"),
     (["--from", "6", "--until", "6"], "nothing to draw"),
+    (["--from", "6", "--until", "5"], "--from 6 s is not before --until 5 s"),
     (["--from", "7", "--until", "8"], "to 8.000 s: the logs last from 0 to 6.000 s"),
     (["--colour-by", "pe"], "event"),
     (["--from", "nan"], "nan is not a time"),
