@@ -25,6 +25,7 @@ from rewritelog.models.fitting.process import (
     LAST_STEPS,
     MOST_LEARNT_FROM,
     MOST_POINTS,
+    SHORTER,
     STEPS,
     STEPS_FROM_SIMILAR,
     TRIED_POINTS,
@@ -259,7 +260,7 @@ def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
     apart = logs - middles
     reach = tuning.LARGEST_RESIDUAL * 1.4826 * median(np.abs(apart))
     reach = max(reach, tuning.LEAST_LIMIT)
-    return np.asarray(middles + apart.clip(-reach, reach))
+    return np.asarray(middles + apart.clip(-SHORTER * reach, reach))
 
 
 def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:
