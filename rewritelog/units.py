@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Context, Decimal
 from numbers import Integral
 from typing import Any
 
@@ -15,7 +16,10 @@ from rewritelog.errors import UsageError, UsageTypeError, spelled
 
 _NUMBER = re.compile(r"([+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?|[+-]?inf)\s*(.*)", re.ASCII)
 
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_EXACT = Context(prec=60, traps=[])
+"""Units are multiplied in decimals: `5us` is 5e-6, and 5 * 1e-6 is not."""
+
+_SECONDS = {"s": "1", "ms": "1e-3", "us": "1e-6", "µs": "1e-6", "μs": "1e-6", "ns": "1e-9"}
 _PREFIXES = {
     "": 1.0,
     "k": 1e3,
@@ -37,7 +41,7 @@ _RATES = {
         *((bits_per_s, 1 / 8) for bits_per_s in ("bit/s", "bits/s", "b/s", "bps")),
     )
 }
-_UNITS = {
+_UNITS: dict[str, tuple[Mapping[str, float | str], str, str]] = {
     "a time": (_SECONDS, "s, ms, us or ns", "{0}us or {0}s"),
     "a size": (_BYTES, "B, kB, MB, GB, KiB, MiB or GiB", "{0}B or {0}kB"),
     "a bandwidth": (_RATES, "B/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s", "{0}GB/s or {0}Gbit/s"),
@@ -88,9 +92,10 @@ def _quantity(value: object, what: str, kind: str) -> float:
     match = _NUMBER.fullmatch(value.strip())
     if match is None or match[2] not in ("", *units):
         raise UsageError(f"{what}: {value!r} is not {kind}: a number with one of {known}")
-    made = float(match[1])
     if match[2]:
-        return made * units[match[2]]
+        factor = Decimal(units[match[2]])
+        return float(_EXACT.multiply(_EXACT.create_decimal(match[1]), factor))
+    made = float(match[1])
     if made and not math.isinf(made):
         written = examples.format(match[1])
         raise UsageError(f"{what}: {value!r} has no unit: write {written}")

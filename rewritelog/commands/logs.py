@@ -347,7 +347,10 @@ class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
     messages: float = option(
         "Mean number of messages per SEB.", default=0.6, metavar="MEAN", least=0, most=1000
     )
-    files: int = option("Number of timeline files.", default=2, least=1)
+    files: int | None = option(
+        "Number of timeline files [default: 2, or 1 for a single node].",
+        default=None, metavar="N", least=1,
+    )  # fmt: skip
     wth: int = option("Worker threads per node.", default=1, least=1)
     size: int | None = option(
         "Cells of the domain that the PEs share; work and messages grow with a PE's part "
@@ -370,7 +373,7 @@ class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
             raise UsageError(
                 f"{spelled('pes')} {self.pes} is not a multiple of {spelled('wth')}, {self.wth}"
             )
-        if self.files > self.nodes:
+        if self.timeline_files > self.nodes:
             raise UsageError(
                 f"{spelled('files')} must be at most {self.nodes}, the number of nodes"
             )
@@ -382,6 +385,11 @@ class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
     def cells(self) -> int:
         """The number of cells per PE."""
         return CELLS_OF_A_PE if self.size is None else max(self.size // self.pes, 1)
+
+    @property
+    def timeline_files(self) -> int:
+        """The number of timeline files."""
+        return min(2, self.nodes) if self.files is None else self.files
 
     @property
     def nodes(self) -> int:

@@ -131,7 +131,7 @@ def node_events(
 ) -> TraceEvents:
     """Return the nodes of a part as slices: a process for each rank, a track for each lane."""
     duration_s = part["duration_s"]
-    within = (start_s < interval[1]) & (start_s + duration_s >= interval[0])
+    within = (start_s <= interval[1]) & (start_s + duration_s >= interval[0])
     columns = [part[name] for name in ("id", "name", "type", "on_host", "lane")]
     columns += [start_s * _US_PER_S, duration_s * _US_PER_S]
     events = [
@@ -141,7 +141,8 @@ def node_events(
             *(column[within].tolist() for column in columns), strict=True
         )
     ]
-    counts = {"nodes": len(events), "left out": int(np.isnan(start_s).sum())}
+    unknown = int(np.isnan(start_s).sum())
+    counts = {"nodes": len(events), "left out": unknown, "timed": len(part) - unknown}
     return TraceEvents(_lines(events), counts)
 
 
@@ -151,10 +152,8 @@ def rank_name(rank: int) -> TraceEvents:
     return TraceEvents(_lines([named]), {})
 
 
-def write_trace(
-    file: TextIO, kinds: Sequence[str], events: Iterable[TraceEvents]
-) -> tuple[dict[str, int], int]:
-    """Write all events; return the numbers of some kinds, and that of all that is left out."""
+def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
+    """Write all events; return what they count."""
     counts = Counter[str]()
     file.write('{"displayTimeUnit": "ns", "traceEvents": [')
     separator = "\n"
@@ -164,7 +163,7 @@ def write_trace(
             separator = ",\n"
         counts.update(some.counts)
     file.write("\n]}\n")
-    return {kind: counts[kind] for kind in kinds}, counts["left out"]
+    return counts
 
 
 def _finite_us(seconds: Floats) -> Flags:

@@ -119,7 +119,9 @@ def export(options: ExportCommand) -> Exported:
             ):
                 exported = np.isin(opened.pes, pes)
                 make = ChromeMaker(opened.summary.num_wth, matching, options.interval, exported)
-                counts, left_out["not finite"] = write_trace(trace, SEB_KINDS, parts(make))
+                counted = write_trace(trace, parts(make))
+                counts = {kind: counted[kind] for kind in SEB_KINDS}
+                left_out["not finite"] = counted["left out"]
         else:
             counts = write_tables(folder, options.to, parts(tables_maker(options.to)))
     said = (*_warnings(left_out), *_about_time(options, counts))
@@ -172,8 +174,9 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
 
     with new_folder(options.out, traces.inputs, force=options.force) as folder:
         with (folder / "trace.json").open("x", encoding="utf-8") as file:
-            counts, left_out = write_trace(file, ("nodes",), events())
-        if not counts["nodes"] and left_out:
+            counted = write_trace(file, events())
+        counts, left_out = {"nodes": counted["nodes"]}, counted["left out"]
+        if left_out and not counted["timed"]:
             raise UsageError(
                 f"{traces.path}: no start times are recorded, so there is no time axis: "
                 f"{spelled('replayed', True)} takes those of a replay"

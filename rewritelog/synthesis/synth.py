@@ -82,9 +82,10 @@ def synthesise(options: SynthCommand) -> Synthesis:
         lay = layout(options.log_version, options.byte_order)
         batches = BatchWriter(program, lay)
         write = partial(_write_file, draft, batches, summary, count(1))
-        threads, context = min(options.files, cores()), copy_context()  # the listener to progress
+        files = options.timeline_files
+        threads, context = min(files, cores()), copy_context()  # the listener to progress
         with ThreadPoolExecutor(threads) as pool:
-            writing = (partial(context.copy().run, write, index) for index in range(options.files))
+            writing = (partial(context.copy().run, write, index) for index in range(files))
             parts = list(in_order(pool, operator.call, writing, threads))
     sebs, messages, records, size = map(sum, zip(*parts, strict=True))
     seconds = time.perf_counter() - began
@@ -101,7 +102,7 @@ def _summary(options: SynthCommand, program: SyntheticProgram) -> Summary:
         num_wth=options.wth,
         stack_size=0,
         timing_method=2,
-        files=options.files,
+        files=options.timeline_files,
         log_version=options.log_version,
         thread_entry_point=1,
     )

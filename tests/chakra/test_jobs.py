@@ -469,6 +469,10 @@ def test_chrome_export_has_the_nodes_with_a_start(traces: Path, tmp_path: Path) 
     ]
     assert report.warnings == ("1 node left out: no start is recorded",)
     assert report.text().endswith(": 1 rank for chrome: 1 nodes")
+    until = rewritelog.export(timed, tmp_path / "until", "chrome", until_s="5us")
+    assert until.counts["nodes"] == 1
+    late = rewritelog.export(timed, tmp_path / "late", "chrome", from_s="20us")
+    assert late.warnings[1] == "nothing is exported: nothing runs between from_s and until_s"
 
 
 def test_the_sample_is_what_its_manifest_says(tmp_path: Path) -> None:

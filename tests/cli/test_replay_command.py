@@ -59,6 +59,11 @@ def test_plain_numbers_are_seconds_and_bytes_a_second(logs: Path) -> None:
     assert answer("replay", logs, "--latency", 0, *packets)["predicted_s"] == 1.5 + 0.25 + 1
 
 
+@pytest.mark.parametrize("text", ["5us", "0.005ms", "5000 ns", "5e-6s"])
+def test_a_time_with_a_unit_is_the_nearest_number(logs: Path, text: str) -> None:
+    assert answer("replay", logs, "--latency", text)["network"]["latency_s"] == 5e-6
+
+
 def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Path) -> None:
     machine = tmp_path / "machine.toml"
     machine.write_text('name = "Torus"\nlatency = "500ms"\nbandwidth = 1000\n')

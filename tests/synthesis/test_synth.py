@@ -272,6 +272,11 @@ def test_timings_follow_the_true_functions(tmp_path: Path) -> None:
         assert float(seconds) == pytest.approx(true, rel=0.061, abs=1e-9)
 
 
+def test_a_single_node_has_one_file_unless_more_are_asked_for(tmp_path: Path) -> None:
+    rewritelog.synth(tmp_path / "made", pes=2, wth=2, sebs=5)
+    assert len(rewritelog.open_logs(tmp_path / "made").files) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
