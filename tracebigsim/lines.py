@@ -150,12 +150,12 @@ def scan(text: Text, first_line: int = 1, offset_bytes: int = 0) -> LineTable:
             state[used] = 0
         slots = np.zeros(_SLOTS, np.int32)
         core.scan(data, records, params, counters, slots, faults, state)
-        found = records[: state["records"][0]]
-        columns = {name: found[name] for name in ("line", "offset", "seb", "seqno", "time", "unit")}
+        rows = records[: state["records"][0]]
+        columns = {name: rows[name] for name in ("line", "offset", "seb", "seqno", "time", "unit")}
         columns |= {
-            "event": _events(data, found, numbers),
-            "param_counts": found["params"],
-            "counter_counts": found["counters"],
+            "event": _events(data, rows, numbers),
+            "param_counts": rows["params"],
+            "counter_counts": rows["counters"],
             "params": params[: state["params"][0]],
             "counters": counters[: state["counters"][0]],
         }

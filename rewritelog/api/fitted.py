@@ -197,19 +197,19 @@ class FittedModel(Fitted):
 
     def _by_name(self, event: str, counts: list[int], X: Any) -> Any:
         """Return the columns of X that the parameters of an event name, in their order."""
-        given: set[object] = set(getattr(X, "columns", X))
+        labels: set[object] = set(getattr(X, "columns", X))
         names: list[str] = []
         named = isinstance(X, Mapping)
         for count in sorted(counts, reverse=True):
             own = self.names_of(event, count)
             names = parameter_names(count, own)
-            if names and given.issuperset(names):
+            if names and labels.issuperset(names):
                 columns = (np.atleast_1d(X[name]) for name in names)
                 return np.column_stack(np.broadcast_arrays(*columns))
-            named = named or (bool(own) and any(isinstance(name, str) for name in given))
+            named = named or (bool(own) and any(isinstance(name, str) for name in labels))
         if named:
-            wanted = f"the columns {', '.join(names)}" if names else "no columns"
-            raise UsageError(f"X must have {wanted}, the parameters of {event!r}")
+            expected = f"the columns {', '.join(names)}" if names else "no columns"
+            raise UsageError(f"X must have {expected}, the parameters of {event!r}")
         return X
 
     def __repr__(self) -> str:

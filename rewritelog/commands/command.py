@@ -160,7 +160,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
         """
         kinds = {each.field: each.kind for each in declarations(type(self))}
         kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
-        given = {field: getattr(self, field) for field in kinds}
+        unopened = {field: getattr(self, field) for field in kinds}
         super().__post_init__()
         for field, kind in kinds.items():
             if kind.opens_logs:
@@ -169,7 +169,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
         paths: dict[str, list[Path]] = defaultdict(list)
         for field, kind in kinds.items():
             opened = getattr(self, field)
-            for value in (opened, given[field]) if kind.use == "input" else (opened,):
+            for value in (opened, unopened[field]) if kind.use == "input" else (opened,):
                 paths[kind.use] += _paths_in(value, kind)
         if not (paths["file"] or paths["folder"]):
             return

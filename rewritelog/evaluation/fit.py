@@ -79,9 +79,9 @@ class FitReport(Readable):
     def details(self) -> str:
         """Return the options of the model, and every fit with its formula."""
         fitted = self.fitted
-        given = fitted.options.items()
-        told = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in given)
-        lines = [wrapped(f"model: {fitted.name}" + (f" ({told})" if told else ""))]
+        options = fitted.options.items()
+        listed = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options)
+        lines = [wrapped(f"model: {fitted.name}" + (f" ({listed})" if listed else ""))]
         lines += [f"  {line}" for line in fitted.raw.summary()]
         return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 

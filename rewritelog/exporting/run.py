@@ -124,8 +124,8 @@ def export(options: ExportCommand) -> Exported:
                 left_out["not finite"] = counted["left out"]
         else:
             counts = write_tables(folder, options.to, parts(tables_maker(options.to)))
-    said = (*_warnings(left_out), *_about_time(options, counts))
-    return Exported(options.out, options.to, len(pes), counts, said)
+    warnings = (*_warnings(left_out), *_about_time(options, counts))
+    return Exported(options.out, options.to, len(pes), counts, warnings)
 
 
 def _warnings(counts: Counter[str]) -> Iterator[str]:
@@ -181,6 +181,8 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
                 f"{traces.path}: no start times are recorded, so there is no time axis: "
                 f"{spelled('replayed', True)} takes those of a replay"
             )
-    said = [f"{count_text(left_out, 'node')} left out: no start is recorded"] if left_out else []
-    said += _about_time(options, counts)
-    return Exported(options.out, options.to, len(units), counts, tuple(said), traces.terms.lane)
+    warnings = (
+        [f"{count_text(left_out, 'node')} left out: no start is recorded"] if left_out else []
+    )
+    warnings += _about_time(options, counts)
+    return Exported(options.out, options.to, len(units), counts, tuple(warnings), traces.terms.lane)

@@ -314,8 +314,8 @@ def loaded(parts: Sequence[Events]) -> Events:
     order = np.argsort(ids, kind="stable")
     at = np.searchsorted(ids[order], named)
     order = np.append(order, MISSING)
-    found = np.append(ids, 0)[order[at]] == named
-    events.columns["deps"] = np.where(found & (at < len(ids)), order[at], MISSING)
+    is_known = np.append(ids, 0)[order[at]] == named
+    events.columns["deps"] = np.where(is_known & (at < len(ids)), order[at], MISSING)
     return events
 
 

@@ -112,8 +112,8 @@ def _choose_text(
         if what != cls.takes_text:
             raise UsageError(f"the model {name!r} takes no file of {what}")
     if cls.needs_text and cls.takes_text not in texts:
-        given = spelled(str(cls.takes_text), "FILE")
-        raise UsageError(f"the model {name!r} needs a file of {cls.takes_text}: {given}")
+        needed = spelled(str(cls.takes_text), "FILE")
+        raise UsageError(f"the model {name!r} needs a file of {cls.takes_text}: {needed}")
     return None if cls.takes_text is None else texts.get(cls.takes_text)
 
 

@@ -332,16 +332,16 @@ def _starters(sent: Numbers, bounds: Ints, source: Numbers, number: Numbers) -> 
         keys = keys[order]
     starter = np.full(len(source), NO_MESSAGE, dtype=np.int32)
     for step in in_steps(len(source)):
-        told = np.flatnonzero(number[step] >= 0)
-        pes = source[step][told].astype(np.int64)
+        named = np.flatnonzero(number[step] >= 0)
+        pes = source[step][named].astype(np.int64)
         known = np.flatnonzero((pes >= 0) & (pes < len(bounds) - 1))
-        sought = (pes[known] << 32) + number[step][told[known]]
+        sought = (pes[known] << 32) + number[step][named[known]]
         at = np.searchsorted(keys, sought)
         hit = at < len(keys)
         hit[hit] = keys[at[hit]] == sought[hit]
-        starters = np.full(len(told), NOT_SENT, dtype=np.int32)
+        starters = np.full(len(named), NOT_SENT, dtype=np.int32)
         starters[known[hit]] = at[hit] if order is None else order[at[hit]]
-        starter[step][told] = starters
+        starter[step][named] = starters
     return starter, int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 

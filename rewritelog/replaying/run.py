@@ -104,8 +104,8 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     """Replay as `replay_whole` does, with a log set that has been loaded."""
     report_progress("replaying")
     outcome = simulate(prepared.workload, prepared.case(network))
-    said = (*prepared.warnings, *prepared.workload.warnings(recorded=network.recorded))
-    report = _report(prepared.logs, outcome, options, said)
+    warnings = (*prepared.warnings, *prepared.workload.warnings(recorded=network.recorded))
+    report = _report(prepared.logs, outcome, options, warnings)
     if options.write is not None:
         from rewritelog.replaying.write import write_replayed  # noqa: PLC0415 - few runs need it
 

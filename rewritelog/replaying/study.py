@@ -125,12 +125,12 @@ def study_run(
     outcome = simulate(prepared.workload, prepared.case(network))
     lost = lost_cycles(outcome, options.lost_as)
     folder = prepared.logs.folder
-    said = prepared.warnings_of(outcome.never_ran, [network])
+    warnings = prepared.warnings_of(outcome.never_ran, [network])
     records = list_params(options.params or folder).pes
     if not records and read_provenance(folder) is not None:
         without = "was rewritten without its param files, so that work in brackets is no event's"
-        said = (*said, f"{folder} {without}: name their folder with {spelled('params')}")
-    run = StudyRun(folder, network, lost, variables, timings_out, said)
+        warnings = (*warnings, f"{folder} {without}: name their folder with {spelled('params')}")
+    run = StudyRun(folder, network, lost, variables, timings_out, warnings)
     if timings_out is not None:
         _append(timings_out, head, run.lines())
     return run
@@ -157,13 +157,13 @@ def _check_file(path: Path, head: str) -> None:
         return  # a stream, of which reading would take what others read, or wait
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            found = file.readline(1000)
+            first_line = file.readline(1000)
     except FileNotFoundError:
         return
     except OSError as error:
         raise OutputError(f"{path}: cannot be read: {error.strerror}") from error
-    if found and found != head:
+    if first_line and first_line != head:
         raise UsageError(
-            f"{path}: begins with {found.rstrip()!r}, but this run's lines need "
+            f"{path}: begins with {first_line.rstrip()!r}, but this run's lines need "
             f"{head.rstrip()!r}: give the same {spelled('variables')} options, or another file"
         )

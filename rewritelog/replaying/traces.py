@@ -158,14 +158,14 @@ def replay_traces(
         units = map_blocks(task.load, traces.units, "reading", traces.size_bytes)
         events = joined([of_unit for _, of_unit in units])
     run = replayed(traces, events, network or Network())
-    said = fit_warnings(read, predictor.fitted)
+    of_fit = fit_warnings(read, predictor.fitted)
     params = task.params or EventParams()
     matched = matching((*options.dilation_for, *params.rules), events["name"].distinct)
     unused = warnings_of_unused(options, predictor.fitted, traces.terms, matched)
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
     lacking = warnings_of_uncovered(uncovered, predictor.fitted, traces.terms)
     unused_params = params.unused(matched)
-    return replace(run, warnings=(*said, *unused, *unused_params, *lacking, *run.warnings))
+    return replace(run, warnings=(*of_fit, *unused, *unused_params, *lacking, *run.warnings))
 
 
 def _warnings(missing: int, unmatched: int, alone: int) -> Iterator[str]:

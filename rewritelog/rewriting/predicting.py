@@ -209,8 +209,8 @@ def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Float
 def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
     """Return the model of a file, or one fitted to the timings, and these."""
     if options.fitted is not None:
-        given = options.fitted
-        return (given if isinstance(given, Fitted) else read_model_file(given)), None
+        fitted = options.fitted
+        return (fitted if isinstance(fitted, Fitted) else read_model_file(fitted)), None
     model, name = options.model, options.model_name
     if not isinstance(model, Model):
         texts = read_texts(options.formulas, options.coefficients)

@@ -67,10 +67,10 @@ class MergedLines(Readable):
     def sorted(self, files: Iterable[Path], folder: Path) -> Iterator[bytes]:
         """Yield the sorted lines of files, with temporary runs in a new folder in `folder`."""
         levels = [list[IO[bytes]]()]
-        with _working_folder(folder) as working, ExitStack() as opened:
+        with _working_folder(folder) as scratch, ExitStack() as opened:
 
             def keep(lines: Iterable[bytes], level: int = 0) -> None:
-                run = opened.enter_context(tempfile.TemporaryFile(dir=working))
+                run = opened.enter_context(tempfile.TemporaryFile(dir=scratch))
                 run.writelines(lines)
                 run.seek(0)
                 runs = levels[level]

@@ -93,8 +93,8 @@ class KindStats:
         count = count_text(self.lines, "line")
         yield f"{printable(self.event)}({', '.join(names)}): {count}, {times}"
         ranges = zip(names, self.lowest, self.highest, strict=True)
-        if told := ", ".join(f"{name} {low:.6g} to {high:.6g}" for name, low, high in ranges):
-            yield f"  range: {told}"
+        if listed := ", ".join(f"{name} {low:.6g} to {high:.6g}" for name, low, high in ranges):
+            yield f"  range: {listed}"
         if (spread := self.spread) is not None:
             yield (
                 f"  variation among identical parameters: {percent_text(spread.relative)} "

@@ -83,9 +83,9 @@ def page_text(
         if section.plot and section.plot.legend:
             _put_legend_below(section.plot)
     script, divs = components(plots) if plots else ("", {})
-    for number, drawn in enumerate(_RANDOM_ID.findall("".join((*divs.values(), script)))):
-        script = script.replace(drawn, f"bokeh-{number}")  # so that runs alike make pages alike
-        divs = {name: div.replace(drawn, f"bokeh-{number}") for name, div in divs.items()}
+    for number, random_id in enumerate(_RANDOM_ID.findall("".join((*divs.values(), script)))):
+        script = script.replace(random_id, f"bokeh-{number}")  # so that runs alike make pages alike
+        divs = {name: div.replace(random_id, f"bokeh-{number}") for name, div in divs.items()}
     resources = Resources(mode="inline", components=["bokeh"], log_level="error").render()
     folded = warnings[WARNINGS_SHOWN:MOST_WARNINGS]
     more = count_text(len(warnings) - WARNINGS_SHOWN, "more warning")

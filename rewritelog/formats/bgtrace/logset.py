@@ -177,8 +177,8 @@ class LogSet:
     def _table(self, name: str, pes: str | int | Iterable[int] | None) -> Rows:
         from rewritelog.formats.bgtrace.tables import table_of  # noqa: PLC0415 - of few jobs
 
-        given = [pes] if isinstance(pes, Integral) else self.pes if pes is None else pes
-        chosen = units.pes(given, "pes")
+        numbers = [pes] if isinstance(pes, Integral) else self.pes if pes is None else pes
+        chosen = units.pes(numbers, "pes")
         if isinstance(chosen, str):
             chosen = units.parse_pes(chosen, len(self.pes))
         return with_text(table_of(name, self.load([self.timeline_block(pe) for pe in chosen])))

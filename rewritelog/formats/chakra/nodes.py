@@ -73,20 +73,22 @@ class NodePart(Part):
         at, lengths = (np.ascontiguousarray(spans[f"{name}{of}"]) for of in ("at", "bytes"))
         first, number = number_texts(self.buffer, at, lengths)
         places = zip(at[first].tolist(), lengths[first].tolist(), strict=True)
-        found = (self.buffer[begin : begin + length].tobytes() for begin, length in places)
-        texts, same = numbered(text.decode("utf-8", "backslashreplace") for text in found)
+        raw = (self.buffer[begin : begin + length].tobytes() for begin, length in places)
+        texts, same = numbered(text.decode("utf-8", "backslashreplace") for text in raw)
         return Texts(texts, same[number])
 
     def attributes(self, name: str) -> Table:
         """Return the core's struct `attribute` for each node; common ones are read together."""
         if name not in self._attributes:
             names = [each.encode() for each in (_COMMON if name in _COMMON else (name,))]
-            found = np.empty((len(names), len(self)), dtype=core.structs["attribute"])
+            attributes = np.empty((len(names), len(self)), dtype=core.structs["attribute"])
             texts = np.frombuffer(b"".join(names), dtype=np.uint8)
             core.read_attributes(
-                self.buffer, self.nodes, texts, np.cumsum([*map(len, names)]), found
+                self.buffer, self.nodes, texts, np.cumsum([*map(len, names)]), attributes
             )
-            self._attributes |= {each.decode(): own for each, own in zip(names, found, strict=True)}
+            self._attributes |= {
+                each.decode(): own for each, own in zip(names, attributes, strict=True)
+            }
         return self._attributes[name]
 
     def number(self, name: str) -> Floats:

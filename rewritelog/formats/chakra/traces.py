@@ -79,9 +79,9 @@ class ChakraTraces(Traces):
                     yield NodePart(unit, max(first, 0), buffer[at:begin], buffer, own)
                     first, at = first + count, int(nodes["end"][count - 1])
                 elif fault[core.FAULT_CODE] in (core.WIRE_OK, core.MESSAGE_CUT) and not is_last:
-                    wanted = max(PART_BYTES, len(buffer) - at)
-                    more = read(wanted)
-                    is_last = len(more) < wanted
+                    size_bytes = max(PART_BYTES, len(buffer) - at)
+                    more = read(size_bytes)
+                    is_last = len(more) < size_bytes
                     offset, at, buffer = offset + at, 0, np.concatenate([buffer[at:], more])
                 else:
                     raise _damage(unit, first, offset, fault)

@@ -371,14 +371,14 @@ def conditioned(
     inverse = np.asarray(lower + np.tril(lower, -1).T)
     precisions = np.diag(inverse)
     for plain in values:
-        given = plain
+        limited = plain
         for _ in range(ROUNDS):
-            errors = inverse @ given / precisions
+            errors = inverse @ limited / precisions
             deviations = np.maximum(precisions**-0.5, 1.4826 * median(np.abs(errors)))
-            means, reach = given - errors, FARTHEST * deviations
-            given = np.clip(plain, means - SHORTER * reach, means + reach)
-        weights = inverse @ given
-        yield weights, given - weights / precisions, given
+            means, reach = limited - errors, FARTHEST * deviations
+            limited = np.clip(plain, means - SHORTER * reach, means + reach)
+        weights = inverse @ limited
+        yield weights, limited - weights / precisions, limited
 
 
 def learn(

@@ -113,25 +113,25 @@ def least_squares(
     coefficients = np.asarray(np.linalg.lstsq(columns, target, rcond=collinear)[0])
     if not non_negative or (coefficients >= 0).all():
         return coefficients
-    found, passive = np.zeros(len(coefficients)), np.zeros(len(coefficients), dtype=np.bool_)
-    for _ in range(3 * len(found)):
-        slopes = np.where(passive, 0.0, columns.T @ (target - columns @ found))
+    estimate, passive = np.zeros(len(coefficients)), np.zeros(len(coefficients), dtype=np.bool_)
+    for _ in range(3 * len(estimate)):
+        slopes = np.where(passive, 0.0, columns.T @ (target - columns @ estimate))
         steepest = int(np.argmax(slopes))
         if not slopes[steepest] > LEAST_SLOPE * np.linalg.norm(target):
             break
         passive[steepest] = True
         while True:
-            solution = np.zeros(len(found))
+            solution = np.zeros(len(estimate))
             solution[passive] = np.linalg.lstsq(columns[:, passive], target, rcond=collinear)[0]
             below = np.flatnonzero(passive & (solution <= 0))
             if not len(below):
                 break
-            steps = found[below] / (found[below] - solution[below])
-            found += steps.min() * (solution - found)
-            found[below[np.argmin(steps)]] = 0.0
-            passive &= found > 0
-        found = solution
-    return found
+            steps = estimate[below] / (estimate[below] - solution[below])
+            estimate += steps.min() * (solution - estimate)
+            estimate[below[np.argmin(steps)]] = 0.0
+            passive &= estimate > 0
+        estimate = solution
+    return estimate
 
 
 def robust_spread(errors: Floats, least: float = LEAST_SPREAD) -> float:

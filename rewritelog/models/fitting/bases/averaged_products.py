@@ -153,8 +153,8 @@ def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
     times = selection.samples.sigma_s / median(selection.samples.sigma_s)
     with np.errstate(all="ignore"):
         logs = np.log(np.maximum(columns[selection.rows].T, 0.0))
-        found = _Search(factors, logs, times).most_probable(len(selection.parameters.used))
-        return (_average(factors, found),)
+        likeliest = _Search(factors, logs, times).most_probable(len(selection.parameters.used))
+        return (_average(factors, likeliest),)
 
 
 class _Search:
@@ -175,19 +175,19 @@ class _Search:
         """Return the most probable functions of so many parameters, the best first."""
         depth = min(MOST_FACTORS, parameters)
         products = np.full((1, depth), -1)
-        found, singles = [self._functions(products, 1)], list[_Functions]()
+        candidates, singles = [self._functions(products, 1)], list[_Functions]()
         for size in range(depth):
             products = self._extended(products, size)
             alone, with_constant = (self._functions(products, terms) for terms in (1, 2))
-            found += [alone, with_constant]
+            candidates += [alone, with_constant]
             posteriors = np.maximum(alone.posteriors, with_constant.posteriors)
             singles.append(alone._replace(posteriors=posteriors).best(WIDTH))
             products = singles[-1].products
         most = _Functions.together(singles).best(MOST_WITH_SECOND).products
         seconds = np.tile(self._usable_as_second, len(most))
         products = np.repeat(most, len(self._usable_as_second), axis=0)
-        found.append(self._functions(products, 2, seconds))
-        return _Functions.together(found).best(tuning.MOST_AVERAGED)
+        candidates.append(self._functions(products, 2, seconds))
+        return _Functions.together(candidates).best(tuning.MOST_AVERAGED)
 
     def _extended(self, products: Ints, size: int) -> Ints:
         """Return each product of `size` factors times each that uses other parameters, once."""
