@@ -191,7 +191,8 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         )
     )
     best = min(_means(refined, samples), key=lambda fit: fit.held_out.mean_error)
-    clearly = best.held_out.clearly_better(plain, tuning.CLEARLY, tuning.LEAST_GAIN_CORRECTED)
+    least_gain = max(tuning.LEAST_GAIN_CORRECTED, len(samples) ** -0.5)
+    clearly = best.held_out.clearly_better(plain, tuning.CLEARLY, least_gain)
     return best if clearly else None
 
 
