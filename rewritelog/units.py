@@ -72,12 +72,12 @@ def number(value: object, what: str) -> float:
 
 
 def moment(value: object, what: str) -> float:
-    """Return a finite time in seconds, given as a number or as a text with or without a unit."""
+    """Return a time in seconds, given as a number or as a text with or without a unit."""
     try:
         moment_s = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         moment_s = seconds(str(value), what)
-    if not math.isfinite(moment_s):
+    if math.isnan(moment_s):
         raise UsageError(f"{what}: {value} is not a time in seconds")
     return moment_s
 

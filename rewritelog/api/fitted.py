@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -202,11 +202,12 @@ class FittedModel(Fitted):
         named = isinstance(X, Mapping)
         for count in sorted(counts, reverse=True):
             own = self.names_of(event, count)
-            names = parameter_names(count, own)
-            if names and labels.issuperset(names):
-                columns = (np.atleast_1d(X[name]) for name in names)
-                return np.column_stack(np.broadcast_arrays(*columns))
+            for names in (parameter_names(count), parameter_names(count, own)):
+                if names and labels.issuperset(names):
+                    return _columns(X, names)
             named = named or (bool(own) and any(isinstance(name, str) for name in labels))
+        if named and not counts:
+            raise UsageError(f"X must be a table: {self.name} does not say what {event!r} takes")
         if named:
             expected = f"the columns {', '.join(names)}" if names else "no columns"
             raise UsageError(f"X must have {expected}, the parameters of {event!r}")
@@ -230,6 +231,16 @@ class FittedModel(Fitted):
 
 def _number(value: float | None) -> float:
     return float("nan") if value is None else value
+
+
+def _columns(X: Any, names: Sequence[str]) -> Any:
+    """Return the columns of these names; single values are repeated."""
+    columns = [np.atleast_1d(X[name]) for name in names]
+    try:
+        return np.column_stack(np.broadcast_arrays(*columns))
+    except ValueError as error:
+        lengths = ", ".join(f"{len(column):,}" for column in columns)
+        raise UsageError(f"the columns of X have {lengths} values") from error
 
 
 def load_model(path: PathLike) -> FittedModel:

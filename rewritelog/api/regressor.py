@@ -16,6 +16,7 @@ from rewritelog.models.fit_report import formula_text
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import r_squared
 from rewritelog.models.registry import load_model
+from rewritelog.text import parameter_names
 
 EVENT = "event"
 
@@ -100,6 +101,7 @@ class AutoRegressor:
             raise not_fitted("this AutoRegressor is not fitted: call fit first")
         names = getattr(self, "feature_names_in_", ())
         usable = all(name.isascii() and name.isidentifier() for name in names)
+        usable &= set(names) != set(parameter_names(len(names)))  # these are put in order
         fit = self.model_.fits[EVENT, self.n_features_in_]
         return formula_text(fit.named(tuple(names) if usable else ()))
 

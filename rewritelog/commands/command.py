@@ -171,6 +171,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
             opened = getattr(self, field)
             for value in (opened, unopened[field]) if kind.use == "input" else (opened,):
                 paths[kind.use] += _paths_in(value, kind)
+        paths["input"] += self.also_read()
         if not (paths["file"] or paths["folder"]):
             return
         from rewritelog.output.files import check_outputs
@@ -183,6 +184,10 @@ class Command(Options, Generic[Result], group=OUTPUT):
             from rewritelog.viewing.extra import require
 
             require("bokeh", spelled("html"))
+
+    def also_read(self) -> Iterator[Path]:
+        """Yield files to read that options name within their values."""
+        return iter(())
 
     def _check_format(self, logs: Any) -> None:
         """Raise `UsageError` for an option that the format of logs or traces has no use for."""

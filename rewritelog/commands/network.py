@@ -58,7 +58,6 @@ class NetworkOptions(Options, group=NETWORK):
 
         named = {name.replace("_", "-"): getattr(self, name) for name in QUANTITIES}
         quantities = {name: value for name, value in named.items() if value is not None}
-        quantities |= swept or {}
         if isinstance(self.network, Network):
             if quantities or self.machine is not None:
                 raise UsageError("give a Network, or its quantities, not both")
@@ -71,6 +70,7 @@ class NetworkOptions(Options, group=NETWORK):
         for name in ("machine", *QUANTITIES[:-1]):  # a node's latency is none of the log's
             if self.network == "log" and getattr(self, name) is not None:
                 raise UsageError(f"{spelled('network', 'log')} takes no {spelled(name)}")
+        quantities |= swept or {}
         network = (self.machine or Network()).with_quantities(quantities)
         if "packet-size" in quantities and not (
             network.cost_per_packet_s or "cost-per-packet" in quantities

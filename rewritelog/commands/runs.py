@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from rewritelog.commands.command import (
@@ -159,6 +159,12 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         "Draw the grid: .png, .svg or .pdf; needs rewritelog[view].", default=None, group=OUTPUT
     )
 
+    def also_read(self) -> Iterator[Path]:
+        """Yield the files of machines."""
+        from pathlib import Path
+
+        yield from map(Path, self.vary.get("machine", ()))
+
     def run(self) -> Sweep:
         """Return the run times."""
         from rewritelog.output.files import write_text_file
@@ -177,7 +183,8 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         others = {DILATION, MACHINE}
         first = {n: next(iter(axis.values())) for n, axis in self.vary.items() if n not in others}
         of_packets = self.cost_per_packet is not None or first.keys() & set(PACKETS)
-        network = self.read_network(first if of_packets else {})  # a cost alone is no network
+        is_whole = MACHINE in self.vary  # what else is varied is checked with each machine
+        network = self.read_network(first if of_packets and not is_whole else {})
         if self.plot is not None:
             check_plot(self.plot)
         swept = sweep(self.logs, self.vary, network, self)

@@ -173,7 +173,8 @@ def verify(
         known = some_text([event_label(*key) for key in fitted.keys], 5)
         has = f"; it has fits for {known}" * bool(known)
         uncovered = [f"the model has no fit for {some_text(missing, 5)}{has}"]
-    unused = () if names is None else names.unused(fitted.keys)
+    keys = (*fitted.keys, *getattr(fitted.raw, "unfitted", ()))
+    unused = () if names is None else names.unused(keys)
     return VerifyReport(
         fitted=fitted,
         read=read,

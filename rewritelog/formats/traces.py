@@ -48,8 +48,8 @@ class Terms:
     """How items of different lanes wait for each other."""
     recorded: str = ""
     """How long that takes in a replay without a network, if not as the messages took."""
-    remedy: str = "time them too"
-    """What to do about events that a model does not cover."""
+    names: str = ""
+    """The field of the option that says what events are called, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class Traces(ABC):
         "node",
         "communication",
         "communication takes its nodes' durations",
-        "time them too, or name them as the timings do with --event-params",
+        "event_params",
     )
     types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""

@@ -83,7 +83,8 @@ class Fitted:
         """Return the model fitted to timings; raise `ModelError` naming it if that fails."""
         with errors_as_model_errors(f"model {name!r} cannot be fitted"):
             fit: Any = model.fit(timings)  # outsiders may break the type
-            options = asdict(model.options)
+            given = getattr(model, "options", None)  # outsiders may leave it out
+            options = {} if given is None else asdict(given)
         if not isinstance(fit, ModelFit):
             kind = type(fit).__name__
             raise ModelError(f"model {name!r}: fit() returned {kind}, not a ModelFit")

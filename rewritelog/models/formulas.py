@@ -121,7 +121,7 @@ class Formulas:
     def unused(self, events: Collection[str]) -> tuple[str, ...]:
         """Return a sentence for each entry that matches none of the events."""
         return tuple(
-            f"{entry.where}: the formula for {', '.join(map(repr, map(printable, entry.patterns)))}"
+            f"{entry.where}: the formula for {', '.join(map(repr, entry.patterns))}"
             " is not used: no event has such a name"
             for entry in self.entries
             if not any(map(entry.is_for, events))

@@ -133,6 +133,11 @@ def describe_options(name: str, cls: type[Model[Any]]) -> tuple[Declaration, ...
     return described
 
 
+def _called(field: str) -> str:
+    """Return an option as its reader writes it; those of other models have no flags."""
+    return spelled(field) if field in {option.field for option in built_in_options()} else field
+
+
 def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object]) -> Any:
     """Return the model's options with these values; `-` in a name counts as `_`.
 
@@ -144,7 +149,7 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
         key = given.replace("-", "_")
         if key not in known:
             names = ", ".join(known) or "none"
-            raise UsageError(f"model {name!r} has no option {spelled(key)!r}; its options: {names}")
+            raise UsageError(f"model {name!r} has no option {_called(key)!r}; its options: {names}")
         if key in converted:
             raise UsageError(f"model {name!r}: option {key!r} is given more than once")
         try:
@@ -153,7 +158,7 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
                 None if is_none and known[key].optional else known[key].converted(value)
             )
         except ValueError as error:
-            raise UsageError(f"model {name!r}, option {spelled(key)!r}: {error}") from error
+            raise UsageError(f"model {name!r}, option {_called(key)!r}: {error}") from error
     try:
         return cls.Options(**converted)
     except (TypeError, ValueError) as error:

@@ -113,7 +113,7 @@ class Sweep(Readable):
         """Return the grid as a JSON object."""
         return {
             "logs": str(self.logs.folder),
-            "network": self.network.to_json(),
+            "network": None if MACHINE in self.axes else self.network.to_json(),
             "pes": self.pes,
             "recorded_s": self.recorded_s,
             "sweep": [

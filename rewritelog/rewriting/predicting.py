@@ -278,10 +278,13 @@ def warnings_of_uncovered(
         timed = f", timed with {counts} {what}, not as many as its {terms.record}s have"
         names.append(f"{event!r} ({uncovered[event]:,}{timed if counts else ''})")
     covered = some_text([repr(event) for event in counts_of], _EVENTS_NAMED)
+    renamed = ""
+    if terms.names:
+        renamed = f", or name them as the timings do with {spelled(terms.names)}"
     yield (
         f"{count_text(sum(uncovered.values()), terms.predicted)} dilated, since the model does not "
         f"cover them: {some_text(names, _EVENTS_NAMED)}; {f'it covers {covered}; ' * bool(covered)}"
-        f"{terms.remedy}"
+        f"time them too{renamed}"
     )
 
 

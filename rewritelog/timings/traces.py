@@ -102,8 +102,8 @@ class EventParams:
         """Yield a sentence for each rule whose pattern has matched no operation."""
         for pattern, _ in self.rules:
             if pattern not in matched_patterns:
-                shown = printable(pattern)
-                yield f"{self.name}: what it says of {shown!r} is not used: no node has such a name"
+                what = f"what it says of {pattern!r} is not used: no node has such a name"
+                yield f"{self.name}: {what}"
 
     def records(self, part: Part, rows: Ints) -> tuple[ParamRecords, Counter[str]]:
         """Return a record for each of some rows of a part, `seb` being the row, in their order.

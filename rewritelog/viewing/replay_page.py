@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +120,9 @@ def write_plot(sweep: Sweep, path: Path) -> None:
             axes.set_title(f"{len(_MARKERS)} of {len(lines)} settings")
         if len(numbers) > 2 and min(numbers.values()) > 0:
             axes.set_xscale("log")
-        if len(numbers) <= _MOST_TICKS:
-            axes.set_xticks([*numbers.values()], [*numbers], minor=False)
+        ticks = {label: at for label, at in numbers.items() if math.isfinite(at)}
+        if name == MACHINE or len(ticks) <= _MOST_TICKS:
+            axes.set_xticks([*ticks.values()], [*ticks], minor=False)
             axes.minorticks_off()
         elif name != DILATION:
             axes.xaxis.set_major_formatter(EngFormatter(QUANTITIES[name].base))
@@ -128,7 +130,6 @@ def write_plot(sweep: Sweep, path: Path) -> None:
         axes.set_xlabel(name)
         axes.set_ylabel("predicted run time")
         axes.set_ylim(bottom=0)
-        axes.set_ymargin(0.05)
         axes.grid(visible=True, alpha=0.3)
         if others:
             axes.legend()

@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -191,6 +192,17 @@ def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     )
     assert machines.points[1].predicted_s == whole.predicted_s
     assert "alps" in machines.text()
+    packets = replace(network, packet_bytes=1000.0, cost_per_packet_s=1e-6)
+    of_packets = rewritelog.sweep(CELLS, {"cost-per-packet": [1e-6]}, network=packets)
+    assert of_packets.points[0].predicted_s == (
+        rewritelog.replay(CELLS, network=packets, gains=0).predicted_s
+    )
+    with_packets = {"machine": ["alps", "cray-xe6"], "cost-per-packet": ["10ns"]}
+    assert len(rewritelog.sweep(CELLS, with_packets | {"packet-size": ["1kB"]}).points) == 2
+    with pytest.raises(rewritelog.OutputError, match=r"machine\.toml"):
+        rewritelog.sweep(
+            CELLS, {"machine": [str(tmp_path / "machine.toml")]}, output=tmp_path / "machine.toml"
+        )
     with pytest.raises(rewritelog.UsageError, match="is a whole network"):
         rewritelog.sweep(CELLS, {"machine": ["alps"]}, latency=1e-6)
     numbers = rewritelog.sweep(CELLS, {"bandwidth": [1e9, 2.5e8], "latency": [1e-6]})
@@ -258,6 +270,11 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
     assert "0.5" in rewritelog.page(found)
     rewritelog.sweep(CELLS, {"machine": ["alps", "cray-xe6"]}, plot=tmp_path / "machines.svg")
     assert "alps" in (tmp_path / "machines.svg").read_text()
+    for place in range(13):
+        (tmp_path / f"m{place}.toml").write_text(f'latency = "{place}us"\nbandwidth = "1GB/s"\n')
+    many = [str(tmp_path / f"m{place}.toml") for place in range(13)]
+    rewritelog.sweep(CELLS, {"machine": many}, plot=tmp_path / "many.svg")
+    rewritelog.sweep(CELLS, {"bandwidth": [1e9, 2e9, "inf"]}, plot=tmp_path / "inf.svg")
     tried = rewritelog.compare(timings, "least-squares", folds=2)
     assert "least-squares" in rewritelog.page(tried)
     chosen = rewritelog.sample(CELLS, tmp_path / "chosen.txt", fraction=0.2)

@@ -81,6 +81,10 @@ def test_a_fit_of_named_columns_takes_them_by_name_in_any_order() -> None:
     assert fitted.predict("k", other).tolist() == expected.tolist()
     assert fitted.predict("k", {"n": [4, 8], "m": 3}).tolist() == expected.tolist()
     assert fitted.predict("k", frame).shape == (12,)
+    of_records = pd.DataFrame({"p2": [3, 1], "p1": [4, 8]})  # as to_pandas names them
+    assert fitted.predict("k", of_records).tolist() == expected.tolist()
+    with pytest.raises(UsageError, match="the columns of X have 2, 3 values"):
+        fitted.predict("k", {"n": [4, 8], "m": [3, 1, 2]})
     wrongs: list[Any] = [other.rename(columns={"m": "threads"}), {"n": 4}]
     for wrong in wrongs:
         with pytest.raises(UsageError, match="X must have the columns n, m, the parameters of 'k'"):

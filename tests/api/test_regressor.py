@@ -96,6 +96,8 @@ def test_it_has_a_formula_and_refuses_transformed_targets() -> None:
     regressor = AutoRegressor(correction="none").fit(frame, [2, 4, 8, 16])
     assert regressor.formula_ == "2*atoms"
     assert regressor.fit(frame.to_numpy(), [2, 4, 8, 16]).formula_ == "2*p1"
+    ordered = pd.DataFrame({"p2": [1.0, 2, 4, 8], "p1": 1.0})
+    assert regressor.fit(ordered, [2, 4, 8, 16]).formula_ == "2*p2"
     with pytest.raises(UsageError, match="not fitted"):
         _ = AutoRegressor().formula_
     with pytest.raises(UsageError, match="seconds, and none is negative"):
