@@ -179,7 +179,7 @@ def _show(report: Readable, command: Command[Any]) -> str:
         from rewritelog.text import json_text  # noqa: PLC0415
 
         json = json_text(report.to_json(), indent=2) + "\n"
-    printed = (getattr(command, "output", None), command.html, command.report_file)
+    printed = (getattr(command, "output", None), command.html)
     beside = any(map(is_stdout, printed))  # a file on standard output
     if command.as_json:
         (sys.stderr if beside else sys.stdout).write(json)

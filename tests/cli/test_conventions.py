@@ -189,13 +189,6 @@ def test_a_report_in_json_stands_beside_a_file_on_stdout(timings: Path) -> None:
     assert json.loads(done.stderr)["timing_lines"] == 8
 
 
-def test_a_report_file_on_stdout_is_json_alone(logs: Path) -> None:
-    """The report as text stood before it."""
-    done = rewritelog("info", logs, "--report", "-")
-    assert json.loads(done.stdout)["files"]
-    assert "log version 6" in " ".join(done.stderr.split())
-
-
 def test_a_picture_on_stdout_is_svg(logs: Path) -> None:
     pytest.importorskip("matplotlib")
     done = rewritelog("timeline", logs, "-o", "-")
