@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
-from rewritelog.models.fitting.correction import Similarity
+from rewritelog.models.fitting.correction import CorrectedFit, Similarity, _means
 from rewritelog.models.fitting.function import CorrectedFunction, PredictionBounds
 from rewritelog.models.fitting.process import MOST_POINTS
+from rewritelog.models.fitting.validation import HeldOutPredictions
 from rewritelog.models.model_file import model_text, parse_model
 
 COUNT = 300
@@ -233,6 +235,19 @@ def test_corrections_are_averaged_where_that_predicts_better() -> None:
     assert errors < np.mean(others)
     means = np.exp(np.mean([np.log(one.predict(params)) for one in alone], axis=0))
     np.testing.assert_allclose(function.predict(params), means, rtol=1e-12)
+
+
+def test_means_of_predictions_of_zero_and_less_warn_of_nothing() -> None:
+    """Numpy's warnings of their logarithms would have been printed."""
+    samples: Any = SimpleNamespace(seconds=np.array([1.0, 2.0]), sigma_s=np.array([1.0, 2.0]))
+    fits = [
+        CorrectedFit(
+            "sum", (), HeldOutPredictions.compared(np.array(predicted_s), samples), samples
+        )
+        for predicted_s in ([0.0, 2.0], [1.0, -1.0])
+    ]
+    errors = [fit.held_out.errors.tolist() for fit in _means(fits, samples)]
+    assert errors == [[1.0, 0.0], [0.0, 1.5], [1.0, 2.0]]  # 2 is the largest error
 
 
 @pytest.mark.parametrize("row", [100, 280])

@@ -10,12 +10,12 @@ is 0, and the formula alone predicts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.models.fitting import tuning
@@ -135,7 +135,7 @@ class CorrectedFit:
             for correction, _ in similarity.conditioned(table, logs)
         ]
         processes = tuple(correction.processes[0] for correction in corrections)
-        return CorrectedFunction(formula, replace(corrections[0], processes=processes))
+        return CorrectedFunction(formula, structs.replace(corrections[0], processes=processes))
 
 
 def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFit | None:
@@ -201,14 +201,15 @@ def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[Corrected
 
     What two corrections know of the samples is nearly the same, but not their errors.
     """
-    for count in range(1, len(fits) + 1):
+    yield from fits
+    for count in range(2, len(fits) + 1):
         for some in combinations(fits, count):
-            logs = [np.log(fit.held_out.predicted_s) for fit in some]
-            yield CorrectedFit(
-                some[0].family,
-                tuple(similarity for fit in some for similarity in fit.similarities),
-                HeldOutPredictions.compared(np.exp(np.mean(logs, axis=0)), samples),
-                some[0].samples,
+            with np.errstate(all="ignore"):  # a formula may predict 0 or less
+                logs = np.mean([np.log(fit.held_out.predicted_s) for fit in some], axis=0)
+            yield replace(
+                some[0],
+                similarities=tuple(similarity for fit in some for similarity in fit.similarities),
+                held_out=HeldOutPredictions.compared(np.exp(logs), samples),
             )
 
 
