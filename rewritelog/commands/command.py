@@ -195,7 +195,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
         is_traces = isinstance(logs, Traces)
         for declared in self.own() if hasattr(logs, "title") else ():
-            if declared.for_traces is not (not is_traces):
+            if declared.for_traces in (None, is_traces):
                 continue
             value = getattr(self, declared.field)
             if not value or value == declared.default:
