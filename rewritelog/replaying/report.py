@@ -27,6 +27,7 @@ from rewritelog.text import (
     shorten,
     time_column,
     time_text,
+    wrapped,
 )
 
 _PATH_ROWS = 10
@@ -128,10 +129,36 @@ class ReplayReport(Readable):
             "warnings": list(self.warnings),
         }
 
+    def summary(self) -> list[str]:
+        """Return the lines at the top of the text, before they are wrapped."""
+        path = self.path
+        terms, total = self.logs.terms, count_text(self.pes, self.logs.terms.lane)
+        if self.lane_names:
+            words = "thread or stream", "threads and streams"
+            total += f" with {count_text(len(self.lane_names), *words)}"
+        used = percent_text(self.utilisation, 1)
+        predicted = time_text(self.predicted_s)
+        lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
+        if self.sebs and self.blocked.count == self.sebs:
+            why = "all wait for something that never happens, see below"
+            lines.insert(0, f"No {terms.item} can run: {why}")
+        if path.length:
+            name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
+            chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
+            in_name = f"{_share_text(longest, self.predicted_s)} in {shorten(name, LABEL_WIDTH)}"
+            sent = _share_text(self.communication_s, self.predicted_s)
+            lines.append(f"{chain}: {in_name}, {sent} in {terms.transfer}")
+        lines.append(f"  network: {printable(self.network.text(terms.recorded))}")
+        lines += [f"  {note}" for note in self.notes]
+        if self.blocked.count:
+            never = f"{self.blocked.count:,} of {self.sebs:,} {terms.item}s"
+            lines.append(f"  {never} never ran, see below")
+        return lines
+
     def text(self) -> str:
         """Return the predicted time, what to speed up, and where the time of the PEs goes."""
         parts = (
-            _headline(self),
+            "\n".join(map(wrapped, self.summary())),
             _gains_text(self),
             lost_table(self.lost, most_events=_EVENT_ROWS),
             _blocked_text(self),
@@ -218,34 +245,6 @@ class ReplayComparison(Readable):
 
 def _share_text(part: float, whole: float) -> str:
     return percent_text(part / whole if whole > 0 else 0.0, 1)
-
-
-def _headline(report: ReplayReport) -> str:
-    path = report.path
-    terms, total = report.logs.terms, count_text(report.pes, report.logs.terms.lane)
-    if report.lane_names:
-        total += (
-            f" with {count_text(len(report.lane_names), 'thread or stream', 'threads and streams')}"
-        )
-    used = percent_text(report.utilisation, 1)
-    predicted = time_text(report.predicted_s)
-    lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
-    if report.sebs and report.blocked.count == report.sebs:
-        lines.insert(
-            0, f"No {terms.item} can run: all wait for something that never happens, see below"
-        )
-    if path.length:
-        name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
-        chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
-        in_name = f"{_share_text(longest, report.predicted_s)} in {shorten(name, LABEL_WIDTH)}"
-        sent = _share_text(report.communication_s, report.predicted_s)
-        lines.append(f"{chain}: {in_name}, {sent} in {terms.transfer}")
-    lines.append(f"  network: {printable(report.network.text(terms.recorded))}")
-    lines += [f"  {note}" for note in report.notes]
-    if report.blocked.count:
-        never = f"{report.blocked.count:,} of {report.sebs:,} {terms.item}s"
-        lines.append(f"  {never} never ran, see below")
-    return "\n".join(lines)
 
 
 def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | None = None) -> str:
@@ -365,7 +364,7 @@ def _blocked_text(report: ReplayReport) -> str:
         more = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
         where = f"{item} {seb.seb} of {report.lane_name(seb.pe)}"
         lines.append(f"  {where} ({printable(seb.name)}): {seb.reason}{more}")
-    return "\n".join(lines)
+    return "\n".join(map(wrapped, lines))
 
 
 @dataclass(frozen=True, repr=False)
@@ -414,14 +413,15 @@ class ReplayedRuns(Readable):
             for name, run, time in zip(names, self.runs, times, strict=True)
         ]
 
-    def text(self) -> str:
-        """Return the table, and the network."""
+    def summary(self) -> list[str]:
+        """Return the lines at the top of the text."""
         best = min(self.runs, key=lambda run: run.predicted_s)
         name, count = printable(str(best.logs.path)), count_text(len(self.runs), "run")
-        lines = [
+        return [
             f"Shortest of {count}: {name}, {time_text(best.predicted_s)}",
             f"  network: {printable(best.network.text(best.logs.terms.recorded))}",
-            "",
-            str(self.table),
         ]
-        return "\n".join(lines)
+
+    def text(self) -> str:
+        """Return the shortest run, the network, and the table."""
+        return "\n".join((*self.summary(), "", str(self.table)))

@@ -23,7 +23,15 @@ from rewritelog.paths import to_path
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, read_machine
 from rewritelog.replaying.simulate import prepare, run_time
-from rewritelog.text import NO_VALUE, Readable, TextTable, printable, time_column, time_text
+from rewritelog.text import (
+    NO_VALUE,
+    Readable,
+    TextTable,
+    printable,
+    time_column,
+    time_text,
+    wrapped,
+)
 
 DILATION, MACHINE = "dilation", "machine"
 SWEPT = (DILATION, MACHINE, *QUANTITIES)
@@ -147,21 +155,19 @@ class Sweep(Readable):
         heads = (*self.axes, "predicted", "relative to the first")
         return TextTable(heads, rows, caption="Predicted run time by setting")
 
-    def text(self) -> str:
-        """Return the shortest run time, and the table."""
+    def summary(self) -> list[str]:
+        """Return the lines at the top of the text, before they are wrapped."""
         least = min(self.points, key=lambda point: point.predicted_s)
         where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
         # the network that is not varied, unless the axes determine all of it
         varied = self.network.recorded and {MACHINE, "latency", "bandwidth"} & self.axes.keys()
         fixed = f"  network, except for what is varied: {printable(self.network.text())}"
-        return "\n".join(
-            (
-                f"Shortest predicted run time: {time_text(least.predicted_s)}, with {where}",
-                *([] if varied else [fixed]),
-                "",
-                str(self.table),
-            )
-        )
+        shortest = f"Shortest predicted run time: {time_text(least.predicted_s)}, with {where}"
+        return [shortest, *([] if varied else [fixed])]
+
+    def text(self) -> str:
+        """Return the shortest run time, and the table."""
+        return "\n".join((*map(wrapped, self.summary()), "", str(self.table)))
 
     def _values(self, point: Point) -> dict[str, str]:
         """Return the value of each quantity at a point."""

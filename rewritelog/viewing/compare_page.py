@@ -91,7 +91,7 @@ def _overview(errors: Errors, labels: dict[str, str]) -> str:
         return Cell(percent_text(error), float(f"{error:.5g}"), grade)
 
     return event_table(
-        "Mean relative error on held-out lines. Choose a cell to see its event below.",
+        "Mean relative error on held-out lines.",
         (f"up to {percent_text(GOOD_ERROR, 0)}", f"up to {percent_text(FAIR_ERROR, 0)}", "above"),
         ("event", *errors),
         (

@@ -184,7 +184,7 @@ def events_sections(views: Sequence[EventView], seen: str, *, editor: str = "") 
     most = max((view.parameters for view in views), default=0)
     overview = event_table(
         "A parameter's column shows the R² on held-out lines of the best function of that "
-        f"parameter alone. {seen} Choose a cell to see its event below.",
+        f"parameter alone. {seen}",
         _LEGEND,
         (*_HEADS, *(f"p{number}" for number in range(1, most + 1))),
         ((number, _cells(view, most)) for number, view in enumerate(views)),

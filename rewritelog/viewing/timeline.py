@@ -296,7 +296,8 @@ def timeline_view(
         seconds.update(extent.event_s if colour_by == "event" else extent.name_s)
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
     names, others = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
-    view = TimelineView(pes, *_window(extents, options), colour_by, names, others, columns)
+    window = _window(runs[0].logs, extents, options)
+    view = TimelineView(pes, *window, colour_by, names, others, columns)
     panels = [_panel(run, extent, view, seed) for run, extent in zip(runs, extents, strict=True)]
     return replace(view, panels=tuple(panels))
 
@@ -327,9 +328,13 @@ def _extent(run: Run, colour_by: ColourBy | None) -> Extent:
     return extent if run.outcome is None else replace(extent, earliest_s=0.0)
 
 
-def _window(extents: Sequence[Extent], options: TimelineOptions) -> tuple[float, float]:
+def _window(
+    logs: LogSet | Traces, extents: Sequence[Extent], options: TimelineOptions
+) -> tuple[float, float]:
     first_s = min(extent.earliest_s for extent in extents)
     last_s = max(extent.latest_s for extent in extents)
+    if first_s > last_s:
+        raise UsageError(f"{logs.path}: nothing to draw: no {logs.terms.item} has start and end")
     from_s = first_s if options.from_s is None else options.from_s
     to_s = last_s if options.to_s is None else options.to_s
     length_s = to_s - from_s

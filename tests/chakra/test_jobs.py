@@ -516,10 +516,21 @@ def test_an_output_that_exists_is_found_before_the_timings_are_read(
     assert [path.name for path in out.iterdir()] == ["kept"]
 
 
+def test_the_report_of_a_replay_fits_into_a_line(tmp_path: Path) -> None:
+    name = "a_kernel_with_as_long_a_name_as_compilers_make_of_templates<float, 128>"
+    nodes = [node(number, name, 10, deps=[number - 1] if number else []) for number in range(1200)]
+    report = rewritelog.replay(write_traces(tmp_path / "traces", [nodes]))
+    assert max(map(len, report.text().splitlines())) <= 80
+    assert "bounded by 1,200 nodes one after the other: 100.0 % in" in report.text()
+
+
 def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     with pytest.raises(UsageError, match="no start times are recorded"):
         rewritelog.timeline(traces, tmp_path / "t.svg")
+    empty = write_traces(tmp_path / "empty", [[], []])
+    with pytest.raises(UsageError, match="empty: nothing to draw: no node has start and end"):
+        rewritelog.timeline(empty, tmp_path / "t.svg", times="replay")
     timed = write_traces(
         tmp_path / "timed",
         [

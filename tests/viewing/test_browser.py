@@ -82,6 +82,15 @@ def browser(width: int = 1280) -> Iterator[Opened]:
         chromium.close()
 
 
+def nothing_to_do_on_paper(opened: Opened) -> bool:
+    """Whether the page says what a click or the wheel does, but not where it is printed."""
+    words = ("Click a", "Choose a", "zoom in")
+    on_screen = opened.page.inner_text("main")
+    opened.page.emulate_media(media="print")
+    printed = opened.page.inner_text("main")
+    return any(one in on_screen for one in words) and not any(one in printed for one in words)
+
+
 def choose(opened: Opened, event: str, parameter: int | None = None) -> None:
     """Choose an event in the overview by the beginning of its name, or its cell of a parameter."""
     row = opened.page.locator(f"#overview tbody tr:has(td[data-v^='{event}'])")
@@ -229,6 +238,7 @@ def test_a_step_of_the_critical_path_is_shown_and_tables_follow_the_zoom(tmp_pat
         assert begin < 4 < end
         opened.page.evaluate("Pages.model('path-steps').selected.indices = [0]")
         assert opened.page.locator("#path tr.chosen td").nth(3).inner_text() == "work"
+        assert nothing_to_do_on_paper(opened)
         assert opened.errors == []
 
 
@@ -389,7 +399,7 @@ def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) 
         assert opened.page.locator(".bk-Toolbar:visible").count() == 4
         columns = "getComputedStyle(document.querySelector('.plots')).gridTemplateColumns"
         beside_on_screen = len(opened.page.evaluate(columns).split())
-        opened.page.emulate_media(media="print")
+        assert nothing_to_do_on_paper(opened)
         # on paper, plots keep their width: more of them beside each other would be cut off
         assert len(opened.page.evaluate(columns).split()) == beside_on_screen
         assert not opened.page.is_visible("#filter")

@@ -4,6 +4,9 @@
 (() => {
   const { byId, json, model, floats, element, fillTable, time } = Pages;
 
+  // Words on what can be done, which is nothing on paper.
+  const onScreen = (words) => element("span", words, { class: "screen" });
+
   // The PE time of each layer in view; a run's own length counts, not that of the other one.
   function fillShares(given, shares) {
     const range = model(given.plot).x_range, width = (given.to - given.from) / given.columns;
@@ -21,8 +24,9 @@
     const row = (name, value) => [name, whole > 0 ? `${(100 * value / whole).toFixed(1)}\u00a0%` : "–", time(value)];
     const rows = given.layers.map((name, layer) => row(name, seconds[layer]));
     const busy = seconds.reduce((sum, value, layer) => sum + (given.over[layer] ? 0 : value), 0);
-    fillTable(given.table, `From ${time(Math.max(from, 0), 6)} to ${time(to, 6)}, ${given.pes} ${given.lane[1]} (zoom in the graphs)`,
+    fillTable(given.table, `From ${time(from, 6)} to ${time(to, 6)}, ${given.pes} ${given.lane[1]}`,
       ["", "share", `${given.lane[0]} time`], [...rows, row(`all ${given.item}s`, busy)]);
+    byId(given.table).querySelector("caption").append(onScreen(" (zoom in the graphs)"));
   }
 
   function follow(given) {
@@ -66,8 +70,10 @@
       zoom(k);
       document.querySelector("figure").scrollIntoView({ block: "nearest" });
     }));
-    byId("path-note").textContent = `Click a step to see it above, or a mark of the path above to see its step here.${
-      path.step.length < path.length ? ` The ${path.step.length} longest of ${path.length} steps are listed.` : ""}`;
+    byId("path-note").append(
+      onScreen("Click a step to see it above, or a mark of the path above to see its step here. "),
+      path.step.length < path.length ? `The ${path.step.length} longest of ${path.length} steps are listed.` : "",
+    );
     const steps = model("path-steps");
     steps.data = {
       x: path.start, y: path.row.map((row) => row + 0.5), left: path.start, right: path.start,
