@@ -51,6 +51,13 @@ _OF_TRACES = (
         "forever.",
     ),
     Rule(
+        "dependency-twice",
+        Severity.STOP,
+        "A node names each node that it waits for once.",
+        "ASTRA-sim takes one of two equal dependencies away when that node ends, and waits for the "
+        "other one forever.",
+    ),
+    Rule(
         "cycle",
         Severity.STOP,
         "No node waits for itself, through whatever others.",
@@ -67,7 +74,7 @@ _OF_TRACES = (
         "zero-duration",
         Severity.ODD,
         "Nodes that compute take time.",
-        "A duration below half a microsecond is recorded as 0; ASTRA-sim takes 1 ns for it.",
+        "A duration below half a microsecond is recorded as 0; ASTRA-sim takes 1 or 0 ns for it.",
     ),
 )
 """The rules of traces, most severe first."""
@@ -112,6 +119,9 @@ def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str
     missing = np.unique(events.waiting[is_missing])
     yield "dependency-missing", missing, "waits for a node that the rank does not have"
     before, after = deps[~is_missing], events.waiting[~is_missing]
+    pairs = np.sort(after * len(events) + before, kind="stable")
+    twice = np.unique(pairs[1:][pairs[1:] == pairs[:-1]] // max(1, len(events)))
+    yield "dependency-twice", twice, "waits for the same node twice"
     group, first = cycles(after, before, len(events))
     in_cycle = np.flatnonzero(np.isin(group, group[first]))
     yield "cycle", in_cycle, "waits for itself, through others or directly"

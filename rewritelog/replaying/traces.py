@@ -1,13 +1,15 @@
 """The replay of traces: nodes are the workload, threads and streams take the place of PEs.
 
 Each thread and stream of a rank runs one node at a time. All nodes of a collective become one,
-which starts when the last rank is ready for it. A message is received when it has been sent and its
-time has passed.
+which starts when the last rank is ready for it; those of a group run one after the other, and
+groups beside each other. The time of a message is that of its send, and it is received once that
+has passed.
 
-Collectives take their times on a network with latency and bandwidth alone (Hockney's α and β). A
-ring of p ranks: an all-gather, a reduce-scatter or an all-to-all of n bytes takes p − 1 steps of
-n/p bytes, an all-reduce twice that. A binomial tree: the others take ⌈log2 p⌉ steps of n bytes.
-Nothing else is in it: no congestion, no topology, no overlap of chunks.
+Collectives take their times on a network with latency and bandwidth alone (Hockney's α and β), n
+being the bytes that each rank puts in. A ring of p ranks: a reduce-scatter or an all-to-all takes
+p − 1 steps of n/p bytes, an all-reduce twice that, and an all-gather p − 1 steps of n bytes. A
+binomial tree: the others take ⌈log2 p⌉ steps of n bytes. Nothing else is in it: no congestion, no
+topology, no overlap of chunks.
 """
 
 from __future__ import annotations
@@ -53,16 +55,18 @@ from rewritelog.running.engines import map_blocks
 from rewritelog.text import count_text, matching
 from rewritelog.timings.traces import EventParams
 
-_ALL_REDUCE, _BARRIER = 0, 9
-_RING = (2, 6, 7, 8)
+_ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
+_RING = (_ALL_GATHER, 6, 7, 8)
 """All-gather, all-to-all and the two forms of reduce-scatter, by `comm_type`."""
 
 
 def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
     """Return all lanes, and that of each event."""
-    is_network = np.isin(events["type"], _communicating(traces)) & ~events["on_host"]
+    kind, kinds = events["type"], _communicating(traces)
+    is_network = np.isin(kind, kinds) & ~events["on_host"]
     where = np.where(is_network, NETWORK, np.where(events["on_host"], HOST, DEVICE))
-    number = np.where(is_network, events["type"], events["lane"])
+    of_group = np.where(kind == kinds[0], len(traces.types) + events["group"].number, kind)
+    number = np.where(is_network, of_group, events["lane"])
     numbers, place = np.unique(number, return_inverse=True)
     size = max(1, len(numbers))
     keys, lane = np.unique((3 * events["rank"] + where) * size + place, return_inverse=True)
@@ -107,6 +111,8 @@ def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces
     ranks = np.bincount(together[collectives], minlength=len(events))
     joint = np.flatnonzero(ranks)
     durations_s = np.stack([events["new_s"], events["duration_s"]])
+    sent, received = _messages(events, sends, receives)
+    durations_s[:, received] = 0.0
     if network.recorded:
         for column in durations_s:
             np.maximum.at(column, together[collectives], column[collectives])
@@ -115,9 +121,8 @@ def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces
         np.maximum.at(size_bytes, together[collectives], size_bytes[collectives])
         kind, of_joint = events["comm_type"][joint], np.maximum(size_bytes[joint], 0.0)
         durations_s[:, joint] = _collectives_s(kind, of_joint, ranks[joint], network)
-        durations_s[:, sends] = 0.0
-        durations_s[:, receives] = delays_s(network, size_bytes[receives])
-    sent, received = _messages(events, sends, receives)
+        durations_s[:, sends] = delays_s(network, size_bytes[sends])
+        durations_s[:, receives] = 0.0
     known = events["deps"] != MISSING
     before = together[np.concatenate([events["deps"][known], sent])]
     after = together[np.concatenate([events.waiting[known], received])]
@@ -201,7 +206,8 @@ def _collectives_s(kind: Floats, size_bytes: Floats, ranks: Ints, network: Netwo
     is_reduce = np.isnan(kind) | (kind == _ALL_REDUCE)
     is_ring = is_reduce | np.isin(kind, _RING)
     steps = np.where(is_ring, (1 + is_reduce) * (ranks - 1), np.ceil(np.log2(ranks)))
-    step_bytes = np.where(is_ring, size_bytes / ranks, np.where(kind == _BARRIER, 0, size_bytes))
+    shares = np.where(is_ring & (kind != _ALL_GATHER), ranks, 1)
+    step_bytes = np.where(kind == _BARRIER, 0.0, size_bytes / shares)
     return np.where(ranks < 2, 0.0, steps * delays_s(network, step_bytes))
 
 

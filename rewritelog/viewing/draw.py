@@ -92,7 +92,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
         return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
     if replayed:
         return Run(logs, replay_traces(logs).outcome)
-    events = joined([logs.load(unit, ("lane", "start_s")) for unit in logs.units])
+    events = joined([logs.load(unit, ("lane", "group", "start_s")) for unit in logs.units])
     lanes, lane = lanes_of(logs, events)
     spans = Spans.of_events(events, lane)
     if not spans.finite.any():

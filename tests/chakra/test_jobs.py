@@ -281,6 +281,7 @@ def test_check_counts_what_would_stop_a_simulator(tmp_path: Path) -> None:
                 node(2, deps=[1], attributes=CPU),
                 node(3, deps=[99], attributes=CPU),
                 node(3, attributes=GPU, duration=0),
+                node(4, deps=[2, 3, 2], attributes=CPU),
             ]
         ],
     )
@@ -288,6 +289,7 @@ def test_check_counts_what_would_stop_a_simulator(tmp_path: Path) -> None:
     assert report.findings.counts == {
         "id-twice": 1,
         "dependency-missing": 1,
+        "dependency-twice": 1,
         "cycle": 2,
         "device-leaf": 1,
         "zero-duration": 1,
