@@ -5,9 +5,10 @@ name. `fitted` is a fitted model with its name, which all jobs work with: it che
 returns, with `checks`. `expressions` and `formulas` parse what users write about their kernels, for
 which `kinds.toml` has known forms; `located_toml` is TOML with the place of each value for errors.
 `fitting` is the engine of all models that fit terms: `auto`, `least_squares`, `counters` and
-`sampled` are configurations of it; `fitted_events` holds the fits of all events, `fit_report`
-describes them. `outside` (regressors of third parties, as `module:Class`), `coefficients` (a fit
-made elsewhere) and `constant` do without it. `exact_matches` are mean times of identical
-parameters, which `equal_rows` finds. `form` declares what is stored of a fit, `fit_json` makes JSON
-of it and checks it, `model_file` writes it to a file and reads it back.
+`sampled` are configurations of it, which share what is in `engine`; `fitted_events` holds the fits
+of all events, `fit_report` describes them. `outside` (regressors of third parties, as
+`module:Class`), `coefficients` (a fit made elsewhere) and `constant` do without it. `exact_matches`
+are mean times of identical parameters, which `equal_rows` finds. `form` declares what is stored of
+a fit, `fit_json` makes JSON of it and checks it, `model_file` writes it to a file and reads it
+back.
 """

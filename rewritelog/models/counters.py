@@ -3,43 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from rewritelog.models.base import EventTimings, Model, Timings, option
+from rewritelog.models.base import EventTimings, option
+from rewritelog.models.engine import EngineModel, FitOptions
+from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import parse
-from rewritelog.models.fitted_events import FitOptions, FittedEvents, fit_events
 from rewritelog.models.fitting.bases.sums import fixed_terms
-from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.fitting.pipeline import FitConfig, fit_event
+from rewritelog.models.fitting.pipeline import FitConfig
 
 
 @dataclass(frozen=True)
 class CountersOptions(FitOptions):
     """Options of the model of performance counters."""
 
-    exact_match: Literal["auto", "always", "never"] = option(
+    exact_match: ExactMatch = option(
         "never", "Whether the mean of samples with identical counters replaces the fit."
     )
 
 
-class Counters(Model[CountersOptions]):
+class Counters(EngineModel[CountersOptions]):
     """Fit a constant and the counters to each event's times, with non-negative coefficients.
 
     Choose it if the timing lines have performance counters (PAPI), which are the columns of this
     model's tables, in their order.
     """
 
+    name = "counters"
     Options = CountersOptions
     columns = "counters"
 
-    def fit(self, timings: Timings) -> FittedEvents:
-        """Return a fit for each event."""
-        return fit_events("counters", self.options, timings, self._fit_event)
-
-    def _fit_event(self, timings: EventTimings) -> EventFit:
+    def config(self, timings: EventTimings) -> FitConfig:
+        """Return how an event is fitted: to the constant and its counters."""
         count = timings.parameters
         terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, count + 1))))
         options = self.options
         families = {"counters": fixed_terms(terms, non_negative=True)}
-        config = FitConfig(options.weights, options.loss, options.exact_match, families=families)
-        return fit_event(timings, config)
+        return FitConfig(options.weights, options.loss, options.exact_match, families=families)

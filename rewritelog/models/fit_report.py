@@ -124,6 +124,7 @@ def summarise(fit: EventFit) -> list[str]:
         by_reason.setdefault(drop.reason, []).append(drop.term)
     dropped = (f"{', '.join(terms)} ({reason})" for reason, terms in by_reason.items())
     add("  dropped: ", dropped, "; ")
+    add("  ", _left_out_texts(fit), ", ")
     return lines
 
 
@@ -242,6 +243,20 @@ def _correction_texts(fit: ClassFit, parameters: int) -> list[str]:
     return [*parts, *(f"the values of p{number} count as codes without order" for number in codes)]
 
 
+def _left_out_texts(fit: EventFit) -> list[str]:
+    """Return how well a fit to lines drawn at random predicts the others, as parts of a line."""
+    if fit.left_out is None:
+        return []
+    head = f"{fit.left_out.drawn:,} of {fit.left_out.lines:,} lines drawn; "
+    if fit.left_out.mean_relative_error is None:
+        return [f"{head}none is left to measure the error with"]
+    return [
+        f"{head}on the {fit.left_out.left_out:,} left out: mean relative error "
+        + share_text(fit.left_out.mean_relative_error, 1),
+        f"error of the sum {share_text(fit.left_out.sum_error, 2, '+')}",
+    ]
+
+
 def _growth_texts(fit: EventFit) -> list[str]:
     """Return how predictions grow beyond the range, if not simply by the formula."""
     if fit.whole.growth is None or fit.whole.growth.function is None:
@@ -292,6 +307,12 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
         texts["first call"] = (
             f"the first call took {quality.first_call:.1f} times as long as the fit predicts: cold "
             "caches or set-up; leave a warm-up call out of the timings"
+        )
+    if fit.left_out and abs(fit.left_out.sum_error or 0.0) > LARGE_SUM_ERROR:
+        texts["left out"] = (
+            f"on the {fit.left_out.left_out:,} timing lines left out, the sum of the predictions "
+            f"is off by {share_text(fit.left_out.sum_error, 1, '+')}; draw a larger fraction or "
+            "fit to all lines"
         )
     label = event_label(event or fit.event, fit.parameters, names=fit.names)
     return [Remark(cause, label, fit.seconds, text) for cause, text in texts.items() if text]

@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.errors import ModelError
 from rewritelog.models import fit_report
-from rewritelog.models.base import (
-    EventKey,
-    EventTimings,
-    ModelFit,
-    Prediction,
-    Timings,
-    TotalSpread,
-    option,
-    uncovered_text,
-)
-from rewritelog.models.checks import errors_as_model_errors
+from rewritelog.models.base import EventKey, ModelFit, Prediction, TotalSpread, uncovered_text
 from rewritelog.models.fit_json import event_in_report
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.formulas import ParamNames
-from rewritelog.models.parallel import map_in_processes, one_blas_thread
-from rewritelog.progress import part_of, report_progress
-from rewritelog.text import LABEL_WIDTH, merged, shorten, shorten_all
-
-FEW = 3
-"""A fit of so few samples takes less time than its transfer from another process."""
+from rewritelog.text import LABEL_WIDTH, merged, shorten_all
 
 DOF = np.array([np.inf, 20, 10, 7, 5, 4, 3, 2, 1])
 STUDENT_UPPER = np.array([1.6449, 1.7247, 1.8125, 1.8946, 2.0150, 2.1318, 2.3534, 2.9200, 6.3138])
@@ -135,60 +119,3 @@ class FittedEvents(ModelFit):
         by_name = zip(self.fits.values(), names, strict=True)
         weak_points = (point for fit, name in by_name for point in fit_report.warn(fit, name))
         return (*nothing, *self.notes, *merged(weak_points))
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """Options of every model that fits."""
-
-    weights: Literal["relative", "uniform"] = option(
-        "relative", "Whether errors count relative to the measured time, or in seconds."
-    )
-    loss: Literal["huber", "squares"] = option(
-        "huber",
-        "Whether residuals count by Huber's loss, which limits outliers, or by their square.",
-    )
-    exact_match: Literal["auto", "always", "never"] = option(
-        "auto",
-        "Whether the mean of samples with identical parameters replaces the fit: weighted by their "
-        "number and variation, always, or never.",
-    )
-
-
-def fit_events(
-    model: str, options: Any, timings: Timings, fit: Callable[[EventTimings], EventFit]
-) -> FittedEvents:
-    """Fit each event, in parallel processes if there are many.
-
-    Raise `ModelError` if an event and parameter count is duplicated, or if a fit fails.
-    """
-    usable: dict[EventKey, EventTimings] = {}
-    unfitted: list[EventKey] = []
-    for samples in timings:
-        key = samples.key
-        if key in usable or key in unfitted:
-            raise ModelError(f"samples of {key[0]} with {key[1]} parameters are duplicated")
-        if len(samples.usable().seconds):
-            usable[key] = samples
-        else:
-            unfitted.append(key)
-
-    def fit_one(samples: EventTimings) -> EventFit:
-        with (
-            part_of(f"fitting {shorten(samples.event, 24)}", len(fits), len(usable), "event"),
-            errors_as_model_errors(f"model {model!r}, event {samples.event!r}"),
-        ):
-            return fit(samples)
-
-    def report(unfinished: Sequence[EventTimings]) -> None:
-        names = " and ".join(shorten(samples.event, 24) for samples in unfinished[:2])
-        done = len(usable) - len(unfinished)
-        report_progress(f"fitting {names}, events done", done, len(usable))
-
-    fits: dict[EventKey, EventFit] = {}
-    long = [samples for samples in usable.values() if len(samples.seconds) > FEW]
-    with one_blas_thread():
-        others = map_in_processes(fit_one, long, report=report)
-        for key, samples in usable.items():
-            fits[key] = next(others) if len(samples.seconds) > FEW else fit_one(samples)
-    return FittedEvents(model, asdict(options), fits, tuple(unfitted))

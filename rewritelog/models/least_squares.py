@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rewritelog.models.base import EventTimings, Model, Timings, option
-from rewritelog.models.fitted_events import FitOptions, FittedEvents, fit_events
+from rewritelog.models.base import EventTimings, option
+from rewritelog.models.engine import EngineModel, FitOptions
 from rewritelog.models.fitting.bases.polynomial import Polynomial
-from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.fitting.pipeline import FitConfig, fit_event
+from rewritelog.models.fitting.pipeline import FitConfig
+from rewritelog.models.fitting.regression import Loss
+from rewritelog.models.fitting.samples import Weighting
 
 HIGHEST_POWER = {"linear": 1, "quadratic": 2}
 """The highest power of a parameter in each basis."""
@@ -19,10 +20,10 @@ HIGHEST_POWER = {"linear": 1, "quadratic": 2}
 class LeastSquaresOptions(FitOptions):
     """Options of the least-squares model; the defaults make it the ordinary one."""
 
-    weights: Literal["relative", "uniform"] = option(
+    weights: Weighting = option(
         "uniform", "Whether errors count relative to the measured time, or in seconds."
     )
-    loss: Literal["huber", "squares"] = option(
+    loss: Loss = option(
         "squares",
         "Whether residuals count by Huber's loss, which limits outliers, or by their square.",
     )
@@ -31,20 +32,17 @@ class LeastSquaresOptions(FitOptions):
     )
 
 
-class LeastSquares(Model[LeastSquaresOptions]):
+class LeastSquares(EngineModel[LeastSquaresOptions]):
     """Fit 1, p and p² of each parameter to the times, for each event and parameter count.
 
     Choose it to compare with a textbook fit, or if each event is known to be a polynomial.
     """
 
+    name = "least-squares"
     Options = LeastSquaresOptions
 
-    def fit(self, timings: Timings) -> FittedEvents:
-        """Return the fits; raise `ModelError` if an event and parameter count is duplicated."""
-        return fit_events("least-squares", self.options, timings, self._fit_event)
-
-    def _fit_event(self, timings: EventTimings) -> EventFit:
+    def config(self, timings: EventTimings) -> FitConfig:  # noqa: ARG002 - the same for all
+        """Return how an event is fitted: to the terms of the basis."""
         options = self.options
         families = {f"{options.basis} basis": Polynomial(HIGHEST_POWER[options.basis]).family}
-        config = FitConfig(options.weights, options.loss, options.exact_match, families=families)
-        return fit_event(timings, config)
+        return FitConfig(options.weights, options.loss, options.exact_match, families=families)

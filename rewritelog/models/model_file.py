@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields, replace
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -63,26 +62,16 @@ def model_text(fitted: Fitted) -> str:
 
 
 def writable(fitted: Fitted) -> FittedEvents:
-    """Return the fit in a form that a file can hold.
+    """Return the fit that a file can hold; raise `ModelError` naming the model if there is none.
 
-    Warnings of a subclass become notes. A third-party regressor consists of its own code, which no
-    model file contains.
+    A third-party regressor consists of its own code, which no model file contains.
     """
-    fit = fitted.raw
-    if (
-        not isinstance(fit, FittedEvents)
-        or type(fit).predict_detailed is not FittedEvents.predict_detailed
-    ):
+    if type(fitted.raw) is not FittedEvents:
         raise ModelError(
             f"the model {fitted.name!r} cannot be written to a model file, which holds formulas "
             f"and no code; use it directly, with {spelled('model')} and {spelled('timings')}"
         )
-    if type(fit) is FittedEvents:
-        return fit
-    known = {field.name: getattr(fit, field.name) for field in fields(FittedEvents)}
-    plain = FittedEvents(**known)
-    more = [warning for warning in fit.warnings() if warning not in plain.warnings()]
-    return replace(plain, notes=(*fit.notes, *more))
+    return fitted.raw
 
 
 _INNERMOST = re.compile(r"[\[{]\n[^\[\]{}]*[\]}]")

@@ -221,7 +221,7 @@ def test_options_are_made_from_text() -> None:
 
 def test_options_are_described_for_flags() -> None:
     described = {info.field: info for info in describe_options("sampled", model_class("sampled"))}
-    assert list(described) == ["weights", "loss", "exact_match", "fraction", "seed"]
+    assert list(described) == ["weights", "loss", "exact_match", "correction", "fraction", "seed"]
     assert described["fraction"].kind is float
     assert described["exact_match"].default == "auto"
     assert all(info.help for info in described.values())

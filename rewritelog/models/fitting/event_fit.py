@@ -96,7 +96,21 @@ class ClassFit(Form, frozen=True, kw_only=True):
         return np.asarray(np.exp(np.minimum(rate * far, 50.0)))
 
 
-class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_samples"}):
+class LeftOut(Form, frozen=True, kw_only=True):
+    """The errors of a fit to lines drawn at random, on the event's other lines (`sampled`)."""
+
+    lines: Count
+    """The number of all timing lines of the event."""
+    drawn: Count
+    left_out: Count
+    """The number of lines left out that have a prediction."""
+    mean_relative_error: float | None
+    sum_error: float | None
+
+
+class EventFit(
+    Form, frozen=True, kw_only=True, rename={"unusable": "unusable_samples", "left_out": "check"}
+):
     """The fit of one event with one number of parameters."""
 
     event: EventName
@@ -119,6 +133,8 @@ class EventFit(Form, frozen=True, kw_only=True, rename={"unusable": "unusable_sa
     """The function of all samples first, then one for each class with enough samples."""
     exact_matches: ExactMatches | None = None
     """Mean measured times of parameters that were timed, and their weight beside the function's."""
+    left_out: LeftOut | None = None
+    """None for a fit to all lines."""
 
     def named(self, names: tuple[str, ...]) -> EventFit:
         """Return the fit with other names of its parameters."""

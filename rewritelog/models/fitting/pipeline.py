@@ -61,6 +61,8 @@ class FitConfig:
     """The family of given terms, by its name; None for the automatic choice."""
     category: Expression | None = None
     """The expression that divides the event's calls into classes, each with its own fit."""
+    names: tuple[str, ...] = ()
+    """The names of the parameters in reports; empty without names."""
 
 
 @np.errstate(all="ignore")  # extreme numbers may overflow
@@ -82,6 +84,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     return EventFit(
         event=timings.event,
         parameters=usable.parameters,
+        names=config.names,
         samples=len(usable.seconds),
         unusable=len(timings.seconds) - len(usable.seconds),
         seconds=float(usable.seconds.sum()),

@@ -1,0 +1,91 @@
+"""What the models that fit terms have in common: their options, and how all events are fitted."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import ClassVar, TypeVar
+
+from rewritelog.errors import ModelError
+from rewritelog.models.base import EventKey, EventTimings, Model, Timings, option
+from rewritelog.models.checks import errors_as_model_errors
+from rewritelog.models.exact_matches import ExactMatch
+from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.fitting.pipeline import FitConfig, fit_event
+from rewritelog.models.fitting.regression import Loss
+from rewritelog.models.fitting.samples import Weighting
+from rewritelog.models.parallel import map_in_processes, one_blas_thread
+from rewritelog.progress import part_of, report_progress
+from rewritelog.text import shorten
+
+FEW = 3
+"""A fit of so few samples takes less time than its transfer from another process."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of every model that fits."""
+
+    weights: Weighting = option(
+        "relative", "Whether errors count relative to the measured time, or in seconds."
+    )
+    loss: Loss = option(
+        "huber",
+        "Whether residuals count by Huber's loss, which limits outliers, or by their square.",
+    )
+    exact_match: ExactMatch = option(
+        "auto",
+        "Whether the mean of samples with identical parameters replaces the fit: weighted by their "
+        "number and variation, always, or never.",
+    )
+
+
+OptionsT = TypeVar("OptionsT", bound=FitOptions)
+
+
+class EngineModel(Model[OptionsT]):
+    """A model that fits each event on its own, configured by `config`."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def config(self, timings: EventTimings) -> FitConfig:
+        """Return how an event is fitted."""
+
+    def fit(self, timings: Timings) -> FittedEvents:
+        """Return the fit of each event, made in parallel processes if there are many.
+
+        Raise `ModelError` if an event and parameter count is duplicated, or if a fit fails.
+        """
+        usable: dict[EventKey, EventTimings] = {}
+        unfitted: list[EventKey] = []
+        for samples in timings:
+            key = samples.key
+            if key in usable or key in unfitted:
+                raise ModelError(f"samples of {key[0]} with {key[1]} parameters are duplicated")
+            if len(samples.usable().seconds):
+                usable[key] = samples
+            else:
+                unfitted.append(key)
+
+        def fit_one(samples: EventTimings) -> EventFit:
+            with (
+                part_of(f"fitting {shorten(samples.event, 24)}", len(fits), len(usable), "event"),
+                errors_as_model_errors(f"model {self.name!r}, event {samples.event!r}"),
+            ):
+                return fit_event(samples, self.config(samples))
+
+        def report(unfinished: Sequence[EventTimings]) -> None:
+            names = " and ".join(shorten(samples.event, 24) for samples in unfinished[:2])
+            done = len(usable) - len(unfinished)
+            report_progress(f"fitting {names}, events done", done, len(usable))
+
+        fits: dict[EventKey, EventFit] = {}
+        long = [samples for samples in usable.values() if len(samples.seconds) > FEW]
+        with one_blas_thread():
+            others = map_in_processes(fit_one, long, report=report)
+            for key, samples in usable.items():
+                fits[key] = next(others) if len(samples.seconds) > FEW else fit_one(samples)
+        return FittedEvents(self.name, asdict(self.options), fits, tuple(unfitted))
