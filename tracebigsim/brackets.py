@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Final, ParamSpec, Self, TextIO, TypeVar
 
 from tracebigsim.errors import BracketError, BracketWarning, TraceFileError
-from tracebigsim.writing import format_line
+from tracebigsim.writing import format_line, to_float
 
 OUTPUT_VARIABLE: Final = "TRACEBIGSIM_OUTPUT"
 """Names the file that lines are appended to; %p in it is the process id, %h the host's name."""
@@ -71,6 +71,15 @@ class Output:
         with self._lock:
             if self._gathered:
                 self._write_gathered(self._target or _default_target())
+
+    def hold(self) -> None:
+        """Write the buffered lines, and keep other threads from writing until `release`."""
+        self._lock.acquire()
+        self.flush()
+
+    def release(self) -> None:
+        """Let other threads write again."""
+        self._lock.release()
 
     def _write_gathered(self, target: Target) -> None:
         """Write the buffered lines and empty the buffer, also if they cannot be written."""
@@ -124,7 +133,10 @@ def _append(path: Path, text: str) -> None:
 
 OUTPUT: Final = Output()
 atexit.register(OUTPUT.flush)
-os.register_at_fork(before=OUTPUT.flush)
+# Or a child would wait for the lock of a thread that it does not have.
+os.register_at_fork(
+    before=OUTPUT.hold, after_in_parent=OUTPUT.release, after_in_child=OUTPUT.release
+)
 
 
 CHOSEN_VARIABLE: Final = "TRACEBIGSIM_CHOSEN"
@@ -171,7 +183,7 @@ def start(event: str | None = None, *params: float) -> None:
 
     If event and params are given, a bracket that is not on the list of chosen SEBs is skipped
     altogether; otherwise it is timed and its line left out. Raises TraceFileError for a list
-    that cannot be read.
+    that cannot be read, and LineFormatError for params that are no numbers.
     """
     state = _State.TO_BE_ASKED
     if event is not None:
@@ -288,7 +300,9 @@ def _kernels(path: str) -> frozenset[tuple[str, tuple[float, ...]]]:
 def _is_chosen(event: str, params: tuple[float, ...]) -> bool:
     """Return whether this bracket is on the list of chosen SEBs, or there is no list."""
     path = os.environ.get(CHOSEN_VARIABLE)
-    return not path or (event, tuple(map(float, params))) in _kernels(path)
+    if not path:
+        return True
+    return (event, tuple(to_float(param, "a parameter") for param in params)) in _kernels(path)
 
 
 def _warn(problem: str) -> None:

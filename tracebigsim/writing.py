@@ -112,10 +112,18 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
 
 def _number_text(value: float, what: str) -> str:
     """Return the text of a number, which has to be finite."""
-    number = float(value) + 0.0
+    number = to_float(value, what)
     if not math.isfinite(number):
         raise LineFormatError(f"{what} must be finite, not {number!r}")
     return _digits(number)
+
+
+def to_float(value: float, what: str) -> float:
+    """Return a number as a float, -0 as 0; raise LineFormatError for what is none or too large."""
+    try:
+        return float(value) + 0.0
+    except (TypeError, ValueError, OverflowError) as error:
+        raise LineFormatError(f"{what} must be a number: {error}") from error
 
 
 @lru_cache(1 << 14)

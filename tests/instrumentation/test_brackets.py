@@ -84,6 +84,10 @@ def test_wrong_params_close_the_bracket_too(lines: io.StringIO) -> None:
     tracebigsim.start()
     with pytest.raises(LineFormatError, match="at most 20"):
         tracebigsim.end("k", *range(21))
+    for wrong in ("x", None, 10**400):
+        tracebigsim.start()
+        with pytest.raises(LineFormatError, match="a parameter must be a number: "):
+            tracebigsim.end("k", wrong)  # type: ignore[arg-type]
     tracebigsim.start()
     tracebigsim.end("k")
     assert len(scanned(lines)) == 1
@@ -165,6 +169,32 @@ os.wait()
     subprocess.run([sys.executable, "-c", program], check=True, env=environment(**more))
     table = scan((tmp_path / "out").read_bytes())
     assert (len(table), table.events) == (2, ("parent", "child"))
+
+
+def test_a_child_of_a_program_with_threads_has_brackets() -> None:
+    """Its lock was that of a thread that was writing during the fork, and is not in the child."""
+    program = """import io, os, signal, threading, time
+class Slow(io.StringIO):
+    def flush(self):
+        writing.set()
+        time.sleep(0.2)
+def bracket():
+    with tracebigsim.bracket("k"): pass
+def right_before_fork():
+    threading.Thread(target=bracket).start()
+    writing.wait(0.5)
+writing = threading.Event()
+os.register_at_fork(before=right_before_fork)  # the first one registered is the last one called
+import tracebigsim
+tracebigsim.output(Slow())
+child = os.fork()
+signal.alarm(10)
+bracket()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, env=environment())
 
 
 def test_a_decorated_function_takes_params_from_its_arguments(lines: io.StringIO) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -209,8 +210,11 @@ def comma_locale(folder: Path) -> str:
 def test_off_evaluates_nothing_and_needs_nothing(tmp_path: Path) -> None:
     body = """int i = 0; startTraceBigSim(); startTraceBigSimFor("k", i++);
               endTraceBigSim("k", i++, 2); endTraceBigSim("k"); flushTraceBigSim(); return i;"""
+    fields = "static struct { int n : 4; unsigned long long m : 40; } bits;"
+    body = body.replace("return", 'endTraceBigSim("k", bits.n, bits.m); return')
     for suffix in ("c", "cpp"):
-        program = build(tmp_path, (f"a.{suffix}", main(body)), options=["-DTRACEBIGSIM_OFF"])
+        source = main(body, fields)
+        program = build(tmp_path, (f"a.{suffix}", source), options=["-DTRACEBIGSIM_OFF"])
         assert run([program]).out == b""
         symbols = subprocess.run(["nm", program], capture_output=True, check=True).stdout
         assert b"tracebigsim_" not in symbols
@@ -266,6 +270,21 @@ def test_a_simulators_calls_stand_right_around_the_region(suffix: str, tmp_path:
     assert printed.err.split() == ["begins", "ends"] * 2, (
         "one for the plain start, which names none"
     )
+
+
+def test_a_bracket_that_is_replaced_leaves_the_simulators_mode(tmp_path: Path) -> None:
+    begin, _, end = SIMULATOR.partition("int main(void) {\n")
+    body = """  startTraceBigSim(); startTraceBigSimFor("k", 2); endTraceBigSim("k", 2);
+  startTraceBigSim(); startTraceBigSimFor("x", 2); endTraceBigSim("x", 2);
+"""
+    program = build(tmp_path, ("a.cpp", f"{begin}int main(void) {{\n{body}{end.split('3);')[1]}"))
+    chosen = tmp_path / "chosen"
+    chosen.write_text(format_chosen(3, 19, "k", [2]))
+    printed = run([program], more={"TRACEBIGSIM_CHOSEN": str(chosen)})
+    assert re.findall("begins|ends|dropped", printed.err) == [
+        *("begins", "dropped", "ends", "begins", "ends"),
+        *("begins", "dropped", "ends"),
+    ]
 
 
 PAPI = """

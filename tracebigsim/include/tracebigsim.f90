@@ -1,4 +1,4 @@
-! Brackets around the kernels of a Fortran 2003 program; link tracebigsim_fortran.c with it.
+! Brackets around the kernels of a Fortran 2008 program; link tracebigsim_fortran.c with it.
 !
 !     use tracebigsim
 !     call startTraceBigSim()

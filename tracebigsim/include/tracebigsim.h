@@ -56,7 +56,7 @@ __attribute__((weak)) void initBigSimTrace() {}
 #ifdef __cplusplus
 namespace tracebigsim {
 template <typename... Argument>
-char unevaluated_(Argument &&...);
+char unevaluated_(Argument...); /* by value: there are no references to bit-fields */
 struct Bracket {
   template <typename... Number>
   explicit Bracket(const char *, const Number &...) {}
@@ -997,9 +997,19 @@ static inline int tracebigsim_counters_(void) { return 0; }
 
 #ifndef TRACEBIGSIM_EMULATED_
 
+/* Close the thread's bracket, if one is open, without a line. */
+static inline void tracebigsim_drop_(void) {
+  const int in_mode = tracebigsim_thread_.open && tracebigsim_thread_.wanted;
+  tracebigsim_thread_.open = 0;
+  if (in_mode) TRACEBIGSIM_SIMULATOR_END();
+}
+
 static inline void tracebigsim_open_(int wanted) {
   tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
-  if (thread->open) tracebigsim_report_("within an open bracket, which is dropped", "start");
+  if (thread->open) {
+    tracebigsim_report_("within an open bracket, which is dropped", "start");
+    tracebigsim_drop_();
+  }
   thread->open = 1;
   thread->wanted = wanted;
   if (wanted == TRACEBIGSIM_LEFT_OUT_) return;
@@ -1059,13 +1069,6 @@ static inline void tracebigsim_end_(const char *event, size_t length, const doub
     TRACEBIGSIM_SIMULATOR_END();
     tracebigsim_print_(event, length, params, count, ended - thread->began, ended_at);
   }
-}
-
-/* Close the thread's bracket without a line, since an exception left its region. */
-static inline void tracebigsim_drop_(void) {
-  const int in_mode = tracebigsim_thread_.open && tracebigsim_thread_.wanted;
-  tracebigsim_thread_.open = 0;
-  if (in_mode) TRACEBIGSIM_SIMULATOR_END();
 }
 
 static inline void startTraceBigSim(void) { tracebigsim_open_(TRACEBIGSIM_ASK_); }
@@ -1204,14 +1207,21 @@ inline void setBegan(int number, uint64_t began) {
 
 extern "C" {
 
+TRACEBIGSIM_SHARED_ void tracebigsim_emulated_drop_(void) {
+  const tracebigsim::Pe pe = tracebigsim::exchangeOpen(CkMyPe(), false, 0, false);
+  if (pe.open && pe.wanted) TRACEBIGSIM_SIMULATOR_END();
+}
+
 TRACEBIGSIM_SHARED_ void tracebigsim_emulated_start_(void) {
   const int number = CkMyPe();
   const long long seb = tracebigsim::runningSeb();
   const tracebigsim_chosen_type_ asked = {NULL, 0, number, seb, 0, NULL};
   const bool wanted = seb >= 0 && tracebigsim_on_list_(&asked);
   if (seb < 0) tracebigsim_report_("no SEB is running, so the bracket is left out", "start");
-  if (tracebigsim::exchangeOpen(number, true, seb, wanted).open) {
+  const tracebigsim::Pe before = tracebigsim::exchangeOpen(number, true, seb, wanted);
+  if (before.open) {
     tracebigsim_report_("within an open bracket, which is dropped", "start");
+    if (before.wanted) TRACEBIGSIM_SIMULATOR_END();
   }
   if (!wanted) return;
   BgMark("startTraceBigSim %f\n");
@@ -1249,13 +1259,6 @@ TRACEBIGSIM_SHARED_ void tracebigsim_emulated_end_(const char *event, size_t len
   BgMark("endTraceBigSim %f\n");
   written = tracebigsim_format_(&record, line);
   if (written > 0) tracebigsim::append(number, line, written);
-}
-
-TRACEBIGSIM_SHARED_ void tracebigsim_emulated_drop_(void) {
-  if (!tracebigsim::exchangeOpen(CkMyPe(), false, 0, false).open) return;
-#ifdef TRACEBIGSIM_CYCLES
-  TRACEBIGSIM_SIMULATOR_END();
-#endif
 }
 
 } /* extern "C" */
