@@ -126,23 +126,27 @@ def pes(value: object, what: str) -> str | tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
-def chosen_pes(pes: str | Sequence[int] | None, total: int) -> tuple[int, ...] | None:
+def chosen_pes(
+    pes: str | Sequence[int] | None, known: Sequence[int], lane: str = "PE"
+) -> tuple[int, ...] | None:
     """Return PEs, given as `pes` returns them; None for all.
 
-    Raise `UsageError` for an invalid text, and for PEs that are not among the first `total`.
+    `known` are all that there are, in order and without gaps. Raise `UsageError` for an invalid
+    text, and for others.
     """
+    first, last = known[0], known[-1]
     if pes is None or isinstance(pes, str):
-        return None if pes is None else parse_pes(pes, total)
+        return None if pes is None else parse_pes(pes, last + 1, first, lane)
     for pe in pes:
-        if not 0 <= pe < total:
-            raise UsageError(f"PE {pe} is not in the log: it has PEs 0 to {total - 1}")
+        if not first <= pe <= last:
+            raise UsageError(f"{lane} {pe} is not in the log: it has {lane}s {first} to {last}")
     return tuple(sorted(set(pes)))
 
 
-def parse_pes(text: str, total: int) -> tuple[int, ...]:
+def parse_pes(text: str, end: int, least: int = 0, lane: str = "PE") -> tuple[int, ...]:
     """Return the PEs of a list such as `0-31,40` in ascending order.
 
-    Raise `UsageError` for invalid lists, and for PEs that are not among the first `total`.
+    Raise `UsageError` for invalid lists, and for PEs below `least` or not below `end`.
     """
     what = spelled("pes")
     chosen: set[int] = set()
@@ -151,9 +155,11 @@ def parse_pes(text: str, total: int) -> tuple[int, ...]:
         ends = (first, last) if dash else (first, first)
         is_range = all(number.isascii() and number.isdecimal() for number in ends)
         if not is_range or len(part) > _LONGEST_RANGE or int(ends[0]) > int(ends[1]):
-            raise UsageError(f"{what} {text}: {part.strip()!r} is not a PE or a range of PEs")
-        begin, end = map(int, ends)
-        if end >= total:
-            raise UsageError(f"{what} {text}: the PEs are 0 to {total - 1}")
-        chosen.update(range(begin, end + 1))
+            raise UsageError(
+                f"{what} {text}: {part.strip()!r} is not a {lane} or a range of {lane}s"
+            )
+        from_pe, to_pe = map(int, ends)
+        if from_pe < least or to_pe >= end:
+            raise UsageError(f"{what} {text}: the {lane}s are {least} to {end - 1}")
+        chosen.update(range(from_pe, to_pe + 1))
     return tuple(sorted(chosen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rewritelog.commands.durations import DurationOptions
 from rewritelog.commands.logs import ALWAYS, SIMULATORS, ExportCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.exporting.chrome import (
@@ -31,7 +33,7 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output.folders import new_folder
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.traces import replay_traces
+from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.text import Readable, count_text, printable
 from rewritelog.units import chosen_pes
 
@@ -64,7 +66,10 @@ class Exported(Readable):
 
     def text(self) -> str:
         """Return the results as text."""
-        counts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.items())
+        singular = {kind: re.sub("s$", "", re.sub("ies$", "ys", kind)) for kind in self.counts}
+        counts = ", ".join(
+            count_text(count, singular[kind], kind) for kind, count in self.counts.items()
+        )
         return f"{self.folder}: {count_text(self.pes, self.lane)} for {self.to}: {counts}"
 
 
@@ -86,7 +91,7 @@ def export(options: ExportCommand) -> Exported:
         )
     if options.to == "parquet":
         pyarrow()
-    chosen = chosen_pes(options.pes, len(opened.pes))
+    chosen = chosen_pes(options.pes, opened.pes)
     pes = list(opened.pes if chosen is None else chosen)
     params = list_params(options.params or opened.folder)
 
@@ -155,20 +160,21 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
             f"{spelled('to', options.to)} is for bgTrace logs: {traces.title} have "
             f"{spelled('to', 'chrome')}"
         )
-    pes = chosen_pes(options.pes, 1 + traces.pes[-1])
-    units = [unit for unit in traces.units if pes is None or unit.rank in set(pes)]
-    if not units:
-        raise UsageError(f"{traces.path} has none of these ranks: the first one is {traces.pes[0]}")
-    starts = None
+    ranks = set(chosen_pes(options.pes, traces.pes, traces.terms.lane) or traces.pes)
+    units = [unit for unit in traces.units if unit.rank in ranks]
+    nodes = starts_s = None
     if network is not None:
-        starts = replay_traces(traces, network).starts_s
+        prepared = prepare(traces, DurationOptions())
+        run = simulate(prepared.workload, prepared.case(network))
+        nodes, starts_s = prepared.workload.nodes, run.times.start_s
 
     def events() -> Iterator[TraceEvents]:
         for unit in units:
             for part in traces.read(unit):
                 start_s = part["start_s"]
-                if starts is not None:
-                    start_s = starts[unit.rank][part.first : part.first + len(part)]
+                if nodes is not None and starts_s is not None:
+                    first = nodes.first[unit.rank] + part.first
+                    start_s = starts_s[nodes.seb[first : first + len(part)]]
                 yield node_events(traces, part, start_s, options.interval)
             yield rank_name(unit.rank)
 

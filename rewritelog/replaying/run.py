@@ -13,7 +13,7 @@ import numpy as np
 from rewritelog.commands.runs import ReplayCommand, ReplayOptions
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError, spelled
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces
 from rewritelog.progress import report_progress
 from rewritelog.replaying.analysis import (
@@ -90,26 +90,19 @@ def replay_whole(
 ) -> Replayed:
     """Replay as `replay` does; return the times of all SEBs or nodes, too, in memory for each."""
     options, network = options or ReplayOptions(), network or Network()
-    if not isinstance(source, Traces):
-        logs = open_logs(source)
-        return replay_prepared(prepare(logs, options), network, options)
-    from rewritelog.replaying.traces import replay_traces  # noqa: PLC0415 - not of logs
-
-    run = replay_traces(source, network, options)
-    report = _report(source, run.outcome, options, run.warnings)
-    return Replayed(replace(report, notes=run.notes), run.outcome)
+    return replay_prepared(prepare(source, options), network, options)
 
 
 def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions) -> Replayed:
-    """Replay as `replay_whole` does, with a log set that has been loaded."""
+    """Replay as `replay_whole` does, with logs or traces that have been loaded."""
     report_progress("replaying")
     outcome = simulate(prepared.workload, prepared.case(network))
     warnings = (*prepared.warnings, *prepared.workload.warnings(recorded=network.recorded))
     report = _report(prepared.logs, outcome, options, warnings)
-    if options.write is not None:
+    if options.write is not None and isinstance(prepared.logs, LogSet):
         from rewritelog.replaying.write import write_replayed  # noqa: PLC0415 - few runs need it
 
-        write_replayed(prepared, outcome, options.write, options)
+        write_replayed(prepared.logs, prepared.predictor, outcome, options.write, options)
     return Replayed(report, outcome)
 
 
@@ -121,7 +114,7 @@ def _report(
     The time of PEs is divided into categories; that of threads and streams is not.
     """
     workload, busy_s = outcome.workload, outcome.busy_s
-    sebs, regions = workload.sebs, workload.regions
+    sebs, regions, nodes = workload.sebs, workload.regions, workload.nodes
     name_s = np.bincount(sebs.name, busy_s, len(workload.names))
     event_s = np.bincount(regions.event, outcome.regions_s[1], len(workload.events))
     most = options.gains if outcome.run else 0
@@ -130,8 +123,7 @@ def _report(
     asked += [partial(event_gain, outcome, event) for event in events]
 
     def analysis() -> tuple[LostCycles, CriticalPath, Blocked]:
-        is_logs = isinstance(logs, LogSet)
-        lost = lost_cycles(outcome, options.lost_as) if is_logs else NO_LOST_CYCLES
+        lost = NO_LOST_CYCLES if nodes else lost_cycles(outcome, options.lost_as)
         return lost, find_critical_path(outcome), find_never_run(outcome)
 
     answers, workers = list[Gain](), cores(options.jobs)
@@ -162,7 +154,8 @@ def _report(
         gains=_largest_first(answers[: len(names)]),
         event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
-        lane_names=() if workload.lanes is None else workload.lanes.names,
+        lane_names=() if nodes is None else nodes.lanes.names,
+        notes=() if nodes is None else (nodes.note(recorded=outcome.case.network.recorded),),
     )
 
 

@@ -13,7 +13,7 @@ from rewritelog.progress import report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, prepare, run_time
-from rewritelog.replaying.traces import replayed
+from rewritelog.replaying.traces import workload_of
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import BlockCount
@@ -50,10 +50,13 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
     if isinstance(task, TraceTask):
         events = joined(report.statistics.kept)
         report.statistics.kept.clear()  # they take memory
-        run = replayed(task.logs, events, network)
-        after_s = run.outcome.predicted_s
-        before_s = after_s if report.changes_nothing else run.before_s()
-        return RunTime(before_s, after_s, text, run.outcome.never_ran)
+        after = workload_of(task.logs, events)
+        after_s, never_ran = run_time(after, Case(network))
+        if report.changes_nothing or after.nodes is None:
+            return RunTime(after_s, after_s, text, never_ran)
+        old_s = after.nodes.durations_s(events["duration_s"])
+        before = replace(after, sebs=replace(after.sebs, scaled_s=old_s))
+        return RunTime(run_time(before, Case(network)).predicted_s, after_s, text, never_ran)
     report_progress("replaying the logs as they are")
     plain = prepare(task.logs, RewriteOptions(params=options.params, jobs=options.jobs))
     before_s, never_ran = run_time(plain.workload, plain.case(network))

@@ -1,4 +1,4 @@
-"""Replays of a log set that is loaded once: all times of a single one, or the run times of many."""
+"""Replays of what is loaded once: all times of a single one, or the run times of many."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rewritelog.commands.durations import NO_DILATION, DilationRules, DurationOp
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.formats.traces import Traces
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Numbers, Workload, grouped
@@ -59,8 +60,13 @@ class Case:
 
     def durations_s(self, workload: Workload) -> Floats:
         """Return the duration of each SEB."""
-        sebs = workload.sebs
-        return self.seconds(workload, sebs.scaled_s, sebs.fixed_s, sebs.name)
+        sebs, nodes = workload.sebs, workload.nodes
+        seconds = self.seconds(workload, sebs.scaled_s, sebs.fixed_s, sebs.name)
+        if nodes is not None and not self.network.recorded:
+            seb, steps, step_bytes, _ = nodes.transfers
+            takes_s = np.where(steps > 0, steps * delays_s(self.network, step_bytes), 0.0)
+            seconds[seb] = self.seconds(workload, takes_s, np.empty(0), sebs.name[seb])
+        return seconds
 
     def sent(self, workload: Workload) -> Table:
         """Return when each message leaves after the start of its SEB, and its delay."""
@@ -154,10 +160,11 @@ class ReplayedRun:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A log set that has been loaded with predicted durations."""
+    """Logs or traces that have been loaded with predicted durations."""
 
-    logs: LogSet
-    options: DurationOptions
+    logs: LogSet | Traces
+    dilations: DilationRules
+    """How durations are dilated in a replay; those of traces are when they are loaded."""
     predictor: Predictor
     workload: Workload
     warnings: tuple[str, ...]
@@ -171,22 +178,29 @@ class Prepared:
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
         """Return the case to replay, with the dilation of the options or another one."""
-        rules = self.options.dilations
+        rules = self.dilations
         return Case(network, rules if dilation is None else replace(rules, factor=dilation))
 
 
-def prepare(logs: LogSet | str | Path, options: DurationOptions) -> Prepared:
+def prepare(logs: LogSet | Traces | str | Path, options: DurationOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
-    source = open_logs(logs)
+    source = logs if isinstance(logs, Traces) else open_logs(logs)
     predictor, read = fitted_predictor(options)
-    workload = load_workload(source, predictor, options)
+    remarks, dilations = tuple[str, ...](), options.dilations
+    if isinstance(source, Traces):
+        from rewritelog.replaying.traces import load_traces  # noqa: PLC0415 - not of logs
+
+        workload, remarks = load_traces(source, predictor, options)
+        dilations = NO_DILATION
+    else:
+        workload = load_workload(source, predictor, options)
+        if predictor.fitted.uses_params and not len(workload.regions.seb):
+            remarks = ("no bracket has a param record, so the model predicts nothing",)
     matched = matching(options.dilation_for, workload.names)
     unused = warnings_of_unused(options, predictor.fitted, source.terms, matched)
-    warnings = [*fit_warnings(read, predictor.fitted), *unused]
-    if predictor.fitted.uses_params and not len(workload.regions.seb):
-        warnings.append("no bracket has a param record, so the model predicts nothing")
+    warnings = [*fit_warnings(read, predictor.fitted), *unused, *remarks]
     warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
-    return Prepared(source, options, predictor, workload, tuple(warnings))
+    return Prepared(source, dilations, predictor, workload, tuple(warnings))
 
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:

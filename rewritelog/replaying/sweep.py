@@ -18,6 +18,7 @@ from rewritelog.commands.durations import DurationOptions
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.traces import Traces
 from rewritelog.options import check_factor, listed, pairs
 from rewritelog.paths import to_path
 from rewritelog.progress import report_progress
@@ -107,7 +108,7 @@ class Point:
 class Sweep(Readable):
     """Predicted run times over a grid."""
 
-    logs: LogSet
+    logs: LogSet | Traces
     network: Network
     """The network with the quantities that are not varied."""
     axes: Axes

@@ -1,4 +1,4 @@
-"""The replay of traces: nodes are the workload, threads and streams take the place of PEs.
+"""Traces as a workload of replays: nodes in place of SEBs, threads and streams in place of PEs.
 
 Each thread and stream of a rank runs one node at a time. All nodes of a collective become one,
 which starts when the last rank is ready for it; those of a group run one after the other, and
@@ -15,45 +15,29 @@ topology, no overlap of chunks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, Texts, paired, times_before
-from rewritelog.commands.runs import ReplayOptions
+from rewritelog.arrays import Floats, Ints, paired, times_before
+from rewritelog.commands.durations import DurationOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.formats.traces import MISSING, Events, Traces, joined
-from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import (
-    Case,
-    ReplayedRun,
-    delays_s,
-    run_time,
-    simulate,
-)
 from rewritelog.replaying.workload import (
     DEVICE,
     HOST,
     NETWORK,
     Lanes,
-    Messages,
-    PairedRegions,
+    Nodes,
     Sebs,
+    Transfers,
     Workload,
     grouped,
 )
-from rewritelog.rewriting.predicting import (
-    fit_warnings,
-    fitted_predictor,
-    warnings_of_uncovered,
-    warnings_of_unused,
-)
+from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.traces import trace_task
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import count_text, matching
-from rewritelog.timings.traces import EventParams
+from rewritelog.text import matching
 
 _ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
 _RING = (_ALL_GATHER, 6, 7, 8)
@@ -79,118 +63,75 @@ def _communicating(traces: Traces) -> list[int]:
     return list(map(traces.types.index, traces.communicating))
 
 
-@dataclass(frozen=True)
-class ReplayedTraces:
-    """Traces that have been replayed with new durations."""
+def load_traces(
+    traces: Traces, predictor: Predictor, options: DurationOptions
+) -> tuple[Workload, tuple[str, ...]]:
+    """Load traces for replays, with new durations; then return what is odd about the options.
 
-    outcome: ReplayedRun
-    starts_s: dict[int, Floats]
-    """When each node of each rank starts; NaN for one that never ran."""
-    notes: tuple[str, ...]
-    """How collectives are replayed."""
-    warnings: tuple[str, ...]
-    """Of the fit, and of what the traces lack, one sentence each."""
-    recorded_s: Floats
-    """The durations that are recorded, of each node in the workload."""
-
-    def before_s(self) -> float:
-        """Return the run time with the recorded durations."""
-        workload = self.outcome.workload
-        recorded = replace(workload, sebs=replace(workload.sebs, scaled_s=self.recorded_s))
-        return run_time(recorded, self.outcome.case).predicted_s
-
-
-def replayed(traces: Traces, events: Events, network: Network) -> ReplayedTraces:
-    """Replay all events of traces with their durations `new_s`."""
-    kinds = _communicating(traces)
-    on_device = ~events["on_host"]
-    collectives, sends, receives = (
-        np.flatnonzero(on_device & (events["type"] == kind)) for kind in kinds
-    )
-    together = _together(events, collectives)
-    ranks = np.bincount(together[collectives], minlength=len(events))
-    joint = np.flatnonzero(ranks)
-    durations_s = np.stack([events["new_s"], events["duration_s"]])
-    sent, received = _messages(events, sends, receives)
-    durations_s[:, received] = 0.0
-    if network.recorded:
-        for column in durations_s:
-            np.maximum.at(column, together[collectives], column[collectives])
-    else:
-        size_bytes = np.nan_to_num(events["comm_size"])
-        np.maximum.at(size_bytes, together[collectives], size_bytes[collectives])
-        kind, of_joint = events["comm_type"][joint], np.maximum(size_bytes[joint], 0.0)
-        durations_s[:, joint] = _collectives_s(kind, of_joint, ranks[joint], network)
-        durations_s[:, sends] = delays_s(network, size_bytes[sends])
-        durations_s[:, receives] = 0.0
-    known = events["deps"] != MISSING
-    before = together[np.concatenate([events["deps"][known], sent])]
-    after = together[np.concatenate([events.waiting[known], received])]
-    lanes, lane = lanes_of(traces, events)
-    used = np.flatnonzero(together == np.arange(len(events)))
-    order = used[np.argsort(lane[used], kind="stable")]
-    used_lanes, lane_of = np.unique(lane[order], return_inverse=True)
-    seb = np.full(len(events), -1, dtype=np.int32)
-    seb[order] = np.arange(len(order))
-    names = events["name"][order]
-    workload = _workload(durations_s[0, order], names, lane_of, seb[before], seb[after])
-    workload = replace(workload, lanes=Lanes._make(column[used_lanes] for column in lanes))
-    outcome = simulate(workload, Case(network))
-    start_s = outcome.times.start_s[seb[together]]
-    how = "as recorded" if network.recorded else "as rings and trees without congestion"
-    lacking = {
-        "missing": len(known) - int(np.count_nonzero(known)),
-        "unmatched": len(receives) - len(received),
-        "alone": 0 if network.recorded else int(np.count_nonzero(ranks == 1)),
-    }
-    return ReplayedTraces(
-        outcome,
-        {unit.rank: start_s[events["rank"] == unit.rank] for unit in traces.units},
-        (f"{count_text(len(joint), 'collective')}, {how}: a simulator knows better",),
-        tuple(_warnings(**lacking)),
-        durations_s[1, order],
-    )
-
-
-def replay_traces(
-    traces: Traces, network: Network | None = None, options: ReplayOptions | None = None
-) -> ReplayedTraces:
-    """Replay traces with the durations of the options; memory is needed for all of their nodes."""
-    options = options or ReplayOptions()
-    predictor, read = fitted_predictor(options)
+    Memory is needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
+    """
     task = trace_task(traces, predictor, options)
     with limited_to(options.jobs):
         units = map_blocks(task.load, traces.units, "reading", traces.size_bytes)
         events = joined([of_unit for _, of_unit in units])
-    run = replayed(traces, events, network or Network())
-    of_fit = fit_warnings(read, predictor.fitted)
-    params = task.params or EventParams()
-    matched = matching((*options.dilation_for, *params.rules), events["name"].distinct)
-    unused = warnings_of_unused(options, predictor.fitted, traces.terms, matched)
+    workload = workload_of(traces, events)
+    if task.params is None:
+        return workload, ()
+    matched = matching(task.params.rules, workload.names)
+    return workload, tuple(task.params.unused(matched))
+
+
+def workload_of(traces: Traces, events: Events) -> Workload:
+    """Return all events of traces, with their durations `new_s`, as SEBs that send no messages."""
+    sends, receives, together, transfers = _communication(traces, events)
+    sent, received = _messages(events, sends, receives)
+    known = events["deps"] != MISSING
+    lanes, lane = lanes_of(traces, events)
+    used = np.flatnonzero(together == np.arange(len(events)))
+    order = used[np.argsort(lane[used], kind="stable")]
+    seb = np.empty(len(events), dtype=np.int32)
+    seb[order] = np.arange(len(order))
+    seb = seb[together]
+    before = seb[np.concatenate([events["deps"][known], sent])]
+    after = seb[np.concatenate([events.waiting[known], received])]
+    used_lanes, pe = np.unique(lane[order], return_inverse=True)
+    links = np.zeros(len(order) + 1, dtype=core.structs["seb_links"])
+    links["first_waiting"], waiting = grouped(before, after, len(order))
+    ranks, first = np.unique(events["rank"], return_index=True)
+    nodes = Nodes(
+        Lanes._make(column[used_lanes] for column in lanes),
+        transfers._replace(seb=seb[transfers.seb]),
+        seb,
+        dict(zip(ranks.tolist(), first.tolist(), strict=True)),
+        received=seb[received],
+        missing=len(known) - int(np.count_nonzero(known)),
+        unmatched=len(receives) - len(received),
+    )
+    sebs = Sebs(
+        scaled_s=nodes.durations_s(events["new_s"]),
+        fixed_s=np.zeros(0),
+        name=events["name"].number[order].astype(np.int32),
+        pe=pe.astype(np.int32),
+        starter=np.full(len(order), -1, dtype=np.int32),
+        inputs=np.bincount(after, minlength=len(order)).astype(np.int32),
+        links=links,
+        waiting=waiting,
+        first_of_pe=np.searchsorted(pe, np.arange(len(used_lanes) + 1)),
+    )
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
-    lacking = warnings_of_uncovered(uncovered, predictor.fitted, traces.terms)
-    unused_params = params.unused(matched)
-    return replace(run, warnings=(*of_fit, *unused, *unused_params, *lacking, *run.warnings))
+    return Workload(sebs, names=events["name"].distinct, uncovered=uncovered, nodes=nodes)
 
 
-def _warnings(missing: int, unmatched: int, alone: int) -> Iterator[str]:
-    if missing:
-        deps = count_text(missing, "dependency", "dependencies")
-        yield f"{deps} on nodes that are not there: ignored"
-    if unmatched:
-        received = count_text(unmatched, "message")
-        yield f"{received} received that no rank sends: received at once"
-    if alone:
-        collectives = count_text(alone, "collective")
-        yield f"{collectives} of one rank only, which take no time: give the traces of all ranks"
-
-
-def _together(events: Events, collectives: Ints) -> Ints:
-    """Return the first node of each node's collective, and itself for any other node.
+def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Transfers]:
+    """Return the events that send and receive, the first of each event's collective, and all times.
 
     The nodes of a collective are those with the same place among those of their group, on each
-    rank.
+    rank; any other event is the first one of its own.
     """
+    on_device = ~events["on_host"]
+    collectives, sends, receives = (
+        np.flatnonzero(on_device & (events["type"] == kind)) for kind in _communicating(traces)
+    )
     group = events["group"].number[collectives]
     place = times_before(events["rank"][collectives] * len(events["group"].distinct) + group)
     _, first, own = np.unique(
@@ -198,17 +139,28 @@ def _together(events: Events, collectives: Ints) -> Ints:
     )
     together = np.arange(len(events))
     together[collectives] = collectives[first][own.reshape(-1)]
-    return together
+    size_bytes = np.nan_to_num(events["comm_size"])
+    np.maximum.at(size_bytes, together[collectives], size_bytes[collectives])
+    ranks = np.bincount(together[collectives], minlength=len(events))
+    joint = np.flatnonzero(ranks)
+    of_joint = np.maximum(size_bytes[joint], 0.0)
+    steps, step_bytes = _steps(events["comm_type"][joint], of_joint, ranks[joint])
+    transfers = Transfers(
+        np.concatenate([joint, sends, receives]),
+        np.concatenate([steps, np.ones(len(sends)), np.zeros(len(receives))]),
+        np.concatenate([step_bytes, size_bytes[sends], size_bytes[receives]]),
+        ranks[joint],
+    )
+    return sends, receives, together, transfers
 
 
-def _collectives_s(kind: Floats, size_bytes: Floats, ranks: Ints, network: Network) -> Floats:
-    """Return how long collectives take, 0 with a single rank; a `kind` of NaN is an all-reduce."""
+def _steps(kind: Floats, size_bytes: Floats, ranks: Ints) -> tuple[Floats, Floats]:
+    """Return how many steps collectives take, and of how many bytes; NaN is an all-reduce."""
     is_reduce = np.isnan(kind) | (kind == _ALL_REDUCE)
     is_ring = is_reduce | np.isin(kind, _RING)
     steps = np.where(is_ring, (1 + is_reduce) * (ranks - 1), np.ceil(np.log2(ranks)))
     shares = np.where(is_ring & (kind != _ALL_GATHER), ranks, 1)
-    step_bytes = np.where(kind == _BARRIER, 0.0, size_bytes / shares)
-    return np.where(ranks < 2, 0.0, steps * delays_s(network, step_bytes))
+    return steps, np.where(kind == _BARRIER, 0.0, size_bytes / shares)
 
 
 def _messages(events: Events, sends: Ints, receives: Ints) -> tuple[Ints, Ints]:
@@ -221,32 +173,3 @@ def _messages(events: Events, sends: Ints, receives: Ints) -> tuple[Ints, Ints]:
     _, number = np.unique(ends, axis=1, return_inverse=True)
     sent, received = paired(*np.split(number.reshape(-1), [len(sends)]))
     return sends[sent], receives[received]
-
-
-def _workload(duration_s: Floats, name: Texts, lane: Ints, before: Ints, after: Ints) -> Workload:
-    """Return nodes, sorted by their lanes, as SEBs without messages, and what waits for what."""
-    count, none, empty = len(duration_s), np.zeros(0, dtype=np.int32), np.zeros(0)
-    links = np.zeros(count + 1, dtype=core.structs["seb_links"])
-    links["first_waiting"], waiting = grouped(before, after, count)
-    sebs = Sebs(
-        scaled_s=duration_s,
-        fixed_s=empty,
-        name=name.number.astype(np.int32),
-        pe=lane.astype(np.int32),
-        starter=np.full(count, -1, dtype=np.int32),
-        inputs=np.bincount(after, minlength=count).astype(np.int32),
-        links=links,
-        waiting=waiting,
-        first_of_pe=np.searchsorted(lane, np.arange(lane.max(initial=-1) + 2)),
-    )
-    return Workload(
-        sebs=sebs,
-        messages=Messages(empty, empty, empty, none, np.zeros(1, dtype=np.int32), none),
-        regions=PairedRegions(none, none, empty, empty, empty, empty),
-        names=name.distinct,
-        events=(),
-        workers=1,
-        recorded_s=0.0,
-        not_sent=none.reshape(0, 3),
-        beyond=none.reshape(0, 2),
-    )

@@ -7,7 +7,7 @@ every offset within a SEB: the times for all dilations follow from one reading.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -108,33 +108,101 @@ class Lanes(NamedTuple):
         return tuple(f"rank {rank} {kinds[where].format(number)}" for rank, where, number in rows)
 
 
+class Transfers(NamedTuple):
+    """The collectives, sends and receives of traces: what each takes on a network."""
+
+    seb: Numbers
+    steps: Floats
+    """How many steps follow each other."""
+    step_bytes: Floats
+    ranks: Ints
+    """The number of ranks of the first ones, which are collectives."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What a workload has of traces alone."""
+
+    lanes: Lanes
+    """In place of PEs."""
+    transfers: Transfers
+    """How long communication takes, unless it is as recorded."""
+    seb: Numbers
+    """The SEB of each node, rank by rank: the same one for those of a collective."""
+    first: Mapping[int, int]
+    """The first node of each rank."""
+    received: Numbers
+    """The SEBs that receive messages, whose time is that of their sends."""
+    missing: int
+    """The number of dependencies on nodes that are not there."""
+    unmatched: int
+    """The number of messages received that no rank sends."""
+
+    def durations_s(self, of_nodes: Floats) -> Floats:
+        """Return the duration of each SEB, the longest of its nodes."""
+        longest = np.zeros(int(self.seb.max(initial=-1)) + 1)
+        np.maximum.at(longest, self.seb, of_nodes)
+        longest[self.received] = 0.0
+        return longest
+
+    def note(self, *, recorded: bool) -> str:
+        """Return how collectives are replayed."""
+        how = "as recorded" if recorded else "as rings and trees without congestion"
+        count = count_text(len(self.transfers.ranks), "collective")
+        return f"{count}, {how}: a simulator knows better"
+
+    def warnings(self, *, recorded: bool) -> Iterator[str]:
+        """Yield what the traces lack, a sentence each."""
+        if self.missing:
+            deps = count_text(self.missing, "dependency", "dependencies")
+            yield f"{deps} on nodes that are not there: ignored"
+        if self.unmatched:
+            received = count_text(self.unmatched, "message")
+            yield f"{received} received that no rank sends: received at once"
+        alone = int(np.count_nonzero(self.transfers.ranks == 1))
+        if alone and not recorded:
+            collectives = count_text(alone, "collective")
+            ranks = "which take no time: give the traces of all ranks"
+            yield f"{collectives} of one rank only, {ranks}"
+
+
+_NONE, _EMPTY = np.zeros(0, dtype=np.int32), np.zeros(0)
+_NO_MESSAGES = Messages(_EMPTY, _EMPTY, _EMPTY, _NONE, np.zeros(1, dtype=np.int32), _NONE)
+_NO_REGIONS = PairedRegions(_NONE, _NONE, _EMPTY, _EMPTY, _EMPTY, _EMPTY)
+
+
 @dataclass(frozen=True)
 class Workload:
-    """A log set that has been loaded for any number of replays."""
+    """Logs or traces that have been loaded for any number of replays."""
 
     sebs: Sebs
-    messages: Messages
-    regions: PairedRegions
-    names: tuple[str, ...]
+    messages: Messages = _NO_MESSAGES
+    regions: PairedRegions = _NO_REGIONS
+    names: tuple[str, ...] = ()
     """The distinct names of SEBs."""
-    events: tuple[str, ...]
+    events: tuple[str, ...] = ()
     """The events of the middle regions."""
-    workers: int
+    workers: int = 1
     """The number of worker threads per node."""
-    recorded_s: float
+    recorded_s: float = 0.0
     """The latest end of a SEB in the log."""
-    not_sent: Numbers
+    not_sent: Numbers = field(default_factory=lambda: _NONE.reshape(0, 3))
     """SEBs whose starting message no SEB sends, with its PE and number; shape (…, 3)."""
-    beyond: Numbers
+    beyond: Numbers = field(default_factory=lambda: _NONE.reshape(0, 2))
     """SEBs that depend on one that their timeline does not have, and its index; shape (…, 2)."""
     repeated_numbers: int = 0
     """The number of messages with a number that their PE had used before; the first one counts."""
     misaddressed: tuple[int, int] = 0, -1
     """How many SEBs are started by a message that is not addressed to their PE, and the first."""
     uncovered: Mapping[str, int] = field(default_factory=dict)
-    """The number of param records of each event that the model does not cover."""
-    lanes: Lanes | None = None
-    """The threads and streams of traces, which take the place of PEs."""
+    """How many param records or nodes of each event the model does not cover."""
+    nodes: Nodes | None = None
+    """What there is of traces alone."""
+
+    @property
+    def lanes(self) -> Lanes | None:
+        """The threads and streams of traces, which take the place of PEs."""
+        return None if self.nodes is None else self.nodes.lanes
 
     @property
     def pes(self) -> int:
@@ -152,7 +220,7 @@ class Workload:
 
     def warnings(self, *, recorded: bool) -> list[str]:
         """Return the warnings, for a network with `recorded` transit times or another one."""
-        warnings = []
+        warnings = [] if self.nodes is None else [*self.nodes.warnings(recorded=recorded)]
         misaddressed, first = self.misaddressed
         if misaddressed:
             pe, index = self.index_of(first)

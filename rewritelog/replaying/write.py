@@ -23,9 +23,10 @@ from rewritelog.formats.bgtrace.blocks import (
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.output.files import FlushingWork
-from rewritelog.replaying.simulate import Prepared, ReplayedRun, Times
+from rewritelog.replaying.simulate import ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers, spans
 from rewritelog.rewriting.block import RewriteTask, logs_task, rewrite_part
+from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.run import new_output
 from rewritelog.running.engines import map_blocks
 
@@ -88,7 +89,7 @@ def _write(
 
 
 def write_replayed(
-    prepared: Prepared, outcome: ReplayedRun, out: Path, options: OutputOptions
+    logs: LogSet, predictor: Predictor, outcome: ReplayedRun, out: Path, options: OutputOptions
 ) -> None:
     """Write the logs to the folder `out` with replayed times.
 
@@ -96,10 +97,10 @@ def write_replayed(
     may not be replaced, or cannot be written; it is then not changed. Raise `RewriteLogError` if a
     duration is lost by rounding.
     """
-    logs, spent_s = prepared.logs, outcome.durations_s
+    spent_s = outcome.durations_s
     if outcome.run < len(outcome.workload.sebs):
         outcome = replace(outcome, times=_all_times(outcome, spent_s))
-    task = logs_task(logs, prepared.predictor, options)
+    task = logs_task(logs, predictor, options)
     changes = task.params is not None or task.dilations != NO_DILATION
     with new_output(logs, out, options) as draft, limited_to(options.jobs):
         write = partial(_write, logs, task if changes else None)

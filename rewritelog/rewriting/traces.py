@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewritelog.arrays import Bytes, Floats, Ints, Table
-from rewritelog.commands.durations import DilationRules, OutputOptions
+from rewritelog.commands.durations import DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
@@ -21,6 +21,7 @@ from rewritelog.formats.traces import (
     UnitWriter,
     loaded,
 )
+from rewritelog.options import NodeChoice
 from rewritelog.output.files import FlushingWork, copy_file
 from rewritelog.rewriting.block import no_sums
 from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
@@ -149,10 +150,11 @@ def chosen_types(traces: Traces, types: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(traces.types.index(name) for name in types or (traces.computing,))
 
 
-def trace_task(traces: Traces, predictor: Predictor, options: OutputOptions) -> TraceTask:
+def trace_task(traces: Traces, predictor: Predictor, options: DurationOptions) -> TraceTask:
     """Return the task for the options and a fitted model."""
-    params = read_event_params(options.event_params) if predictor.fitted.uses_params else None
-    types = chosen_types(traces, options.types or ())
+    choice = options if isinstance(options, NodeChoice) else NodeChoice()
+    params = read_event_params(choice.event_params) if predictor.fitted.uses_params else None
+    types = chosen_types(traces, choice.types or ())
     return TraceTask(traces, predictor, params, options.dilations, types)
 
 

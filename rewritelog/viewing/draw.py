@@ -22,7 +22,7 @@ from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, simulate
-from rewritelog.replaying.traces import lanes_of, replay_traces
+from rewritelog.replaying.traces import lanes_of
 from rewritelog.text import count_text, time_text
 from rewritelog.units import chosen_pes
 from rewritelog.viewing.extra import drawing, require
@@ -66,7 +66,7 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     if kind not in KINDS:
         raise UsageError(f"unknown kind of picture {kind!r}: use {', '.join(KINDS)}")
     require("bokeh" if kind == "html" else "matplotlib", "the picture")
-    pes = chosen_pes(request.pes, 1 + sets[0].pes[-1])
+    pes = chosen_pes(request.pes, sets[0].pes, sets[0].terms.lane)
     replayed = request.times == "replay" or (request.times is None and len(sets) > 1)
     runs = [_run(logs, sets[0].folder, replayed=replayed) for logs in sets]
     options = TimelineOptions(pes, request.from_s, request.until_s, request.colour_by)
@@ -84,14 +84,14 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
 
     A rewritten log set may have left its params behind in the first one.
     """
+    params = None
     if isinstance(logs, LogSet):
         params = logs.folder if list_params(logs.folder).pes else first
-        if not replayed:
-            return Run(logs, None, params)
+    if replayed:
         prepared = prepare(logs, RewriteOptions(params=params))
         return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
-    if replayed:
-        return Run(logs, replay_traces(logs).outcome)
+    if isinstance(logs, LogSet):
+        return Run(logs, None, params)
     events = joined([logs.load(unit, ("lane", "group", "start_s")) for unit in logs.units])
     lanes, lane = lanes_of(logs, events)
     spans = Spans.of_events(events, lane)

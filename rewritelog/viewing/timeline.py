@@ -312,10 +312,6 @@ def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int,
             )
     if chosen is None:
         return tuple(first.pes)
-    for pe in chosen:
-        if pe not in first.logs.pes:
-            lane, pes = first.logs.terms.lane, first.logs.pes
-            raise UsageError(f"{lane} {pe} is not in the log: it has {lane}s {pes[0]} to {pes[-1]}")
     if first.lanes is not None:
         chosen = np.flatnonzero(np.isin(first.lanes.rank, list(chosen))).tolist()
     if not chosen:

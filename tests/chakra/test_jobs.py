@@ -21,8 +21,9 @@ from rewritelog.formats.chakra import traces as reader
 from rewritelog.formats.chakra.nodes import NodePart
 from rewritelog.formats.chakra.traces import ChakraTraces
 from rewritelog.formats.traces import Traces, Unit
-from rewritelog.replaying import run_time
-from rewritelog.replaying.traces import ReplayedTraces
+from rewritelog.replaying import run_time, simulate
+from rewritelog.replaying.simulate import Case, ReplayedTime
+from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.run import rewrite
 
 GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
@@ -203,8 +204,14 @@ def test_the_file_of_one_rank_is_one_rank(tmp_path: Path) -> None:
     report = rewritelog.rewrite(path / "run.5.et", dilation=2)
     assert "on 1 rank," in report.text()
     assert rewritelog.export(path, tmp_path / "o", "chrome", pes=[5], replayed=True).pes == 1
-    with pytest.raises(UsageError, match="none of these ranks: the first one is 5"):
+    with pytest.raises(UsageError, match="pes 0-4: the ranks are 5 to 5"):
         rewritelog.export(path, tmp_path / "p", "chrome", pes="0-4", replayed=True)
+    with pytest.raises(UsageError, match="rank 0 is not in the log: it has ranks 5 to 5"):
+        rewritelog.export(path, tmp_path / "p", "chrome", pes=[0], replayed=True)
+    for command in ("export --to chrome", "timeline -o t.svg"):
+        name, *words = command.split()
+        done = run(name, path, *words, *([tmp_path / "p"] * (name == "export")), "--pes", "7-9")
+        assert "--pes 7-9: the ranks are 5 to 5" in done.stderr
     assert report.to_json()["busy_time"]["old"] == {
         "largest_s": 1e-5, "largest_pe": 5, "mean_s": 1e-5, "imbalance": 1,
     }  # fmt: skip
@@ -213,10 +220,19 @@ def test_the_file_of_one_rank_is_one_rank(tmp_path: Path) -> None:
 def test_a_rewrite_that_changes_nothing_replays_once(
     traces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ReplayedTraces, "before_s", None)
+    runs = list[Case]()
+
+    def run_and_note(workload: Workload, case: Case) -> ReplayedTime:
+        runs.append(case)
+        return simulate.run_time(workload, case)
+
+    monkeypatch.setattr(run_time, "run_time", run_and_note)
     report = rewritelog.rewrite(traces)
     assert report.run_time is not None
     assert report.run_time.before_s == report.run_time.after_s > 0
+    assert len(runs) == 1
+    rewritelog.rewrite(traces, dilation=2)
+    assert len(runs) == 3
 
 
 def test_durations_of_64_bits_are_written(tmp_path: Path) -> None:
@@ -470,7 +486,7 @@ def test_chrome_export_has_the_nodes_with_a_start(traces: Path, tmp_path: Path) 
         (5, 10, "stream 7")
     ]
     assert report.warnings == ("1 node left out: no start is recorded",)
-    assert report.text().endswith(": 1 rank for chrome: 1 nodes")
+    assert report.text().endswith(": 1 rank for chrome: 1 node")
     until = rewritelog.export(timed, tmp_path / "until", "chrome", until_s="5us")
     assert until.counts["nodes"] == 1
     late = rewritelog.export(timed, tmp_path / "late", "chrome", from_s="20us")

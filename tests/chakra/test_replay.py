@@ -11,12 +11,13 @@ from commands import rewritelog as run
 from oracle import SAMPLE_LOGS
 
 import rewritelog
+from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import UsageError
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import ReplayReport
 from rewritelog.replaying.run import replay
-from rewritelog.replaying.traces import replay_traces
+from rewritelog.replaying.simulate import prepare, simulate
 
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
 NETWORK = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
@@ -41,7 +42,11 @@ def replayed(
 
 def starts(report: ReplayReport, rank: int = 0) -> list[float]:
     assert isinstance(report.logs, Traces)
-    times = replay_traces(report.logs, report.network).starts_s[rank]
+    prepared = prepare(report.logs, ReplayOptions())
+    run, nodes = simulate(prepared.workload, prepared.case(report.network)), prepared.workload.nodes
+    assert nodes is not None
+    ends = [*nodes.first.values(), len(nodes.seb)]
+    times = run.times.start_s[nodes.seb[ends[rank] : ends[rank + 1]]]
     return [round(1e6 * start_s, 6) for start_s in times.tolist()]
 
 

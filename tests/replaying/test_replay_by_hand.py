@@ -483,8 +483,8 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     line = [seb(0, 1, messages=[message(0.5, 1.0)]), seb(1, 2)]
     logs = write_logs(tmp_path / "logs", [line])
     size = (logs / "bgTrace0").stat().st_size
-    options = ReplayOptions()
-    prepared = prepare(logs, options)
+    opened, options = open_logs(logs), ReplayOptions()
+    prepared = prepare(opened, options)
     outcome = simulate(prepared.workload, prepared.case(Network()))
     if len(changed) < len(line):  # a text takes the bytes of the SEB that is gone
         changed[0]["events"] = [mark(b"", 0.5)]
@@ -493,7 +493,7 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     write_logs(logs, [changed])
     assert (logs / "bgTrace0").stat().st_size == size
     with pytest.raises(RewriteLogError, match="PE 0: the file changed"):
-        write_replayed(prepared, outcome, tmp_path / "out", options)
+        write_replayed(opened, prepared.predictor, outcome, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
 
 
