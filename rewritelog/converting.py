@@ -235,7 +235,7 @@ def convert(request: ConvertCommand) -> Conversion:
     if request.log_version is not None:
         version = request.log_version
     target = layout(version, byte_order)
-    with new_folder(request.out, [logs.folder], force=request.force) as folder:
+    with new_folder(request.out, force=request.force) as folder:
         sizes, losses = _sizes(logs, target)
         if losses and not request.lossy:
             named = "; ".join(str(loss) for loss in losses)

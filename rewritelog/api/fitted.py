@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats, new_frame, to_table
-from rewritelog.commands.durations import FittedLike
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import EventKey, entry_of, unknown_event
@@ -254,8 +253,3 @@ def load_model(path: PathLike) -> FittedModel:
     """
     read = read_model_file(to_input(path, "the model file"))
     return FittedModel(**vars(read) | {"name": read.options["made_by"]})
-
-
-def to_fitted(model: FittedLike, what: str = "the model file") -> Fitted:
-    """Return a fitted model, given it or its file."""
-    return model if isinstance(model, Fitted) else read_model_file(to_input(model, what))

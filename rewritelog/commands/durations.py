@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,6 @@ from rewritelog.options import (
     option,
     settle,
 )
-from rewritelog.paths import to_path
 from rewritelog.text import last_match
 
 if TYPE_CHECKING:
@@ -121,8 +119,8 @@ DilationsByName: TypeAlias = Annotated[
     ),
 ]
 OptionalFitted: TypeAlias = Annotated[
-    As["FittedLike | None", "Path | Fitted | None"],
-    Kind("commands.durations:to_fitted", shown="FittedModel | PathLike | None"),
+    As["FittedLike | None", "Fitted | None"],
+    Kind("timings.texts:to_fitted", shown="FittedModel | PathLike | None"),
 ]
 
 
@@ -143,27 +141,14 @@ NO_DILATION = DilationRules()
 
 
 def to_model(model: object, what: str) -> object:
-    """Return a model or its name, or a fitted model; raise `UsageTypeError` for anything else."""
+    """Return a model or its name; raise `UsageTypeError` for anything else."""
     if not isinstance(model, str):
         from rewritelog.models.base import Model
-        from rewritelog.models.fitted import Fitted
 
-        if not isinstance(model, Model | Fitted):
+        if not isinstance(model, Model):
             kind = type(model).__name__
             raise UsageTypeError(f"{what} must be a name or a Model, not {kind}")
     return model
-
-
-def to_fitted(fitted: object, what: str) -> Path | Fitted:
-    """Return the path of a model file, or a fitted model; raise `UsageError` for anything else."""
-    from rewritelog.models.fitted import Fitted
-
-    if isinstance(fitted, Fitted):
-        return fitted.kept()
-    if not isinstance(fitted, str | os.PathLike):
-        kind = type(fitted).__name__
-        raise UsageTypeError(f"{what} must be a fitted model or the path of its file, not {kind}")
-    return to_path(fitted, what)
 
 
 class ModelAndDilation(Options, group=MODEL):
@@ -209,36 +194,28 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
     def model_name(self) -> str:
         """The name of the model in reports: its own, or that of the model file."""
         if self.fitted is not None:
-            return str(self.fitted) if isinstance(self.fitted, Path) else self.fitted.name
+            return self.fitted.name
         if self.model is None:
             return "auto" if is_given(self.timings) else "constant"
         return self.model if isinstance(self.model, str) else type(self.model).__name__
 
-    @property
-    def files(self) -> tuple[Path | None, ...]:
-        """The input files besides logs and params; None for those that are not given."""
-        fitted = self.fitted if isinstance(self.fitted, Path) else None
-        timings = self.timings if isinstance(self.timings, tuple) else ()
-        return (*timings, fitted, self.formulas, self.coefficients, self.param_names)
-
     def __post_init__(self) -> None:
+        if not isinstance(self.model, str | None):
+            from rewritelog.models.fitted import Fitted
+
+            if isinstance(fitted := self.model, Fitted):
+                if self.fitted is not None:
+                    raise UsageError("give one fitted model, as model or as fitted")
+                settle(self, model=None, fitted=fitted)
+        for name in _OF_A_FIT if self.fitted is not None else ():
+            if is_given(getattr(self, name)):
+                raise UsageError(f"{spelled('fitted')} cannot be combined with {spelled(name)}")
         super().__post_init__()
         if self.speedup is not None:
             if self.dilation is not None:
                 raise UsageError(f"give {spelled('dilation')} or {spelled('speedup')}, not both")
             settle(self, dilation=1 / self.speedup, speedup=None)
             check_factor("the dilation", self.dilation)
-        if self.model is not None and not isinstance(self.model, str):
-            from rewritelog.models.fitted import Fitted
-
-            model: object = self.model
-            if isinstance(model, Fitted):
-                if self.fitted is not None:
-                    raise UsageError("give one fitted model, as model or as fitted")
-                settle(self, model=None, fitted=model.kept())
-        for name in _OF_A_FIT if self.fitted is not None else ():
-            if is_given(getattr(self, name)):
-                raise UsageError(f"{spelled('fitted')} cannot be combined with {spelled(name)}")
 
 
 class OutputOptions(NodeChoice, Flush, Force, DurationOptions, group=OUTPUT):

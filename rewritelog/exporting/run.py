@@ -103,9 +103,8 @@ def export(options: ExportCommand) -> Exported:
             left_out.update(lacks)
             yield part
 
-    inputs = [opened.folder, *([options.params] if options.params else [])]
     left_out: Counter[str] = Counter()
-    with new_folder(options.out, inputs, force=options.force) as folder:
+    with new_folder(options.out, force=options.force) as folder:
         if options.to in SIMULATORS:
             order = None if network is None else replayed_order(opened, network)
             with matched(opened, folder, receivers=True) as matching:
@@ -178,7 +177,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
                 yield node_events(traces, part, start_s, options.interval)
             yield rank_name(unit.rank)
 
-    with new_folder(options.out, traces.inputs, force=options.force) as folder:
+    with new_folder(options.out, force=options.force) as folder:
         with (folder / "trace.json").open("x", encoding="utf-8") as file:
             counted = write_trace(file, events())
         counts, left_out = {"nodes": counted["nodes"]}, counted["left out"]

@@ -233,13 +233,11 @@ def _is_stream(path: Path) -> bool:
 
 
 def _check_writable(path: Path) -> None:
-    """Raise `OSError` if a file cannot be written; the trial leaves no file behind."""
+    """Raise `OSError` if a file cannot be written."""
     descriptor = descriptor_of(path)
     if descriptor is not None:
         if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
-            closed = (
-                os.fstat(descriptor).st_rdev == Path(os.devnull).stat().st_rdev
-            )  # see `occupy_closed`
+            closed = os.fstat(descriptor).st_rdev == Path(os.devnull).stat().st_rdev
             raise PermissionError(0, "it is closed" if closed else "it is open for reading only")
     elif path.exists() and _is_stream(path):
         if not os.access(path, os.W_OK):
@@ -247,21 +245,27 @@ def _check_writable(path: Path) -> None:
     else:
         target = Path(os.path.realpath(path))
         _check_mode(target)
-        draft = _draft_beside(target)
-        try:  # a signal may come as soon as the file is made
-            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
-        finally:
-            draft.unlink(missing_ok=True)
+        check_can_make_files(target.parent)
+
+
+def check_can_make_files(folder: Path) -> None:
+    """Raise `OSError` if nothing can be made in a folder.
+
+    A file without a name is tried, of which nothing is left whenever a signal comes.
+    """
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except (AttributeError, OSError) as error:  # not Linux, or a file system without such files
+        if isinstance(error, OSError) and error.errno not in (*_UNSUPPORTED, errno.EISDIR):
+            raise
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
 
 def _check_mode(target: Path) -> None:
     """Raise `OSError` for a read-only file, although it could be replaced in its folder."""
     if target.is_file() and not target.is_symlink():
         os.close(os.open(target, os.O_WRONLY | os.O_CLOEXEC))
-
-
-def _draft_beside(target: Path) -> Path:
-    return name_beside(target, f"-{secrets.token_hex(4)}")
 
 
 def descriptor_of(path: Path) -> int | None:
@@ -323,7 +327,7 @@ def write_file(path: Path, data: bytes | Iterable[bytes], *, through_links: bool
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     """Replace a file by one of its mode, or create it; a link at this very path is replaced."""
     _check_mode(target)
-    draft, mode = _draft_beside(target), _mode_of(target)
+    draft, mode = name_beside(target, f"-{secrets.token_hex(4)}"), _mode_of(target)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with os.fdopen(os.open(draft, flags, 0o666 if mode is None else 0o600), "wb") as file:

@@ -23,14 +23,14 @@ import stat
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 from rewritelog.errors import OutputError, OutputWarning, spelled
-from rewritelog.output.files import AT_ONCE, flush_files, name_beside
+from rewritelog.output.files import AT_ONCE, check_can_make_files, flush_files, name_beside
 from rewritelog.output.lock import OutputLock
 from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped, stopped
@@ -44,26 +44,23 @@ _REMOVE = f"import sys, pathlib, {__name__} as folders; folders._remove(pathlib.
 
 
 @contextmanager
-def new_folder(
-    out: Path, inputs: Sequence[Path] = (), *, force: bool = False, flush: bool = True
-) -> Iterator[Path]:
+def new_folder(out: Path, *, force: bool = False, flush: bool = True) -> Iterator[Path]:
     """Yield a temporary folder to write into; it becomes `out` if the block does not raise.
 
-    With `flush`, everything in it is on the disk before that.
+    With `flush`, everything in it is on the disk before that. `check_new_folder` has compared `out`
+    with the inputs.
 
     `out` has to be absent or empty. With `force` it may exist, and is removed after the new folder
     has replaced it; a failure to do so is an `OutputWarning`. If the block raises, `out` is not
     changed. The remains of a killed process are removed by the next one that writes `out`. Raise
-    `OutputError` if `out` is or contains one of `inputs`, or the target of a link in them; if it
-    exists and is not empty; if another process is writing it; and if it cannot be written.
+    `OutputError` if it exists and is not empty, if another process is writing it, and if it cannot
+    be written.
     """
     target = Path(os.path.realpath(out))
     try:
-        _check_target(out, target, inputs)
         with _parents(target), OutputLock(out, name_beside(target, ".lock")):
             _clear_up(target)
             _check_free(out, target, force=force)
-            _check_links(out, target, inputs)
             draft = name_beside(target, f"-{secrets.token_hex(4)}")
             try:  # a signal may come as soon as the folder is made
                 draft.mkdir(_mode(target))
@@ -82,31 +79,20 @@ def new_folder(
         raise OutputError(f"{out}: cannot be written: {error.strerror or error}{about}") from error
 
 
-def check_new_folder(out: Path, inputs: Sequence[Path] = (), *, force: bool = False) -> None:
-    """Raise `OutputError` if `new_folder` would refuse `out`, so that it is known beforehand."""
+def check_new_folder(out: Path, inputs: Iterable[Path], *, force: bool = False) -> None:
+    """Raise `OutputError` if `new_folder` would refuse `out`, so that it is known beforehand.
+
+    Raise it, too, if `out` is or contains an input, or a file that a link in an input leads to.
+    """
     target = Path(os.path.realpath(out))
     try:
-        _check_target(out, target, inputs)
+        for path in (path for path in inputs if path.exists()):  # standard input is no file
+            if _holds(target, path) or _is_linked_from(path, target):
+                raise OutputError(f"{out}: the output would replace its own input {path}")
         _check_free(out, target, force=force)
-        _check_writable(next(folder for folder in target.parents if folder.exists()))
+        check_can_make_files(next(folder for folder in target.parents if folder.exists()))
     except OSError as error:
         raise OutputError(f"{out}: cannot be written: {error.strerror or error}") from error
-
-
-def _check_writable(folder: Path) -> None:
-    """Raise `OSError` if nothing can be made in a folder.
-
-    A file without a name is tried, of which nothing is left whenever a signal comes; where the file
-    system has none, the writing itself finds out.
-    """
-    try:
-        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600))
-    except AttributeError:  # not Linux
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
-    except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
-            raise
 
 
 @contextmanager
@@ -206,17 +192,6 @@ def _remove(folder: Path) -> str:
     return problems[0] if problems else ""
 
 
-def _check_target(out: Path, target: Path, inputs: Sequence[Path]) -> None:
-    """Raise `OutputError` if `out` cannot be an output folder, or contains an input."""
-    for path in inputs:
-        if path.exists() and _holds(target, path):  # standard input is no file
-            raise OutputError(f"{out}: the output would replace its own input {path}")
-    if not target.name:
-        raise OutputError(f"{out}: cannot be the output folder")
-    if (target.exists() or target.is_symlink()) and not target.is_dir():
-        raise OutputError(f"{out}: exists and is not a folder")
-
-
 def _holds(folder: Path, path: Path) -> bool:
     """Return whether a path is a folder or lies in it, through links and mounts too."""
     real = Path(os.path.realpath(path))
@@ -230,6 +205,15 @@ def _holds(folder: Path, path: Path) -> bool:
     return any(_is_same(path, status) for path in above)
 
 
+def _is_linked_from(path: Path, folder: Path) -> bool:
+    """Return whether links in an input lead to files in a folder."""
+    if not (path.is_dir() and folder.is_dir()):
+        return False
+    with os.scandir(path) as entries:
+        links = [entry.path for entry in entries if entry.is_symlink()]
+    return any(folder in Path(os.path.realpath(link)).parents for link in links)
+
+
 def _is_same(path: Path, status: os.stat_result) -> bool:
     try:
         return os.path.samestat(path.stat(), status)
@@ -238,7 +222,11 @@ def _is_same(path: Path, status: os.stat_result) -> bool:
 
 
 def _check_free(out: Path, target: Path, *, force: bool) -> None:
-    """Raise `OutputError` for a folder in use, which nobody means to be removed by `force`."""
+    """Raise `OutputError` for what is no folder, is not empty, or no `force` is meant to remove."""
+    if not target.name:
+        raise OutputError(f"{out}: cannot be the output folder")
+    if (target.exists() or target.is_symlink()) and not target.is_dir():
+        raise OutputError(f"{out}: exists and is not a folder")
     if not (target.is_dir() and any(target.iterdir())):
         return
     if not force:
@@ -253,19 +241,6 @@ def _check_free(out: Path, target: Path, *, force: bool) -> None:
 
 def _not_empty_error(out: Path) -> OutputError:
     return OutputError(f"{out}: exists and is not empty ({spelled('force', True)} replaces it)")
-
-
-def _check_links(out: Path, target: Path, inputs: Sequence[Path]) -> None:
-    """Raise `OutputError` if links in an input folder lead to files in the folder to replace."""
-    if not (target.is_dir() and any(target.iterdir())):
-        return
-    for folder in inputs:
-        if folder.is_dir():
-            with os.scandir(folder) as entries:
-                links = [Path(entry.path) for entry in entries if entry.is_symlink()]
-            for path in links:
-                if target in Path(os.path.realpath(path)).parents:
-                    raise OutputError(f"{out}: the output would replace its own input {path}")
 
 
 def _clear_up(target: Path) -> None:

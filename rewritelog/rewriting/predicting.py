@@ -31,7 +31,6 @@ from rewritelog.text import count_text, matching, some_text
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings, names_of
 from rewritelog.timings.texts import (
-    read_model_file,
     read_texts,
 )
 
@@ -209,8 +208,7 @@ def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Float
 def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
     """Return the model of a file, or one fitted to the timings, and these."""
     if options.fitted is not None:
-        fitted = options.fitted
-        return (fitted if isinstance(fitted, Fitted) else read_model_file(fitted)), None
+        return options.fitted.kept(), None
     model, name = options.model, options.model_name
     if not isinstance(model, Model):
         texts = read_texts(options.formulas, options.coefficients)

@@ -133,17 +133,10 @@ def _rewrite(
     )
 
 
-def _inputs(logs: LogSet | Traces, options: OutputOptions) -> list[Path]:
-    """Return the folders and files that a rewrite reads, which OUT may not replace."""
-    paths = (*logs.inputs, *options.files, options.params, options.event_params)
-    return [path for path in paths if path is not None]
-
-
 @contextmanager
 def new_output(logs: LogSet | Traces, out: Path, options: OutputOptions) -> Iterator[Path]:
     """Yield a draft of the folder `out` with everything but what is rewritten; see `new_folder`."""
-    inputs = _inputs(logs, options)
-    with new_folder(out, inputs, force=options.force, flush=not options.no_flush) as draft:
+    with new_folder(out, force=options.force, flush=not options.no_flush) as draft:
         if isinstance(logs, LogSet):
             _copy_all_but_timelines(logs, draft, options)
         else:

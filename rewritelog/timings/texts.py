@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rewritelog.errors import ModelError
+from rewritelog.errors import ModelError, UsageTypeError
 from rewritelog.models.base import ModelText
 from rewritelog.models.formulas import ParamNames, parse_param_names
+from rewritelog.paths import to_input
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
@@ -37,6 +38,18 @@ def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, Mo
 def read_param_names(path: Path | None) -> ParamNames | None:
     """Return the contents of a file of parameter names; raise `ModelError` for any error in it."""
     return None if path is None else parse_param_names(read_model_text(path))
+
+
+def to_fitted(model: object, what: str) -> Fitted:
+    """Return a fitted model, given it or its file."""
+    from rewritelog.models.fitted import Fitted  # noqa: PLC0415 - only some runs need it
+
+    if isinstance(model, Fitted):
+        return model
+    if not isinstance(model, str | os.PathLike):
+        kind = type(model).__name__
+        raise UsageTypeError(f"{what} must be a fitted model or the path of its file, not {kind}")
+    return read_model_file(to_input(model, what))
 
 
 def read_model_file(path: Path) -> Fitted:

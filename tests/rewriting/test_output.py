@@ -163,7 +163,7 @@ def test_the_input_is_never_the_output(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(logs)
     for out in (logs, tmp_path / "link", logs / "../in", tmp_path):
         with pytest.raises(OutputError, match="would replace its own input"):
-            rewrite(logs, out, RewriteOptions(force=True))
+            rewritelog.rewrite(logs, out, force=True)
     assert "bgTrace0" in names(logs)
 
 
@@ -185,7 +185,7 @@ def test_files_that_the_input_links_to_are_never_replaced(logs: Path, tmp_path: 
         (logs / path.name).symlink_to(path)
     for out in (tmp_path / "store", tmp_path):
         with pytest.raises(OutputError, match="would replace its own input"):
-            rewrite(logs, out, RewriteOptions(force=True))
+            rewritelog.rewrite(logs, out, force=True)
     rewrite(logs, tmp_path / "out", TWICE)
     assert "bgTrace0" in names(tmp_path / "store")
 
@@ -205,9 +205,9 @@ def test_params_and_timings_are_inputs_too(logs: Path, tmp_path: Path) -> None:
     other.mkdir()
     timings = other / "timings"
     timings.write_text("TRACEBIGSIM: event:{ k } time:{ 1 } params:{ 1 }\n")
-    options = RewriteOptions(model="least-squares", timings=(timings,), params=other, force=True)
+    options: dict[str, Any] = {"timings": timings, "params": other, "force": True}
     with pytest.raises(OutputError, match="would replace its own input"):
-        rewrite(logs, other, options)
+        rewritelog.rewrite(logs, other, model="least-squares", **options)
     assert timings.exists()
 
 
