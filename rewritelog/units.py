@@ -32,7 +32,7 @@ _PREFIXES = {
     "Gi": 2.0**30,
     "Ti": 2.0**40,
 }
-_BYTES = {**{f"{prefix}B": factor for prefix, factor in _PREFIXES.items()}}
+_BYTES = {f"{prefix}B": factor for prefix, factor in _PREFIXES.items()}
 _RATES = {
     f"{prefix}{unit}": factor * size
     for prefix, factor in _PREFIXES.items()
@@ -46,6 +46,8 @@ _UNITS: dict[str, tuple[Mapping[str, float | str], str, str]] = {
     "a size": (_BYTES, "B, kB, MB, GB, KiB, MiB or GiB", "{0}B or {0}kB"),
     "a bandwidth": (_RATES, "B/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s", "{0}GB/s or {0}Gbit/s"),
 }
+_LARGE = 1e6
+"""Numbers without a unit that are so large hardly lack a prefix."""
 
 
 def seconds(value: object, what: str) -> float:
@@ -97,7 +99,7 @@ def _quantity(value: object, what: str, kind: str) -> float:
         return float(_EXACT.multiply(_EXACT.create_decimal(match[1]), factor))
     made = float(match[1])
     if made and not math.isinf(made):
-        written = examples.format(match[1])
+        written = (examples if made < _LARGE else examples.replace("G", "")).format(match[1])
         raise UsageError(f"{what}: {value!r} has no unit: write {written}")
     return made
 

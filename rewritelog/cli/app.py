@@ -57,7 +57,7 @@ def _exit_code() -> int:
     except OutputLost as lost:
         return console.lost_output(lost)
     except RewriteLogError as error:
-        code = WRONG_USAGE if isinstance(error, UsageError) else 1
+        code = WRONG_USAGE if isinstance(error, UsageError) else console.run.failure
         return _failed(error, str(error), code)
     except MemoryError as error:
         text = f"not enough memory: {error}".removesuffix(": ")

@@ -26,7 +26,7 @@ from rewritelog.commands.durations import (
     Reading,
     TimingLines,
 )
-from rewritelog.errors import UsageError, spelled
+from rewritelog.errors import MissingFileError, UsageError, spelled
 from rewritelog.options import (
     MODEL,
     OUTPUT,
@@ -234,11 +234,24 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        try:
+            super().__post_init__()
+        except MissingFileError as error:
+            self._check_words(error)
+            raise
         if not self.models or len(set(self.models)) < len(self.models):
             raise UsageError("give at least one model, each only once")
         if self.fraction is not None and self.folds != DEFAULT_FOLDS:
             raise UsageError(f"give {spelled('folds')} or {spelled('fraction')}, not both")
+
+    def _check_words(self, error: MissingFileError) -> None:
+        """Raise `UsageError` if a model stands where a file that does not exist is named."""
+        from rewritelog.models.registry import known_models
+
+        word = str(error).partition(":")[0]
+        if word in known_models():
+            models = ",".join((*self.models, word))
+            raise UsageError(f"{word} is a model, and no file: write {spelled('models', models)}")
 
     def method_text(self) -> str:
         """Return the method of the comparison as text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.commands.command import (
@@ -26,7 +26,7 @@ from rewritelog.commands.command import (
 )
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.network import NETWORK, NetworkOptions
-from rewritelog.errors import NotComparableError, RewriteLogError, UsageError, spelled
+from rewritelog.errors import UsageError, spelled
 from rewritelog.options import (
     OUTPUT,
     Flush,
@@ -159,14 +159,6 @@ class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
     shell = REPORT | WARNINGS | PAGE | ENGINE
 
 
-@contextmanager
-def _not_comparable() -> Iterator[None]:
-    try:
-        yield
-    except RewriteLogError as error:
-        raise NotComparableError(f"cannot be compared: {error}") from error
-
-
 class DiffCommand(Jobs, Command["Comparison"]):
     """Compare two sets of logs or traces: fields, durations, messages.
 
@@ -189,16 +181,6 @@ class DiffCommand(Jobs, Command["Comparison"]):
         "The folder of the param.P files that name events [default: A or B].",
         default=None, metavar="DIR", kw_only=False, for_traces=False,
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        with _not_comparable():
-            super().__post_init__()
-
-    def run(self) -> Comparison:
-        """Return the differences."""
-        with _not_comparable():
-            report: Comparison = super().run()
-        return report
 
     def exit_code(self, result: Comparison) -> int:
         """Return 1 if the sets differ."""

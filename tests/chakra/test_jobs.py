@@ -355,7 +355,7 @@ def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
     with pytest.raises(NotComparableError, match="A has the ranks 0, 1, B the ranks 0"):
         rewritelog.diff(traces, write_traces(tmp_path / "one", [[node(1)]]))
     with pytest.raises(NotComparableError):
-        rewritelog.diff(traces, "sample_logs/cells")
+        rewritelog.diff(traces, SAMPLE_LOGS / "cells")
 
 
 def test_nodes_of_one_id_are_compared_in_their_order(tmp_path: Path) -> None:

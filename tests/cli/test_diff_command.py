@@ -42,7 +42,6 @@ def test_exit_code_2_is_no_answer(pair: tuple[Path, Path], tmp_path: Path) -> No
         done = run("diff", a, other)
         assert done.returncode == 2
         assert done.stdout == ""
-        assert "cannot be compared" in done.stderr
         assert str(other) in done.stderr
         assert "Traceback" not in done.stderr
     assert run("diff", a, a, "--params", tmp_path / "none").returncode == 2

@@ -113,6 +113,7 @@ def test_newer_machines_have_what_their_sources_say(
     [
         (("--latency", "1"), "--latency: '1' has no unit: write 1us or 1s"),
         (("--bandwidth", "10"), "--bandwidth: '10' has no unit: write 10GB/s or 10Gbit/s"),
+        (("--bandwidth", "1e9"), "--bandwidth: '1e9' has no unit: write 1e9B/s or 1e9bit/s"),
         (("--bandwidth", "10Gx"), "'10Gx' is not a bandwidth: a number with one of B/s"),
     ],
 )

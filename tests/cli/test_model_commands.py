@@ -151,6 +151,12 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
             "'basis' is given more than once",
         ),
         (["verify", tmp_path / "none.json", timings], 1, "none.json: does not exist"),
+        (
+            ["compare", timings, "--models", "auto", "least-squares"],
+            2,
+            "least-squares is a model, and no file: write --models auto,least-squares",
+        ),
+        (["compare", timings, "none", "--models", "auto"], 1, "none: does not exist"),
         (["compare", timings, "--models", ""], 2, "at least one model"),
         (["compare", timings, "--models", "auto", "--folds", "1"], 2, "an integer of 2 or more"),
         (["compare", timings, "--folds", "3", "--fraction", "0.5"], 2, "--folds or --fraction"),
