@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.equal_rows import hash_rows
 from rewritelog.models.exact_matches import ExactMatches, ExactTimes
 from rewritelog.models.expressions import Expression, FormulaError, Origin, parse
@@ -41,13 +40,11 @@ MOST_SETS_OF_A_HASH = 64
 """More parameter sets with the same hash are no coincidence, and would make look-ups slow."""
 
 LISTS: dict[Any, tuple[Any, Any]] = {
-    Floats: (list[float], list[list[float]]),
-    Ints: (list[Count], list[list[Count]]),
-    Flags: (list[bool], list[list[bool]]),
+    np.float64: (list[float], list[list[float]]),
+    np.int64: (list[Count], list[list[Count]]),
+    np.bool_: (list[bool], list[list[bool]]),
 }
-"""The lists that become arrays of one and of two dimensions."""
-
-DTYPES = {Ints: np.int64, Flags: np.bool_}
+"""The lists that become arrays of one and of two dimensions, by the type of their numbers."""
 
 
 def event_in_file(fit: EventFit) -> dict[str, Any]:
@@ -154,12 +151,13 @@ def _decoded(parameters: int, kind: Any, value: Any) -> Any:
             return parse(msgspec.convert(value, str), parameters=parameters)
         if kind is Exact:
             return Exact(msgspec.convert(value, float | Literal["nan", "inf", "-inf"]))
+        (number,) = get_args(get_args(kind)[-1])  # of numpy.ndarray[shape, numpy.dtype[number]]
         nested = isinstance(value, list) and value and isinstance(value[0], list)
-        values = msgspec.convert(value, LISTS.get(kind, LISTS[Floats])[bool(nested)])
+        values = msgspec.convert(value, LISTS[number][bool(nested)])
         widths = {ParameterRows: parameters, RowsWithSeconds: parameters + 1}
         for index, row in enumerate(values if nested else ()):
             require_shape(f"[{index}]", row, widths.get(kind, len(values[0])))
-        array: NDArray[Any] = np.array(values, DTYPES.get(kind, np.float64))
+        array: NDArray[Any] = np.array(values, number)
         if kind == PerParameter:
             require_shape("", array, parameters)
         elif kind in widths:

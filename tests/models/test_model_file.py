@@ -16,6 +16,7 @@ from msgspec import structs
 from rewritelog.errors import ModelError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import Columns, EventTimings, ModelText, digest_of
+from rewritelog.models.fit_json import _decoded
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import FittedFunction
@@ -44,6 +45,15 @@ def file_of(
     source = Source("1.2", ("t.txt",), 3, None, digest_of(timings))
     fitted = Fitted.of(load_model(name, options), name, timings)
     return Fitted(name, writable(fitted), columns, source)
+
+
+@pytest.mark.parametrize("number", [np.bool_, np.int64, np.float64])
+def test_a_list_becomes_an_array_however_numpy_spells_its_type(number: type[np.generic]) -> None:
+    """From numpy 2.5 on an NDArray in a class is another object than the same one elsewhere."""
+    kind = np.ndarray[tuple[int], np.dtype[number]]  # type: ignore[valid-type]
+    decoded = _decoded(1, kind, np.array([1, 0], number).tolist())
+    assert decoded.dtype == number
+    assert decoded.tolist() == [1, 0]
 
 
 def some(timings: list[EventTimings]) -> list[EventTimings]:
