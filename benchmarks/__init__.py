@@ -6,7 +6,8 @@
 - `whole_runs`, `texts_and_fits`, `starting`, `profiling`: the measurements: rows or tables
 - `forms`: lines in every form of the grammar
 - `child_…`: what has processes of its own
-- `test_kernels`: micro-benchmarks of single kernels, by hand: `pytest benchmarks`
+- `programs`: bracketed programs, measured last and in this process
+- `accuracy`, `faults`, `figures`, `replaying`, `scaling`, `study`: for other pages of the docs
 
 The process that measures imports neither numpy nor rewritelog, and stays small: on Linux the peak
 memory of a process that was just started counts that of the one that started it.

@@ -5,20 +5,28 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from benchmarks.logs import Workshop
+from benchmarks.process import working_folder
 from benchmarks.profiling import profile
-from benchmarks.programs import programs
 from benchmarks.results import Result, file_system, put_into, report
 from benchmarks.starting import start_up
 from benchmarks.texts_and_fits import fitting, reading
 from benchmarks.whole_runs import against_copy, big_endian, memory
 
 FULL_GB = 2.0
+
+
+def programs(shop: Workshop) -> Result:
+    """Measure bracketed programs, last: the imports for that enlarge this process."""
+    from benchmarks.programs import measure  # noqa: PLC0415
+
+    return measure(shop)
+
+
 MEASUREMENTS: dict[str, Callable[[Workshop], Result]] = {
     "copy": against_copy,
     "reading": reading,
@@ -64,10 +72,8 @@ def main() -> None:
     busy = f"load at the start, by other processes: {os.getloadavg()[0]:.2f} in the last minute"
     results = []
     with ExitStack() as stack:
-        folder = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="rewritelog-benchmarks-", dir=given.work)
-        )
-        shop = stack.enter_context(closing(Workshop(Path(folder), given.scale)))
+        folder = stack.enter_context(working_folder(given.work))
+        shop = stack.enter_context(closing(Workshop(folder, given.scale)))
         for name in given.only or MEASUREMENTS:
             print(f"measuring: {name}", file=sys.stderr, flush=True)
             results.append(MEASUREMENTS[name](shop))

@@ -11,14 +11,13 @@ import argparse
 import random
 import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.process import ROOT, rewritelog, run
+from benchmarks.process import ROOT, rewritelog, run, working_folder
 from benchmarks.results import file_system, machine, put_into
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -254,8 +253,7 @@ def main() -> None:
     """Try everything; end with 1 where something was lost."""
     given = _arguments()
     scale = QUICK if given.quick else FULL
-    with tempfile.TemporaryDirectory(prefix="rewritelog-faults-", dir=given.work) as name:
-        folder = Path(name)
+    with working_folder(given.work) as folder:
         made = run(
             rewritelog("synth", folder / "logs", "--pes", "32", "--sebs", "1500", "--files", "4")
         )

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +91,15 @@ def median_s(runs: Sequence[Ran]) -> float:
 def peak(runs: Sequence[Ran]) -> int:
     """Return the largest peak in bytes."""
     return max(one.peak_bytes for one in runs)
+
+
+@contextmanager
+def working_folder(within: Path | None) -> Iterator[Path]:
+    """Make a folder to work in, within one that is made if need be, and remove it at the end."""
+    if within:
+        within.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="rewritelog-benchmarks-", dir=within) as folder:
+        yield Path(folder)
 
 
 def module(name: str, *words: str | Path) -> list[str | Path]:

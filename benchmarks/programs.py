@@ -1,14 +1,10 @@
-"""Bracketed programs of sample_logs/programs: fits to their real timings, and what a bracket costs.
-
-`python -m benchmarks.programs` measures these alone.
-"""
+"""The programs of sample_logs/programs: fits to their real timings, and what a bracket costs."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,7 +189,7 @@ def _tables(errors: Sequence[HeldOut], costs: Mapping[str, Mapping[str, float]])
     ]
 
 
-def programs(shop: Workshop) -> Result:
+def measure(shop: Workshop) -> Result:
     """Measure the fits to the sample programs' timings, and the cost of a bracket."""
     errors = held_out_errors(shop.folder)
     costs = overheads(shop.folder)
@@ -209,8 +205,3 @@ def programs(shop: Workshop) -> Result:
         *_overhead_rows(costs),
     ]
     return Result(rows, _tables(errors, costs))
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        print(programs(Workshop(Path(temporary), 0)).text())

@@ -9,10 +9,9 @@ import argparse
 import json
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
-from benchmarks.process import ROOT, module, rewritelog, run
+from benchmarks.process import ROOT, module, rewritelog, run, working_folder
 from benchmarks.results import Table, machine, put_into
 
 SEBS = (100_000, 1_000_000, 10_000_000)
@@ -41,10 +40,10 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="the folder to make logs in; it needs 2 GB")
     given = parser.parse_args()
     rows = []
-    with tempfile.TemporaryDirectory(prefix="rewritelog-replaying-", dir=given.work) as folder:
+    with working_folder(given.work) as folder:
         for sebs in SEBS:
             print(f"measuring: {sebs:,} SEBs", file=sys.stderr, flush=True)
-            logs = Path(folder) / "logs"
+            logs = folder / "logs"
             size = ("--pes", str(PES), "--sebs", str(sebs // PES), "--messages", str(MESSAGES))
             run(rewritelog("synth", logs, *size, "--quiet"))
             rows.append(_row(logs))

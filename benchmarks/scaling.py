@@ -8,13 +8,23 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import tempfile
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 from benchmarks.logs import Workshop, fitted, timeline_bytes
-from benchmarks.process import PYTHON, Job, Ran, in_turns, median_s, peak, rewritelog, run, walls
+from benchmarks.process import (
+    PYTHON,
+    Job,
+    Ran,
+    in_turns,
+    median_s,
+    peak,
+    rewritelog,
+    run,
+    walls,
+    working_folder,
+)
 from benchmarks.results import Table, file_system, machine, put_into
 
 SIZES_GB = (0.1, 1.0)
@@ -54,8 +64,8 @@ def main() -> None:
     """Measure, print, and put the table into a document."""
     given = _arguments()
     with (
-        tempfile.TemporaryDirectory(prefix="rewritelog-scaling-", dir=given.work) as folder,
-        closing(Workshop(Path(folder), max(SIZES_GB))) as shop,
+        working_folder(given.work) as folder,
+        closing(Workshop(folder, max(SIZES_GB))) as shop,
     ):
         rows = []
         for size_gb in SIZES_GB:
