@@ -340,7 +340,7 @@ def _message_target(block: CheckedBlock) -> Iterator[Violations]:
 @Rule(
     "message-number",
     Severity.ODD,
-    "The numbers of the messages that a PE sends increase.",
+    "The numbers of the messages that a PE sends are 0 or more, and increase.",
     "A SEB refers to its starting message by this number; a duplicated number is ambiguous.",
 )
 def _message_number(block: CheckedBlock) -> Iterator[Violations]:
@@ -352,8 +352,11 @@ def _message_number(block: CheckedBlock) -> Iterator[Violations]:
     block.state["message-number"] = number[-1] if len(number) else last[0]
     yield block.where(
         "messages",
-        number <= last[:-1],
-        lambda k: f"its number {number[k]} does not exceed the last one",
+        number <= np.maximum(last[:-1], -1),
+        lambda k: (
+            f"its number {number[k]} "
+            + ("is negative" if number[k] < 0 else f"does not exceed the last one, {last[k]}")
+        ),
     )
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import Floats, Ints
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedLines
+from rewritelog.models.base import EventTimings
+from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
 from rewritelog.models.metrics import Score
@@ -136,10 +139,21 @@ class VerifyReport(Readable):
         return "\n".join(lines)
 
 
+def _worst_rows(samples: EventTimings, errors: Floats) -> Ints:
+    """Return the rows with an error, the first of equal ones, the largest error first."""
+    line = np.column_stack([samples.params, samples.seconds])
+    _, first = np.unique(DistinctPoints.of_rows(line).point_of_row, return_index=True)
+    order = first[np.argsort(-errors[first], kind="stable")]
+    return order[~np.isnan(errors[order])]
+
+
 def verify(
     fitted: Fitted, read: Timings, names: ParamNames | None = None, *, worst: int = 10
 ) -> VerifyReport:
-    """Compare a fitted model with timing lines or samples; show `worst` of the worst ones."""
+    """Compare a fitted model with timing lines or samples; show `worst` of the worst ones.
+
+    Of equal lines the first one is shown.
+    """
     fitted = fitted.named(names)
     parts: dict[str, list[PredictedLines]] = {}
     bad: list[WorstLine] = []
@@ -147,7 +161,7 @@ def verify(
         lines = PredictedLines.of(fitted, samples, is_first=samples.event not in parts)
         parts.setdefault(samples.event, []).append(lines)
         rows, errors = lines.rows, lines.relative_errors()
-        order = np.argsort(-np.nan_to_num(errors, nan=-1.0), kind="stable")[:worst]
+        order = _worst_rows(samples, errors)[:worst]
         bad += (
             WorstLine(
                 where=read.where(entry, row),
@@ -160,7 +174,6 @@ def verify(
                 names=fitted.names_of(*samples.key),
             )
             for row in order.tolist()
-            if not np.isnan(errors[row])
         )
     scores = {event: PredictedLines.joined(lines).score() for event, lines in parts.items()}
     missing = [

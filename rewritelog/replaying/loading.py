@@ -134,9 +134,12 @@ def _durations(
         return _spent(block, paired), [np.empty(0)] * 4
     modelled = np.zeros(len(block.sebs), dtype=np.bool_)
     modelled[paired.seb[~np.isnan(given_s[paired.record])]] = True
+    lengths_s = block.sebs["end_time"] - block.sebs["start_time"]
+    rows = np.flatnonzero(modelled)
 
     def rewritten(seconds: Floats, factors: Floats) -> list[Floats]:
         loaded = replace(block.loaded, buffer=block.loaded.buffer.copy())
+        records_of(loaded).sebs.put("exec_time", lengths_s[rows], rows)  # if no region changes
         records = records_for(loaded, params, seconds, np.zeros(len(params), dtype=np.bool_))
         patch(loaded, records, factors, None, keep_recv=True)
         return _spent(records_of(loaded), paired)

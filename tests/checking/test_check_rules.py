@@ -116,8 +116,9 @@ def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
         (
             "message-number",
             {"messages": [message(1.5, msg_id=3), message(1.5, msg_id=3)]},
-            "message 1: its number 3 does not exceed",
+            "message 1: its number 3 does not exceed the last one, 3",
         ),
+        ("message-number", {"messages": [message(1.5, msg_id=-4)]}, "its number -4 is negative"),
         ("marks", {"events": [mark(END, 0.1), mark(START, 0.2)]}, "do not pair up"),
         ("marks", {"events": [mark(START, 0.1)]}, "do not pair up"),
         ("event-outside", {"events": [mark(b"x", 1.5)]}, "log event 0: rTime 1.5"),
@@ -387,7 +388,7 @@ def _expected_of(timeline: list[Any], nodes: int) -> Counter[str]:
         named = one.msg_id >= 0 and 0 <= one.src_pe < nodes
         expected["starting-message"] += not (named or one.msg_id == one.src_pe == -1)
         for sent in one.messages:
-            expected["message-number"] += sent.msg_id <= last
+            expected["message-number"] += sent.msg_id <= max(last, -1)
             last = sent.msg_id
             node = sent.dst_node if sent.dst_node > -100 else -100 - sent.dst_node
             there = sent.tid in (-1, 0) and (node == -1 or 0 <= node < nodes)

@@ -68,6 +68,15 @@ def test_worst_calls_have_the_names_of_their_parameters(model: Path, tmp_path: P
     )
 
 
+def test_equal_calls_have_one_worst_line(tmp_path: Path) -> None:
+    """Ten equal lines of an event without parameters were the worst."""
+    lines = [("start", 1e-6 * (1 + (n > 7))) for n in range(20)]
+    path = write_timings(tmp_path / "t.txt", *lines)
+    fit(FitCommand((path,), "least-squares", output=tmp_path / "m.json"))
+    worst = verify(tmp_path / "m.json", [path]).worst
+    assert sorted(line.where for line in worst) == [f"{path}:1", f"{path}:9"]
+
+
 def test_lost_cycles_have_no_slow_first_call_to_leave_out(tmp_path: Path) -> None:
     for event, left_out in (("kernel", True), ("lost::communication", False)):
         lines = [(event, n * (9.0 if n == 1 else 1.0), float(n)) for n in range(1, 9)]

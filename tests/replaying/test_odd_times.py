@@ -11,12 +11,14 @@ import pytest
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
 
 from rewritelog.checking.run import check_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.run import replay
+from rewritelog.rewriting.run import rewrite
 
 
 def rules_broken(logs: Path) -> set[str]:
@@ -61,6 +63,19 @@ def test_a_model_takes_brackets_as_a_rewrite_does(tmp_path: Path) -> None:
     report = replay(short_lived(tmp_path / "logs"), options=options)
     assert report.predicted_s == 5 + 3 + 5 + 3
     assert not any("cut" in said for said in report.warnings)
+
+
+def test_a_seb_with_an_empty_bracket_is_replayed_as_it_is_rewritten(tmp_path: Path) -> None:
+    """Its execTime was taken, since a bracket that takes no time changes no region."""
+    line = [seb(100, 160, exec_time=7.0, events=bracket(20, 20))]
+    logs = write_logs(tmp_path / "logs", [line])
+    write_params(logs, 0, (0, "kernel", 1.0))
+    timings = write_timings(tmp_path / "timings", *[("kernel", 3.0, 1.0)] * 3)
+    fitted: Any = {"model": "least-squares", "timings": (timings,), "no_flush": True}
+    rewrite(logs, tmp_path / "out", RewriteOptions(**fitted))
+    after_s = replay(tmp_path / "out").predicted_s
+    assert after_s == 63
+    assert replay(logs, options=ReplayOptions(**fitted)).predicted_s == after_s
 
 
 def test_written_events_lie_in_their_seb(tmp_path: Path) -> None:
