@@ -9,8 +9,8 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
-from rewritelog.replaying.simulate import ReplayedRun, run_time
-from rewritelog.replaying.workload import Numbers, Workload, spans
+from rewritelog.replaying.simulate import Case, ReplayedRun, run_time
+from rewritelog.replaying.workload import Numbers, Workload
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.text import count_text
 
@@ -179,48 +179,11 @@ def questions(
     return names[:of_names], events[:of_events], left_out
 
 
-def name_gain(outcome: ReplayedRun, name: Gain) -> Gain:
-    """Return the gain if all SEBs of a name took no time, by a replay."""
-    free = replace(outcome.case, free=name.name)
-    ended = run_time(outcome.workload, free, outcome.sent)  # all leave as their SEB starts
-    return replace(name, gain_s=outcome.predicted_s - ended.predicted_s)
-
-
-def event_gain(outcome: ReplayedRun, event: Gain) -> Gain:
-    """Return the gain if all middle regions of an event took no time, by a replay."""
-    workload = outcome.workload
-    without = without_event(workload, workload.events.index(event.name))
-    ended = run_time(without, outcome.case)
-    return replace(event, gain_s=outcome.predicted_s - ended.predicted_s)
-
-
-def without_event(workload: Workload, event: int) -> Workload:
-    """Return the workload with middle regions of an event that take no time.
-
-    Messages that are sent within or after such a region are sent sooner.
-    """
-    sebs, messages, regions = workload.sebs, workload.messages, workload.regions
-    chosen = np.flatnonzero(regions.event == event)
-    of_seb = regions.seb[chosen]
-    counts = sebs.first_message[of_seb + 1] - sebs.first_message[of_seb]
-    row = np.repeat(np.arange(len(chosen)), counts)
-    sent = spans(sebs.first_message[of_seb], counts)
-    for part in ("scaled_s", "fixed_s"):
-        if len(getattr(sebs, part)):
-            length, begin = (getattr(regions, f"{of}{part}")[chosen] for of in ("", "begin_"))
-            offset = getattr(messages, part)
-            inside = np.clip(offset[sent] - begin[row], 0.0, length[row])
-            duration: Any = {part: _reduced(getattr(sebs, part), of_seb, length)}
-            sent_after: Any = {part: _reduced(offset, sent, inside)}
-            sebs, messages = replace(sebs, **duration), replace(messages, **sent_after)
-    return replace(workload, sebs=sebs, messages=messages)
-
-
-def _reduced(old: Floats, rows: Any, seconds: Floats) -> Floats:
-    """Return a column minus seconds in some rows, which may repeat."""
-    new = old.copy()
-    np.subtract.at(new, rows, seconds)
-    return np.maximum(new, 0.0, out=new)
+def with_gain(outcome: ReplayedRun, gain: Gain, case: Case) -> Gain:
+    """Return the gain by a replay of the case, in which its name or event takes no time."""
+    sent = outcome.sent if case.free_event is None else None  # free SEBs send as they start
+    ended = run_time(outcome.workload, case, sent)
+    return replace(gain, gain_s=outcome.predicted_s - ended.predicted_s)
 
 
 SHOWN = 10

@@ -147,8 +147,8 @@ def _durations(
     scaled = rewritten(0.0 * given_s, np.ones(len(modelled)))
     fixed = rewritten(given_s, np.where(modelled, 0.0, 1.0))
     of_rows = modelled, modelled[block.messages.seb], *[modelled[paired.seb]] * 2
-    rows = zip(of_rows, fixed, strict=True)
-    return scaled, [np.where(chosen, seconds, 0.0) for chosen, seconds in rows]
+    pairs = zip(of_rows, fixed, strict=True)
+    return scaled, [np.where(chosen, seconds, 0.0) for chosen, seconds in pairs]
 
 
 def _spent(block: BlockRecords, paired: Paired) -> list[Floats]:

@@ -20,11 +20,10 @@ from rewritelog.replaying.analysis import (
     Blocked,
     CriticalPath,
     Gain,
-    event_gain,
     find_critical_path,
     find_never_run,
-    name_gain,
     questions,
+    with_gain,
 )
 from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
@@ -119,8 +118,10 @@ def _report(
     event_s = np.bincount(regions.event, outcome.regions_s[1], len(workload.events))
     most = options.gains if outcome.run else 0
     names, events, left_out = questions(workload, name_s, event_s, most)
-    asked = [partial(name_gain, outcome, name) for name in names]
-    asked += [partial(event_gain, outcome, event) for event in events]
+    cases = [replace(outcome.case, free=gain.name) for gain in names]
+    cases += [replace(outcome.case, free_event=gain.name) for gain in events]
+    pairs = zip((*names, *events), cases, strict=True)
+    asked = [partial(with_gain, outcome, gain, case) for gain, case in pairs]
 
     def analysis() -> tuple[LostCycles, CriticalPath, Blocked]:
         lost = NO_LOST_CYCLES if nodes else lost_cycles(outcome, options.lost_as)

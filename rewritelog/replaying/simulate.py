@@ -19,7 +19,7 @@ from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.workload import Numbers, Workload, grouped
+from rewritelog.replaying.workload import Numbers, Workload, grouped, spans
 from rewritelog.rewriting.predicting import (
     Predictor,
     fit_warnings,
@@ -44,6 +44,8 @@ class Case:
     dilations: DilationRules = NO_DILATION
     free: str | None = None
     """The name of SEBs that take no time; None for no such SEBs."""
+    free_event: str | None = None
+    """The event whose middle regions take no time; None for no such event."""
 
     def seconds(
         self, workload: Workload, scaled_s: Floats, fixed_s: Floats, name: Numbers
@@ -66,14 +68,43 @@ class Case:
             seb, steps, step_bytes, _ = nodes.transfers
             takes_s = np.where(steps > 0, steps * delays_s(self.network, step_bytes), 0.0)
             seconds[seb] = self.seconds(workload, takes_s, np.empty(0), sebs.name[seb])
-        return seconds
+        if self.free_event is not None:
+            seb, _, lengths_s = self._free_regions(workload)
+            np.subtract.at(seconds, seb, lengths_s)
+        return np.maximum(seconds, 0.0, out=seconds)
+
+    def regions_s(self, workload: Workload) -> tuple[Floats, Floats]:
+        """Return when each middle region begins in its SEB, and how long it is."""
+        regions, name = workload.regions, workload.sebs.name[workload.regions.seb]
+        begins = regions.begin_scaled_s, regions.begin_fixed_s
+        lengths = regions.scaled_s, regions.fixed_s
+        return self.seconds(workload, *begins, name), self.seconds(workload, *lengths, name)
+
+    def _free_regions(self, workload: Workload) -> tuple[Numbers, Floats, Floats]:
+        """Return the SEBs of the regions that take no time, with their begins and lengths."""
+        regions = workload.regions
+        chosen = regions.event == workload.events.index(self.free_event or "")
+        begins_s, lengths_s = self.regions_s(workload)
+        return regions.seb[chosen], begins_s[chosen], lengths_s[chosen]
+
+    def _sent_after_s(self, workload: Workload) -> Floats:
+        """Return when messages leave; within or after a region that takes no time it is sooner."""
+        messages, first = workload.messages, workload.sebs.first_message
+        sender = np.repeat(workload.sebs.name, np.diff(first))
+        after_s = self.seconds(workload, messages.scaled_s, messages.fixed_s, sender)
+        if self.free_event is not None:
+            seb, begins_s, lengths_s = self._free_regions(workload)
+            counts = first[seb + 1] - first[seb]
+            message, region = spans(first[seb], counts), np.repeat(np.arange(len(seb)), counts)
+            inside_s = np.clip(after_s[message] - begins_s[region], 0.0, lengths_s[region])
+            np.subtract.at(after_s, message, inside_s)
+        return np.maximum(after_s, 0.0, out=after_s)
 
     def sent(self, workload: Workload) -> Table:
         """Return when each message leaves after the start of its SEB, and its delay."""
         messages = workload.messages
-        sender = np.repeat(workload.sebs.name, np.diff(workload.sebs.first_message))
-        sent = np.empty(len(sender), dtype=core.structs["sent_message"])
-        sent["after_s"] = self.seconds(workload, messages.scaled_s, messages.fixed_s, sender)
+        sent = np.empty(len(messages), dtype=core.structs["sent_message"])
+        sent["after_s"] = self._sent_after_s(workload)
         if self.network.recorded:
             sent["delay_s"] = np.where(messages.transit_s > 0, messages.transit_s, 0.0)
         else:
@@ -144,12 +175,9 @@ class ReplayedRun:
     @cached_property
     def regions_s(self) -> tuple[Floats, Floats]:
         """When each middle region begins in its SEB, and how long it is; 0 if that never ran."""
-        workload, regions = self.workload, self.workload.regions
-        name = workload.sebs.name[regions.seb]
-        begins = regions.begin_scaled_s, regions.begin_fixed_s
-        lengths_s = self.case.seconds(workload, regions.scaled_s, regions.fixed_s, name)
-        lengths_s[np.isnan(self.times.start_s[regions.seb])] = 0.0
-        return self.case.seconds(workload, *begins, name), lengths_s
+        begins_s, lengths_s = self.case.regions_s(self.workload)
+        lengths_s[np.isnan(self.times.start_s[self.workload.regions.seb])] = 0.0
+        return begins_s, lengths_s
 
     def sent_s(self, seb: Numbers, message: Numbers) -> Floats:
         """Return when SEBs send messages."""

@@ -19,10 +19,9 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis, write
-from rewritelog.replaying.analysis import without_event
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.run import replay
-from rewritelog.replaying.simulate import prepare, simulate
+from rewritelog.replaying.simulate import Case, prepare, simulate
 from rewritelog.replaying.sweep import sweep
 from rewritelog.replaying.write import write_replayed
 from rewritelog.rewriting.run import rewrite
@@ -261,10 +260,8 @@ def test_without_an_event_messages_after_it_leave_sooner(
     report = replay(logs, options=options)
     assert report.predicted_s == run_s
     assert [(gain.name, gain.gain_s) for gain in report.event_gains] == [("kernel", gain_s)]
-    prepared = prepare(logs, options)
-    free = without_event(prepared.workload, 0).messages
-    offsets = free.scaled_s + (free.fixed_s if given else 0.0)
-    assert offsets.tolist() == [0.25, 0.5]
+    workload, free = prepare(logs, options).workload, Case(Network(), free_event="kernel")
+    assert free.sent(workload)["after_s"].tolist() == [0.25, 0.5]
 
 
 def test_large_logs_have_fewer_gains_unless_asked_for(

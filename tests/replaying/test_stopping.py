@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rewritelog import stopping
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.replaying.analysis import Gain, find_critical_path, find_never_run, name_gain
+from rewritelog.replaying.analysis import Gain, find_critical_path, find_never_run, with_gain
 from rewritelog.replaying.lost_cycles import lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import ReplayedRun, prepare, simulate
@@ -20,7 +21,8 @@ SAMPLE = Path(__file__).parents[2] / "sample_logs" / "cells"
 
 
 def first_gain(outcome: ReplayedRun) -> Gain:
-    return name_gain(outcome, Gain(outcome.workload.names[0], 1.0))
+    gain = Gain(outcome.workload.names[0], 1.0)
+    return with_gain(outcome, gain, replace(outcome.case, free=gain.name))
 
 
 PARTS: dict[str, Callable[[ReplayedRun], object]] = {
