@@ -65,6 +65,13 @@ def rows_by_key(keys: NDArray[np.signedinteger[Any]], chosen: Flags) -> list[Int
     return sorted(groups, key=lambda group: int(group[0]))
 
 
+def spans(firsts: Any, counts: Any) -> Ints:
+    """Return `counts[k]` consecutive indices from `firsts[k]` on, for each k."""
+    indices = np.repeat(firsts - (np.cumsum(counts) - counts), counts).astype(np.int64)
+    indices += np.arange(len(indices))
+    return indices
+
+
 def numbered(values: Iterable[Key]) -> tuple[tuple[Key, ...], Ints]:
     """Return the distinct values in the order of their first appearance, and each one's number."""
     known: dict[Key, int] = {}

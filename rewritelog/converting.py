@@ -95,9 +95,8 @@ class Loss:
         return Loss(self.field, self.count + other.count, self.records, *first)
 
     def __str__(self) -> str:
-        return (
-            f"{self.field} of {self.count} {self.records} (first in PE {self.pe}, SEB {self.seb})"
-        )
+        count = count_text(self.count, self.records.removesuffix("s"))
+        return f"{self.field} of {count} (first in PE {self.pe}, SEB {self.seb})"
 
 
 def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> dict[LostField, Loss]:

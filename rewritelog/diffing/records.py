@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Ints, Table
+from rewritelog.arrays import Flags, Ints, Table, spans
 from rewritelog.diffing.durations import Rows, add_rows, rows_by_event, rows_by_name, seconds_of
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
@@ -205,9 +205,8 @@ class _Pair:
         if np.array_equal(*counts):
             return old, new
         fewer = np.minimum(*counts)
-        within = np.arange(fewer.sum()) - np.repeat(np.cumsum(fewer) - fewer, fewer)
-        firsts = (np.repeat(side.first(name)[:-1], fewer) for side in (self.a, self.b))
-        return old.take(next(firsts) + within), new.take(next(firsts) + within)
+        firsts = (side.first(name)[:-1] for side in (self.a, self.b))
+        return old.take(spans(next(firsts), fewer)), new.take(spans(next(firsts), fewer))
 
     def compare_fields(
         self, record: Record, sides: tuple[Records, Records], prefix: str, of: str

@@ -16,11 +16,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Ints, Table
+from rewritelog.arrays import Flags, Ints, Table, spans
 from rewritelog.commands.logs import ALWAYS
 from rewritelog.exporting.contents import Contents, durations_of, map_contents
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.replaying.workload import spans
 from rewritelog.stopping import in_steps
 
 SENT = np.dtype([("seb", np.int32), ("size", np.int32), ("send", np.float64), ("last", np.float64)])

@@ -70,7 +70,8 @@ class Exported(Readable):
         counts = ", ".join(
             count_text(count, singular[kind], kind) for kind, count in self.counts.items()
         )
-        return f"{self.folder}: {count_text(self.pes, self.lane)} for {self.to}: {counts}"
+        folder = printable(str(self.folder))
+        return f"{folder}: {count_text(self.pes, self.lane)} for {self.to}: {counts}"
 
 
 def export(options: ExportCommand) -> Exported:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats, Ints, spans
 from rewritelog.commands.durations import DurationOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
@@ -36,7 +36,6 @@ from rewritelog.replaying.workload import (
     Sebs,
     Workload,
     grouped,
-    spans,
 )
 from rewritelog.rewriting.block import patch, records_for
 from rewritelog.rewriting.predicting import Predictor

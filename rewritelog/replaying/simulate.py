@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Table
+from rewritelog.arrays import Floats, Table, spans
 from rewritelog.commands.durations import NO_DILATION, DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
@@ -19,7 +19,7 @@ from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.workload import Numbers, Workload, grouped, spans
+from rewritelog.replaying.workload import Numbers, Workload, grouped
 from rewritelog.rewriting.predicting import (
     Predictor,
     fit_warnings,

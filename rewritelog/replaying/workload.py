@@ -242,13 +242,6 @@ class Workload:
         return warnings
 
 
-def spans(firsts: Any, counts: Any) -> Ints:
-    """Return `counts[k]` consecutive indices from `firsts[k]` on, for each k."""
-    indices = np.repeat(firsts - (np.cumsum(counts) - counts), counts).astype(np.int64)
-    indices += np.arange(len(indices))
-    return indices
-
-
 def grouped(keys: Numbers, values: Numbers, count: int) -> tuple[Numbers, Numbers]:
     """Group values by keys below `count`; return where each key's values begin, and the values.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints, spans
 from rewritelog.commands.durations import NO_DILATION, OutputOptions
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
@@ -24,7 +24,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.output.files import FlushingWork
 from rewritelog.replaying.simulate import ReplayedRun, Times
-from rewritelog.replaying.workload import Numbers, spans
+from rewritelog.replaying.workload import Numbers
 from rewritelog.rewriting.block import RewriteTask, logs_task, rewrite_part
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.run import new_output

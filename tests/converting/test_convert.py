@@ -158,6 +158,7 @@ def test_each_field_is_lost_below_its_version(
         done = run(source, out, log_version=lowest, lossy=True, force=True)
         assert done.losses == (Loss(field, 2, records, 1, 2),)
         assert f"dropped: {field} of 2 {records} (first in PE 1, SEB 2)" in done.text()
+    assert str(Loss("ep", 1, "SEBs", 0, 0)) == "ep of 1 SEB (first in PE 0, SEB 0)"
 
 
 def test_garbage_in_mpi_size_and_after_names_is_no_loss(tmp_path: Path) -> None:

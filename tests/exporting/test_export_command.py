@@ -63,6 +63,11 @@ def test_standard_output_is_no_folder(sample_logs: Path) -> None:
     assert "is a folder, and cannot be standard output" in done.stderr
 
 
+def test_a_folder_cannot_command_the_terminal(sample_logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "red\x1b[31m"
+    assert "red\\x1b[31m: 16 PEs" in rewritelog.export(sample_logs / "cells", out, to="csv").text()
+
+
 def test_an_interval_without_sebs_is_told(sample_logs: Path, tmp_path: Path) -> None:
     words = ("export", sample_logs / "cells", tmp_path / "out", "--to", "chrome", "--from", "1s")
     assert "nothing runs between --from and --until" in run(*words).stderr
