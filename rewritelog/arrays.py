@@ -181,8 +181,8 @@ def to_floats(values: ArrayLike, what: str) -> Floats:
     """Return values as an array of floats; raise `UsageTypeError` if any is not a number."""
     try:
         raw = np.asarray(values)
-        floats = np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        floats = raw if raw.dtype.kind == "c" else np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise UsageTypeError(f"{what} must be a table of numbers: {error}") from error
     if raw.dtype.kind in "USc":
         raise UsageTypeError(f"{what} must hold numbers, not {raw.dtype.name}")

@@ -36,7 +36,7 @@ Rows: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 """Rows of parameters: an array, lists, a DataFrame, or columns by name."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class FittedModel(Fitted):
     """A model fitted to timings: it predicts seconds from the parameters of an event.
 
@@ -208,8 +208,10 @@ class FittedModel(Fitted):
         if named and not counts:
             raise UsageError(f"X must be a table: {self.name} does not say what {event!r} takes")
         if named:
-            expected = f"the columns {', '.join(names)}" if names else "no columns"
-            raise UsageError(f"X must have {expected}, the parameters of {event!r}")
+            if not names:
+                raise UsageError(f"X must be a table, as [[]]: {event!r} has no parameters")
+            columns = ", ".join(names)
+            raise UsageError(f"X must have the columns {columns}, the parameters of {event!r}")
         return X
 
     def __repr__(self) -> str:

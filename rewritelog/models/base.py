@@ -86,7 +86,7 @@ def uncovered_text(event: str, parameters: int) -> str:
     return f"{label}: no usable timing sample, so it is not covered; add timing lines"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EventTimings:
     """The timing samples of one event with one number of parameters."""
 

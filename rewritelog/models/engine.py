@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar, TypeVar
 
-from rewritelog.errors import ModelError
+from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import EventKey, EventTimings, Model, Timings, option
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.exact_matches import ExactMatch
+from rewritelog.models.expressions import MAX_PARAMETERS
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
@@ -65,6 +66,9 @@ class EngineModel(Model[OptionsT]):
             key = samples.key
             if key in usable or key in unfitted:
                 raise ModelError(f"samples of {key[0]} with {key[1]} parameters are duplicated")
+            if samples.parameters > MAX_PARAMETERS:
+                problem = f"{samples.parameters} parameters; at most {MAX_PARAMETERS} can be fitted"
+                raise UsageError(f"{samples.event!r} has {problem}")
             if len(samples.usable().seconds):
                 usable[key] = samples
             else:

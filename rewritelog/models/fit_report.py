@@ -295,6 +295,12 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
             f"other parameters determine {rename(some_text(tied, 5))} in all samples; if that is "
             "not so in the logs, time values that vary independently"
         )
+    undefined = [drop.term for drop in whole.dropped if drop.reason.startswith("not finite")]
+    if undefined:
+        texts["undefined"] = (
+            f"{rename(some_text(undefined, 5))}: not finite for all samples, so left out of the "
+            "formula; write it such that it is, as in log(max(p1, 1))"
+        )
     inaccurate, advice = _cause(fit)
     texts[inaccurate] = _inaccuracy(fit, advice)
     if quality.negative:

@@ -61,7 +61,7 @@ class Source(Form, frozen=True):
 NO_SOURCE = Source("", (), 0, None, "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fitted:
     """A fitted model, what made it, and its checked answers for rows of parameters."""
 

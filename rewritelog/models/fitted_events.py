@@ -24,7 +24,7 @@ STUDENT_UPPER = np.array([1.6449, 1.7247, 1.8125, 1.8946, 2.0150, 2.1318, 2.3534
 interpolated by their inverses is off by at most 0.1 %; scipy, which knows it, is slow to import."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittedEvents(ModelFit):
     """The fits of all events."""
 

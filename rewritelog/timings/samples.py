@@ -36,7 +36,7 @@ class SampleLocations:
     line: Ints
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Timings:
     """The timing samples of some events: parameters and measured seconds.
 

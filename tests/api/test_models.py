@@ -262,3 +262,24 @@ def test_reprs_are_short_and_notebooks_get_tables(
     assert timings._repr_html_().count("<tr>") == 1 + 2
     assert "Cell::pairForces" in fitted._repr_html_()
     assert "and 200 more" in huge._repr_html_()
+
+
+def test_what_cannot_be_a_table_or_fitted_is_refused() -> None:
+    with pytest.raises(UsageTypeError, match="X of 'k' must be a table of numbers: int too large"):
+        rewritelog.fit({"k": ([[10**400]], [1.0])})
+    with pytest.raises(UsageTypeError, match="must hold numbers, not complex128"):
+        rewritelog.fit({"k": ([[1j]], [1.0])})
+    for model in ("auto", "least-squares"):
+        with pytest.raises(UsageError, match="'k' has 21 parameters; at most 20 can be fitted"):
+            rewritelog.fit({"k": (np.ones((4, 21)), np.ones(4))}, model=model)
+    fitted = rewritelog.fit({"k": ([[], [], []], [1, 2, 3])})
+    with pytest.raises(UsageError, match=r"X must be a table, as \[\[\]\]: 'k' has no parameters"):
+        fitted.predict("k", {})
+
+
+def test_models_and_timings_are_equal_to_themselves_alone() -> None:
+    first, second = (Timings.from_arrays({"k": ([[1], [2]], [1, 2])}) for _ in range(2))
+    assert first == first
+    assert first != second
+    models = {rewritelog.fit(first, model="least-squares") for _ in range(2)}
+    assert len(models) == 2

@@ -151,3 +151,14 @@ def test_namds_pairs_fall_into_classes(
         )
         errors.append(relative_errors(predicted, pair.seconds[fold == 0]).mean())
     assert errors[1] < errors[0]
+
+
+def test_a_term_that_is_not_finite_for_all_samples_is_left_out_and_named(
+    event: MakeTimings,
+) -> None:
+    p = np.arange(1.0, 41)
+    text = '[[formula]]\nevent = "kernel"\nparams = ["n"]\nterms = ["n", "1/(n - 4)"]\n'
+    fitted = by_formula(text, event(p, seconds=1e-6 * p))
+    assert "dropped: 1/(n - 4) (not finite for 1 sample)" in "\n".join(fitted.summary())
+    (warning,) = fitted.warnings()
+    assert "kernel(n): 1/(n - 4): not finite for all samples, so left out" in warning

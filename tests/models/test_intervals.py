@@ -12,6 +12,7 @@ from models.laws import LAWS, auto
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting.diagnosis import ENDS, quantiles, widening_rate
 from rewritelog.models.fitting.tuning import LEAST_RATE, NEAREST
+from rewritelog.models.least_squares import LeastSquares, LeastSquaresOptions
 
 
 @pytest.mark.parametrize(
@@ -165,3 +166,13 @@ def test_noise_within_the_range_does_not_widen_intervals_beyond_it() -> None:
     ratios, tried = np.sort(np.exp(rng.normal(0, 0.2, 300))), np.exp(rng.normal(0, 0.2, 100))
     assert widening_rate(ratios, tried, np.full(100, 1.5)) == LEAST_RATE
     assert widening_rate(ratios, tried, np.zeros(100)) is None
+
+
+def test_no_drawn_factor_is_negative_where_held_out_predictions_are(event: MakeTimings) -> None:
+    p = np.linspace(1, 100, 60)
+    times = 1e-6 * np.maximum(p - 30, 0.5) ** 2
+    fitted = LeastSquares(LeastSquaresOptions(basis="linear")).fit([event(p, seconds=times)])
+    assert fitted.fits["kernel", 1].whole.ratios[0] < 0
+    factors = fitted.drawn_factors("kernel", p[:, None], np.linspace(0, 0.99, 60))
+    assert factors is not None
+    assert (factors > 0).all()

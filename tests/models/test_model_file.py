@@ -246,6 +246,11 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("events", 1, "event"), 7, r"\$\.events\[1\]\.event: Expected `str`, got `int`"),
     (("events", 1, "event"), "x" * (2**20 + 1), "Expected `str` of length <= 1048576"),
     (("events", 1, "parameters"), 21, r"\.parameters: Expected `int` <= 20"),
+    (
+        (*LAW[:-1], "quality", "effective_samples"),
+        0,
+        r"\$\.events\[1\]\.classes\[0\]\.quality\.effective_samples: Expected `float` > 0",
+    ),
     (("events", 1, "names"), ["a"], r"\$\.events\[1\]: has 1 names for 2 parameters"),
     (("events", 1, "names"), ["a", "exp"], r"\$\.events\[1\]\.names: .*'exp' is a function"),
     (("events", 1, "lowest"), [1.0], r"lowest: must have 2 numbers, not 1"),

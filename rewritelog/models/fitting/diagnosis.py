@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints
@@ -125,7 +126,7 @@ class Quality(
     condition: Exact
     """Condition number of the weighted design matrix, its columns scaled to length 1."""
     largest_leverage: Exact
-    effective_sample_size: Exact
+    effective_sample_size: Annotated[float, Meta(gt=0)]
     """Effective sample size for the sum of the times t, (Σ t)² / Σ t² (L. Kish, Survey Sampling,
     1965): this many samples of equal duration determine a sum as precisely."""
     outliers: Count = 0
@@ -186,7 +187,7 @@ def diagnose(
         rank=int((sizes > 1e-10 * sizes.max(initial=0)).sum()),
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.fmax.reduce(leverage, initial=0.0)),
-        effective_sample_size=float(units.sum()) ** 2 / squares if squares > 0 else 1.0,
+        effective_sample_size=max(float(units.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0,
         outliers=int((~near).sum()),
         first_call=first_call[0] if first_call else None,
         negative=int((raw_s < 0).sum()),
@@ -346,6 +347,9 @@ def dropped_terms(
     def reason(term: Expression) -> str:
         if term.parameters and term.parameters <= constant.keys():
             return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
+        finite = np.isfinite(term.evaluate(params))
+        if not finite.all():
+            return f"not finite for {count_text(int((~finite).sum()), 'sample')}"
         if len(names) >= len(params):
             return f"{count_text(len(params), 'sample')} cannot determine more terms"
         column = unit_columns(columns_of([term], params))[:, 0]

@@ -200,12 +200,16 @@ class EventFit(
         return factors
 
     def drawn_factors(self, params: Floats, numbers: Floats) -> Floats:
-        """Return a held-out ratio for each row, drawn by its random number in [0, 1)."""
+        """Return a held-out ratio for each row, drawn by its random number in [0, 1).
+
+        Those to predictions below zero are left out.
+        """
         factors = np.ones(len(params))
         for class_fit, rows in self._by_class(params):
-            if len(class_fit.ratios):
-                index = (numbers[rows] * len(class_fit.ratios)).astype(np.int64)
-                factors[rows] = class_fit.ratios[np.minimum(index, len(class_fit.ratios) - 1)]
+            ratios = class_fit.ratios[class_fit.ratios >= 0]
+            if len(ratios):
+                index = (numbers[rows] * len(ratios)).astype(np.int64)
+                factors[rows] = ratios[np.minimum(index, len(ratios) - 1)]
         return factors
 
     def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:
