@@ -249,7 +249,8 @@ def _read(request: CompareCommand, kinds: Collection[Columns]) -> Mapping[Column
 def _models(request: CompareCommand) -> dict[str, Model[Any]]:
     """Return the models, each with the options and texts that it accepts."""
     texts = read_texts(request.formulas, request.coefficients)
-    unused = {*request.model_options, *texts}
+    options = {key.replace("-", "_"): value for key, value in request.model_options.items()}
+    unused = {*options, *texts}
     models: dict[str, Model[Any]] = {}
     for name in request.models:
         if ":" in name:
@@ -257,7 +258,7 @@ def _models(request: CompareCommand) -> dict[str, Model[Any]]:
             continue
         cls = model_class(name)
         known = {option.field for option in describe_options(name, cls)}
-        own = {key: value for key, value in request.model_options.items() if key in known}
+        own = {key: value for key, value in options.items() if key in known}
         files = {what: text for what, text in texts.items() if what == cls.takes_text}
         models[name] = load_model(name, own, files)
         unused -= {*own, *files}

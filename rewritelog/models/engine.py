@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar, TypeVar
 
-from rewritelog.errors import ModelError, UsageError
+from rewritelog.errors import ModelError
 from rewritelog.models.base import EventKey, EventTimings, Model, Timings, option
 from rewritelog.models.checks import errors_as_model_errors
 from rewritelog.models.exact_matches import ExactMatch
@@ -68,7 +68,7 @@ class EngineModel(Model[OptionsT]):
                 raise ModelError(f"samples of {key[0]} with {key[1]} parameters are duplicated")
             if samples.parameters > MAX_PARAMETERS:
                 problem = f"{samples.parameters} parameters; at most {MAX_PARAMETERS} can be fitted"
-                raise UsageError(f"{samples.event!r} has {problem}")
+                raise ModelError(f"{samples.event!r} has {problem}")
             if len(samples.usable().seconds):
                 usable[key] = samples
             else:

@@ -270,7 +270,7 @@ def test_what_cannot_be_a_table_or_fitted_is_refused() -> None:
     with pytest.raises(UsageTypeError, match="must hold numbers, not complex128"):
         rewritelog.fit({"k": ([[1j]], [1.0])})
     for model in ("auto", "least-squares"):
-        with pytest.raises(UsageError, match="'k' has 21 parameters; at most 20 can be fitted"):
+        with pytest.raises(ModelError, match="'k' has 21 parameters; at most 20 can be fitted"):
             rewritelog.fit({"k": (np.ones((4, 21)), np.ones(4))}, model=model)
     fitted = rewritelog.fit({"k": ([[], [], []], [1, 2, 3])})
     with pytest.raises(UsageError, match=r"X must be a table, as \[\[\]\]: 'k' has no parameters"):

@@ -168,6 +168,12 @@ def test_wrong_requests(told: dict[str, object], word: str, timings: Path) -> No
         CompareCommand((timings,), **told)  # type: ignore[arg-type]
 
 
+def test_a_hyphen_in_the_name_of_an_option_stands_for_an_underscore(timings: Path) -> None:
+    options = {"exact-match": "never"}
+    report = compare(CompareCommand((timings,), ("least-squares",), model_options=options))
+    assert report.tried[0].failure is None
+
+
 def test_wrong_models_and_options(timings: Path) -> None:
     with pytest.raises(UsageError, match="unknown model 'nonsense'"):
         compare(CompareCommand((timings,), ("nonsense",)))
