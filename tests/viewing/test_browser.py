@@ -165,7 +165,7 @@ def scales(opened: Opened, plot: str) -> list[str]:
 @pytest.mark.long
 def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> None:
     wide = [("wide", 1e-6 * n, n) for n in np.geomspace(1, 1e5, 30).round().tolist()]
-    timings = write_timings(tmp_path / "t.txt", *wide, *FLAT)
+    timings = write_timings(tmp_path / "t.txt", *wide, *FLAT, ("none", 1e-6), ("none", 2e-6))
     assert run("fit", timings, "--html", tmp_path / "p.html", "-q").returncode == 0
     with browser() as opened:
         opened.go(f"file://{tmp_path / 'p.html'}")
@@ -175,6 +175,8 @@ def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> N
         choose(opened, "wide")
         opened.page.uncheck("#logarithms")
         opened.page.wait_for_function("() => Pages.model('fit').x_scale.type === 'LinearScale'")
+        choose(opened, "none")
+        assert opened.page.inner_text("#single-terms") == ""
         assert opened.errors == []
 
 

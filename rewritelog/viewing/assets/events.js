@@ -138,7 +138,9 @@ const Events = (() => {
       byId("coefficients").replaceChildren();
     }
     const reason = event.ignored[String(state.parameter)];
-    if (reason) {
+    if (!event.parameters) {
+      byId("single-terms").replaceChildren();
+    } else if (reason) {
       byId("single-terms").replaceChildren(element("p", `No term is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
     } else {
       const singleTerms = singleTermsOf(event);
