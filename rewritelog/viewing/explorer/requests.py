@@ -68,10 +68,8 @@ class Access:
         fetch = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")
         if not (own_host and own_origin and (by_user or fetch == ("navigate", "document"))):
             return FORBIDDEN
-        token = f"{request.path}/".split("/")[1]
-        if not secrets.compare_digest(token.encode(), self.token.encode()):
-            return NOT_FOUND
-        return None
+        own_path = secrets.compare_digest(request.path.encode(), f"/{self.token}/".encode())
+        return None if own_path else NOT_FOUND
 
 
 class Queue:

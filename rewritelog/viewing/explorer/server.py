@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from signal import SIGINT
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from rewritelog.models.fitted import Fitted
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
-from rewritelog.viewing.explorer.requests import HOST, NOT_FOUND, WAIT_S, Access, Queue
+from rewritelog.viewing.explorer.requests import HOST, WAIT_S, Access, Queue
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import NOT_CHANGED, Changed, Session
 from rewritelog.viewing.explorer.workers import in_process
@@ -56,19 +57,15 @@ class Explorer(Application):
         effect: Effect | None = None,
         dilation: float = 1.0,
     ) -> None:
-        super().__init__(
-            [(r"/[^/]+/", _Page)],
-            default_handler_class=_Unknown,
-            log_function=lambda _handler: None,
-        )
+        super().__init__([(r".*", _Page)], log_function=lambda _handler: None)
         self.session = session
         self.access = access
         self.queue = Queue()
         self._free = asyncio.Semaphore(cores())
         """Of the first fits, as many are made at a time as there are cores."""
         self._first_fits: set[asyncio.Task[Any]] = set()
-        self._work: asyncio.Task[Any] | None = None
-        """What else is done for a request, in another process, as first fits are."""
+        self._work: set[asyncio.Task[Any]] = set()
+        """What else is done for a request, at most one task."""
         self._saving = saving
         self._effect = effect
         self._dilation = dilation if effect else None
@@ -141,102 +138,75 @@ class Explorer(Application):
     async def _do(self, request: requests.Request) -> dict[str, Any]:
         session, changed, effect = self.session, request.changed, self._effect
         match request:
-            case requests.Show():
-                return await self._do_with_event(request)
             case requests.Stop():
-                self.stop()
+                for task in self._work or self._first_fits:  # fits so far are kept
+                    task.cancel()
             case requests.Save():
                 return {"saved": self._saving.save(session, changed)}
-            case requests.Rewrite() if effect is not None:
+            case requests.Rewrite(dilation=dilation) if effect is not None:
                 models = session.model(), session.model(changed)
-                told: dict[str, Any] = await self._result_of(
-                    lambda: effect(*models, request.dilation)
-                )
+                told: dict[str, Any] = await _result(lambda: effect(*models, dilation), self._work)
                 return told
+            case requests.Predict(event=event, params=params):
+                return session.predict(event, params, changed)
+            case requests.Fit(event=event, first=True):
+                await self._fit_first(event)
+                return {"row": session.row(event), "verdict": self._verdict(changed)}
+            case requests.Check(event=event):
+                session.choices(event, changed).config(session.events[event].parameters)
+            case requests.Show(event=event):
+                if isinstance(request, requests.Fit) and session.result(event, changed) is None:
+                    choices = session.choices(event, changed)
+                    fit = await _result(lambda: session.fit(event, choices), self._work)
+                    session.keep(event, fit)
+                return {**session.state_of(event, changed), "verdict": self._verdict(changed)}
         return {}
-
-    async def _do_with_event(self, request: requests.Show) -> dict[str, Any]:
-        session, event, changed = self.session, request.event, request.changed
-        choices = session.choices(event, changed)
-        if isinstance(request, requests.Predict):
-            return session.predict(event, request.params, changed)
-        if isinstance(request, requests.Fit) and request.first:
-            await self._fit_first(event)
-            return {"row": session.row(event), "verdict": self._verdict(changed)}
-        if isinstance(request, requests.Fit | requests.Check):
-            choices.config(session.events[event].parameters)  # raises its errors at once
-        if isinstance(request, requests.Check):
-            return {}
-        if isinstance(request, requests.Fit) and session.result(event, changed) is None:
-            session.keep(event, await self._result_of(lambda: session.fit(event, choices)))
-        return {**session.state_of(event, changed), "verdict": self._verdict(changed)}
 
     async def _fit_first(self, event: int) -> None:
         """Fit an event as `fit` does, unless that is done."""
         async with self._free:
-            if self.session.result(event) is not None:
-                return
-            task = asyncio.create_task(in_process(lambda: self.session.first_fit(event)))
-            self._first_fits.add(task)
-            try:
-                self.session.keep(event, await task)
-            finally:
-                self._first_fits.remove(task)
-
-    async def _result_of(self, work: Callable[[], Any]) -> Any:
-        """Return the result of work for a request, which can be stopped."""
-        self._work = asyncio.create_task(in_process(work))
-        try:
-            return await self._work
-        finally:
-            self._work = None
-
-    def stop(self) -> None:
-        """Stop what is done for a request, else the first fits; fits so far are kept."""
-        for task in [self._work] if self._work else self._first_fits:
-            task.cancel()
+            if self.session.result(event) is None:
+                work = partial(self.session.first_fit, event)
+                self.session.keep(event, await _result(work, self._first_fits))
 
     async def end(self) -> None:
         """Stop all processes."""
-        tasks = [*self._first_fits, *([self._work] if self._work else [])]
+        tasks = [*self._first_fits, *self._work]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class _Handler(RequestHandler):
-    """Refuses requests, with the bare status, unless access is granted."""
+async def _result(work: Callable[[], Any], tasks: set[asyncio.Task[Any]]) -> Any:
+    """Return the result of work in another process; while it runs it is in `tasks`."""
+    task = asyncio.create_task(in_process(work))
+    tasks.add(task)
+    try:
+        return await task
+    finally:
+        tasks.remove(task)
+
+
+@stream_request_body
+class _Page(RequestHandler):
+    """Sends the page, and answers its requests; refuses all others, with the bare status."""
 
     application: Explorer
-    refusal: int | None = None
-    """The status with which all requests are refused; None for those that have an answer."""
 
     def set_default_headers(self) -> None:
         for name, value in HEADERS.items():
             self.set_header(name, value)
 
     def prepare(self) -> None:
-        refusal = self.application.access.refusal(self.request) or self.refusal
+        self._body = bytearray()
+        refusal = self.application.access.refusal(self.request)
         if refusal is None:
             self.application.queue.leave(self.request.connection)
+            # only requests of the page may have a long body
+            cast(HTTP1Connection, self.request.connection).set_max_body_size(requests.MOST_BYTES)
         else:
             self.set_status(refusal)
             self.finish(f"{refusal}\n")
-
-
-class _Unknown(_Handler):
-    refusal = NOT_FOUND
-
-
-@stream_request_body
-class _Page(_Handler):
-    """Sends the page, and answers its requests; only these may have a long body."""
-
-    def prepare(self) -> None:
-        super().prepare()
-        self._body = bytearray()
-        if not self._finished:
-            cast(HTTP1Connection, self.request.connection).set_max_body_size(requests.MOST_BYTES)
 
     def data_received(self, chunk: bytes) -> None:
         """Take a part of a request's body."""

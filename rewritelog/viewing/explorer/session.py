@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, TypeAlias
@@ -120,12 +120,6 @@ class Result:
     fit: EventFit
     single_terms: SingleTermFunctions
 
-    def view(self, timings: EventTimings, where: Callable[[int], str] = str) -> EventView:
-        """Return what the page shows of all lines, including those left out."""
-        fitted = Fitted("auto", FittedEvents("auto", {}, {timings.key: self.fit}))
-        left_out = ~self.choices.kept(len(timings.seconds))
-        return EventView(timings, fitted, self.single_terms, where, left_out=left_out)
-
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
         """Return measures of the fit's quality on its own lines and on held-out lines, by name."""
         quality = self.fit.whole.quality
@@ -219,13 +213,15 @@ class Session:
         return range(len(self.events))
 
     def view(self, event: int, changed: Changed = NOT_CHANGED) -> EventView:
-        """Return what the page shows of an event."""
+        """Return what the page shows of an event, with all lines, including those left out."""
         where = partial(self.read.where, self.entries[event])
         result, timings = self.result(event, changed), self.events[event]
+        fits, terms, left_out = {}, SingleTermFunctions((), {}), None
         if result is not None:
-            return result.view(timings, where)
-        unfitted = Fitted("auto", FittedEvents("auto", {}, {}))
-        return EventView(timings, unfitted, SingleTermFunctions((), {}), where)
+            fits, terms = {timings.key: result.fit}, result.single_terms
+            left_out = ~result.choices.kept(len(timings.seconds))
+        fitted = Fitted("auto", FittedEvents("auto", {}, fits))
+        return EventView(timings, fitted, terms, where, left_out=left_out)
 
     def model(self, changed: Changed = NOT_CHANGED) -> Fitted:
         """Return the model of the fits that there are, whose file lists the lines left out."""
