@@ -22,7 +22,7 @@ from rewritelog.diffing.records import (
 )
 from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.errors import NotComparableError
-from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, concatenated
+from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, joined
 from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, shorten, some_text
@@ -121,7 +121,7 @@ class _Nodes:
 
     def pair_up(self) -> None:
         """Compare the nodes that both sides have, and keep the others."""
-        both = [concatenated(side) for side in self.left]
+        both = [joined(side) for side in self.left]
         ids = np.concatenate([events["id"] for events in both])
         rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(both[0])]))
         order = np.argsort(rows[0])

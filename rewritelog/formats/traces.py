@@ -12,12 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts
+from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts, spans
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.formats.files import InputFile
 from rewritelog.text import bytes_text, count_text, printable
@@ -82,8 +83,7 @@ class Events:
     - any other name is that of a numeric attribute, NaN for events without it
 
     Events that are kept without their bytes have those that were asked for, their `rank` and their
-    `number` in its file; loaded ones `deps`, too: the row of each event that is waited for, or
-    `MISSING`.
+    `number` in its file.
     """
 
     def __init__(self, columns: dict[str, Any]) -> None:
@@ -96,19 +96,32 @@ class Events:
         return self.columns[name]
 
     def take(self, rows: Ints) -> Events:
-        """Return some of them, in any order, without `deps`."""
+        """Return some of them, in any order."""
         waits = self["waits"][rows]
-        first = np.cumsum(self["waits"])[rows] - waits - (np.cumsum(waits) - waits)
-        columns = {name: self[name][rows] for name in self.columns if name not in _OF_DEPENDENCIES}
-        columns["waited_for"] = self["waited_for"][
-            np.repeat(first, waits) + np.arange(waits.sum(), dtype=np.int64)
-        ]
-        return Events(columns)
+        waited_for = spans(np.cumsum(self["waits"])[rows] - waits, waits)
+        return Events(
+            {
+                name: column[waited_for if name == "waited_for" else rows]
+                for name, column in self.columns.items()
+            }
+        )
 
     @property
     def waiting(self) -> Ints:
         """The row of the event that has each dependency."""
         return np.repeat(np.arange(len(self)), self["waits"])
+
+    def deps(self) -> Ints:
+        """Return the row of the event of its rank that each dependency names, or `MISSING`."""
+        first = np.append(np.flatnonzero(np.diff(self["rank"], prepend=-1)), len(self))
+        ends = np.concatenate([[0], np.cumsum(self["waits"])])
+        deps = np.empty(ends[-1], dtype=np.int64)
+        for begin, end in pairwise(first.tolist()):
+            ids, of_rank = self["id"][begin:end], slice(ends[begin], ends[end])
+            order, named = np.argsort(ids, kind="stable"), self["waited_for"][of_rank]
+            at = order[np.minimum(np.searchsorted(ids[order], named), len(ids) - 1)]
+            deps[of_rank] = np.where(ids[at] == named, begin + at, MISSING)
+        return deps
 
 
 class Part(Events, ABC):
@@ -252,7 +265,7 @@ class Traces(ABC):
 
     def load(self, unit: Unit, more: Sequence[str] = ()) -> Events:
         """Return all events of a unit, with `more` columns; raise `DamagedLogError` for damage."""
-        return loaded([part.only(more) for part in self.read(unit)])
+        return joined([part.only(more) for part in self.read(unit)])
 
     @property
     def pes(self) -> tuple[int, ...]:
@@ -301,40 +314,14 @@ MISSING = -1
 """In place of an event that a dependency names and the unit does not have."""
 
 _KEPT = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")
-_OF_DEPENDENCIES = ("waited_for", "deps")
-
 COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
 """What messages and collectives have."""
 
 
-def loaded(parts: Sequence[Events]) -> Events:
-    """Return all events of a unit from what its parts have, which lose their columns."""
-    events = concatenated(parts)
-    ids, named = events["id"], events["waited_for"]
-    order = np.argsort(ids, kind="stable")
-    at = np.searchsorted(ids[order], named)
-    order = np.append(order, MISSING)
-    is_known = np.append(ids, 0)[order[at]] == named
-    events.columns["deps"] = np.where(is_known & (at < len(ids)), order[at], MISSING)
-    return events
-
-
-def concatenated(parts: Sequence[Events]) -> Events:
-    """Return some events one after the other, which lose their columns; `deps` stay as they are."""
+def joined(parts: Sequence[Events]) -> Events:
+    """Return the events of parts or units, one after the other; these lose their columns."""
     columns = {}
     for name in list(parts[0].columns):
         some = [part.columns.pop(name) for part in parts]
         columns[name] = Texts.joined(some) if isinstance(some[0], Texts) else np.concatenate(some)
     return Events(columns)
-
-
-def joined(units: Sequence[Events]) -> Events:
-    """Return the events of several units, one after the other; these lose their columns."""
-    if len(units) == 1:
-        return units[0]
-    first = np.cumsum([0, *map(len, units[:-1])])
-    shifts = np.repeat(first, [len(events["deps"]) for events in units])
-    events = concatenated(units)
-    deps = events["deps"]
-    events.columns["deps"] = np.where(deps == MISSING, MISSING, deps + shifts)
-    return events

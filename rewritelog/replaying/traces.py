@@ -85,14 +85,15 @@ def workload_of(traces: Traces, events: Events) -> Workload:
     """Return all events of traces, with their durations `new_s`, as SEBs that send no messages."""
     sends, receives, together, transfers = _communication(traces, events)
     sent, received = _messages(events, sends, receives)
-    known = events["deps"] != MISSING
+    deps = events.deps()
+    known = deps != MISSING
     lanes, lane = lanes_of(traces, events)
     used = np.flatnonzero(together == np.arange(len(events)))
     order = used[np.argsort(lane[used], kind="stable")]
     seb = np.empty(len(events), dtype=np.int32)
     seb[order] = np.arange(len(order))
     seb = seb[together]
-    before = seb[np.concatenate([events["deps"][known], sent])]
+    before = seb[np.concatenate([deps[known], sent])]
     after = seb[np.concatenate([events.waiting[known], received])]
     used_lanes, pe = np.unique(lane[order], return_inverse=True)
     links = np.zeros(len(order) + 1, dtype=core.structs["seb_links"])

@@ -133,6 +133,11 @@ class Predicted:
         """Which records the model covers."""
         return ~np.isnan(self.given_s)
 
+    @property
+    def known_seb(self) -> Ints:
+        """The SEB or node of each of these."""
+        return self.params.seb[self.is_known]
+
     def uncovered(self) -> Counter[str]:
         """Return how many records of each event the model does not cover."""
         kinds = self.kind[~self.is_known].tolist()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Floats, Ints, Table
+from rewritelog.arrays import Bytes, Floats, Table
 from rewritelog.commands.durations import DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import UsageError
@@ -19,7 +19,7 @@ from rewritelog.formats.traces import (
     Traces,
     Unit,
     UnitWriter,
-    loaded,
+    joined,
 )
 from rewritelog.options import NodeChoice
 from rewritelog.output.files import FlushingWork, copy_file
@@ -74,10 +74,11 @@ class TraceTask:
 
         writer = UnitWriter(unit, sink)
         changed = False
-        for part, new in self.parts(unit):
-            old_s = part["duration_s"]
-            new_s = writer.write(part, new.seconds, new.seconds != old_s)
-            statistics.add(_statistics(self, part, new, new_s, sums[0]))
+        for part, predicted, patterns in self.parts(unit):
+            old_s, new_s = part["duration_s"], part["new_s"]
+            new_s = writer.write(part, new_s, new_s != old_s)
+            statistics.add(_statistics(self, part, predicted, new_s, sums[0]))
+            statistics.matched_patterns |= patterns
             changed |= not np.array_equal(old_s, new_s)
             if part.first + len(part) <= self.most_kept:
                 kept.append(part.only(_REPLAYED))
@@ -85,60 +86,37 @@ class TraceTask:
                 kept.clear()
         writer.close()
         statistics.rounding = writer.rounding
-        statistics.kept = [loaded(kept)] if kept else []
+        statistics.kept = [joined(kept)] if kept else []
         statistics.take_durations(np.array([unit.rank]), sums)
         if files.folder is not None and unit.is_packed and not changed:
             (files.folder / unit.path.name).unlink()  # packed again, equal bytes may differ
             copy_file(unit.path, files.folder / unit.path.name)
         return statistics
 
-    def parts(self, unit: Unit) -> Iterator[tuple[Part, NewDurations]]:
-        """Yield the parts of a unit with their new durations.
+    def parts(self, unit: Unit) -> Iterator[tuple[Part, Predicted, frozenset[str]]]:
+        """Yield the parts of a unit with predictions and the patterns of options that match.
 
-        These are the column `new_s`, too; `uncovered` are those that a model should predict and
-        does not.
+        Parts get columns: `chosen`, whether a node is of the types that are rewritten; `new_s`, the
+        new durations before they are rounded; and whether the model leaves one `uncovered`.
         """
         for part in self.logs.read(unit):
-            new = self.durations(part)
-            is_uncovered = np.zeros(len(part), dtype=np.bool_)
+            chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
+            factors, patterns = dilations_of(self.dilations, part)
+            params, uncovered = NO_RECORDS, np.zeros_like(chosen)
             if self.params is not None:
-                is_uncovered[new.rows] = True
-                is_uncovered[new.predicted_rows] = False
-            part.columns |= {"new_s": new.seconds, "uncovered": is_uncovered}
-            yield part, new
+                params, _ = self.params.records(part, np.flatnonzero(chosen))
+                patterns |= matching(self.params.rules, part["name"].distinct)
+                uncovered |= chosen
+            predicted = self.predictor.predict(params, np.array([unit.rank]))
+            new_s, by_model = np.where(chosen, old_s * factors, old_s), predicted.known_seb
+            new_s[by_model] = predicted.given_s[predicted.is_known]
+            uncovered[by_model] = False
+            part.columns |= {"chosen": chosen, "new_s": new_s, "uncovered": uncovered}
+            yield part, predicted, patterns
 
-    def durations(self, part: Part) -> NewDurations:
-        """Return the new durations of a part, before they are rounded."""
-        rows = np.flatnonzero(np.isin(part["type"], self.types))
-        records = NO_RECORDS if self.params is None else self.params.records(part, rows)[0]
-        predicted = self.predictor.predict(records, np.array([part.unit.rank]))
-        factors, patterns = dilations_of(self.dilations, part)
-        if self.params is not None:
-            patterns |= matching(self.params.rules, part["name"].distinct)
-        new = NewDurations(rows, part["duration_s"].copy(), predicted, patterns)
-        new.seconds[rows] *= factors[rows]
-        new.seconds[new.predicted_rows] = predicted.given_s[predicted.is_known]
-        return new
-
-    def load(self, unit: Unit, more: Sequence[str] = _REPLAYED) -> Events:
-        """Return the events of a unit with `more` columns, some of which `parts` adds."""
-        return loaded([part.only(more) for part, _ in self.parts(unit)])
-
-
-@dataclass(frozen=True)
-class NewDurations:
-    """The new durations of a part, and what they come from."""
-
-    rows: Ints
-    """The nodes of the types that are rewritten."""
-    seconds: Floats
-    predicted: Predicted
-    matched_patterns: frozenset[str]
-
-    @property
-    def predicted_rows(self) -> Ints:
-        """The nodes whose duration the model gives."""
-        return self.predicted.params.seb[self.predicted.is_known]
+    def load(self, unit: Unit) -> Events:
+        """Return the events of a unit, with the columns that a replay needs."""
+        return joined([part.only(_REPLAYED) for part, *_ in self.parts(unit)])
 
 
 def chosen_types(traces: Traces, types: tuple[str, ...]) -> tuple[int, ...]:
@@ -159,16 +137,14 @@ def trace_task(traces: Traces, predictor: Predictor, options: DurationOptions) -
 
 
 def _statistics(
-    task: TraceTask, part: Part, new: NewDurations, new_s: Floats, sums: Floats
+    task: TraceTask, part: Part, predicted: Predicted, new_s: Floats, sums: Floats
 ) -> BlockStatistics:
     """Return the counts of a part whose nodes have got new durations, and add these to sums."""
-    old_s, predicted, traces = part["duration_s"], new.predicted, task.logs
-    params, by_model = predicted.params, new.predicted_rows
+    old_s, params, by_model = part["duration_s"], predicted.params, predicted.known_seb
     records: Table = np.zeros(len(params), dtype=core.structs["param_record"])
     records["state"] = np.where(predicted.is_known, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED)
     records["old_s"], records["new_s"] = old_s[params.seb], new_s[params.seb]
-    place = np.full(len(part), DurationSum.OLD, dtype=np.int64)
-    place[new.rows] = DurationSum.WITHOUT_OLD
+    place = np.where(part["chosen"], DurationSum.WITHOUT_OLD, DurationSum.OLD)
     place[params.seb] = DurationSum.BRACKETED_OLD
     touched = np.flatnonzero(place != DurationSum.OLD)
     for side, seconds in enumerate((old_s, new_s)):
@@ -180,15 +156,14 @@ def _statistics(
     outcomes[by_model] = np.where(exact, BlockCount.BY_EXACT, BlockCount.BY_MODEL)
     counts = np.bincount(outcomes, minlength=len(BlockCount))
     counts[[BlockCount.SEBS, BlockCount.BRACKETS]] = len(part), len(by_model)
-    on_device = (part["type"] == traces.types.index(traces.computing)) & ~part["on_host"]
+    on_device = (part["type"] == task.logs.types.index(task.logs.computing)) & ~part["on_host"]
     lacking = np.flatnonzero(place == DurationSum.WITHOUT_OLD)
-    first = lacking[:EXAMPLES].tolist()
-    places = [f"rank {part.unit.rank} node {part.first + row}" for row in first]
+    first = (part.first + lacking[:EXAMPLES]).tolist()
+    places = [f"rank {part.unit.rank} node {number}" for number in first]
     noted = Noted.of((part.unit.rank, part.first), len(lacking), places)
     return BlockStatistics(
         counts=counts,
         noted={"lacking": noted} if places and task.params is not None else {},
         events=predicted.by_event(records),
-        matched_patterns=new.matched_patterns,
         on_device_s=float(new_s[on_device].sum()),
     )

@@ -288,7 +288,7 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    parts = (part.only((*COMPARED, "new_s")) for part, _ in task.parts(unit))
+    parts = (part.only((*COMPARED, "new_s")) for part, *_ in task.parts(unit))
     pairs = (
         (events, Events({**events.columns, "duration_s": events["new_s"]})) for events in parts
     )
