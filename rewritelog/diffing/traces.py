@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -78,111 +78,93 @@ def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | N
 
     Memory is needed for such parts, and for nodes that come later on the other side.
     """
-    nodes, looked_at = _Nodes(traces, rank), 0
-    for pair in parts:
-        for side, part in zip(nodes.left, pair, strict=True):
+    totals, numbers = Totals(), list[tuple[Ints, Ints]]()
+    note = partial(_note, totals, rank)
+    for name in ("only in A", "only in B", _PLACE):  # first in reports, though known last
+        note(name, np.zeros(0, dtype=np.int64), ())
+    for both, are_pairs in _paired(parts):
+        names = Texts.joined(events["name"] for events in both)
+        timed = [
+            Timed(number, events["duration_s"])
+            for number, events in zip(np.split(names.number, [len(both[0])]), both, strict=True)
+        ]
+        pairs = timed if are_pairs else [side.take(np.arange(0)) for side in timed]
+        add_rows(totals.by_name, rows_of(list(map(printable, names.distinct)), timed, pairs))
+        for which, counts, events in zip("AB", totals.sides, both, strict=True):
+            counts["SEBs"] += len(events)
+            totals.common[f"nodes of {which}"] += len(events)
+            if not are_pairs:
+                texts = [f"id {number}" for number in events["id"][:1].tolist()]
+                texts.insert(1 - "AB".index(which), ABSENT)
+                note(f"only in {which}", events["number"], texts)
+        if are_pairs:
+            totals.common["SEBs"] += len(both[0])
+            numbers.append((both[0]["number"], both[1]["number"]))
+            _compare(traces, both, note)
+    old, new = map(np.concatenate, zip(*numbers, strict=True))
+    order = np.argsort(old)
+    place = np.argsort(np.argsort(new[order]))
+    moved = np.flatnonzero(place != np.arange(len(place)))
+    first = moved[:1]
+    note(_PLACE, old[order[moved]], map(str, (*first.tolist(), *place[first].tolist())))
+    return totals
+
+
+def _paired(
+    parts: Iterable[Sequence[Events | None]],
+) -> Iterator[tuple[tuple[Events, Events], bool]]:
+    """Yield the nodes that both sides have, in the order of A, and last those without a partner."""
+    left: tuple[list[Events], list[Events]] = [], []
+    looked_at = 0
+    for pair in chain(parts, [()]):
+        for side, part in zip(left, pair, strict=False):
             side.extend([] if part is None else [part])
-        if nodes.many_left >= 2 * looked_at:  # else the same ones would be looked at many times
-            nodes.pair_up()
-            looked_at = nodes.many_left
-    if nodes.many_left:
-        nodes.pair_up()
-    nodes.finish()
-    return nodes.totals
-
-
-class _Nodes:
-    """The nodes of a rank on both sides, and what is known of their differences."""
-
-    def __init__(self, traces: Traces, rank: int) -> None:
-        self.traces, self.rank = traces, rank
-        self.totals = Totals()
-        self.left: tuple[list[Events], list[Events]] = [], []
-        """The nodes of each side without a partner."""
-        self.places: tuple[list[Ints], list[Ints]] = [], []
-        """The numbers of the others, in the order of A."""
-        for name in ("only in A", "only in B", _PLACE):  # first in reports, though known last
-            self.note(name, np.zeros(0, dtype=np.int64), ())
-
-    @property
-    def many_left(self) -> int:
-        """How many nodes have no partner."""
-        return sum(len(events) for side in self.left for events in side)
-
-    def note(self, name: str, numbers: Ints, texts: Iterable[str]) -> None:
-        """Note the numbers of the nodes that differ, and what the first one is on both sides."""
-        kind = FieldKind.TIME if name in _TIMES else FieldKind.CONTENT
-        of = f"nodes of {name[-1]}" if name.startswith("only in") else "SEBs"
-        known = self.totals.compared.get(name, Change(of, kind, 0, None))
-        first = known.first
-        if len(numbers) and (first is None or numbers[0] < first.seb):
-            first = FirstDifference(self.rank, int(numbers[0]), None, *texts)
-        self.totals.compared[name] = replace(known, count=known.count + len(numbers), first=first)
-
-    def pair_up(self) -> None:
-        """Compare the nodes that both sides have, and keep the others."""
-        both = [joined(side) for side in self.left]
+        many = sum(len(events) for side in left for events in side)
+        if pair and many < 2 * looked_at:
+            continue  # else the same ones would be looked at many times
+        both = [joined(side) for side in left]
         ids = np.concatenate([events["id"] for events in both])
         rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(both[0])]))
         order = np.argsort(rows[0])
-        for side, events, own in zip(self.left, both, rows, strict=True):
+        old, new = (events.take(own[order]) for events, own in zip(both, rows, strict=True))
+        for side, events, own in zip(left, both, rows, strict=True):
             side[:] = [events.take(np.setdiff1d(np.arange(len(events)), own))]
-        self.compare([events.take(own[order]) for events, own in zip(both, rows, strict=True)])
+        looked_at = len(left[0][0]) + len(left[1][0])
+        yield (old, new), True
+    yield (left[0][0], left[1][0]), False
 
-    def compare(self, pairs: Sequence[Events]) -> None:
-        """Compare nodes with their partners."""
-        self.count(pairs, pairs)
-        self.totals.common["SEBs"] += len(pairs[0])
-        for places, events in zip(self.places, pairs, strict=True):
-            places.append(events["number"])
-        columns = [_columns(self.traces, events) for events in pairs]
-        named = np.zeros(len(pairs[0]), dtype=np.bool_)
-        for name, old in columns[0].items():
-            new = columns[1][name]
-            both_unknown = (old != old) & (new != new)  # noqa: PLR0124 - NaN, but not of texts
-            differ = (old != new) & ~both_unknown
-            if name == _REST:
-                differ &= ~named
-            elif name not in _TIMES:
-                named |= differ
-            at = np.flatnonzero(differ)
-            values = (
-                _value_text(name, events, at[0], column[name][at[0]])
-                for events, column in zip(pairs, columns, strict=True)
-            )
-            self.note(name, pairs[0]["number"][at], values)
 
-    def count(self, sides: Sequence[Events], pairs: Sequence[Events]) -> None:
-        """Add nodes of both sides, and their durations by name; `pairs` have ratios of these."""
-        names = Texts.joined(events["name"] for events in (*sides, *pairs))
-        ends = np.cumsum([len(events) for events in (*sides, *pairs)])
-        timed = [
-            Timed(number, events["duration_s"])
-            for number, events in zip(
-                np.split(names.number, ends[:-1]), (*sides, *pairs), strict=True
-            )
-        ]
-        rows = rows_of(list(map(printable, names.distinct)), timed[:2], timed[2:])
-        add_rows(self.totals.by_name, rows)
-        for which, counts, events in zip("AB", self.totals.sides, sides, strict=True):
-            counts["SEBs"] += len(events)
-            self.totals.common[f"nodes of {which}"] += len(events)
+def _note(totals: Totals, rank: int, name: str, numbers: Ints, texts: Iterable[str]) -> None:
+    """Note the numbers of the nodes that differ, and what the first one is on both sides."""
+    kind = FieldKind.TIME if name in _TIMES else FieldKind.CONTENT
+    of = f"nodes of {name[-1]}" if name.startswith("only in") else "SEBs"
+    known = totals.compared.get(name, Change(of, kind, 0, None))
+    first = known.first
+    if len(numbers) and (first is None or numbers[0] < first.seb):
+        first = FirstDifference(rank, int(numbers[0]), None, *texts)
+    totals.compared[name] = replace(known, count=known.count + len(numbers), first=first)
 
-    def finish(self) -> None:
-        """Note what is known when all nodes have been read."""
-        left = [events for (events,) in self.left]
-        if self.many_left:
-            self.count(left, [events.take(np.arange(0)) for events in left])
-        for which, events in zip("AB", left, strict=True):
-            texts = [f"id {number}" for number in events["id"][:1].tolist()]
-            texts.insert(1 - "AB".index(which), ABSENT)
-            self.note(f"only in {which}", events["number"], texts)
-        numbers = [np.concatenate(places) for places in self.places]
-        numbers = [places[np.argsort(numbers[0])] for places in numbers]
-        place = np.argsort(np.argsort(numbers[1]))
-        moved = np.flatnonzero(place != np.arange(len(place)))
-        texts = [str(row) for row in (*moved[:1].tolist(), *place[moved[:1]].tolist())]
-        self.note(_PLACE, numbers[0][moved], texts)
+
+def _compare(
+    traces: Traces, pairs: Sequence[Events], note: Callable[[str, Ints, Iterable[str]], None]
+) -> None:
+    """Compare nodes with their partners."""
+    columns = [_columns(traces, events) for events in pairs]
+    named = np.zeros(len(pairs[0]), dtype=np.bool_)
+    for name, old in columns[0].items():
+        new = columns[1][name]
+        both_unknown = (old != old) & (new != new)  # noqa: PLR0124 - NaN, but not of texts
+        differ = (old != new) & ~both_unknown
+        if name == _REST:
+            differ &= ~named
+        elif name not in _TIMES:
+            named |= differ
+        at = np.flatnonzero(differ)
+        values = (
+            _value_text(name, events, at[0], column[name][at[0]])
+            for events, column in zip(pairs, columns, strict=True)
+        )
+        note(name, pairs[0]["number"][at], values)
 
 
 def _value_text(name: str, events: Events, row: int, value: Any) -> str:

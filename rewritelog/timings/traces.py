@@ -18,7 +18,7 @@ import json
 import math
 import re
 import string
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -248,10 +248,6 @@ def read_event_params(path: Path | None) -> EventParams:
     return EventParams(tuple(rules), read.name)
 
 
-_LEFT_OUT = (
-    "of duration 0, which is below the resolution of the trace",
-    "without values for their parameters, or that no line can hold",
-)
 _SHOWN = 20
 
 
@@ -261,51 +257,59 @@ class WrittenTimings(Readable):
 
     traces: Traces
     output: Path | None
-    lines: Counter[str] = field(default_factory=Counter)
-    """The lines of each event."""
-    points: defaultdict[str, set[bytes]] = field(default_factory=lambda: defaultdict(set))
-    """The different parameters of each event, as bytes."""
+    params: EventParams
+    calls: Counter[tuple[str, bytes]] = field(default_factory=Counter)
+    """The lines of each event with each of its parameters, as bytes."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """The nodes without a line, by the reason."""
+    """The nodes without a line: of duration `zero`, and `unusable` ones."""
     lacking: Counter[str] = field(default_factory=Counter)
     """How many of these lack each dimension or attribute that `--event-params` names."""
-    params: EventParams = EventParams()
     matched_patterns: set[str] = field(default_factory=set)
     """The patterns of `params` that match the name of a node."""
 
     def add(self, other: WrittenTimings) -> None:
         """Add the lines of another unit."""
-        self.lines.update(other.lines)
-        for event, points in other.points.items():
-            self.points[event] |= points
+        self.calls.update(other.calls)
         self.left_out.update(other.left_out)
         self.lacking.update(other.lacking)
         self.matched_patterns.update(other.matched_patterns)
 
     @property
+    def events(self) -> list[tuple[str, int, int]]:
+        """Each event with the number of its lines, and of their different parameters."""
+        points = Counter(event for event, _ in self.calls)
+        lines = dict.fromkeys(points, 0)
+        for (event, _), count in self.calls.items():
+            lines[event] += count
+        return [(event, lines[event], points[event]) for event in points]
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What is left out or not used, a sentence each."""
         lacking = ", ".join(f"{count:,} have no {name}" for name, count in self.lacking.items())
-        reasons = dict(zip(_LEFT_OUT, ("", f": {lacking}" if lacking else ""), strict=True))
+        reasons = {
+            "zero": "of duration 0, which is below the resolution of the trace",
+            "unusable": "without values for their parameters, or that no line can hold"
+            + (f": {lacking}" if lacking else ""),
+        }
         left_out = (
-            f"left out: {count_text(self.left_out[why], 'node')} {why}{more}"
-            for why, more in reasons.items()
-            if self.left_out[why]
+            f"left out: {count_text(self.left_out[what], 'node')} {why}"
+            for what, why in reasons.items()
+            if self.left_out[what]
         )
         return (*left_out, *self.params.unused(self.matched_patterns))
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
-        zero, unusable = (self.left_out[why] for why in _LEFT_OUT)
         return {
             "logs": str(self.traces.path),
             "output": None if self.output is None else str(self.output),
-            "lines": self.lines.total(),
-            "zero": zero,
-            "unusable": unusable,
+            "lines": self.calls.total(),
+            "zero": self.left_out["zero"],
+            "unusable": self.left_out["unusable"],
             "events": [
-                {"event": printable(name), "lines": lines, "points": len(self.points[name])}
-                for name, lines in self.lines.items()
+                {"event": printable(event), "lines": lines, "points": points}
+                for event, lines, points in self.events
             ],
             "warnings": list(self.warnings),
         }
@@ -313,10 +317,10 @@ class WrittenTimings(Readable):
     def text(self) -> str:
         """Return the result as text."""
         out = "" if self.output is None else f" → {printable(str(self.output))}"
-        lines = count_text(self.lines.total(), "timing line")
-        most = sorted(self.lines.items(), key=lambda item: (-item[1], item[0]))
-        rows = [(name, f"{count:,}", f"{len(self.points[name]):,}") for name, count in most]
+        most = sorted(self.events, key=lambda event: (-event[1], event[0]))
+        rows = [(event, f"{lines:,}", f"{points:,}") for event, lines, points in most]
         table = TextTable(("event", "lines", "different parameters"), rows, most_rows=_SHOWN)
+        lines = count_text(self.calls.total(), "timing line")
         count = f"{lines} of {count_text(len(rows), 'event')}"
         return "\n".join([wrapped(f"{self.traces.text()}{out}"), count, *table.lines()])
 
@@ -328,9 +332,8 @@ def write_timings(
     event_params: Path | None = None,
 ) -> WrittenTimings:
     """Write the lines of the nodes of some types to `output`, if there is one."""
-    params = read_event_params(event_params)
-    work = partial(_lines, traces, params, types)
-    written = WrittenTimings(traces, output, params=params)
+    written = WrittenTimings(traces, output, read_event_params(event_params))
+    work = partial(_lines, traces, written.params, types)
 
     def texts() -> Iterator[bytes]:
         for _, (lines, of_unit) in map_blocks(work, traces.units, "reading", traces.size_bytes):
@@ -348,7 +351,7 @@ def _lines(
     traces: Traces, params: EventParams, types: tuple[int, ...], unit: Unit
 ) -> tuple[list[bytes], WrittenTimings]:
     """Return the lines of the parts of a unit, and what they are."""
-    texts, written = list[bytes](), WrittenTimings(traces, None)
+    texts, written = list[bytes](), WrittenTimings(traces, None, params)
     for part in traces.read(unit):
         duration_s = part["duration_s"]
         chosen = np.flatnonzero(np.isin(part["type"], types))
@@ -360,11 +363,9 @@ def _lines(
                 lines[own] = timing_lines(event, values.tolist(), duration_s[records.seb[own]])
             except LineFormatError:
                 continue
-            written.lines[event] += len(own)
-            written.points[event].add(values.tobytes())
+            written.calls[event, values.tobytes()] += len(own)
         unusable = len(rows) - int(np.count_nonzero(lines))
-        counts = len(chosen) - len(rows), unusable
-        written.left_out.update(dict(zip(_LEFT_OUT, counts, strict=True)))
+        written.left_out.update(zero=len(chosen) - len(rows), unusable=unusable)
         written.lacking.update(lacking)
         written.matched_patterns.update(matching(params.rules, part["name"].distinct))
         texts.append("".join(lines.tolist()).encode())
