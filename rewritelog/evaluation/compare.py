@@ -81,6 +81,7 @@ class DecisiveLine:
         )
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def decisive_line(
     parts: Sequence[HeldOut], where: Callable[[int, int], str]
 ) -> DecisiveLine | None:
