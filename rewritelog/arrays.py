@@ -224,6 +224,11 @@ NOTHING = ExactSum()
 _TOO_LARGE = ExactSum((math.inf,))
 
 
+def rounded_sum(values: Iterable[float]) -> float:
+    """Return a sum of non-negative numbers, rounded once; infinite if it is too large."""
+    return float(NOTHING.plus(values))
+
+
 NamedColumns = dict[str, Any]
 """Arrays or lists of equal length, by column name."""
 

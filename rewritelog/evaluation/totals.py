@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.arrays import rounded_sum
 from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
 from rewritelog.models.base import LOST, PES
@@ -57,7 +58,7 @@ class RunPrediction(Readable):
     @property
     def total_s(self) -> float:
         """The PE-seconds of all categories."""
-        return math.fsum(total.seconds for total in self.categories)
+        return rounded_sum(total.seconds for total in self.categories)
 
     @property
     def predicted_s(self) -> float:
@@ -70,10 +71,10 @@ class RunPrediction(Readable):
 
         NaN if a category has no interval.
         """
-        below = math.fsum((total.seconds - total.low_s) ** 2 for total in self.categories)
-        above = math.fsum((total.high_s - total.seconds) ** 2 for total in self.categories)
-        low = max(self.total_s - math.sqrt(below), 0.0) if math.isfinite(below) else math.nan
-        high = self.total_s + math.sqrt(above) if math.isfinite(above) else math.nan
+        below = math.hypot(*(total.seconds - total.low_s for total in self.categories))
+        above = math.hypot(*(total.high_s - total.seconds for total in self.categories))
+        low = max(self.total_s - below, 0.0) if math.isfinite(below) else math.nan
+        high = self.total_s + above if math.isfinite(above) else math.nan
         return low / self.pes, high / self.pes
 
     @property
@@ -176,4 +177,7 @@ def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
         name, low, high = event.removeprefix(LOST), min(max(low, 0.0), seconds), max(high, seconds)
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
         categories.append(CategoryTotal(name, seconds, low, high, is_outside))
-    return RunPrediction(model, ordered, tuple(categories))
+    run = RunPrediction(model, ordered, tuple(categories))
+    if math.isinf(run.total_s):
+        raise ModelError(f"{model}: the predicted time exceeds the range of a double")
+    return run

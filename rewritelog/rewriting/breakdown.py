@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Floats, Ints, rounded_sum
 from rewritelog.models.fitted import Fitted
 from rewritelog.rewriting.statistics import (
     BlockCount,
@@ -89,7 +89,7 @@ def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) 
     expected = list(events)
     paired_s = [float(event.total.new_s) for event in statistics.events.values()]
     others_s = left_of(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
-    seconds = math.fsum([*(of_event.seconds for of_event in expected), others_s])
+    seconds = rounded_sum([*(of_event.seconds for of_event in expected), others_s])
     known = [of_event.deviation_s for of_event in expected if of_event.seconds > 0]
     return Expected(seconds, _root_sum_square(known), None)
 
@@ -193,7 +193,7 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
         )
         totals = [event.total for _, event in sorted(statistics.events.items())]
         events_s = [float(getattr(total, f"{side}_s")) for total in totals]
-        dilated_s = math.fsum(float(getattr(total, f"dilated_{side}_s")) for total in totals)
+        dilated_s = rounded_sum(float(getattr(total, f"dilated_{side}_s")) for total in totals)
         others_s = 0.0
         if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
             others_s = left_of(bracketed_s, events_s)

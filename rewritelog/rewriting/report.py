@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import rewritelog
+from rewritelog.arrays import rounded_sum
 from rewritelog.commands.durations import NO_DILATION, RewriteOptions
 from rewritelog.errors import spelled
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -356,7 +357,7 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
     names, seconds = [printable(line.event) for line in shown], [(e.old_s, e.new_s) for e in shown]
     if others := events[len(shown) :]:
         names.append(f"{len(others):,} more events")
-        seconds.append((math.fsum(e.old_s for e in others), math.fsum(e.new_s for e in others)))
+        seconds.append((rounded_sum(e.old_s for e in others), rounded_sum(e.new_s for e in others)))
     for name, share in _others(report) if events else ():
         names.append(name)
         seconds.append((share.old_s, share.new_s))

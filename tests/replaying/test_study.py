@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from chosen import by_tier
 from commands import rewritelog as run
+from logbuilder import write_timings
 
 import rewritelog
 from rewritelog.commands.fits import FitCommand
 from rewritelog.commands.runs import LostTimeOptions
-from rewritelog.errors import OutputError
+from rewritelog.errors import ModelError, OutputError
 from rewritelog.evaluation.fit import fit
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
@@ -133,6 +134,16 @@ def first_call(event: str) -> Any:
     seconds = sizes[:, 0] * np.where(sizes[:, 0] == 1, 10.0, 1.0)
     fitted = load_model("auto", {}, None).fit([EventTimings(event, sizes, seconds)])
     return json.dumps(fitted.describe())
+
+
+def test_a_prediction_too_large_for_a_float_is_refused(tmp_path: Path) -> None:
+    """The sum of its categories raised a bare OverflowError."""
+    lines = [(f"lost::{c}", n * 1e307, float(n)) for c in "abc" for n in (1, 2, 4, 8)]
+    timings = write_timings(tmp_path / "lost.txt", *lines)
+    fitted = rewritelog.fit(timings, "least-squares")
+    assert rewritelog.predict_run(fitted, {"P": 4}).predicted_s == pytest.approx(3e307)
+    with pytest.raises(ModelError, match="exceeds the range of a double"):
+        rewritelog.predict_run(fitted, {"P": 8})
 
 
 def test_a_replayed_time_is_no_slow_first_call() -> None:

@@ -1,5 +1,6 @@
 """Where the report says that the time goes, worked out by hand and held against real logs."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,12 @@ import pytest
 from logbuilder import START as STARTS
 from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
 
+import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import DurationSum
+from rewritelog.text import json_text
 
 
 @pytest.fixture
@@ -118,3 +121,18 @@ def test_cells_with_its_timings(sample_logs: Path) -> None:
         / report.statistics.seconds(DurationSum.OLD)
     )
     assert parts.other_brackets.old_s == 0
+
+
+def test_sums_over_events_may_be_too_large_for_a_float(tmp_path: Path) -> None:
+    """The sums of the report raised a bare OverflowError."""
+    events = [f"k{number}" for number in range(14)]
+    line = [seb(0, 1.2e308, events=bracket(0.0, 1.1e308))]
+    logs = write_logs(tmp_path / "in", [line] * len(events))
+    for pe, event in enumerate(events):
+        write_params(logs, pe, (0, event, 1.0))
+    for timed in (2, len(events)):
+        lines = [(event, n * 1e307, float(n)) for event in events[:timed] for n in (1, 2, 3)]
+        timings = write_timings(tmp_path / "timings.txt", *lines)
+        report = rewritelog.rewrite(logs, timings=timings, model="least-squares", dilation=0.5)
+        assert " inf s " in report.text()
+        assert json.loads(json_text(report.to_json()))["durations_s"]["old"] is None
