@@ -182,7 +182,8 @@ def _sends(
     """Return the transfers of messages to other PEs, in the order of sending."""
     messages, sebs = contents.messages, contents.sebs
     row = contents.row_of(messages)
-    offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])
+    with np.errstate(over="ignore", invalid="ignore"):
+        offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])
     offsets = np.clip(offsets, 0.0, durations[row])
     other = receiver != messages["pe"][message]
     message, receiver = message[other], receiver[other]
