@@ -90,7 +90,7 @@ class FittedModel(Fitted):
         >>> {event: round(r2, 2) for event, r2 in fitted.r2.items()}  # doctest: +SKIP
         {'Cell::pairForces': 0.99, 'Cell::bonded': 0.98}
         """
-        return {fit.event: _number(fit.whole.quality.r2) for fit in self._functions().values()}
+        return {fit.event: _number(fit.quality.r2) for fit in self._functions().values()}
 
     def formula(
         self,
@@ -156,8 +156,8 @@ class FittedModel(Fitted):
             "parameters": [count for _, count in fits],
             "family": [fit.whole.family for fit in fits.values()],
             "samples": [fit.samples for fit in fits.values()],
-            "r2": [_number(fit.whole.quality.r2) for fit in fits.values()],
-            "held_out_error": [_number(fit.whole.quality.held_out_error) for fit in fits.values()],
+            "r2": [_number(fit.quality.r2) for fit in fits.values()],
+            "held_out_error": [_number(fit.quality.held_out_error) for fit in fits.values()],
             "formula": [formula_text(fit) for fit in fits.values()],
         }
         return new_frame(columns)

@@ -60,8 +60,11 @@ def event_in_file(fit: EventFit) -> dict[str, Any]:
 def event_in_report(fit: EventFit) -> dict[str, Any]:
     """Return a fit as the JSON object of a report."""
     document: dict[str, Any] = _plain(fit, json_number, complete=True)
-    if fit.left_out is None:
-        del document["check"]
+    for name in ("check", "by_class"):
+        if document[name] is None:
+            del document[name]
+    if fit.by_class is not None:
+        del document["by_class"]["ratios"]
     for class_fit in document["classes"]:
         del class_fit["leverage_root"], class_fit["ratios"]
         if correction := class_fit["function"].get("correction"):

@@ -21,7 +21,7 @@ from rewritelog.models.expressions import (
     number_in_language,
     parse,
 )
-from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR, Coefficient, modes_of
+from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR, Coefficient, Quality, modes_of
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import (
     CorrectedFunction,
@@ -102,8 +102,8 @@ def summarise(fit: EventFit) -> list[str]:
         head = f"{_label(fit)}: " if is_whole else f"  class {part.value:g}: "
         samples = fit.samples if is_whole else part.samples
         add(head, _quality_texts(part, samples), ", ", len(indent))
-        if is_whole:
-            add("  on held-out samples: ", _held_out_texts(part), ", ")
+        if is_whole and fit.by_class is None:
+            add("  on held-out samples: ", _held_out_texts(fit.quality), ", ")
         head = f"{indent}seconds = "
         add(head, _term_texts(part), " + ")
         if isinstance(part.function, FittedMixture):
@@ -114,6 +114,8 @@ def summarise(fit: EventFit) -> list[str]:
         add(f"{indent}corrected: ", _correction_texts(part, fit.parameters), "; ")
         if is_whole:
             add("  beyond the range: ", _growth_texts(fit), ", ")
+    if fit.by_class is not None:
+        add("  by class, on held-out samples: ", _held_out_texts(fit.quality), ", ")
     ranges = (
         f"p{number} {low:.6g} to {high:.6g}"
         for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
@@ -132,7 +134,7 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
     """Return a table with a row for each event, worst first."""
     by_error, unknown = list[tuple[float, tuple[str, ...]]](), math.inf
     for fit in fits:
-        quality, ratios, width = fit.whole.quality, fit.whole.ratios, NO_VALUE
+        quality, ratios, width = fit.quality, fit.ratios, NO_VALUE
         if len(ratios) >= ENOUGH:  # half the width of the range of nine of ten
             low, high = np.quantile(ratios, (0.05, 0.95))
             half = float(high - low) / 2
@@ -167,7 +169,7 @@ def overview(fits: Iterable[EventFit]) -> list[str]:
 
 def verdict(fit: EventFit) -> str:
     """Return in a word or two how far a fit can be relied on."""
-    quality = fit.whole.quality
+    quality = fit.quality
     if quality.held_out_error is None or _few_lines(fit):
         return "few lines"
     word, _ = _cause(fit)
@@ -197,9 +199,8 @@ def _quality_texts(fit: ClassFit, samples: int) -> list[str]:
     return [fit.family, count_text(samples, "sample"), f"R² {r2}", left]
 
 
-def _held_out_texts(fit: ClassFit) -> list[str]:
-    """Return how well a function predicts held-out samples, as parts of a line, or nothing."""
-    quality = fit.quality
+def _held_out_texts(quality: Quality) -> list[str]:
+    """Return how well held-out samples are predicted, as parts of a line, or nothing."""
     if quality.held_out_error is None:
         return []
     texts = [f"mean error {share_text(quality.held_out_error, 2)}"]
@@ -276,7 +277,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
 
     `event` is its name in them, unless that is the whole name.
     """
-    rename, quality, whole = renaming(fit.names), fit.whole.quality, fit.whole
+    rename, quality, whole = renaming(fit.names), fit.quality, fit.whole
     plain = [drop for drop in whole.dropped if "^" not in drop.term]
     constant = [drop.term for drop in plain if "is constant" in drop.reason]
     tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
@@ -346,8 +347,7 @@ def _inaccuracy(fit: EventFit, advice: str) -> str:
 
     `advice` is the second result of `_cause`.
     """
-    whole = fit.whole
-    quality, enough, symptoms = whole.quality, fit.samples >= ENOUGH, []
+    quality, enough, symptoms = fit.quality, fit.samples >= ENOUGH, []
     sum_error = quality.held_out_sum_error
     if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
         symptoms.append(f"by {share_text(quality.held_out_error)} on average on held-out lines")
@@ -359,7 +359,7 @@ def _inaccuracy(fit: EventFit, advice: str) -> str:
         )
     if symptoms:
         return f"predictions are off {', '.join(symptoms)}: {advice}"
-    return advice if enough and modes_of(whole.ratios) is not None else ""
+    return advice if enough and modes_of(fit.ratios) is not None else ""
 
 
 def _cause(fit: EventFit) -> tuple[str, str]:
@@ -367,7 +367,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
 
     The first is empty if they are accurate.
     """
-    ratios, error = fit.whole.ratios, fit.whole.quality.held_out_error
+    ratios, error = fit.ratios, fit.quality.held_out_error
     call_share, modes = one_call_share(fit), modes_of(ratios)
     if call_share:
         return "one long call", (
@@ -406,7 +406,7 @@ def one_call_share(fit: EventFit) -> float | None:
 
     The time of each is counted relative to its prediction.
     """
-    ratios = fit.whole.ratios
+    ratios = fit.ratios
     if len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
         return None
     return float(ratios[-1] / ratios.sum()) if ratios[-1] > ONE_CALL * ratios[:-1].mean() else None

@@ -79,10 +79,11 @@ class FittedEvents(ModelFit):
         few samples: by Student's t, for the terms fitted, and for the choice of terms.
         """
         fit = self.fits.get((event, parameters))
-        if fit is None or len(fit.whole.ratios) < 2:
+        if fit is None or len(fit.ratios) < 2:
             return None
-        quality, ratios, count = fit.whole.quality, fit.whole.ratios, len(fit.whole.ratios)
-        terms = min(len(fit.whole.function.terms), count - 2)
+        quality, ratios, count = fit.quality, fit.ratios, len(fit.ratios)
+        functions = [part.function for part in fit.classes[1:] or fit.classes]
+        terms = min(sum(len(function.terms) for function in functions), count - 2)
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
         upper = np.interp(1 / (count - 1), 1 / DOF, STUDENT_UPPER)
         single *= float(upper / STUDENT_UPPER[0])  # wider for few samples

@@ -80,7 +80,7 @@ class EventView:
     def quality(self) -> Quality:
         """Return those of held-out lines if the fit was made from these."""
         if self.fit is not None and not self.unseen:
-            quality = self.fit.whole.quality
+            quality = self.fit.quality
             return quality.held_out_r2, quality.held_out_error
         known = np.isfinite(self.predicted_s) & np.isfinite(self.timings.seconds)
         times = self.predicted_s[known], self.timings.seconds[known]

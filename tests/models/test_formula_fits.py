@@ -162,3 +162,34 @@ def test_a_term_that_is_not_finite_for_all_samples_is_left_out_and_named(
     assert "dropped: 1/(n - 4) (not finite for 1 sample)" in "\n".join(fitted.summary())
     (warning,) = fitted.warnings()
     assert "kernel(n): 1/(n - 4): not finite for all samples, so left out" in warning
+
+
+def test_an_event_with_classes_is_judged_by_predictions_by_class() -> None:
+    """Warnings said how bad the function of all samples is, which predicts none of these."""
+    fitted = by_formula(PAIRS, pairs())
+    fit = fitted.fits["pair", 7]
+    assert fit.whole.quality.held_out_error > 0.2
+    assert fit.quality.held_out_error < 0.02
+    assert fit.quality.r2 > 0.99
+    assert abs(fit.ratios - 1).max() < 0.1
+    assert fitted.warnings() == ()
+    assert "by class, on held-out samples: mean error" in "".join(fitted.summary())
+    assert "good" in "".join(fitted.overview())
+    spread = fitted.total_spread("pair", 7)
+    assert spread is not None
+    assert spread.single < 0.02
+    described = fitted.describe()["events"][0]["by_class"]
+    assert described == {"quality": described["quality"]}
+
+
+def test_samples_of_no_class_count_by_the_function_of_all() -> None:
+    timings = pairs(200, distances=(1, 2))
+    far = EventTimings(
+        "pair",
+        np.vstack((timings.params, [[100.0, 0, 0, 0, 2, 2, 2]] * 3)),
+        np.append(timings.seconds, [1.0] * 3),
+    )
+    fit = by_formula(PAIRS, far).fits["pair", 7]
+    assert len(fit.classes) == 3
+    assert fit.quality.outliers == 3
+    assert (fit.ratios > 10).sum() == 3

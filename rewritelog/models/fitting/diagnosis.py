@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from rewritelog.arrays import Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples
@@ -176,7 +176,6 @@ def diagnose(
     chi2, chi2_u2 = (
         float(np.nansum((residual_s / scale) ** 2)) for scale in (samples.sigma_s, unit_s)
     )
-    near = (ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR) | (measured_s == predicted_s)
     first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
     squares = float((units**2).sum())
     quality = Quality(
@@ -188,25 +187,43 @@ def diagnose(
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.fmax.reduce(leverage, initial=0.0)),
         effective_sample_size=max(float(units.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0,
-        outliers=int((~near).sum()),
+        outliers=outliers(measured_s, predicted_s),
         first_call=first_call[0] if first_call else None,
         negative=int((raw_s < 0).sum()),
     )
     if held_out_s is None:
         return Diagnosis(quality, root, np.zeros(0), 1.0)
     held_s, later = validated.seconds, ~validated.first & np.isfinite(held_out_s)
-    quality = replace(
-        quality,
-        held_out_r2=r_squared(held_out_s, held_s),
-        held_out_error=mean_relative_error(held_out_s, held_s),
-        held_out_sum_error=sum_error(held_out_s[later], held_s[later]),
-        coverage=coverage(held_s / held_out_s),
-    )
-    ratios = ratios_of(held_s, held_out_s)
-    if len(ratios) > MOST_RATIOS:
-        ratios = np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
+    quality, ratios = on_held_out(quality, held_s, held_out_s, later)
     total_ratio = _total_ratio(held_s[later], held_out_s[later]) if samples.relative else 1.0
     return Diagnosis(quality, root, ratios, total_ratio)
+
+
+def outliers(measured_s: Floats, predicted_s: Floats) -> int:
+    """Return the number of times that differ from their predictions by a large factor."""
+    ratio = measured_s / predicted_s
+    near = (ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR) | (measured_s == predicted_s)
+    return int((~near).sum())
+
+
+def on_held_out(
+    quality: Quality, measured_s: Floats, predicted_s: Floats, later: Flags
+) -> tuple[Quality, Floats]:
+    """Return the quality with that of predictions of held-out samples, and the ratios of these.
+
+    `later` are the samples but for first calls.
+    """
+    ratios = ratios_of(measured_s, predicted_s)
+    if len(ratios) > MOST_RATIOS:
+        ratios = np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
+    quality = replace(
+        quality,
+        held_out_r2=r_squared(predicted_s, measured_s),
+        held_out_error=mean_relative_error(predicted_s, measured_s),
+        held_out_sum_error=sum_error(predicted_s[later], measured_s[later]),
+        coverage=coverage(measured_s / predicted_s),
+    )
+    return quality, ratios
 
 
 def ratios_of(measured: Floats, predicted: Floats) -> Floats:

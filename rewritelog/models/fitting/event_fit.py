@@ -38,6 +38,13 @@ from rewritelog.models.form import (
 )
 
 
+def require_ascending(ratios: Floats) -> None:
+    """Raise `ValueError` for ratios that do not ascend."""
+    require_shape(".ratios", ratios, len(ratios))
+    if not (np.diff(ratios) >= 0).all():
+        raise misfit("`ratios` are not in ascending order")
+
+
 class ClassFit(Form, frozen=True, kw_only=True):
     """The function of one class of an event's calls, or of all of them."""
 
@@ -66,9 +73,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
         terms = len(self.function.terms)
         rows = min(len(self.leverage_root), terms)
         require_shape(".leverage_root", self.leverage_root, rows, terms)
-        require_shape(".ratios", self.ratios, len(self.ratios))
-        if not (np.diff(self.ratios) >= 0).all():
-            raise misfit("`ratios` are not in ascending order")
+        require_ascending(self.ratios)
 
     def predict(
         self, params: Floats, lowest: Floats, highest: Floats
@@ -108,6 +113,18 @@ class LeftOut(Form, frozen=True, kw_only=True):
     sum_error: float | None
 
 
+class ByClass(Form, frozen=True):
+    """How well an event with classes is predicted, each call by the function of its class."""
+
+    quality: Quality
+    """Rank, leverage and what else concerns one function is that of the function of all samples."""
+    ratios: Floats
+    """Measured / predicted seconds of held-out samples, ascending."""
+
+    def __post_init__(self) -> None:
+        require_ascending(self.ratios)
+
+
 class EventFit(
     Form, frozen=True, kw_only=True, rename={"unusable": "unusable_samples", "left_out": "check"}
 ):
@@ -131,6 +148,8 @@ class EventFit(
     """Mean error of each family on held-out samples, by name."""
     classes: Annotated[tuple[ClassFit, ...], Meta(min_length=1)]
     """The function of all samples first, then one for each class with enough samples."""
+    by_class: ByClass | None = None
+    """None without classes."""
     exact_matches: ExactMatches | None = None
     """Mean measured times of parameters that were timed, and their weight beside the function's."""
     left_out: LeftOut | None = None
@@ -144,6 +163,16 @@ class EventFit(
     def whole(self) -> ClassFit:
         """The function of all samples."""
         return self.classes[0]
+
+    @property
+    def quality(self) -> Quality:
+        """The quality of predictions, each by the function of its class."""
+        return self.whole.quality if self.by_class is None else self.by_class.quality
+
+    @property
+    def ratios(self) -> Floats:
+        """Measured / predicted seconds of held-out samples, ascending."""
+        return self.whole.ratios if self.by_class is None else self.by_class.ratios
 
     def predict(self, params: Floats) -> Floats:
         """Return the seconds of each row, possibly negative; NaN where not finite."""

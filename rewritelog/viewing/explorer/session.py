@@ -122,7 +122,7 @@ class Result:
 
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
         """Return measures of the fit's quality on its own lines and on held-out lines, by name."""
-        quality = self.fit.whole.quality
+        quality = self.fit.quality
         kept = timings.part(self.choices.kept(len(timings.seconds)))
         predicted = np.maximum(self.fit.predict(kept.params), 0.0)
         numbers = {
