@@ -185,8 +185,11 @@ class Predicted:
         predicted = np.where(used, self.seconds, 0.0)
         with np.errstate(over="ignore"):
             squares = predicted**2
-        dilated = (np.where(properties["dilated"], seconds, 0.0) for seconds in (old, new))
-        return old, new, *dilated, predicted, squares
+        dilated, exact = (
+            [np.where(properties[name], seconds, 0.0) for seconds in (old, new)]
+            for name in ("dilated", "by_exact")
+        )
+        return old, new, *dilated, predicted, squares, *exact
 
 
 def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Floats, frozenset[str]]:

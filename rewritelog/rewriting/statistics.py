@@ -82,6 +82,9 @@ class EventSums(NamedTuple):
     """The sum of predictions before any spread."""
     squares_s2: ExactSum = NOTHING
     """The sum of the squares of these predictions."""
+    exact_old_s: ExactSum = NOTHING
+    """The sum over exact matches, of which the page of a rewrite shows the share."""
+    exact_new_s: ExactSum = NOTHING
 
     def __add__(self, other: tuple[Any, ...]) -> EventSums:
         """Return the sums of the two."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, Floats, Ints
+from rewritelog.arrays import Floats, Ints
 from rewritelog.commands.durations import NO_DILATION
 from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
@@ -21,7 +21,7 @@ from rewritelog.formats.traces import Events, Unit
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import left_of, speedup
 from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
-from rewritelog.rewriting.statistics import DurationSum
+from rewritelog.rewriting.statistics import DurationSum, EventSums
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import LABEL_WIDTH, TextTable, percent_text, ratio_text, shorten_all, time_text
@@ -125,14 +125,13 @@ def _shares_section(report: RewriteReport) -> Section:
 
 def _determined(report: RewriteReport) -> tuple[Floats, Floats]:
     """Return the seconds before and after by what determined the new time."""
-    events = [event.total for event in report.statistics.events.values()]
-    overheads, sides = report.overheads, []
-    for side, which in (("old", DurationSum.OLD), ("new", DurationSum.NEW)):
-        exact = float(sum((getattr(event, f"exact_{side}_s") for event in events), NOTHING))
-        parts = (
-            exact,
-            *(getattr(part, f"{side}_s") for part in (overheads.by_dilation, overheads.untouched)),
-        )
+    total = sum((event.total for event in report.statistics.events.values()), EventSums())
+    dilated, untouched = report.overheads.by_dilation, report.overheads.untouched
+    sides = []
+    for which, parts in (
+        (DurationSum.OLD, (float(total.exact_old_s), dilated.old_s, untouched.old_s)),
+        (DurationSum.NEW, (float(total.exact_new_s), dilated.new_s, untouched.new_s)),
+    ):
         sides.append(np.array([left_of(report.statistics.seconds(which), parts), *parts]))
         if report.options.dilations == NO_DILATION:
             sides[-1][2:] = 0.0, sides[-1][2:].sum()
