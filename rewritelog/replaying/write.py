@@ -171,6 +171,7 @@ def _rounding_s(start_s: Floats, end_s: Floats) -> Floats:
     return np.asarray(4.0 * np.finfo(np.float64).eps * np.maximum(abs(start_s), abs(end_s)))
 
 
+@np.errstate(over="ignore")
 def _cut_events(block: BlockRecords, closed: Flags, start_s: Floats, end_s: Floats) -> None:
     """Cut log events to the new durations, which may be shorter than from start to end."""
     sebs, events = block.sebs, block.events

@@ -110,7 +110,8 @@ class Predictor:
             factors = self.fitted.factors(event, table, numbers[rows])
             predicted.flags["not_spread"][rows] = factors is None
             if factors is not None:
-                predicted.given_s[rows] = predicted.seconds[rows] * factors
+                with np.errstate(over="ignore"):  # the rewrite says which are too large
+                    predicted.given_s[rows] = predicted.seconds[rows] * factors
 
 
 @dataclass(frozen=True)

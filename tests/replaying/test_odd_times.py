@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
 
+import rewritelog
 from rewritelog.checking.run import check_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.runs import ReplayOptions
@@ -148,4 +149,7 @@ def test_differences_of_times_may_overflow(tmp_path: Path) -> None:
     """numpy warned of it, on stderr."""
     sends = [message(1e308, -1e308, dst_node=0), message(1e308, math.inf, dst_node=0)]
     line = [seb(-1e308, 1e308, exec_time=1.0, messages=sends), seb(1, 2, src_pe=0, msg_id=0)]
-    assert replay(write_logs(tmp_path / "logs", [line])).predicted_s == 2
+    logs = write_logs(tmp_path / "logs", [line])
+    options = ReplayOptions(no_flush=True, write=tmp_path / "out")
+    assert replay(logs, options=options).predicted_s == 2
+    rewritelog.export(logs, tmp_path / "goal", "goal")
