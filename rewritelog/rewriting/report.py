@@ -42,7 +42,6 @@ from rewritelog.running import EngineName
 from rewritelog.text import (
     Readable,
     TextTable,
-    bytes_text,
     count_text,
     faster_text,
     json_number,
@@ -55,9 +54,6 @@ from rewritelog.text import (
 from rewritelog.timings.samples import Timings
 
 Task: TypeAlias = RewriteTask | TraceTask
-
-_LEAST_RATED_BYTES, _LEAST_RATED_S = 100_000_000, 1.0
-"""With less data or time the rate would be dominated by the start-up."""
 
 _LEAST_ROUNDING_S = 1e-9
 """A difference below is that of floating-point numbers."""
@@ -450,9 +446,6 @@ def _shares(report: RewriteReport) -> Iterator[str]:
 
 def _closing(report: RewriteReport) -> Iterator[str]:
     """Yield what was written, who can use it, and where the rest of the report is."""
-    size_bytes, seconds = report.statistics.size_bytes, report.seconds
-    rated = size_bytes >= _LEAST_RATED_BYTES and seconds >= _LEAST_RATED_S
-    rate = f" ({bytes_text(size_bytes / seconds)}/s)" if rated else ""
     kind = "thread" if report.engine == "threads" else "rank"
     target = "nothing written (dry run)" if report.out is None else str(report.out)
     rounding = report.statistics.rounding
@@ -463,7 +456,7 @@ def _closing(report: RewriteReport) -> Iterator[str]:
             f"{1e6 * rounding.item_s:.2g} µs, their sum in a {report.terms.lane} by less than "
             f"1 µs{zero}"
         )
-    done = f"done in {seconds:.2f} s on {count_text(report.workers, kind)}{rate}"
+    done = f"done in {report.seconds:.2f} s on {count_text(report.workers, kind)}"
     yield f"{printable(target)}: {done}"
     if report.no_run_time and not report.changes_nothing:
         yield f"no predicted run time: {report.no_run_time}"
