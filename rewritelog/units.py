@@ -69,7 +69,7 @@ def number(value: object, what: str) -> float:
     """Return a number, or a text of one; raise `UsageError` naming `what` for anything else."""
     try:
         return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"{what}: {value!r} is not a number") from error
 
 

@@ -330,14 +330,19 @@ def _label(fit: EventFit) -> str:
 
 
 def _few_lines(fit: EventFit) -> str:
-    """Return that there are too few samples for the coefficients; empty if there are enough."""
-    short = [drop.term for drop in fit.whole.dropped if drop.reason.endswith("more terms")]
-    terms, samples = len(fit.whole.function.terms), count_text(fit.samples, "sample")
+    """Return that there are too few samples for the coefficients; empty if there are enough.
+
+    Of several classes that is the one with the fewest for each of its coefficients.
+    """
+    part = min(fit.classes, key=lambda part: part.samples / max(1, len(part.function.terms)))
+    short = [drop.term for drop in part.dropped if drop.reason.endswith("more terms")]
+    terms, samples = len(part.function.terms), count_text(part.samples, "sample")
+    samples += "" if part.value is None else f" of class {part.value:g}"
     if short:
         return f"{samples} cannot determine {some_text(short, 5)}; add timing lines"
-    if fit.whole.quality.dof == 0 and fit.parameters:
+    if part.quality.dof == 0 and fit.parameters:
         return "as many terms as samples, so the fit's error is unknown; add timing lines"
-    if fit.parameters and fit.samples < FEW_FOR_EACH * terms:
+    if fit.parameters and part.samples < FEW_FOR_EACH * terms:
         return f"only {samples} for {count_text(terms, 'coefficient')}; add timing lines"
     return ""
 
@@ -414,7 +419,7 @@ def one_call_share(fit: EventFit) -> float | None:
 
 def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
     """Return what totals make of interrupted calls as they are written: a clause."""
-    ratio = fit.whole.total_ratio
+    ratio = max(part.total_ratio for part in fit.classes[1:] or fit.classes)
     if typical or ratio == 1:
         return "totals leave it out"
     without = f"{spelled('total', 'typical')} leaves that out"

@@ -272,6 +272,8 @@ def test_what_cannot_be_a_table_or_fitted_is_refused() -> None:
     for model in ("auto", "least-squares"):
         with pytest.raises(ModelError, match="'k' has 21 parameters; at most 20 can be fitted"):
             rewritelog.fit({"k": (np.ones((4, 21)), np.ones(4))}, model=model)
+    with pytest.raises(UsageError, match=r"1000.* is not a number"):
+        rewritelog.rewrite(CELLS, dilation_for={"k": 10**400}, dry_run=True)
     fitted = rewritelog.fit({"k": ([[], [], []], [1, 2, 3])})
     with pytest.raises(UsageError, match=r"X must be a table, as \[\[\]\]: 'k' has no parameters"):
         fitted.predict("k", {})

@@ -193,3 +193,14 @@ def test_samples_of_no_class_count_by_the_function_of_all() -> None:
     assert len(fit.classes) == 3
     assert fit.quality.outliers == 3
     assert (fit.ratios > 10).sum() == 3
+
+
+def test_a_class_with_few_samples_for_its_terms_is_warned_of(event: MakeTimings) -> None:
+    n, side = np.arange(1.0, 50), np.r_[np.zeros(40), np.ones(9)]
+    text = (
+        '[[formula]]\nevent = "kernel"\nparams = ["n", "side"]\n'
+        'terms = ["1", "n", "n^2", "n^3"]\ncategory = "side"\n'
+    )
+    fitted = by_formula(text, event(n, side, seconds=1e-6 * (1 + n) * (1 + side)))
+    assert "only 9 samples of class 1 for 4 coefficients" in " ".join(fitted.warnings())
+    assert "few lines" in "".join(fitted.overview())
