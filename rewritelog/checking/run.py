@@ -83,8 +83,7 @@ _OF_TRACES = (
 def check_traces(traces: Traces) -> CheckReport:
     """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
     findings = Findings()
-    work = partial(_check_rank, traces)
-    for _, of_rank in map_blocks(work, traces.units, "checking", traces.size_bytes):
+    for of_rank in traces.map(partial(_check_rank, traces), "checking"):
         findings.add_all(of_rank)
     rules = {rule.name: rule for rule in _OF_TRACES}
     return CheckReport(traces.path, findings, rules, traces=traces)

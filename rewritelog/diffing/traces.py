@@ -24,7 +24,6 @@ from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, joined
 from rewritelog.hashing import mix
-from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, shorten, some_text
 
 COMPARED = ("start_s", "lane", "rest", *COMMUNICATION)
@@ -45,7 +44,7 @@ def compare_traces(a: Traces, b: Traces) -> Comparison:
         raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
     totals, heads = Totals(), list[HeadDifference]()
     work = partial(_compare_units, a, b, dict(zip(a.pes, b.units, strict=True)))
-    for _, (of_rank, of_head) in map_blocks(work, a.units, "comparing", a.size_bytes):
+    for of_rank, of_head in a.map(work, "comparing"):
         totals.add(of_rank)
         heads += of_head
     packed = [str(sum(unit.is_packed for unit in each.units)) for each in (a, b)]

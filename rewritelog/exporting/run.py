@@ -184,11 +184,13 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
         counts, left_out = {"nodes": counted["nodes"]}, counted["left out"]
         if left_out and not counted["timed"]:
             raise UsageError(
-                f"{traces.path}: no start times are recorded, so there is no time axis: "
+                f"{traces.path}: no node runs in the replay: all wait for something that never ends"
+                if nodes
+                else f"{traces.path}: no start times are recorded, so there is no time axis: "
                 f"{spelled('replayed', True)} takes those of a replay"
             )
-    warnings = (
-        [f"{count_text(left_out, 'node')} left out: no start is recorded"] if left_out else []
-    )
-    warnings += _about_time(options, counts)
+    warnings = [*_about_time(options, counts)]
+    if left_out:
+        why = "never ran in the replay" if nodes else "left out: no start is recorded"
+        warnings.insert(0, f"{count_text(left_out, 'node')} {why}")
     return Exported(options.out, options.to, len(units), counts, tuple(warnings), traces.terms.lane)

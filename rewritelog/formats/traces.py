@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts, spans
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.formats.files import InputFile
+from rewritelog.running.engines import map_blocks
 from rewritelog.text import bytes_text, count_text, printable
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 LogsLike: TypeAlias = "LogSet | PathLike"
 TracesLike: TypeAlias = "LogSet | Traces | PathLike"
 """Logs, or logs and traces in any format."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Terms:
     """How long that takes in a replay without a network, if not as the messages took."""
     names: str = ""
     """The field of the option that says what events are called, if there is one."""
+    rows: tuple[str, str] = ("PE", "PEs")
+    """What runs one item at a time, and is a row of a timeline: one, and several."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +256,7 @@ class Traces(ABC):
         "communication",
         "communication takes its nodes' durations",
         "event_params",
+        ("thread or stream", "threads and streams"),
     )
     types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""
@@ -266,6 +272,11 @@ class Traces(ABC):
     def load(self, unit: Unit, more: Sequence[str] = ()) -> Events:
         """Return all events of a unit, with `more` columns; raise `DamagedLogError` for damage."""
         return joined([part.only(more) for part in self.read(unit)])
+
+    def map(self, work: Callable[[Unit], Result], stage: str = "reading") -> Iterator[Result]:
+        """Yield what a function returns for each unit, in their order; it may be pickled."""
+        for _, result in map_blocks(work, self.units, stage, self.size_bytes):
+            yield result
 
     @property
     def pes(self) -> tuple[int, ...]:

@@ -19,7 +19,6 @@ from rewritelog.formats.bgtrace.records import tracer_replaces
 from rewritelog.formats.files import Provenance, read_provenance
 from rewritelog.formats.traces import Traces, Unit
 from rewritelog.inspection.survey import SHOWN, Survey, Traffic, read_survey, share_of, time_table
-from rewritelog.running.engines import map_blocks
 from rewritelog.text import (
     Readable,
     bytes_text,
@@ -336,11 +335,10 @@ class TraceInfo(Readable):
 def survey_traces(traces: Traces) -> TraceInfo:
     """Read all traces and return their summary."""
     info = TraceInfo(traces, read_provenance(traces.folder))
-    work = partial(_groups, traces)
-    for _, sums in map_blocks(work, traces.units, "reading", traces.size_bytes):
-        info.counts.update(sums[0])
-        info.events.update(sums[1])
-        info.durations_s.update(sums[2])
+    for counts, events, durations_s in traces.map(partial(_groups, traces)):
+        info.counts.update(counts)
+        info.events.update(events)
+        info.durations_s.update(durations_s)
     return info
 
 

@@ -134,8 +134,7 @@ class ReplayReport(Readable):
         path = self.path
         terms, total = self.logs.terms, count_text(self.pes, self.logs.terms.lane)
         if self.lane_names:
-            words = "thread or stream", "threads and streams"
-            total += f" with {count_text(len(self.lane_names), *words)}"
+            total += f" with {count_text(len(self.lane_names), *terms.rows)}"
         used = percent_text(self.utilisation, 1)
         predicted = time_text(self.predicted_s)
         lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
@@ -341,9 +340,7 @@ def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> s
 def _busiest_table(report: ReplayReport) -> str:
     worst = report.worst_pes
     columns = {
-        "Busiest threads and streams" if report.lane_names else "Busiest PEs": [
-            report.lane_name(pe.pe) for pe in worst
-        ],
+        f"Busiest {report.logs.terms.rows[1]}": [report.lane_name(pe.pe) for pe in worst],
         f"{report.logs.terms.item}s": [f"{pe.sebs:,}" for pe in worst],
         "busy": time_column([pe.busy_s for pe in worst]),
         "of the run": [_share_text(pe.busy_s, report.predicted_s) for pe in worst],

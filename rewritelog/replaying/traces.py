@@ -36,7 +36,6 @@ from rewritelog.replaying.workload import (
 )
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.traces import trace_task
-from rewritelog.running.engines import map_blocks
 from rewritelog.text import matching
 
 _ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
@@ -72,8 +71,7 @@ def load_traces(
     """
     task = trace_task(traces, predictor, options)
     with limited_to(options.jobs):
-        units = map_blocks(task.load, traces.units, "reading", traces.size_bytes)
-        events = joined([of_unit for _, of_unit in units])
+        events = joined(list(traces.map(task.load)))
     workload = workload_of(traces, events)
     if task.params is None:
         return workload, ()
@@ -98,12 +96,12 @@ def workload_of(traces: Traces, events: Events) -> Workload:
     used_lanes, pe = np.unique(lane[order], return_inverse=True)
     links = np.zeros(len(order) + 1, dtype=core.structs["seb_links"])
     links["first_waiting"], waiting = grouped(before, after, len(order))
-    ranks, first = np.unique(events["rank"], return_index=True)
+    first = np.searchsorted(events["rank"], traces.pes).tolist()
     nodes = Nodes(
         Lanes._make(column[used_lanes] for column in lanes),
         transfers._replace(seb=seb[transfers.seb]),
         seb,
-        dict(zip(ranks.tolist(), first.tolist(), strict=True)),
+        dict(zip(traces.pes, first, strict=True)),
         received=seb[received],
         missing=len(known) - int(np.count_nonzero(known)),
         unmatched=len(receives) - len(received),

@@ -42,7 +42,6 @@ from rewritelog.models.expressions import (
 )
 from rewritelog.models.located_toml import read_toml
 from rewritelog.output.files import write_file
-from rewritelog.running.engines import map_blocks
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -336,7 +335,7 @@ def write_timings(
     work = partial(_lines, traces, written.params, types)
 
     def texts() -> Iterator[bytes]:
-        for _, (lines, of_unit) in map_blocks(work, traces.units, "reading", traces.size_bytes):
+        for lines, of_unit in traces.map(work):
             written.add(of_unit)
             yield from lines
 

@@ -6,6 +6,7 @@ the zoom: a script adds up the shares of the columns in view. The figure is a PN
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
         return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
     if isinstance(logs, LogSet):
         return Run(logs, None, params)
-    events = joined([logs.load(unit, ("lane", "group", "start_s")) for unit in logs.units])
+    events = joined(list(logs.map(partial(logs.load, more=("lane", "group", "start_s")))))
     lanes, lane = lanes_of(logs, events)
     spans = Spans.of_events(events, lane)
     if not spans.finite.any():
@@ -106,7 +107,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
 def panel_title(view: TimelineView, panel: Panel) -> str:
     """Return the title of a panel: which logs, how much of them, and how it is drawn."""
     item = panel.run.logs.terms.item
-    lanes = panel.run.lane_words
+    lanes = panel.run.logs.terms.rows
     text = f"{panel.run.label}: {count_text(len(view.pes), *lanes)}, {count_text(panel.sebs, item)}"
     if view.group > 1:
         text += f", {view.group} {lanes[1]} per row"
@@ -201,7 +202,7 @@ def timeline_sections(view: TimelineView) -> list[Section]:
             "table": table,
             "plot": plot.name,
             "layers": [view.layers[layer][0] for layer in shown],
-            "lane": panel.run.lane_words,
+            "lane": panel.run.logs.terms.rows,
             "item": panel.run.logs.terms.item,
             "over": [view.over_names(layer) for layer in shown],
             "from": view.from_s,
@@ -218,10 +219,11 @@ def _summary(view: TimelineView) -> list[str]:
     lines = []
     for panel in view.panels:
         run, inside = panel.run, f", {100 * view.bracket_share(panel):.1f} % inside brackets"
+        busy = f"{run.logs.terms.rows[1]} are busy {100 * view.busy_share(panel):.1f} %"
+        length = time_text(panel.to_s - panel.from_s)
         lines.append(
-            f"{run.label}: {run.lane_words[1]} are busy {100 * view.busy_share(panel):.1f} % of "
-            f"the {time_text(panel.to_s - panel.from_s)} from the first start to the last end in "
-            f"the picture{'' if run.lanes else inside}."
+            f"{run.label}: {busy} of the {length} from the first start to the last end in the "
+            f"picture{'' if run.lanes else inside}."
         )
         if panel.messages is not None and panel.messages.drawn < panel.messages.messages:
             count = f"{panel.messages.drawn:,} of {panel.messages.messages:,}"
@@ -236,7 +238,7 @@ def _timelines(view: TimelineView, panel: Panel, x_range: Any, name: str) -> Any
     bounds = (view.from_s, view.to_s)
     plot = new_plot(
         "time",
-        panel.run.lane_words[0],
+        panel.run.logs.terms.rows[0],
         rows=view.row_labels,
         height=int(np.clip(24 * view.rows + 140, 260, 900)),
         x_range=x_range or Range1d(start=bounds[0], end=bounds[1], bounds=bounds),
@@ -273,7 +275,7 @@ def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
         named = {side: side for side in _SIDES}
         plot.quad(**named, source=data, legend_label=legend_text(view, layer), **style)
     if panel.bars is not None:
-        place = f"{panel.run.lane_words[0]}, {panel.run.logs.terms.item}"
+        place = f"{panel.run.logs.terms.rows[0]}, {panel.run.logs.terms.item}"
         places = [(place, "@pe, @seb"), ("start", "@start"), ("length", "@length")]
         plot.add_tools(HoverTool(tooltips=[("", "@name"), *places]))
 

@@ -141,12 +141,12 @@ def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, Any]:
     longest = np.argsort(-(path.ran_s + path.transit_s), kind="stable")[:MOST_STEPS]
     chosen = np.sort(longest)[::-1]
     seb = path.seb[chosen]
-    pe = workload.sebs.pe[seb]
+    pe, names = workload.sebs.pe[seb], view.panels[0].run.lane_names
     sizes = np.append(workload.messages.size_bytes, -1)  # of message −1, none
     return {
         "length": path.length,
         "step": (path.length - chosen).tolist(),
-        "pe": list(map(view.panels[0].run.lane_label, pe.tolist())),
+        "pe": [names[row] for row in pe.tolist()] if names else pe.tolist(),
         "row": (pe // view.group).tolist(),
         "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
         "name": [printable(workload.name_of(number)) for number in seb.tolist()],

@@ -90,11 +90,6 @@ class Run:
         return None if self.outcome is None else self.outcome.workload.lanes
 
     @property
-    def lane_words(self) -> tuple[str, str]:
-        """What a row is called, singular and plural."""
-        return ("PE", "PEs") if self.lanes is None else ("thread or stream", "threads and streams")
-
-    @property
     def pes(self) -> Sequence[int]:
         """The numbers of PEs, or of threads and streams."""
         return self.logs.pes if self.lanes is None else range(len(self.lanes.rank))
@@ -123,10 +118,6 @@ class Run:
     def lane_names(self) -> tuple[str, ...]:
         """The names of threads and streams; none of PEs."""
         return () if self.lanes is None else self.lanes.names
-
-    def lane_label(self, pe: int) -> int | str:
-        """Return the number of a PE, or the name of a thread or stream."""
-        return pe if self.lanes is None else self.lane_names[pe]
 
     @property
     def label(self) -> str:
@@ -307,7 +298,7 @@ def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int,
     for other in runs[1:]:
         if len(other.pes) != len(first.pes):
             raise UsageError(
-                f"{first.logs.path} has {len(first.pes):,} {first.lane_words[1]} and "
+                f"{first.logs.path} has {len(first.pes):,} {first.logs.terms.rows[1]} and "
                 f"{other.logs.path} {len(other.pes):,}: they cannot be drawn on the same rows"
             )
     if chosen is None:

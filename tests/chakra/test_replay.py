@@ -232,6 +232,19 @@ def test_chrome_gets_the_starts_of_a_replay(tmp_path: Path) -> None:
     assert [e["ts"] for e in events if e["ph"] == "X"] == [0, 10]
 
 
+def test_an_export_of_a_replay_has_the_nodes_that_ran_of_any_rank(tmp_path: Path) -> None:
+    """A rank without nodes was a traceback; nodes that never ran had no start recorded."""
+    path = write_traces(tmp_path / "t", [[], [node(1), node(2, deps=[2])], []])
+    done = run("export", path, tmp_path / "o", "--to", "chrome", "--replayed")
+    assert (done.returncode, done.stdout.strip()[-6:]) == (0, "1 node")
+    assert "warning: 1 node never ran in the replay" in done.stderr
+    done = run("export", path, tmp_path / "e", "--to", "chrome", "--replayed", "--pes", "0,2")
+    assert done.stdout.strip().endswith("2 ranks for chrome: 0 nodes")
+    stuck = write_traces(tmp_path / "stuck", [[node(1, deps=[1])]])
+    done = run("export", stuck, tmp_path / "s", "--to", "chrome", "--replayed")
+    assert "no node runs in the replay: all wait for something that never ends" in done.stderr
+
+
 def test_random_programs_end_when_a_slow_replay_says(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     nodes, end = [], np.zeros(200)
