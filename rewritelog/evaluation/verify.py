@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedLines
-from rewritelog.models.base import EventTimings
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
@@ -139,12 +138,25 @@ class VerifyReport(Readable):
         return "\n".join(lines)
 
 
-def _worst_rows(samples: EventTimings, errors: Floats) -> Ints:
-    """Return the rows with an error, the first of equal ones, the largest error first."""
+def _worst_lines(
+    fitted: Fitted, read: Timings, entry: int, lines: PredictedLines, most: int
+) -> Iterator[WorstLine]:
+    """Yield the lines of an entry of the timings with the largest errors; equal ones once."""
+    samples, rows, errors = read.timings[entry], lines.rows, lines.relative_errors()
     line = np.column_stack([samples.params, samples.seconds])
     _, first = np.unique(DistinctPoints.of_rows(line).point_of_row, return_index=True)
-    order = first[np.argsort(-errors[first], kind="stable")]
-    return order[~np.isnan(errors[order])]
+    first = first[~np.isnan(errors[first])]
+    for row in first[np.argsort(-errors[first], kind="stable")][:most].tolist():
+        yield WorstLine(
+            where=read.where(entry, row),
+            event=samples.event,
+            params=tuple(samples.params[row].tolist()),
+            measured_s=float(samples.seconds[row]),
+            predicted_s=float(rows.predicted_s[row]),
+            relative_error=float(errors[row]),
+            determined_by=str(DeterminedBy(rows.determined_by[row])),
+            names=fitted.names_of(*samples.key),
+        )
 
 
 def verify(
@@ -160,21 +172,7 @@ def verify(
     for entry, samples in enumerate(read):
         lines = PredictedLines.of(fitted, samples, is_first=samples.event not in parts)
         parts.setdefault(samples.event, []).append(lines)
-        rows, errors = lines.rows, lines.relative_errors()
-        order = _worst_rows(samples, errors)[:worst]
-        bad += (
-            WorstLine(
-                where=read.where(entry, row),
-                event=samples.event,
-                params=tuple(samples.params[row].tolist()),
-                measured_s=float(samples.seconds[row]),
-                predicted_s=float(rows.predicted_s[row]),
-                relative_error=float(errors[row]),
-                determined_by=str(DeterminedBy(rows.determined_by[row])),
-                names=fitted.names_of(*samples.key),
-            )
-            for row in order.tolist()
-        )
+        bad += _worst_lines(fitted, read, entry, lines, worst)
     scores = {event: PredictedLines.joined(lines).score() for event, lines in parts.items()}
     missing = [
         f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')} of {event!r}"
