@@ -143,10 +143,12 @@ def _worst_lines(
 ) -> Iterator[WorstLine]:
     """Yield the lines of an entry of the timings with the largest errors; equal ones once."""
     samples, rows, errors = read.timings[entry], lines.rows, lines.relative_errors()
-    line = np.column_stack([samples.params, samples.seconds])
+    least = np.unique(errors[~np.isnan(errors)])[::-1][:most].min(initial=np.inf)
+    worst = np.flatnonzero(errors >= least)  # and as large ones, which may be of equal lines
+    line = np.column_stack([samples.params[worst], samples.seconds[worst]])
     _, first = np.unique(DistinctPoints.of_rows(line).point_of_row, return_index=True)
-    first = first[~np.isnan(errors[first])]
-    for row in first[np.argsort(-errors[first], kind="stable")][:most].tolist():
+    worst = worst[first]
+    for row in worst[np.argsort(-errors[worst], kind="stable")][:most].tolist():
         yield WorstLine(
             where=read.where(entry, row),
             event=samples.event,
