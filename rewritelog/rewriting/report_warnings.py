@@ -19,7 +19,6 @@ from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
     DurationSum,
-    EventStatistics,
 )
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import MOST_ALIKE, count_text, percent_text
@@ -132,57 +131,52 @@ def _about_param_files(task: RewriteTask) -> Iterator[str]:
         )
 
 
+_DOUBTS = {
+    "uncounted": (
+        "{items} dilated, since their {record}s have no counters: let the emulation write the "
+        "target's counters (PAPI:{{ … }}), or choose a model of parameters"
+    ),
+    "negative": (
+        "{predictions} below zero became 0, or the least that the fit allows: the fit is invalid "
+        "there; time this event with such parameters"
+    ),
+    "outside": (
+        "{items} ({share}) with parameters outside the range of the samples: their durations are "
+        "extrapolated; time this event with such parameters too"
+    ),
+    "remote": (
+        "{items} ({share}) with parameters each within the range of the samples, but together "
+        "further out than any of them: their durations are extrapolated; time such combinations too"
+    ),
+    "not_spread": (
+        "{items} ({share}) not spread, since the fit has no residuals of held-out samples: time "
+        "more samples of this event"
+    ),
+}
+"""What is said, with advice, of the records of an event that have a property of `FLAGS`."""
+
+
 def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
-    """Yield a warning for each event and cause; if a cause concerns many events, one for all."""
-    events = dict(sorted(statistics.events.items()))
-    causes_of = {name: _about_event(event, terms) for name, event in events.items()}
-    concerned = Counter(cause for causes in causes_of.values() for cause in causes)
-    for name, causes in causes_of.items():
-        for cause, sentence in causes.items():
-            if concerned[cause] <= MOST_ALIKE:
-                yield f"event {name!r}: {sentence}"
-    for cause, count in concerned.items():
-        if count > MOST_ALIKE:
-            names = [name for name in events if cause in causes_of[name]]
-            most = max(names, key=lambda name: events[name].counts["records"])
-            together = sum((events[name] for name in names), EventStatistics())
-            sentence = _about_event(together, terms)[cause]
-            sentence = sentence.replace("this event", "these events")
-            yield f"{count:,} events, the largest being {most!r}: {sentence}"
+    """Yield a warning for each event and doubt; if a doubt concerns many events, one for all."""
+    events = {name: event.counts for name, event in sorted(statistics.events.items())}
+    concerned = {doubt: [name for name in events if events[name][doubt]] for doubt in _DOUBTS}
+    for name, counts in events.items():
+        for doubt, names in concerned.items():
+            if name in names and len(names) <= MOST_ALIKE:
+                yield f"event {name!r}: {_doubt_text(doubt, counts, terms)}"
+    for doubt, names in concerned.items():
+        if len(names) > MOST_ALIKE:
+            most = max(names, key=lambda name: events[name]["records"])
+            together = sum((events[name] for name in names), Counter[str]())
+            text = _doubt_text(doubt, together, terms).replace("this event", "these events")
+            yield f"{len(names):,} events, the largest being {most!r}: {text}"
 
 
-def _about_event(event: EventStatistics, terms: Terms) -> dict[str, str]:
-    """Return a sentence with advice for each cause for doubt about an event's durations."""
-    counts, items, records = event.counts.copy(), terms.predicted, terms.record
-    predicted = max(1, counts["by_model"] + counts["by_exact"])
-
-    def some(cause: str) -> str:
-        share = f"{100 * counts[cause] / predicted:.3g} % of those predicted"
-        return f"{count_text(counts[cause], items)} ({share})"
-
-    sentences = {
-        "uncounted": (
-            f"{count_text(counts['uncounted'], items)} dilated, since their {records}s "
-            "have no counters: let the emulation write the target's counters (PAPI:{ … }), or "
-            "choose a model of parameters"
-        ),
-        "negative": (
-            f"{count_text(counts['negative'], 'prediction')} below zero became 0, or the "
-            "least that the fit allows: the fit is invalid there; time this event with such "
-            "parameters"
-        ),
-        "outside": (
-            f"{some('outside')} with parameters outside the range of the samples: their "
-            "durations are extrapolated; time this event with such parameters too"
-        ),
-        "remote": (
-            f"{some('remote')} with parameters each within the range of the samples, but "
-            "together further out than any of them: their durations are extrapolated; time such "
-            "combinations too"
-        ),
-        "not_spread": (
-            f"{some('not_spread')} not spread, since the fit has no residuals of held-out "
-            "samples: time more samples of this event"
-        ),
-    }
-    return {cause: sentence for cause, sentence in sentences.items() if counts[cause]}
+def _doubt_text(doubt: str, counts: Counter[str], terms: Terms) -> str:
+    count, predicted = counts[doubt], max(1, counts["by_model"] + counts["by_exact"])
+    return _DOUBTS[doubt].format(
+        items=count_text(count, terms.predicted),
+        predictions=count_text(count, "prediction"),
+        record=terms.record,
+        share=f"{100 * count / predicted:.3g} % of those predicted",
+    )
