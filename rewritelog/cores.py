@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
@@ -34,6 +35,14 @@ def limited_to(jobs: int) -> Iterator[None]:
 def cores(jobs: int = 0) -> int:
     """Return how many cores to use: `jobs`, or for 0 the limit of the surrounding `limited_to`."""
     return jobs or _jobs.get() or len(os.sched_getaffinity(0))
+
+
+def in_threads(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int, ahead: int = 1
+) -> Iterator[Result]:
+    """Yield the results as `in_order` does, with `ahead` items in progress per thread."""
+    with ThreadPoolExecutor(threads) as executor:
+        yield from in_order(executor, work, items, ahead * threads)
 
 
 def in_order(

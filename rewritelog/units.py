@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Context, Decimal
 from numbers import Integral
 from typing import Any
@@ -67,17 +68,17 @@ def bytes_per_s(value: object, what: str) -> float:
 
 def number(value: object, what: str) -> float:
     """Return a number, or a text of one; raise `UsageError` naming `what` for anything else."""
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise UsageError(f"{what}: {value!r} is not a number") from error
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(value, bool):
+            return float(value)  # type: ignore[arg-type]
+    raise UsageError(f"{what}: {value!r} is not a number")
 
 
 def moment(value: object, what: str) -> float:
     """Return a time in seconds, given as a number or as a text with or without a unit."""
     try:
-        moment_s = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+        moment_s = number(value, what)
+    except UsageError:
         moment_s = seconds(str(value), what)
     if math.isnan(moment_s):
         raise UsageError(f"{what}: {value} is not a time in seconds")

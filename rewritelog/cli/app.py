@@ -179,10 +179,10 @@ def _show(report: Readable, command: Command[Any]) -> str:
         from rewritelog.text import json_text  # noqa: PLC0415
 
         json = json_text(report.to_json(), indent=2) + "\n"
-    printed = (getattr(command, "output", None), command.html)
-    beside = any(map(is_stdout, printed))  # a file on standard output
+    beside = command.writes_to_stdout
     if command.as_json:
-        (sys.stderr if beside else sys.stdout).write(json)
+        if not is_stdout(command.report_file):  # where it is written
+            (sys.stderr if beside else sys.stdout).write(json)
     elif not command.quiet:
         more = f"\n{report.details()}" if command.verbose else f"-v: {report.more}"
         text = f"{report.text()}\n{more}" if report.more else report.text()

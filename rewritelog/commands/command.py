@@ -38,6 +38,7 @@ from rewritelog.options import (
     declarations,
     option,
 )
+from rewritelog.paths import is_stdout
 from rewritelog.running import EngineName
 
 if TYPE_CHECKING:
@@ -184,6 +185,17 @@ class Command(Options, Generic[Result], group=OUTPUT):
             from rewritelog.viewing.extra import require
 
             require("bokeh", spelled("html"))
+
+    @property
+    def writes_to_stdout(self) -> bool:
+        """Whether a file that it writes, apart from the report, is standard output."""
+        return any(
+            is_stdout(getattr(self, each.field))
+            for each in declarations(type(self))
+            if isinstance(each.kind, Kind)
+            and each.kind.use in ("file", "checked")
+            and each.field != "report_file"
+        )
 
     def also_read(self) -> Iterator[Path]:
         """Yield files to read that options name within their values."""

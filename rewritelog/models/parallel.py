@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from rewritelog.cores import cores, in_order, limited_to
+from rewritelog.cores import cores, in_threads, limited_to
 from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
 
@@ -84,8 +83,7 @@ def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) ->
         with np.errstate(**handling):
             return function(item)
 
-    with ThreadPoolExecutor(threads) as executor:
-        yield from in_order(executor, handled, items, _AHEAD * threads)
+    yield from in_threads(handled, items, threads, _AHEAD)
 
 
 @contextmanager

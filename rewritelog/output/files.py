@@ -11,7 +11,6 @@ import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes
-from rewritelog.cores import in_order
+from rewritelog.cores import in_threads
 from rewritelog.errors import OutputError, OutputWarning, RewriteLogError
 from rewritelog.formats.files import InputFile, OpenFile, paths_in
 from rewritelog.running.engines import Gathered
@@ -39,7 +38,6 @@ _NAME_BYTES = 200
 
 AT_ONCE = 8
 """Files that are flushed or removed at a time; one by one, each takes up to 5 ms on a disk."""
-_AHEAD = 64
 
 _RWF_DONTCACHE = 0x80
 """A flag of pwritev2 (Linux 6.14 and newer, some file systems) without a constant in Python."""
@@ -64,9 +62,8 @@ def flush_files(paths: Iterable[Path]) -> None:
     Several wait at a time, since journals of file systems write them together. All is certain for
     what this process has written; on a shared file system each host has to call it.
     """
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in in_order(pool, _flush, paths, _AHEAD):
-            pass
+    for _ in in_threads(_flush, paths, AT_ONCE, ahead=8):
+        pass
 
 
 def _flush(path: Path) -> None:

@@ -7,7 +7,6 @@ import io
 import itertools
 import math
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, TypeAlias
 
 from rewritelog import units
 from rewritelog.commands.durations import DurationOptions
-from rewritelog.cores import cores, in_order
+from rewritelog.cores import cores, in_threads
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Traces
@@ -190,12 +189,11 @@ def sweep(
     settings = [_setting(axes, values, network) for values in grid]
     prepared = prepare(logs, options)
     cases = [prepared.case(*setting) for setting in settings]
-    workload, points, workers = prepared.workload, list[Point](), cores(options.jobs)
-    with ThreadPoolExecutor(workers) as executor:
-        runs = in_order(executor, partial(run_time, workload), cases, workers)
-        for values, run in zip(grid, runs, strict=True):
-            points.append(Point(values, run.predicted_s))
-            report_progress("replaying", len(points), len(grid))
+    workload, points = prepared.workload, list[Point]()
+    runs = in_threads(partial(run_time, workload), cases, cores(options.jobs))
+    for values, run in zip(grid, runs, strict=True):
+        points.append(Point(values, run.predicted_s))
+        report_progress("replaying", len(points), len(grid))
     return Sweep(
         prepared.logs,
         network,

@@ -11,12 +11,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from rewritelog.cores import cores, in_order
+from rewritelog.cores import cores, in_threads
 from rewritelog.progress import report_progress
 from rewritelog.running import EngineName
 
@@ -58,8 +57,7 @@ class Engine:
 
         The function is pickled for other processes, once for each pass.
         """
-        with ThreadPoolExecutor(self.workers) as executor:
-            yield from in_order(executor, work, items, AHEAD * self.workers)
+        yield from in_threads(work, items, self.workers, AHEAD)
 
 
 class Sized(Protocol):

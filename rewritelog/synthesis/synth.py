@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.commands.logs import SynthCommand
-from rewritelog.cores import cores, in_order
+from rewritelog.cores import cores, in_threads
 from rewritelog.formats.bgtrace.declaration import (
     MAGIC,
     ByteOrder,
@@ -84,9 +83,8 @@ def synthesise(options: SynthCommand) -> Synthesis:
         write = partial(_write_file, draft, batches, summary, count(1))
         files = options.timeline_files
         threads, context = min(files, cores()), copy_context()  # the listener to progress
-        with ThreadPoolExecutor(threads) as pool:
-            writing = (partial(context.copy().run, write, index) for index in range(files))
-            parts = list(in_order(pool, operator.call, writing, threads))
+        writing = (partial(context.copy().run, write, index) for index in range(files))
+        parts = list(in_threads(operator.call, writing, threads))
     sebs, messages, records, size = map(sum, zip(*parts, strict=True))
     seconds = time.perf_counter() - began
     return Synthesis(options.pes, sebs, messages, records, size, seconds)

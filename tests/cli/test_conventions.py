@@ -189,6 +189,19 @@ def test_a_report_in_json_stands_beside_a_file_on_stdout(timings: Path) -> None:
     assert json.loads(done.stderr)["timing_lines"] == 8
 
 
+def test_json_on_stdout_is_printed_once_and_beside_timing_lines(logs: Path) -> None:
+    done = rewritelog("check", logs, "--json", "--report", "-")
+    assert json.loads(done.stdout)["format"] == "bgTrace logs"
+    command = [sys.executable, "-m", "rewritelog", "lost-cycles", str(logs)]
+    command += ["--timings-out", "-"]
+    for more in ((), ("--json",)):
+        beside = subprocess.run([*command, *more], capture_output=True, text=True, check=True)
+        head, *lines = beside.stdout.splitlines()
+        assert head.startswith("# lost cycles")
+        assert all(line.startswith("TRACEBIGSIM") for line in lines)
+    assert json.loads(beside.stderr)["logs"] == str(logs)
+
+
 def test_a_picture_on_stdout_is_svg(logs: Path) -> None:
     pytest.importorskip("matplotlib")
     done = rewritelog("timeline", logs, "-o", "-")
