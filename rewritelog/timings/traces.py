@@ -231,6 +231,10 @@ def read_event_params(path: Path | None) -> EventParams:
     written = toml.declared(toml.document.get(_TABLE, {}), dict[str, _Written], (_TABLE,))
     rules = []
     for pattern, entry in written.items():
+        try:
+            timing_lines(entry.group or _TABLE, (), ())
+        except LineFormatError as error:
+            raise toml.of_value((_TABLE, pattern, "group")).error(str(error)) from error
         texts, place = entry.params or [], (_TABLE, pattern, "params")
         words = dict.fromkeys(w for t in texts for w in _NAME.findall(t) if w not in FUNCTIONS)
         for word in words:

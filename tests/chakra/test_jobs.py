@@ -134,6 +134,16 @@ def test_a_file_says_which_parameters_events_have(traces: Path, tmp_path: Path) 
     assert "events.toml:2:" in done.stderr
 
 
+@pytest.mark.parametrize("group", ["a{b", " x ", "TRACEBIGSIM"])
+def test_a_group_is_a_name_that_lines_can_hold(traces: Path, tmp_path: Path, group: str) -> None:
+    """All of its nodes were left out, and only counted."""
+    rules = tmp_path / "events.toml"
+    rules.write_text(f'[events."*"]\ngroup = "{group}"\n')
+    done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "events.toml:2:10: invalid event name: it " in done.stderr
+
+
 def test_nodes_without_the_parameters_of_a_file_are_told(traces: Path, tmp_path: Path) -> None:
     rules, lines = tmp_path / "events.toml", tmp_path / "lines.txt"
     assert run("timings", traces, "-o", lines).returncode == 0
