@@ -141,12 +141,12 @@ class ReplayReport(Readable):
         if self.sebs and self.blocked.count == self.sebs:
             why = "all wait for something that never happens, see below"
             lines.insert(0, f"No {terms.item} can run: {why}")
-        if path.length:
-            name, longest = next(iter(path.by_name_s.items()), ("", 0.0))
+        if self.predicted_s > 0:
             chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
-            in_name = f"{_share_text(longest, self.predicted_s)} in {shorten(name, LABEL_WIDTH)}"
-            sent = _share_text(self.communication_s, self.predicted_s)
-            lines.append(f"{chain}: {in_name}, {sent} in {terms.transfer}")
+            parts = [(s, shorten(name, LABEL_WIDTH)) for name, s in [*path.by_name_s.items()][:1]]
+            parts.append((self.communication_s, terms.transfer))
+            shares = (f"{_share_text(s, self.predicted_s)} in {name}" for s, name in parts)
+            lines.append(f"{chain}: {', '.join(shares)}")
         lines.append(f"  network: {printable(self.network.text(terms.recorded))}")
         lines += [f"  {note}" for note in self.notes]
         if self.blocked.count:

@@ -265,3 +265,9 @@ def test_random_programs_end_when_a_slow_replay_says(tmp_path: Path) -> None:
         waits = [d + 1 for d in deps[k]]
         nodes.append(node(k + 1, "x", int(duration[k]), deps=waits, attributes=gpu(int(stream[k]))))
     assert replayed(tmp_path, [nodes]).predicted_s == pytest.approx(1e-6 * end.max())
+
+
+def test_a_run_of_no_time_is_bounded_by_nothing(tmp_path: Path) -> None:
+    """A converted host trace without durations was bounded by "0.0 % in , 0.0 % in …"."""
+    text = replayed(tmp_path, [[node(1, duration=0)]]).text()
+    assert "bounded" not in text
