@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,10 +27,26 @@ def to_path(value: object, what: str) -> Path:
     raise UsageTypeError(f"{what} must be a path, not {type(value).__name__}")
 
 
+def exists(path: Path) -> bool:
+    """Return whether something is there; raise `OSError` if that cannot be told.
+
+    `Path.exists` returns False then, from Python 3.14 on.
+    """
+    try:
+        path.stat()
+    except ValueError:  # a name that no file can have
+        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return False
+        raise
+    return True
+
+
 def to_input(value: object, what: str) -> Path:
     """Return the path of an input; raise `MissingFileError` if it does not exist."""
     path = to_path(value, what)
-    if path != STANDARD_STREAM and not path.exists():
+    if path != STANDARD_STREAM and not exists(path):
         raise MissingFileError(f"{path}: does not exist")
     return path
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Floats, Ints
 from rewritelog.core import core
+from rewritelog.paths import exists
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
@@ -41,7 +42,7 @@ def open_event_traces(path: Path) -> Traces | None:
 
 def is_log_set(path: Path) -> bool:
     """Return whether a path is that of bgTrace logs."""
-    return path.name == SUMMARY_NAME or (path / SUMMARY_NAME).exists()
+    return path.name == SUMMARY_NAME or exists(path / SUMMARY_NAME)
 
 
 def number_texts(

@@ -22,6 +22,7 @@ from rewritelog.arrays import Bytes
 from rewritelog.cores import in_threads
 from rewritelog.errors import OutputError, OutputWarning, RewriteLogError
 from rewritelog.formats.files import InputFile, OpenFile, paths_in
+from rewritelog.paths import exists
 from rewritelog.running.engines import Gathered
 from rewritelog.text import matches
 
@@ -236,7 +237,7 @@ def _check_writable(path: Path) -> None:
         if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
             closed = os.fstat(descriptor).st_rdev == Path(os.devnull).stat().st_rdev
             raise PermissionError(0, "it is closed" if closed else "it is open for reading only")
-    elif path.exists() and _is_stream(path):
+    elif exists(path) and _is_stream(path):
         if not os.access(path, os.W_OK):
             raise PermissionError(0, "Permission denied")
     else:
@@ -310,7 +311,7 @@ def write_file(path: Path, data: bytes | Iterable[bytes], *, through_links: bool
         elif descriptor is not None:
             with os.fdopen(os.dup(descriptor), "wb") as stream:
                 stream.writelines(pieces)
-        elif path.exists() and not path.is_file():
+        elif exists(path) and not path.is_file():
             with path.open("wb") as stream:
                 stream.writelines(pieces)
         else:
