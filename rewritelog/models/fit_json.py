@@ -50,10 +50,10 @@ LISTS: dict[Any, tuple[Any, Any]] = {
 def event_in_file(fit: EventFit) -> dict[str, Any]:
     """Return a fit as the JSON object of a model file; raise `ValueError` if that cannot be read.
 
-    That is so for a number that has to be finite and is not.
+    That is so for a number that has to be finite and is not, or a name that no formula can have.
     """
     document: dict[str, Any] = _plain(fit, exact_number)
-    msgspec.convert(document, EventFit, dec_hook=partial(_decoded, fit.parameters))
+    _read(document)
     return document
 
 
@@ -129,6 +129,14 @@ def event_of(written: Mapping[str, Any]) -> EventFit:
 
     Raise `ValueError` for anything else: the problem, followed by `AT` and the path to it.
     """
+    fit = _read(written)
+    if fit.exact_matches is None:
+        return fit
+    return msgspec.structs.replace(fit, exact_matches=_by_hash(fit.exact_matches))
+
+
+def _read(written: Mapping[str, Any]) -> EventFit:
+    """Return the fit of a JSON object but for the order of exact matches; raise as `event_of`."""
     parameters = msgspec.convert(written, _Key).parameters
     fit = msgspec.convert(written, EventFit, dec_hook=partial(_decoded, parameters))
     if fit.names and len(fit.names) != fit.parameters:
@@ -142,9 +150,7 @@ def event_of(written: Mapping[str, Any]) -> EventFit:
         raise misfit("only the first of the `classes` has the `value` null")
     if len({*values}) < len(values):
         raise misfit("two `classes` have the same `value`")
-    if fit.exact_matches is None:
-        return fit
-    return msgspec.structs.replace(fit, exact_matches=_by_hash(fit.exact_matches))
+    return fit
 
 
 def _decoded(parameters: int, kind: Any, value: Any) -> Any:

@@ -248,16 +248,23 @@ def checked_names(named: Sequence[tuple[str, Origin]]) -> tuple[str, ...]:
         raise where.error(f"there are at most {MAX_PARAMETERS} parameters")
     seen: set[str] = set()
     for number, (text, where) in enumerate(named, 1):
-        if not is_name(text):
-            raise where.error(f"{text!r} is not a valid name: a letter, then letters, digits and _")
-        if text in FUNCTIONS:
-            raise where.error(f"{text!r} is a function and cannot be a parameter's name")
-        if parameter_number(text) not in (None, number):
-            raise where.error(f"{text!r} cannot be the name of p{number}")
+        if problem := name_problem(text, number):
+            raise where.error(problem)
         if text in seen and text != "_":
             raise where.error(f"the name {text!r} is duplicated")
         seen.add(text)
     return tuple(text for text, _ in named)
+
+
+def name_problem(text: str, number: int) -> str:
+    """Return why a text cannot be the name of the parameter of that number; empty if it can."""
+    if not is_name(text):
+        return f"{text!r} is not a valid name: a letter, then letters, digits and _"
+    if text in FUNCTIONS:
+        return f"{text!r} is a function and cannot be a parameter's name"
+    if parameter_number(text) not in (None, number):
+        return f"{text!r} cannot be the name of p{number}"
+    return ""
 
 
 @dataclass(frozen=True)

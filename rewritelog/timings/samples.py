@@ -15,7 +15,7 @@ from rewritelog.arrays import Floats, Ints, new_frame, to_column, to_seconds, to
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings, entry_of
-from rewritelog.models.formulas import ParamNames
+from rewritelog.models.formulas import ParamNames, name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import are_paths, to_inputs
 from rewritelog.text import Remark, TextTable, count_text, merged, shorten
@@ -97,11 +97,9 @@ class Timings:
         numbered = all(_PARAMETER.fullmatch(name) for name in own)
         if numbered:
             own.sort(key=lambda name: int(name[1:]))
-        for name in own:
-            if not (name.isascii() and name.isidentifier()):
-                raise UsageError(
-                    f"the column {name!r} cannot be a parameter: use letters, digits, _"
-                )
+        for number, name in enumerate([] if numbered else own, 1):
+            if problem := name_problem(name, number):
+                raise UsageError(f"the column {name!r} cannot be a parameter: {problem}")
         seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
         columns = [to_column(frame[name], len(frame), f"the column {name!r}") for name in own]
         params = np.column_stack([np.empty((len(frame), 0)), *columns])

@@ -285,3 +285,24 @@ def test_models_and_timings_are_equal_to_themselves_alone() -> None:
     assert first != second
     models = {rewritelog.fit(first, model="least-squares") for _ in range(2)}
     assert len(models) == 2
+
+
+@pytest.mark.parametrize("name", ["log", "p2", "batch size"])
+def test_a_column_that_no_formula_can_name_is_refused(name: str) -> None:
+    """Of `log` and `p2` a model file was written that could not be read."""
+    pd = pytest.importorskip("pandas")
+    rows = np.arange(1.0, 9)
+    frame = pd.DataFrame({"event": "k", name: rows, "m": rows % 2, "seconds": rows})
+    with pytest.raises(UsageError, match=f"the column '{name}' cannot be a parameter: "):
+        rewritelog.fit(frame)
+
+
+@pytest.mark.parametrize("name", ["lambda", "np"])
+def test_a_formula_in_python_is_python_whatever_its_parameters_are_called(name: str) -> None:
+    pd = pytest.importorskip("pandas")
+    rows = np.arange(1.0, 9)
+    frame = pd.DataFrame({"event": "k", name: rows, "seconds": 2 * rows})
+    fitted = rewritelog.fit(frame)
+    seconds = eval(fitted.formula("k", "python"), {f"{name}_": 3})  # noqa: S307 - its purpose
+    assert seconds == pytest.approx(6)
+    assert fitted.formula("k") == f"2*{name}"

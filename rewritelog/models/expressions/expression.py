@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from keyword import iskeyword
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -314,6 +315,8 @@ class Expression:
             else:
                 text = names.get(int(step[1:]), step)
                 text = _latex_name(text) if language == "latex" else text
+                if language == "python" and (iskeyword(text) or text == "np"):
+                    text += "_"
             stack.append(_Spelled(text, precedence, parentheses))
         return stack[0]
 
