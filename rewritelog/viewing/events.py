@@ -68,8 +68,13 @@ class EventView:
         return self.fitted.fits.get(self.timings.key)
 
     def predict(self, params: Floats) -> Floats:
-        """Return seconds for a table of parameters, shape (lines, parameters)."""
-        return self.fitted.prediction(self.timings.event, params).seconds
+        """Return seconds for a table of parameters, shape (lines, parameters).
+
+        A fit to these lines is drawn without exact matches, which repeat what it has to explain.
+        """
+        if self.fit is None or self.unseen:
+            return self.fitted.prediction(self.timings.event, params).seconds
+        return np.maximum(self.fit.predict(params), 0.0)
 
     @cached_property
     def predicted_s(self) -> Floats:

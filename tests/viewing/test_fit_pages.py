@@ -50,6 +50,19 @@ def test_a_page_holds_the_lines_and_what_is_predicted(page: Path) -> None:
     assert (events["flat"]["singleTerms"], events["flat"]["curves"]) == ([], [])
 
 
+def test_exact_matches_do_not_hide_what_a_fit_leaves_unexplained(tmp_path: Path) -> None:
+    """Residuals were 0, and no line was an outlier, where the fit was a constant."""
+    lines = [("k", 1e-6 * n, float(n)) for n in range(1, 31) for _ in range(3)]
+    (tmp_path / "f.toml").write_text('[[formula]]\nevent = "k"\nterms = ["1"]\n')
+    words = ("--formulas", tmp_path / "f.toml", "--exact-match", "always")
+    done = run("fit", write_timings(tmp_path / "t.txt", *lines), *words, "--html", tmp_path / "p")
+    assert done.returncode == 0, done.stderr
+    (event,) = data_of(tmp_path / "p")["events"]
+    points = points_of(event)
+    assert np.ptp(points["predicted"]) == 0
+    assert points["outlier"].sum() > 20
+
+
 def test_names_from_files_are_no_html(page: Path) -> None:
     text = page.read_text()
     assert "<b>pair" not in text
