@@ -66,7 +66,8 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
         share = statistics.on_device_s / new_s if new_s else 0.0
         yield (
             f"{percent_text(share, 1)} of the new time is computed by devices: with "
-            "roofline-enabled, ASTRA-sim takes times of its own for it"
+            "roofline-enabled, ASTRA-sim takes times of its own for it, and version f66c1da for "
+            "that of CPUs, too"
         )
     if options.dilation is None and report.fitted.uses_params and report.by_dilation:
         yield (
