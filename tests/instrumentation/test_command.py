@@ -79,6 +79,7 @@ target_link_libraries(solver tracebigsim::fortran)
 """
 
 
+@pytest.mark.slow
 def test_cmake_finds_the_header_and_the_fortran_module(tmp_path: Path) -> None:
     for needed in ("gcc", "g++", "gfortran", "make"):
         tool(needed)
