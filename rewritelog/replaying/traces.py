@@ -124,12 +124,14 @@ def workload_of(traces: Traces, events: Events) -> Workload:
 def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Transfers]:
     """Return the events that send and receive, the first of each event's collective, and all times.
 
-    The nodes of a collective are those with the same place among those of their group, on each
-    rank; any other event is the first one of its own.
+    The nodes of a collective are those with the same place among those of their group on each
+    rank, in the order of their ids, which is not that of every file; any other event is the first
+    one of its own.
     """
     on_device = ~events["on_host"]
+    rows = (np.flatnonzero(on_device & (events["type"] == kind)) for kind in _communicating(traces))
     collectives, sends, receives = (
-        np.flatnonzero(on_device & (events["type"] == kind)) for kind in _communicating(traces)
+        row[np.lexsort((events["id"][row], events["rank"][row]))] for row in rows
     )
     group = events["group"].number[collectives]
     place = times_before(events["rank"][collectives] * len(events["group"].distinct) + group)
@@ -163,7 +165,7 @@ def _steps(kind: Floats, size_bytes: Floats, ranks: Ints) -> tuple[Floats, Float
 
 
 def _messages(events: Events, sends: Ints, receives: Ints) -> tuple[Ints, Ints]:
-    """Return the nodes that send and receive each message, paired in the order of each rank."""
+    """Return the nodes that send and receive each message, paired in the order of their ids."""
     rank, tag = events["rank"].astype(np.float64), np.nan_to_num(events["comm_tag"])
     to, by = (np.nan_to_num(events[f"comm_{end}"], nan=-1.0) for end in ("dst", "src"))
     ends = np.concatenate(

@@ -271,3 +271,20 @@ def test_a_run_of_no_time_is_bounded_by_nothing(tmp_path: Path) -> None:
     """A converted host trace without durations was bounded by "0.0 % in , 0.0 % in …"."""
     text = replayed(tmp_path, [[node(1, duration=0)]]).text()
     assert "bounded" not in text
+
+
+def test_collectives_and_messages_are_paired_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    """Files in another order than the run, which ASTRA-sim takes, never ended."""
+    programs = [
+        [
+            node(k, "c", k, kind=COLL, deps=[k - 1] if k > 1 else [], attributes=gpu())
+            for k in (1, 2, 3)
+        ]
+        for _ in range(2)
+    ]
+    to, by = {"comm_dst": 1, "comm_size": 2000}, {"comm_src": 0, "comm_size": 2000}
+    programs[0] += [node(k, "s", 9, kind=SEND, deps=[k - 1], attributes=gpu(**to)) for k in (4, 5)]
+    programs[1] += [node(k, "r", 9, kind=RECV, deps=[k - 1], attributes=gpu(**by)) for k in (4, 5)]
+    report = replayed(tmp_path, [programs[0], programs[1][::-1]])
+    assert report.predicted_s == pytest.approx(24e-6)
+    assert report.blocked.count == 0
