@@ -19,8 +19,10 @@ int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, cons
         const uint8_t *text = buf + at[k];
         int64_t length = length_of(text, bytes[k], are_names);
         uint64_t mix = UINT64_C(14695981039346656037) ^ key;
-        for (int64_t byte = 0; byte < length; byte++)
+        for (int64_t byte = 0; byte < length; byte++) {
             mix = (mix ^ text[byte]) * UINT64_C(1099511628211);
+            mix ^= mix >> 32; /* or only the key's low byte would decide which texts collide */
+        }
         int64_t slot = (int64_t)(mix >> 32) & mask;
         for (; slots[slot]; slot = (slot + 1) & mask) {
             int64_t one = first[slots[slot] - 1];

@@ -156,7 +156,7 @@ def _report(
         event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
         lane_names=() if nodes is None else nodes.lanes.names,
-        notes=() if nodes is None else (nodes.note(recorded=outcome.case.network.recorded),),
+        notes=() if nodes is None else nodes.notes(recorded=outcome.case.network.recorded),
     )
 
 

@@ -145,11 +145,13 @@ class Nodes:
         longest[self.received] = 0.0
         return longest
 
-    def note(self, *, recorded: bool) -> str:
-        """Return how collectives are replayed."""
+    def notes(self, *, recorded: bool) -> tuple[str, ...]:
+        """Return how collectives are replayed, if there are any."""
+        if not len(self.transfers.ranks):
+            return ()
         how = "as recorded" if recorded else "as rings and trees without congestion"
         count = count_text(len(self.transfers.ranks), "collective")
-        return f"{count}, {how}: a simulator knows better"
+        return (f"{count}, {how}: a simulator knows better",)
 
     def warnings(self, *, recorded: bool) -> Iterator[str]:
         """Yield what the traces lack, a sentence each."""

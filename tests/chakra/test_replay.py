@@ -59,6 +59,7 @@ def test_lanes_run_beside_each_other_and_each_in_order(tmp_path: Path) -> None:
         node(5, "c", 3, deps=[3], attributes=gpu(8)),
     ]
     report = replayed(tmp_path, [nodes])
+    assert report.notes == ()  # no collectives
     assert starts(report) == [0, 5, 5, 25, 10]
     assert report.predicted_s == pytest.approx(45e-6)
     assert report.path.by_name_s == pytest.approx({"a": 20e-6, "b": 20e-6, "launch": 5e-6})
