@@ -155,7 +155,7 @@ def _report(
         gains=_largest_first(answers[: len(names)]),
         event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
-        lane_names=() if nodes is None else nodes.lanes.names,
+        lane_names=() if nodes is None else tuple(nodes.lanes.name.tolist()),
         notes=() if nodes is None else nodes.notes(recorded=outcome.case.network.recorded),
     )
 

@@ -36,9 +36,10 @@ from rewritelog.replaying.workload import (
 )
 from rewritelog.rewriting.predicting import Predictor
 from rewritelog.rewriting.traces import trace_task
-from rewritelog.text import matching
+from rewritelog.text import matching, shorten
 
 _ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
+_GROUP_WIDTH = 20
 _RING = (_ALL_GATHER, 6, 7, 8)
 """All-gather, all-to-all and the two forms of reduce-scatter, by `comm_type`."""
 
@@ -54,7 +55,16 @@ def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
     size = max(1, len(numbers))
     keys, lane = np.unique((3 * events["rank"] + where) * size + place, return_inverse=True)
     rank, where = np.divmod(keys // size, 3)
-    return Lanes(rank, where, numbers[keys % size]), lane
+    groups = (shorten(group, _GROUP_WIDTH) for group in events["group"].distinct)
+    networks = [*(f", {each}" for each in traces.types)]
+    networks += [f", group {group}" if group else "" for group in groups]
+    words = ("stream {}", "CPU thread {}", "network{}")
+    rows = zip(rank.tolist(), where.tolist(), numbers[keys % size].tolist(), strict=True)
+    names = [
+        f"rank {of} {words[at].format(networks[which] if at == NETWORK else which)}"
+        for of, at, which in rows
+    ]
+    return Lanes(rank, where, np.array(names, dtype=np.str_)), lane
 
 
 def _communicating(traces: Traces) -> list[int]:
@@ -140,12 +150,11 @@ def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Tr
     )
     together = np.arange(len(events))
     together[collectives] = collectives[first][own.reshape(-1)]
-    size_bytes = np.nan_to_num(events["comm_size"])
+    size_bytes = np.maximum(np.nan_to_num(events["comm_size"]), 0.0)
     np.maximum.at(size_bytes, together[collectives], size_bytes[collectives])
     ranks = np.bincount(together[collectives], minlength=len(events))
     joint = np.flatnonzero(ranks)
-    of_joint = np.maximum(size_bytes[joint], 0.0)
-    steps, step_bytes = _steps(events["comm_type"][joint], of_joint, ranks[joint])
+    steps, step_bytes = _steps(events["comm_type"][joint], size_bytes[joint], ranks[joint])
     transfers = Transfers(
         np.concatenate([joint, sends, receives]),
         np.concatenate([steps, np.ones(len(sends)), np.zeros(len(receives))]),

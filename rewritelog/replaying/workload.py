@@ -98,14 +98,7 @@ class Lanes(NamedTuple):
     rank: Ints
     where: Ints
     """`DEVICE`, `HOST` or `NETWORK`."""
-    number: Ints
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The name of each."""
-        kinds = ("stream {}", "CPU thread {}", "network")
-        rows = zip(*(column.tolist() for column in self), strict=True)
-        return tuple(f"rank {rank} {kinds[where].format(number)}" for rank, where, number in rows)
+    name: NDArray[np.str_]
 
 
 class Transfers(NamedTuple):
@@ -160,7 +153,7 @@ class Nodes:
             yield f"{deps} on nodes that are not there: ignored"
         if self.unmatched:
             received = count_text(self.unmatched, "message")
-            yield f"{received} received that no rank sends: received at once"
+            yield f"{received} received that no rank sends: not waited for"
         alone = int(np.count_nonzero(self.transfers.ranks == 1))
         if alone and not recorded:
             collectives = count_text(alone, "collective")

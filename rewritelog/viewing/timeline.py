@@ -117,7 +117,7 @@ class Run:
     @cached_property
     def lane_names(self) -> tuple[str, ...]:
         """The names of threads and streams; none of PEs."""
-        return () if self.lanes is None else self.lanes.names
+        return () if self.lanes is None else tuple(self.lanes.name.tolist())
 
     @property
     def label(self) -> str:

@@ -289,3 +289,25 @@ def test_collectives_and_messages_are_paired_in_the_order_of_their_ids(tmp_path:
     report = replayed(tmp_path, [programs[0], programs[1][::-1]])
     assert report.predicted_s == pytest.approx(24e-6)
     assert report.blocked.count == 0
+
+
+def test_each_row_of_a_network_has_a_name_of_its_own(tmp_path: Path) -> None:
+    """The groups, sends and receives of a rank were all called its network."""
+    nodes = [
+        node(k, "c", 5, kind=COLL, attributes={**gpu(), "pg_name": ("string", group)})
+        for k, group in enumerate(("", "data\n", "x" * 40))
+    ]
+    nodes.append(node(4, "s", 5, kind=SEND, attributes=gpu(comm_dst=0)))
+    nodes.append(node(5, "r", 5, kind=RECV, attributes=gpu(comm_src=0)))
+    assert sorted(replayed(tmp_path, [nodes]).lane_names) == [
+        "rank 0 network",
+        "rank 0 network, RECV",
+        "rank 0 network, SEND",
+        r"rank 0 network, group data\n",
+        f"rank 0 network, group {10 * 'x'}…{9 * 'x'}",
+    ]
+
+
+def test_messages_of_fewer_than_no_bytes_take_the_latency(tmp_path: Path) -> None:
+    send = node(1, "s", 9, kind=SEND, attributes=gpu(comm_dst=0, comm_size=-500))
+    assert replayed(tmp_path, [[send]], NETWORK).predicted_s == pytest.approx(1e-6)
