@@ -52,18 +52,17 @@ def format_line(
     numbers = "".join(_number_text(param, "a parameter") + " " for param in listed)
     if time_s is None and time_cycles is None and seb is None and seqno is None:
         raise LineFormatError("a record has neither a time nor a SEB number")
+    if not isinstance(event, str):
+        raise LineFormatError(f"an event name must be a text, not {event!r}")
     if problem := _name_problem(event):
         raise LineFormatError(f"invalid event name: it {problem}: {event!r}")
     parts = [f"{KEYWORD}: event:{{ {event} }}"]
     if seb is not None:
-        parts[0] = f"{_checked_index(seb, 'the SEB')} {parts[0]}"
+        parts[0] = f"{_to_int(seb, 'the SEB')} {parts[0]}"
     if seqno is not None:
-        parts.append(f"seqno: {{ {_checked_index(seqno, 'seqno')} }}   ")
+        parts.append(f"seqno: {{ {_to_int(seqno, 'seqno')} }}   ")
     parts.extend(_time_field(time_s, time_cycles))
-    counted = [int(counter) for counter in counters]
-    for counter in counted:
-        if not -_LARGEST <= counter <= _LARGEST:
-            raise LineFormatError(f"a counter must lie in (-2**63, 2**63), not {counter}")
+    counted = [_to_int(counter, "a counter", "(-2**63, 2**63)", -_LARGEST) for counter in counters]
     if counted:
         parts.append(f"PAPI:{{ {' '.join(map(str, counted))} }}")
     parts.append(f"params:{{ {numbers}}}")
@@ -96,7 +95,7 @@ def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str
     `tracebigsim.chosen` reads such lists. Raises LineFormatError as `format_line` does, and for a
     PE's number outside [0, 2**63).
     """
-    return f"{_checked_index(pe, 'the PE')} {format_line(event, params, seb=seb, seqno=seb)}"
+    return f"{_to_int(pe, 'the PE')} {format_line(event, params, seb=seb, seqno=seb)}"
 
 
 def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str]:
@@ -105,9 +104,10 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
         raise LineFormatError("a line has a time in seconds or in cycles, not both")
     for name, time in (("time", time_s), ("time_in_cycles", time_cycles)):
         if time is not None:
-            if time < 0:
+            text = _number_text(time, "a time")
+            if text.startswith("-"):
                 raise LineFormatError(f"negative time: {time!r}")
-            yield f" {name}:{{ {_number_text(time, 'a time')} }} "
+            yield f" {name}:{{ {text} }} "
 
 
 def _number_text(value: float, what: str) -> str:
@@ -135,11 +135,15 @@ def _digits(number: float) -> str:
     return repr(number)
 
 
-def _checked_index(value: int, what: str) -> int:
-    """Return a SEB's or PE's number; raise LineFormatError if it is outside [0, 2**63)."""
-    if not 0 <= value <= _LARGEST:
-        raise LineFormatError(f"{what} must lie in [0, 2**63), not {value}")
-    return int(value)
+def _to_int(value: int, what: str, span: str = "[0, 2**63)", least: int = 0) -> int:
+    """Return an integer; raise LineFormatError for what is none, or outside of a span."""
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise LineFormatError(f"{what} must be an integer: {error}") from error
+    if not least <= number <= _LARGEST:
+        raise LineFormatError(f"{what} must lie in {span}, not {value}")
+    return number
 
 
 def _name_problem(event: str) -> str:

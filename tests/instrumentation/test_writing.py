@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -129,3 +130,20 @@ def test_records_that_no_line_can_hold() -> None:
         format_line("k", time_s=1, counters=[2**63])
     with pytest.raises(LineFormatError, match="a line has at most"):
         format_line("k" * (1 << 20), time_s=1)
+
+
+@pytest.mark.parametrize(
+    ("told", "what"),
+    [
+        ({"event": 5}, "an event name must be a text"),
+        ({"event": b"k"}, "an event name must be a text"),
+        ({"time_s": "x"}, "a time must be a number"),
+        ({"seb": "x"}, "the SEB must be an integer"),
+        ({"seqno": math.inf}, "seqno must be an integer"),
+        ({"counters": [None]}, "a counter must be an integer"),
+    ],
+)
+def test_values_of_other_types_are_refused_in_words(told: dict[str, Any], what: str) -> None:
+    """They raised bare errors."""
+    with pytest.raises(LineFormatError, match=what):
+        format_line(**{"event": "k", "seb": 0, **told})
