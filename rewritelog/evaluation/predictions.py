@@ -113,7 +113,6 @@ class PredictedLines:
         """Return the relative error of each line, NaN where it is undefined."""
         return relative_errors(self.rows.predicted_s, self.measured_s)
 
-    @np.errstate(over="ignore")
     def score(self) -> Score:
         """Return the error measures of the lines."""
         known = np.isfinite(self.rows.predicted_s) & np.isfinite(self.measured_s)

@@ -22,6 +22,7 @@ def relative_errors(predicted_s: Floats, measured_s: Floats) -> Floats:
     return np.where((measured_s > 0) & np.isfinite(errors), errors, np.nan)
 
 
+@np.errstate(over="ignore")
 def mean_relative_error(predicted_s: Floats, measured_s: Floats) -> float | None:
     """Return the mean of the relative errors."""
     errors = relative_errors(predicted_s, measured_s)
@@ -29,6 +30,7 @@ def mean_relative_error(predicted_s: Floats, measured_s: Floats) -> float | None
     return json_number(errors.mean()) if len(errors) else None
 
 
+@np.errstate(over="ignore")
 def sum_error(predicted_s: Floats, measured_s: Floats) -> float | None:
     """Return Σ predicted / Σ measured − 1, the relative error of the sum."""
     total = float(measured_s.sum())

@@ -41,12 +41,13 @@ class Sampled(Auto):
 
     def fit(self, timings: Timings) -> FittedEvents:
         """Return the fit to the lines drawn, with its errors on the lines left out."""
-        drawn = {samples.key: self._drawn(samples) for samples in timings}
-        fitted = super().fit([samples.part(drawn[samples.key]) for samples in timings])
+        drawn = [self._drawn(samples) for samples in timings]
+        parts = zip(timings, drawn, strict=True)
+        fitted = super().fit([samples.part(rows) for samples, rows in parts])
         fits = dict(fitted.fits)
-        for samples in timings:
+        for samples, rows in zip(timings, drawn, strict=True):
             if samples.key in fits:
-                left_out = _left_out(fits[samples.key], samples, drawn[samples.key])
+                left_out = _left_out(fits[samples.key], samples, rows)
                 fits[samples.key] = structs.replace(fits[samples.key], left_out=left_out)
         return replace(fitted, fits=fits)
 

@@ -11,7 +11,7 @@ import pytest
 from kinds import MakeTimings, ReferenceTimings
 
 from rewritelog.arrays import Flags
-from rewritelog.errors import UsageError
+from rewritelog.errors import ModelError, UsageError
 from rewritelog.hashing import random_ranks
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelFit
@@ -130,6 +130,19 @@ def test_exact_matches_are_with_the_lines_drawn_only(event: MakeTimings) -> None
     )
     assert judged.exact.tolist() == drawn.tolist()
     assert judged.seconds[drawn].tolist() == samples.seconds[drawn].tolist()
+
+
+def test_an_event_that_is_there_twice_is_refused(event: MakeTimings) -> None:
+    """It was a bare IndexError."""
+    short, long = (event(p, seconds=p) for p in (np.arange(1.0, 10), np.arange(1.0, 20)))
+    with pytest.raises(ModelError, match="are duplicated"):
+        fit(short, long)
+
+
+def test_the_sum_of_the_lines_left_out_may_overflow(event: MakeTimings) -> None:
+    """numpy warned of it, on stderr."""
+    p = np.arange(1.0, 200)
+    assert only(fit(event(p, seconds=1e308 * (1 + p % 2 / 2))))["check"]["sum_error"] == -1
 
 
 def test_no_samples_and_pickle(event: MakeTimings, noisy: EventTimings) -> None:
