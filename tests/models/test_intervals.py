@@ -176,3 +176,16 @@ def test_no_drawn_factor_is_negative_where_held_out_predictions_are(event: MakeT
     factors = fitted.drawn_factors("kernel", p[:, None], np.linspace(0, 0.99, 60))
     assert factors is not None
     assert (factors > 0).all()
+
+
+def test_a_fit_below_zero_for_lines_held_out_is_not_judged_by_these(event: MakeTimings) -> None:
+    """One call was said to make up -5 % of the time, and totals to be off by 1000 %."""
+    rng = np.random.default_rng(24)
+    p = np.linspace(1, 100, 60) + rng.uniform(-0.5, 0.5, 60)
+    times = 1e-6 * np.maximum(p - 30, 2) ** 2 * rng.lognormal(0, 0.3, 60) + 1e-4
+    fitted = LeastSquares(LeastSquaresOptions(basis="linear")).fit([event(p, seconds=times)])
+    assert fitted.fits["kernel", 1].whole.ratios.sum() < 0
+    assert "one call" not in " ".join(fitted.warnings())
+    spread = fitted.total_spread("kernel", 1)
+    assert spread is not None
+    assert spread.single < 1

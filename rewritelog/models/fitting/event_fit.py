@@ -171,8 +171,12 @@ class EventFit(
 
     @property
     def ratios(self) -> Floats:
-        """Measured / predicted seconds of held-out samples, ascending."""
-        return self.whole.ratios if self.by_class is None else self.by_class.ratios
+        """Measured / predicted seconds of held-out samples, ascending.
+
+        Those to predictions below zero, which no rewrite uses, are left out.
+        """
+        ratios = self.whole.ratios if self.by_class is None else self.by_class.ratios
+        return ratios[ratios >= 0]
 
     def predict(self, params: Floats) -> Floats:
         """Return the seconds of each row, possibly negative; NaN where not finite."""
