@@ -250,7 +250,7 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
 
         word = str(error).partition(":")[0]
         if word in known_models():
-            models = ",".join((*self.models, word))
+            models = ",".join(dict.fromkeys((*self.models, word)))
             raise UsageError(f"{word} is a model, and no file: write {spelled('models', models)}")
 
     def method_text(self) -> str:

@@ -250,7 +250,7 @@ def _read(request: CompareCommand, kinds: Collection[Columns]) -> Mapping[Column
 def _models(request: CompareCommand) -> dict[str, Model[Any]]:
     """Return the models, each with the options and texts that it accepts."""
     texts = read_texts(request.formulas, request.coefficients)
-    options = {key.replace("-", "_"): value for key, value in request.model_options.items()}
+    options = request.model_options
     unused = {*options, *texts}
     models: dict[str, Model[Any]] = {}
     for name in request.models:
@@ -259,7 +259,7 @@ def _models(request: CompareCommand) -> dict[str, Model[Any]]:
             continue
         cls = model_class(name)
         known = {option.field for option in describe_options(name, cls)}
-        own = {key: value for key, value in options.items() if key in known}
+        own = {key: options[key] for key in options if key.replace("-", "_") in known}
         files = {what: text for what, text in texts.items() if what == cls.takes_text}
         models[name] = load_model(name, own, files)
         unused -= {*own, *files}

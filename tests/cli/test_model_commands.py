@@ -156,6 +156,11 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
             2,
             "least-squares is a model, and no file: write --models auto,least-squares",
         ),
+        (
+            ["compare", timings, "auto"],
+            2,
+            "auto is a model, and no file: write --models auto,least-squares\n",
+        ),
         (["compare", timings, "none", "--models", "auto"], 1, "none: does not exist"),
         (["compare", timings, "--models", ""], 2, "at least one model"),
         (["compare", timings, "--models", "auto", "--folds", "1"], 2, "an integer of 2 or more"),

@@ -172,6 +172,9 @@ def test_a_hyphen_in_the_name_of_an_option_stands_for_an_underscore(timings: Pat
     options = {"exact-match": "never"}
     report = compare(CompareCommand((timings,), ("least-squares",), model_options=options))
     assert report.tried[0].failure is None
+    twice = options | {"exact_match": "always"}
+    with pytest.raises(UsageError, match="'exact_match' is given more than once"):
+        compare(CompareCommand((timings,), ("least-squares",), model_options=twice))
 
 
 def test_wrong_models_and_options(timings: Path) -> None:
