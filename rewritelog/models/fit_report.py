@@ -299,7 +299,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     undefined = [drop.term for drop in whole.dropped if drop.reason.startswith("not finite")]
     if undefined:
         texts["undefined"] = (
-            f"{rename(some_text(undefined, 5))}: not finite for all samples, so left out of the "
+            f"{rename(some_text(undefined, 5))}: not finite for some samples, so left out of the "
             "formula; write it such that it is, as in log(max(p1, 1))"
         )
     inaccurate, advice = _cause(fit)

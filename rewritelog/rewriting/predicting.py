@@ -30,9 +30,7 @@ from rewritelog.rewriting.statistics import (
 from rewritelog.text import count_text, matching, some_text
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings, names_of
-from rewritelog.timings.texts import (
-    read_texts,
-)
+from rewritelog.timings.texts import read_texts
 
 _EVENTS_NAMED = 5
 """At most this many events are named in the warning of those that a model does not cover."""

@@ -163,7 +163,7 @@ def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
     concerned = {doubt: [name for name in events if events[name][doubt]] for doubt in _DOUBTS}
     for name, counts in events.items():
         for doubt, names in concerned.items():
-            if name in names and len(names) <= MOST_ALIKE:
+            if counts[doubt] and len(names) <= MOST_ALIKE:
                 yield f"event {name!r}: {_doubt_text(doubt, counts, terms)}"
     for doubt, names in concerned.items():
         if len(names) > MOST_ALIKE:
