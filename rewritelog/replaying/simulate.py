@@ -54,7 +54,7 @@ class Case:
         free = np.array([each == self.free for each in workload.names], dtype=np.bool_)
         factors: Floats = np.array([self.dilations.factor_for(each) for each in workload.names])
         factors[free] = 0.0
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # of what never runs
             seconds = scaled_s * factors[name]
             if len(fixed_s):
                 seconds += fixed_s * np.where(free, 0.0, 1.0)[name]
@@ -66,7 +66,8 @@ class Case:
         seconds = self.seconds(workload, sebs.scaled_s, sebs.fixed_s, sebs.name)
         if nodes is not None and not self.network.recorded:
             seb, steps, step_bytes, _ = nodes.transfers
-            takes_s = np.where(steps > 0, steps * delays_s(self.network, step_bytes), 0.0)
+            delays = delays_s(self.network, step_bytes)
+            takes_s = np.multiply(steps, delays, out=np.zeros_like(delays), where=steps > 0)
             seconds[seb] = self.seconds(workload, takes_s, np.empty(0), sebs.name[seb])
         if self.free_event is not None:
             seb, _, lengths_s = self._free_regions(workload)

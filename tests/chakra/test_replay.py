@@ -311,3 +311,13 @@ def test_each_row_of_a_network_has_a_name_of_its_own(tmp_path: Path) -> None:
 def test_messages_of_fewer_than_no_bytes_take_the_latency(tmp_path: Path) -> None:
     send = node(1, "s", 9, kind=SEND, attributes=gpu(comm_dst=0, comm_size=-500))
     assert replayed(tmp_path, [[send]], NETWORK).predicted_s == pytest.approx(1e-6)
+
+
+def test_communication_that_never_runs_may_take_longer_than_a_float_holds(tmp_path: Path) -> None:
+    """numpy warned of it, on stderr."""
+    huge = ("double", 1.7e308)
+    slow = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e-300)
+    waits = node(1, "c", kind=COLL, deps=[1], attributes={**gpu(), "comm_size": huge})
+    alone = node(2, "r", kind=RECV, attributes={**gpu(comm_src=1), "comm_size": huge})
+    report = replayed(tmp_path, [[waits, alone, node(3)], [waits]], slow)
+    assert report.predicted_s == pytest.approx(1e-5)
