@@ -6,7 +6,7 @@ made ones of kernels with known laws.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,9 @@ PROGRAM_LAWS = (
 
 def main() -> None:
     """Draw all figures into a folder."""
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="the folder to write to")
+    folder = parser.parse_args().folder
     folder.mkdir(exist_ok=True)
     mpl.rcParams.update(
         {

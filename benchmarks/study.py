@@ -6,7 +6,7 @@ draws its figures into `docs/figures`.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,9 @@ def draw(runs: dict[tuple[int, int], StudyRun], truth: StudyRun, found: RunPredi
 
 def main() -> None:
     """Run the study."""
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="the folder to write to")
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     file, model = folder / "study.txt", folder / "model.json"
     file.unlink(missing_ok=True)

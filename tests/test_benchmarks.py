@@ -27,6 +27,20 @@ def test_a_module_imports(name: str) -> None:
         pytest.skip("matplotlib is not installed")
 
 
+@pytest.mark.parametrize("name", ["__main__", "figures", "study"])
+def test_programs_have_a_help(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of them wrote into a folder that is called --help, and one of these into the docs."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(f"benchmarks.{name}").main()
+    assert ended.value.code == 0
+    assert "usage:" in capsys.readouterr().out
+
+
 def test_the_stages_of_a_rewrite_are_functions_of_it() -> None:
     stages = importlib.import_module("benchmarks.child_stages").STAGES
     for owner, name, stage in stages:
