@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="the folder to write to")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
+    plt.rcParams["svg.hashsalt"] = "rewritelog"  # the same bytes each time
     file, model = folder / "study.txt", folder / "model.json"
     file.unlink(missing_ok=True)
     runs = {(pes, size): run(folder, pes, size, file) for pes in PES for size in SIZES}
