@@ -181,10 +181,10 @@ def to_floats(values: ArrayLike, what: str) -> Floats:
     """Return values as an array of floats; raise `UsageTypeError` if any is not a number."""
     try:
         raw = np.asarray(values)
-        floats = raw if raw.dtype.kind == "c" else np.asarray(raw, dtype=np.float64)
+        floats = raw if raw.dtype.kind in "cmM" else np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise UsageTypeError(f"{what} must be a table of numbers: {error}") from error
-    if raw.dtype.kind in "USc":
+    if raw.dtype.kind in "UScmM":
         raise UsageTypeError(f"{what} must hold numbers, not {raw.dtype.name}")
     return floats
 

@@ -77,7 +77,7 @@ def unknown_event(event: str, keys: Iterable[EventKey], what: str) -> UsageError
     """Return the error for an event that is none of the known ones."""
     known = dict.fromkeys(name for name, _ in keys)
     names = ", ".join(shorten(repr(name), 60) for name in [*known][:10])
-    return UsageError(f"no {what} the event {event!r}; events: {names}")
+    return UsageError(f"no {what} the event {event!r}; events: {names or 'none'}")
 
 
 def uncovered_text(event: str, parameters: int) -> str:

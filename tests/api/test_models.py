@@ -269,6 +269,10 @@ def test_what_cannot_be_a_table_or_fitted_is_refused() -> None:
         rewritelog.fit({"k": ([[10**400]], [1.0])})
     with pytest.raises(UsageTypeError, match="must hold numbers, not complex128"):
         rewritelog.fit({"k": ([[1j]], [1.0])})
+    with pytest.raises(UsageTypeError, match=r"y of 'k' must hold numbers, not timedelta64\[ms\]"):
+        rewritelog.fit({"k": ([[1]], np.array([1], "m8[ms]"))})  # was 1000 times as long
+    with pytest.raises(UsageError, match="no fit for the event 'k'; events: none"):
+        rewritelog.fit({"k": ([[1]], [np.inf])}).formula("k")
     for model in ("auto", "least-squares"):
         with pytest.raises(ModelError, match="'k' has 21 parameters; at most 20 can be fitted"):
             rewritelog.fit({"k": (np.ones((4, 21)), np.ones(4))}, model=model)
