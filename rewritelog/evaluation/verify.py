@@ -144,7 +144,7 @@ def _worst_lines(
     """Yield the lines of an entry of the timings with the largest errors; equal ones once."""
     samples, rows, errors = read.timings[entry], lines.rows, lines.relative_errors()
     least = np.unique(errors[~np.isnan(errors)])[::-1][:most].min(initial=np.inf)
-    worst = np.flatnonzero(errors >= least)  # and as large ones, which may be of equal lines
+    worst = np.flatnonzero(errors >= least)  # more than `most`: some are of equal lines
     line = np.column_stack([samples.params[worst], samples.seconds[worst]])
     _, first = np.unique(DistinctPoints.of_rows(line).point_of_row, return_index=True)
     worst = worst[first]

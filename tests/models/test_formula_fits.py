@@ -164,6 +164,22 @@ def test_a_term_that_is_not_finite_for_all_samples_is_left_out_and_named(
     assert "kernel(n): 1/(n - 4): not finite for some samples, so left out" in warning
 
 
+def test_a_term_that_is_not_finite_in_a_class_or_a_line_of_many_is_left_out_of_all(
+    event: MakeTimings,
+) -> None:
+    """Other classes had it, and those of many lines that chose terms without such a line."""
+    text = '[[formula]]\nevent = "kernel"\nterms = ["p1", "1/(p1 - 4)"]\n'
+    few = np.tile(np.arange(1.0, 41), 2)
+    side = np.repeat([0.0, 1.0], 40)
+    few[side == 1] += 10
+    fitted = by_formula(text + 'category = "p2"\n', event(few, side, seconds=1e-6 * few))
+    assert np.isfinite(fitted.predict("kernel", np.array([[4.0, 0], [4.0, 1]]))).all()
+    many = np.r_[np.arange(10.0, 4000), 4.0]
+    fitted = by_formula(text, event(many, seconds=1e-6 * many))
+    assert np.isfinite(fitted.predict("kernel", np.array([[4.0]]))).all()
+    assert "dropped: 1/(p1 - 4) (not finite for 1 sample)" in "\n".join(fitted.summary())
+
+
 def test_an_event_with_classes_is_judged_by_predictions_by_class() -> None:
     """Warnings said how bad the function of all samples is, which predicts none of these."""
     fitted = by_formula(PAIRS, pairs())

@@ -9,7 +9,7 @@ of each one are multiplied.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, combinations, product
 from typing import Any, TypeVar
@@ -307,3 +307,16 @@ class Family:
     ) = None
     """For terms, their names in reports, and the matrix that turns their coefficients into those of
     the named terms; None for terms that reports spell as they are fitted."""
+
+    def finite_in(self, params: Floats, parameters: Parameters) -> Family:
+        """Return the family without given terms that are not finite in all of these rows."""
+        given = {} if self.given is None else self.given(parameters)
+        infinite = [t for t in given.values() if not np.isfinite(t.evaluate(params)).all()]
+        if not infinite:
+            return self
+
+        def finite_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
+            terms = self.choose_terms(selection)
+            return tuple(term for term in terms if term not in infinite) or (ONE,)
+
+        return replace(self, choose_terms=finite_terms)

@@ -353,9 +353,15 @@ def modes_of(ratios: Floats) -> tuple[tuple[float, float], tuple[float, float]] 
 
 
 def dropped_terms(
-    terms: Mapping[str, Expression], taken: Collection[str], selection: SelectionSamples
+    terms: Mapping[str, Expression],
+    taken: Collection[str],
+    selection: SelectionSamples,
+    all_params: Floats,
 ) -> tuple[Dropped, ...]:
-    """Return the terms, by name, that are not among those taken, each with the reason."""
+    """Return the terms, by name, that are not among those taken, each with the reason.
+
+    `all_params` are those of all samples of the event.
+    """
     params, ignored = selection.samples.params, selection.parameters.ignored
     constant = {number: why for number, why in ignored.items() if "constant" in why}
     names = [name for name in terms if name in taken]
@@ -364,7 +370,7 @@ def dropped_terms(
     def reason(term: Expression) -> str:
         if term.parameters and term.parameters <= constant.keys():
             return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
-        finite = np.isfinite(term.evaluate(params))
+        finite = np.isfinite(term.evaluate(all_params))
         if not finite.all():
             return f"not finite for {count_text(int((~finite).sum()), 'sample')}"
         if len(names) >= len(params):

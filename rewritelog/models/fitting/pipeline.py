@@ -74,9 +74,9 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     """Fit one event's times; in at least one sample all numbers have to be finite."""
     usable = timings.usable()
     lowest, highest = column_range(usable.params)
-    whole = _fit_class(usable, config, None)
+    whole = _fit_class(usable, config, None, usable.params)
     classes = [
-        _fit_class(usable.part(rows), config, value)
+        _fit_class(usable.part(rows), config, value, usable.params)
         for value, rows in _classes(usable, config.category)
     ]
     tried = classes or [whole]
@@ -117,11 +117,16 @@ class _Fitted(NamedTuple):
     """The samples held out, none if there are too few, and what fits without them predict."""
 
 
-def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> _Fitted:
-    """Fit the samples of one class, or all: clean, validate, select, solve, diagnose."""
+def _fit_class(
+    usable: EventTimings, config: FitConfig, value: float | None, params: Floats
+) -> _Fitted:
+    """Fit the samples of one class, or all: clean, validate, select, solve, diagnose.
+
+    `params` are those of all samples of the event.
+    """
     samples = without_short_scales(Samples.of(usable, config.weights), config.loss)
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
-    validation = cross_validate(_families(selection, config), selection)
+    validation = cross_validate(_families(selection, config, params), selection)
     weights = validation.select()
     corrected = None
     if config.correction == "auto" and config.families is None and len(weights) == 1:
@@ -158,7 +163,7 @@ def _fit_class(usable: EventTimings, config: FitConfig, value: float | None) -> 
         coefficients=coefficients,
         dropped=_ignored(selection.parameters)
         if family.given is None
-        else dropped_terms(family.given(selection.parameters), names, selection),
+        else dropped_terms(family.given(selection.parameters), names, selection, params),
         **diagnosis._asdict(),
     )
     errors = {name: family.mean_error for name, family in validation.predictions.items()}
@@ -198,7 +203,9 @@ def _by_class(
     return ByClass(*on_held_out(quality, measured_s, held_out_s, later))
 
 
-def _families(selection: SelectionSamples, config: FitConfig) -> Mapping[str, Family]:
+def _families(
+    selection: SelectionSamples, config: FitConfig, params: Floats
+) -> Mapping[str, Family]:
     """Return the families to choose from.
 
     Two or three samples are too few to hold any out: their only family is a multiple of one
@@ -206,7 +213,8 @@ def _families(selection: SelectionSamples, config: FitConfig) -> Mapping[str, Fa
     """
     samples = selection.samples
     if config.families is not None:
-        return config.families
+        parameters = selection.parameters
+        return {name: each.finite_in(params, parameters) for name, each in config.families.items()}
     if len(samples) >= tuning.FEWEST_TO_VALIDATE:
         return automatic_families(len(samples))
     if len(samples) == 3:
