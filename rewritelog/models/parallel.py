@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -109,10 +110,16 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
-    """Return a pool of processes; signals are blocked until these have set up their handlers."""
+    """Return a pool of processes; signals are blocked until these have set up their handlers.
+
+    Python warns if the caller has threads: one could hold a lock that the work needs, which is
+    arithmetic, and takes none.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
-        return multiprocessing.get_context("fork").Pool(processes, _set_up, (before, work))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
+            return multiprocessing.get_context("fork").Pool(processes, _set_up, (before, work))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

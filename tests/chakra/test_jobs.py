@@ -218,13 +218,19 @@ def test_the_file_of_one_rank_is_one_rank(tmp_path: Path) -> None:
         rewritelog.export(path, tmp_path / "p", "chrome", pes="0-4", replayed=True)
     with pytest.raises(UsageError, match="rank 0 is not in the log: it has ranks 5 to 5"):
         rewritelog.export(path, tmp_path / "p", "chrome", pes=[0], replayed=True)
-    for command in ("export --to chrome", "timeline -o t.svg"):
-        name, *words = command.split()
-        done = run(name, path, *words, *([tmp_path / "p"] * (name == "export")), "--pes", "7-9")
-        assert "--pes 7-9: the ranks are 5 to 5" in done.stderr
+    done = run("export", path, tmp_path / "p", "--to", "chrome", "--pes", "7-9")
+    assert "--pes 7-9: the ranks are 5 to 5" in done.stderr
     assert report.to_json()["busy_time"]["old"] == {
         "largest_s": 1e-5, "largest_pe": 5, "mean_s": 1e-5, "imbalance": 1,
     }  # fmt: skip
+
+
+def test_a_timeline_of_other_ranks_says_which_there_are(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = write_traces(tmp_path / "t", [[node(1)]])
+    (path / "run.0.et").rename(path / "run.5.et")
+    done = run("timeline", path, "-o", "t.svg", "--pes", "7-9")
+    assert "--pes 7-9: the ranks are 5 to 5" in done.stderr
 
 
 def test_a_rewrite_that_changes_nothing_replays_once(
