@@ -133,11 +133,12 @@ class ReplayReport(Readable):
         """Return the lines at the top of the text, before they are wrapped."""
         path = self.path
         terms, total = self.logs.terms, count_text(self.pes, self.logs.terms.lane)
-        if self.lane_names:
-            total += f" with {count_text(len(self.lane_names), *terms.rows)}"
         used = percent_text(self.utilisation, 1)
         predicted = time_text(self.predicted_s)
         lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
+        if self.lane_names:
+            rows = count_text(len(self.lane_names), *terms.rows)
+            lines.append(f"  utilisation is that of {rows}")
         if self.sebs and self.blocked.count == self.sebs:
             why = "all wait for something that never happens, see below"
             lines.insert(0, f"No {terms.item} can run: {why}")

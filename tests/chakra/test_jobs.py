@@ -556,6 +556,10 @@ def test_the_report_of_a_replay_fits_into_a_line(tmp_path: Path) -> None:
     nodes = [node(number, name, 10, deps=[number - 1] if number else []) for number in range(1200)]
     report = rewritelog.replay(write_traces(tmp_path / "traces", [nodes]))
     assert max(map(len, report.text().splitlines())) <= 80
+    assert repr(report) == (
+        "<ReplayReport: Predicted run time: 12.00 ms on 1 rank, utilisation 100.0 %>"
+    )
+    assert "  utilisation is that of 1 thread or stream\n" in report.text()
     assert "bounded by 1,200 nodes one after the other: 100.0 % in" in report.text()
 
 
