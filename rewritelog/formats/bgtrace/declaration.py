@@ -349,7 +349,7 @@ FAULTS: dict[int, FaultKind] = {
     core.SEB_COUNT_NEGATIVE: FaultKind("count", "negative SEB count {}"),
     core.SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline"),
     core.BYTES_LEFT_OVER: FaultKind(
-        "count", "{} bytes left over after the last SEB", rule="left-over"
+        "count", "bytes left over after the last SEB: {}", rule="left-over"
     ),
     core.TIME_NOT_FINITE: FaultKind("startTime, endTime", "the time is not a finite number"),
     core.SEND_NOT_FINITE: FaultKind("sendTime", "the time is not a finite number"),
