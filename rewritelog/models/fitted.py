@@ -160,7 +160,8 @@ class Fitted:
     def bounds(self, event: str, params: Floats) -> tuple[Floats, Floats]:
         """Return the bounds in seconds of each row's 90 % interval, NaN where they are unknown.
 
-        Raise `ModelError` if the model raises or returns anything else.
+        Negative bounds become 0, as predictions do. Raise `ModelError` if the model raises or
+        returns anything else.
         """
         where = self._place(event, "interval")
         with errors_as_model_errors(where):
@@ -168,7 +169,7 @@ class Fitted:
             bounds = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
         for bound in bounds:
             require_rows(bound, len(params), f"{where}: a bound")
-        return bounds
+        return np.maximum(bounds[0], 0.0), np.maximum(bounds[1], 0.0)
 
     def factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
         """Return the random factors for the rows' durations, or None if the model has none.

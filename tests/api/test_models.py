@@ -310,3 +310,15 @@ def test_a_formula_in_python_is_python_whatever_its_parameters_are_called(name: 
     seconds = eval(fitted.formula("k", "python"), {f"{name}_": 3})  # noqa: S307 - its purpose
     assert seconds == pytest.approx(6)
     assert fitted.formula("k") == f"2*{name}"
+
+
+def test_no_bound_of_an_interval_is_negative() -> None:
+    """A prediction of 0 had the interval from -0.2 to -0.2 ms."""
+    rows = np.arange(1.0, 41)[:, None]
+    timings = {"k": (rows, 1e-6 * np.maximum(rows[:, 0] - 20, 0.001) ** 3)}
+    fitted = rewritelog.fit(timings, model="least-squares")
+    low, high = fitted.interval("k", rows)
+    predicted = fitted.predict("k", rows)
+    assert (predicted == 0).any()
+    assert (low >= 0).all()
+    assert ((low <= predicted) & (predicted <= high)).all()
