@@ -271,7 +271,7 @@ def test_bytes_after_the_last_seb_are_damage(made: MadeLogs) -> None:
     file = logs.files[logs.timeline_block(3).file]
     with file.path.open("ab") as handle:
         handle.write(b"more")
-    with pytest.raises(DamagedLogError, match=r"PE 3, SEB \d+, field count: 4 "):
+    with pytest.raises(DamagedLogError, match=r"PE 3, SEB \d+, field count: .*: 4$"):
         made.survey()
 
 
