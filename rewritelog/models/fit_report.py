@@ -139,16 +139,23 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
             low, high = np.quantile(ratios, (0.05, 0.95))
             half = float(high - low) / 2
             width = "> 100 %" if half > 1 else share_text(half, 1)
+        lines, error, sum_error = (
+            f"{fit.samples:,}",
+            quality.held_out_error,
+            quality.held_out_sum_error,
+        )
+        if fit.left_out is not None and fit.left_out.left_out:
+            lines += f" of {fit.left_out.lines:,}"
+            error, sum_error = fit.left_out.mean_relative_error, fit.left_out.sum_error
         row = (
             printable(fit.event),
-            f"{fit.samples:,}",
+            lines,
             str(fit.parameters),
-            share_text(quality.held_out_error, 1),
-            share_text(quality.held_out_sum_error, 1, "+"),
+            share_text(error, 1),
+            share_text(sum_error, 1, "+"),
             width,
             verdict(fit),
         )
-        error = quality.held_out_error
         by_error.append((unknown if error is None else error, row))
     rows = [row for _, row in sorted(by_error, key=lambda pair: -pair[0])]
     heads = ("event", "lines", "params", "error", "sum", "± (90 %)", "verdict")

@@ -103,6 +103,8 @@ def test_the_error_is_measured_on_the_lines_left_out(noisy: EventTimings) -> Non
     assert check["mean_relative_error"] == pytest.approx(0.025, abs=0.01)
     assert check["sum_error"] == pytest.approx(predicted.sum() / measured.sum() - 1)
     assert abs(check["sum_error"]) < 0.02
+    row = next(line for line in fitted.overview() if "kernel" in line)
+    assert f"100 of 2,000       1  {100 * relative:.1f} %" in row
     assert fitted.warnings() == ()
 
 

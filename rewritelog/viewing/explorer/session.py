@@ -272,13 +272,14 @@ class Session:
             raise UsageError("the event is not fitted yet")
         table = np.array([params], dtype=np.float64).reshape(1, -1)
         prediction = result.fit.predict_detailed(table)
-        low, high = result.fit.interval(table)
+        seconds = (prediction.seconds, *result.fit.interval(table))
+        predicted, low, high = (json_number(max(float(bound[0]), 0.0)) for bound in seconds)
         basis = "exact match" if prediction.exact[0] else "fit"
         if prediction.outside[0]:
             basis += ", outside the range of the lines"
         return {
-            "seconds": json_number(max(float(prediction.seconds[0]), 0.0)),
-            "low": json_number(float(low[0])),
-            "high": json_number(float(high[0])),
+            "seconds": predicted,
+            "low": low,
+            "high": high,
             "by": basis,
         }
