@@ -35,6 +35,9 @@ _limits: list[threadpool_limits] = []
 _limits_lock = threading.Lock()
 """The limits that the `with` blocks of `one_blas_thread` set, in all threads."""
 
+_forking = threading.Lock()
+"""Held while processes are forked: what is done about warnings is done for all threads."""
+
 _work: list[Callable[[], Any]] = []
 """The calls that a forked process may be asked to make, by their numbers."""
 
@@ -117,7 +120,7 @@ def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
-        with warnings.catch_warnings():
+        with _forking, warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
             return multiprocessing.get_context("fork").Pool(processes, _set_up, (before, work))
     finally:
