@@ -352,15 +352,17 @@ def test_the_file_that_explore_opens_leads_a_browser_to_the_page(tmp_path: Path)
         ) as process,
         browser() as opened,
     ):
-        given = tmp_path / "browser.given"
-        while not (given.exists() and given.read_text()):
-            assert process.poll() is None
-            time.sleep(0.01)
-        opened.page.goto(given.read_text().strip())
-        opened.page.wait_for_url("http://127.0.0.1:*/**")
-        wait_for_status(opened, "all events are fitted")
-        assert opened.errors == []
-        process.kill()
+        try:
+            given = tmp_path / "browser.given"
+            while not (given.exists() and given.read_text()):
+                assert process.poll() is None
+                time.sleep(0.01)
+            opened.page.goto(given.read_text().strip())
+            opened.page.wait_for_url("http://127.0.0.1:*/**")
+            wait_for_status(opened, "all events are fitted")
+            assert opened.errors == []
+        finally:
+            process.kill()
 
 
 LEGEND_ENDS = """Bokeh.documents.flatMap((root) => [...root.all_models]).filter((one) => one.below)

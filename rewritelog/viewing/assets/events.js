@@ -186,6 +186,7 @@ const Events = (() => {
     const event = state.events[number];
     state.event = number;
     if (!event) {
+      clearTimeout(state.drawing);
       state.parameter = parameter;
       markChosen();
       state.load(number);
