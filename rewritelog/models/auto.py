@@ -49,8 +49,7 @@ class Auto(EngineModel[AutoOptions]):
 
     def config(self, timings: EventTimings) -> FitConfig:
         """Return how an event is fitted: with its formula, if the file has one for it."""
-        options = self.options
-        config = FitConfig(options.weights, options.loss, options.exact_match, options.correction)
+        config = replace(super().config(timings), correction=self.options.correction)
         formula = self._formulas and self._formulas.for_event(*timings.key)
         if not formula:
             return config

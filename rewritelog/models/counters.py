@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rewritelog.models.base import EventTimings, option
 from rewritelog.models.engine import EngineModel, FitOptions
@@ -36,6 +36,5 @@ class Counters(EngineModel[CountersOptions]):
         """Return how an event is fitted: to the constant and its counters."""
         count = timings.parameters
         terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, count + 1))))
-        options = self.options
         families = {"counters": fixed_terms(terms, non_negative=True)}
-        return FitConfig(options.weights, options.loss, options.exact_match, families=families)
+        return replace(super().config(timings), families=families)

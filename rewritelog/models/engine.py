@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar, TypeVar
@@ -47,13 +46,14 @@ OptionsT = TypeVar("OptionsT", bound=FitOptions)
 
 
 class EngineModel(Model[OptionsT]):
-    """A model that fits each event on its own, configured by `config`."""
+    """A model that fits each event on its own, as its options and `config` say."""
 
     name: ClassVar[str]
 
-    @abstractmethod
-    def config(self, timings: EventTimings) -> FitConfig:
-        """Return how an event is fitted."""
+    def config(self, timings: EventTimings) -> FitConfig:  # noqa: ARG002 - for those that differ
+        """Return how an event is fitted: as the options say."""
+        options = self.options
+        return FitConfig(options.weights, options.loss, options.exact_match)
 
     def fit(self, timings: Timings) -> FittedEvents:
         """Return the fit of each event, made in parallel processes if there are many.

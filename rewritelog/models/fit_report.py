@@ -139,11 +139,8 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
             low, high = np.quantile(ratios, (0.05, 0.95))
             half = float(high - low) / 2
             width = "> 100 %" if half > 1 else share_text(half, 1)
-        lines, error, sum_error = (
-            f"{fit.samples:,}",
-            quality.held_out_error,
-            quality.held_out_sum_error,
-        )
+        lines = f"{fit.samples:,}"
+        error, sum_error = quality.held_out_error, quality.held_out_sum_error
         if fit.left_out is not None and fit.left_out.left_out:
             lines += f" of {fit.left_out.lines:,}"
             error, sum_error = fit.left_out.mean_relative_error, fit.left_out.sum_error

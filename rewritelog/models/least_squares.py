@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rewritelog.models.base import EventTimings, option
@@ -41,8 +41,8 @@ class LeastSquares(EngineModel[LeastSquaresOptions]):
     name = "least-squares"
     Options = LeastSquaresOptions
 
-    def config(self, timings: EventTimings) -> FitConfig:  # noqa: ARG002 - the same for all
+    def config(self, timings: EventTimings) -> FitConfig:
         """Return how an event is fitted: to the terms of the basis."""
-        options = self.options
-        families = {f"{options.basis} basis": Polynomial(HIGHEST_POWER[options.basis]).family}
-        return FitConfig(options.weights, options.loss, options.exact_match, families=families)
+        basis = self.options.basis
+        families = {f"{basis} basis": Polynomial(HIGHEST_POWER[basis]).family}
+        return replace(super().config(timings), families=families)
