@@ -7,13 +7,14 @@ from typing import Literal
 
 from rewritelog.models.base import EventTimings, option
 from rewritelog.models.engine import EngineModel, FitOptions
-from rewritelog.models.fitting.bases.polynomial import Polynomial
+from rewritelog.models.expressions import parse
+from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.pipeline import FitConfig
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 
-HIGHEST_POWER = {"linear": 1, "quadratic": 2}
-"""The highest power of a parameter in each basis."""
+POWERS = {"linear": ("p{}",), "quadratic": ("p{}", "p{}^2")}
+"""The terms of a parameter in each basis."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class LeastSquares(EngineModel[LeastSquaresOptions]):
     Options = LeastSquaresOptions
 
     def config(self, timings: EventTimings) -> FitConfig:
-        """Return how an event is fitted: to the terms of the basis."""
-        basis = self.options.basis
-        families = {f"{basis} basis": Polynomial(HIGHEST_POWER[basis]).family}
-        return replace(super().config(timings), families=families)
+        """Return how an event is fitted: to the terms of the basis, those of lower power first."""
+        basis, numbers = self.options.basis, range(1, timings.parameters + 1)
+        texts = ("1", *(power.format(number) for power in POWERS[basis] for number in numbers))
+        family = fixed_terms(tuple(map(parse, texts)), bounded=False)
+        return replace(super().config(timings), families={f"{basis} basis": family})

@@ -300,18 +300,12 @@ class Family:
     fewest: int = 0
     most: float = np.inf
     """The numbers of samples with which `auto` tries it."""
-    given: Callable[[Parameters], Mapping[str, Expression]] | None = None
-    """The terms that a user asked for, by their names in reports; None if they are searched."""
-    as_reported: (
-        Callable[[Sequence[Expression], Parameters], tuple[tuple[str, ...], Floats]] | None
-    ) = None
-    """For terms, their names in reports, and the matrix that turns their coefficients into those of
-    the named terms; None for terms that reports spell as they are fitted."""
+    given: tuple[Expression, ...] | None = None
+    """The terms that a user asked for; None if they are searched."""
 
-    def finite_in(self, params: Floats, parameters: Parameters) -> Family:
+    def finite_in(self, params: Floats) -> Family:
         """Return the family without given terms that are not finite in all of these rows."""
-        given = {} if self.given is None else self.given(parameters)
-        infinite = [t for t in given.values() if not np.isfinite(t.evaluate(params)).all()]
+        infinite = [t for t in self.given or () if not np.isfinite(t.evaluate(params)).all()]
         if not infinite:
             return self
 

@@ -9,7 +9,7 @@ times of held-out samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.design import SelectionSamples
+from rewritelog.models.fitting.design import ONE, SelectionSamples
 from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.regression import (
     LEAST_LENGTH,
@@ -353,19 +353,18 @@ def modes_of(ratios: Floats) -> tuple[tuple[float, float], tuple[float, float]] 
 
 
 def dropped_terms(
-    terms: Mapping[str, Expression],
-    taken: Collection[str],
+    terms: Sequence[Expression],
+    taken: Sequence[Expression],
     selection: SelectionSamples,
     all_params: Floats,
 ) -> tuple[Dropped, ...]:
-    """Return the terms, by name, that are not among those taken, each with the reason.
+    """Return the terms that are not among those taken, each with the reason.
 
     `all_params` are those of all samples of the event.
     """
     params, ignored = selection.samples.params, selection.parameters.ignored
     constant = {number: why for number, why in ignored.items() if "constant" in why}
-    names = [name for name in terms if name in taken]
-    columns = unit_columns(columns_of([terms[name] for name in names], params))
+    columns = unit_columns(columns_of(taken, params))
 
     def reason(term: Expression) -> str:
         if term.parameters and term.parameters <= constant.keys():
@@ -373,19 +372,19 @@ def dropped_terms(
         finite = np.isfinite(term.evaluate(all_params))
         if not finite.all():
             return f"not finite for {count_text(int((~finite).sum()), 'sample')}"
-        if len(names) >= len(params):
+        if len(taken) >= len(params):
             return f"{count_text(len(params), 'sample')} cannot determine more terms"
         column = unit_columns(columns_of([term], params))[:, 0]
         shares = np.abs(least_squares(columns, column, collinear=None))
         involved = [
-            name
-            for name, share in zip(names, shares, strict=True)
-            if share > INVOLVED * shares.max() and name != "1"
+            str(other)
+            for other, share in zip(taken, shares, strict=True)
+            if share > INVOLVED * shares.max() and other != ONE
         ]
         if not involved:
             return "constant in all samples"
         named = f" ({', '.join(involved)})" if len(involved) <= MOST_NAMED else ""
         return f"a linear combination of the other terms{named}"
 
-    left_out = sorted(terms.keys() - taken)
-    return tuple(Dropped(name, reason(terms[name])) for name in left_out)
+    left_out = sorted((term for term in terms if term not in taken), key=str)
+    return tuple(Dropped(str(term), reason(term)) for term in left_out)

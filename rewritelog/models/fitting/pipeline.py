@@ -145,7 +145,7 @@ def _fit_class(
     diagnosis = diagnose(formula, samples, selection.samples, held_out_s)
     simplest = next(name for name in validation.families if name in weights)
     family = validation.families[simplest]
-    names, coefficients = _coefficients(formula, family, selection.parameters, samples, diagnosis)
+    coefficients = _coefficients(formula, samples, diagnosis)
     function: AnyFunction = formula
     formula_error = None
     if corrected is not None and isinstance(formula, FittedFunction):
@@ -163,7 +163,7 @@ def _fit_class(
         coefficients=coefficients,
         dropped=_ignored(selection.parameters)
         if family.given is None
-        else dropped_terms(family.given(selection.parameters), names, selection, params),
+        else dropped_terms(family.given, formula.terms, selection, params),
         **diagnosis._asdict(),
     )
     errors = {name: family.mean_error for name, family in validation.predictions.items()}
@@ -213,8 +213,7 @@ def _families(
     """
     samples = selection.samples
     if config.families is not None:
-        parameters = selection.parameters
-        return {name: each.finite_in(params, parameters) for name, each in config.families.items()}
+        return {name: family.finite_in(params) for name, family in config.families.items()}
     if len(samples) >= tuning.FEWEST_TO_VALIDATE:
         return automatic_families(len(samples))
     if len(samples) == 3:
@@ -237,30 +236,23 @@ def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tupl
 
 
 def _coefficients(
-    function: Formula,
-    family: Family,
-    parameters: Parameters,
-    samples: Samples,
-    diagnosis: Diagnosis,
-) -> tuple[tuple[str, ...], tuple[Coefficient, ...]]:
-    """Return the names of the terms, and their calibrated coefficients with standard errors.
+    function: Formula, samples: Samples, diagnosis: Diagnosis
+) -> tuple[Coefficient, ...]:
+    """Return the calibrated coefficients with standard errors; none for a mixture.
 
     Standard errors are the square roots of the diagonal of s² (XᵀX)⁻¹, s² being χ² per degree of
     freedom; they do not include the uncertainty of the selection of the terms.
     """
     if isinstance(function, FittedMixture):
-        return (), ()
-    names, matrix = tuple(map(str, function.terms)), np.eye(len(function.terms))
-    if family.as_reported is not None:
-        names, matrix = family.as_reported(function.terms, parameters)
-    values = matrix @ function.coefficients * function.calibration
-    quality = diagnosis.quality
+        return ()
+    names, quality = map(str, function.terms), diagnosis.quality
+    values = (function.coefficients * function.calibration).tolist()
     if not quality.dof:
-        return names, tuple(map(Coefficient, names, values.tolist(), [None] * len(names)))
+        return tuple(map(Coefficient, names, values))
     residual = np.sqrt(quality.chi2 / quality.dof)
     residual /= 1.0 if samples.relative else samples.sigma_s[0]
-    errors = residual * np.linalg.norm(diagnosis.leverage_root @ matrix.T, axis=0)
-    return names, tuple(map(Coefficient, names, values.tolist(), errors.tolist()))
+    errors = residual * np.linalg.norm(diagnosis.leverage_root, axis=0)
+    return tuple(map(Coefficient, names, values, errors.tolist()))
 
 
 def _ignored(parameters: Parameters) -> tuple[Dropped, ...]:

@@ -7,5 +7,4 @@
 - `power_sums`: sums of up to three power laws
 - `program_terms`: branches, caches, loops, recursion
 - `averaged_products`: for few samples, the mean of probable products
-- `polynomial`: the powers of the least-squares model
 """

@@ -6,13 +6,10 @@ range of the samples they grow no faster than their terms do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import ONE, Family, SelectionSamples
 from rewritelog.models.fitting.regression import columns_of, independent_columns
-from rewritelog.models.fitting.samples import Samples
 
 
 def single_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -41,16 +38,14 @@ def proportional(selection: SelectionSamples) -> tuple[Expression, ...]:
     return selection.select_from(terms) if len(terms) > 1 else terms
 
 
-def fixed_terms(terms: Sequence[Expression], *, non_negative: bool = False) -> Family:
-    """Return the family that takes all of the given terms that are linearly independent."""
-    return Family(
-        lambda selection: independent_terms(terms, selection.samples),
-        non_negative,
-        given=lambda _: {str(term): term for term in terms},
-    )
+def fixed_terms(
+    terms: tuple[Expression, ...], *, non_negative: bool = False, bounded: bool = True
+) -> Family:
+    """Return the family of given terms, but for linear combinations of earlier ones."""
 
+    def independent(selection: SelectionSamples) -> tuple[Expression, ...]:
+        samples = selection.samples
+        columns = columns_of(terms, samples.params) * samples.weights[:, None]
+        return tuple(terms[index] for index in independent_columns(columns)) or (ONE,)
 
-def independent_terms(terms: Sequence[Expression], samples: Samples) -> tuple[Expression, ...]:
-    """Return the terms that are no linear combination of earlier ones; at least the constant."""
-    columns = columns_of(terms, samples.params) * samples.weights[:, None]
-    return tuple(terms[index] for index in independent_columns(columns)) or (ONE,)
+    return Family(independent, non_negative, bounded, given=terms)
