@@ -51,14 +51,14 @@ def to_input(value: object, what: str) -> Path:
     return path
 
 
-def to_output(value: object, what: str) -> Path | None:
-    """Return the path of an output, standard output for `-`, and None for None."""
-    path = None if value is None else to_path(value, what)
+def to_output(value: object, what: str) -> Path:
+    """Return the path of an output, standard output for `-`."""
+    path = to_path(value, what)
     return Path("/dev/stdout") if path == STANDARD_STREAM else path
 
 
-def to_folder(value: object, what: str) -> Path | None:
-    """Return the path of a folder to write, and None for None; raise `UsageError` for `-`."""
+def to_folder(value: object, what: str) -> Path:
+    """Return the path of a folder to write; raise `UsageError` for `-`."""
     path = to_output(value, what)
     if is_stdout(path):
         raise UsageError(f"{what}: is a folder, and cannot be standard output")

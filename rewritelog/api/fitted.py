@@ -20,7 +20,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.model_file import model_text
 from rewritelog.options import PathLike
-from rewritelog.paths import to_input, to_path
+from rewritelog.paths import to_input, to_output
 from rewritelog.text import (
     TextTable,
     count_text,
@@ -179,8 +179,11 @@ class FittedModel(Fitted):
         return content
 
     def save(self, path: PathLike) -> None:
-        """Write a model file, which `load_model` and `rewritelog rewrite --fitted` read."""
-        write_model(to_path(path, "the model file"), self)
+        """Write a model file, which `load_model` and `rewritelog rewrite --fitted` read.
+
+        `-` is standard output.
+        """
+        write_model(to_output(path, "the model file"), self)
 
     def _table(self, event: str, X: Rows) -> Floats:
         """Return the table for an event; raise `UsageError` if the model has no fit for it."""

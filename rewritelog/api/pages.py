@@ -12,14 +12,14 @@ from rewritelog.evaluation.verify import VerifyReport, verify
 from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.options import PathLike
 from rewritelog.output.files import check_outputs, write_text_file
-from rewritelog.paths import are_paths, to_inputs, to_output
+from rewritelog.paths import to_output
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.sampling.sample import SampleReport
-from rewritelog.timings.read import to_timings
-from rewritelog.timings.samples import TimingsLike
+from rewritelog.timings.read import samples_of
+from rewritelog.timings.samples import Timings, TimingsLike, to_files_or_samples
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import fit_page, verify_page
 from rewritelog.viewing.info_page import info_page
@@ -69,14 +69,15 @@ def page(
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
     """
-    path = to_output(output, "the page")
+    path = None if output is None else to_output(output, "the page")
     logs = [of.logs.folder] if isinstance(of, RewriteReport | SampleReport) else []
-    files = to_inputs(timings, "the timings") if are_paths(timings) else ()
-    check_outputs([path], [*files, *logs])
+    read = () if timings is None else to_files_or_samples(timings, "the timings")
+    files = read.inputs if isinstance(read, Timings) else read
+    check_outputs([path], [*files, *getattr(of, "inputs", ()), *logs])
     if isinstance(of, FittedModel) != (timings is not None):
         raise UsageTypeError("only the page of a fitted model takes timings, and it needs them")
     if isinstance(of, FittedModel) and timings is not None:
-        text = verify_page(verify(of, to_timings(timings, of.columns)))
+        text = verify_page(verify(of, samples_of(read, columns=of.columns)))
     else:
         text = page_of(of)
     if path is not None:

@@ -255,11 +255,11 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
 
 def _paths_in(value: Any, kind: Kind) -> Iterator[Path]:
-    """Yield the paths in a value, as it is given or opened: those of logs are their inputs."""
+    """Yield the paths in a value, as it is given or opened, and those that it was read from."""
     for item in _items(value):
         if isinstance(item, os.PathLike) or (isinstance(item, str) and kind.use != "text"):
             yield Path(item)
-        elif kind.opens_logs:
+        else:
             yield from getattr(item, "inputs", ())
 
 

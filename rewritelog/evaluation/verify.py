@@ -95,7 +95,7 @@ class VerifyReport(Readable):
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the lines."""
-        return tuple(map(str, self.read.files)) or ("samples",)
+        return tuple(map(str, self.read.inputs)) or ("samples",)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""

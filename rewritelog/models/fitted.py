@@ -77,6 +77,8 @@ class Fitted:
     """The options of the model."""
     uses_params: bool = True
     """Whether it predicts from records at all."""
+    inputs: tuple[Path, ...] = ()
+    """The model file that it was read from, if any."""
 
     @classmethod
     def of(cls, model: Model[Any], name: str, timings: Timings) -> Fitted:

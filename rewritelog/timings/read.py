@@ -227,7 +227,7 @@ class _Gathered:
             columns=self._columns,
             uncounted=self._uncounted,
             notes=tuple(notes),
-            files=files,
+            inputs=files,
             locations=tuple(locations),
         )
 

@@ -58,7 +58,8 @@ class Timings:
     """The number of lines with a time but without counters, if these are the columns."""
     notes: tuple[str, ...] = ()
     """What is odd about the files, a sentence each."""
-    files: tuple[Path, ...] = ()
+    inputs: tuple[Path, ...] = ()
+    """The files that they were read from."""
     locations: tuple[SampleLocations, ...] = ()
     """The locations of the samples of each entry of `timings`; empty if they are not from files."""
 
@@ -146,7 +147,7 @@ class Timings:
         if not self.locations:
             return f"sample {row + 1}"
         locations = self.locations[entry]
-        return f"{self.files[int(locations.file[row])]}:{locations.line[row]}"
+        return f"{self.inputs[int(locations.file[row])]}:{locations.line[row]}"
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def read_model_file(path: Path) -> Fitted:
             read = _decoded("standard input", stream.read(MAX_MODEL_BYTES + 1), MAX_MODEL_BYTES)
     else:
         read = read_model_text(path, MAX_MODEL_BYTES)
-    return replace(parse_model(read.text, read.name), name=str(path))
+    return replace(parse_model(read.text, read.name), name=str(path), inputs=(path,))
 
 
 def read_model_text(path: Path, most_bytes: int = MAX_BYTES) -> ModelText:

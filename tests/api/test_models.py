@@ -191,6 +191,22 @@ def test_a_saved_model_predicts_to_the_bit(fitted: rewritelog.FittedModel, tmp_p
     assert back.summary() == fitted.summary()
 
 
+def test_a_dash_is_standard_output_for_a_model_too(
+    fitted: rewritelog.FittedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It was a file of that name, where all other outputs and `load_model` take the stream."""
+    monkeypatch.chdir(tmp_path)
+    fitted.save("-")
+    assert json.loads(capsys.readouterr().out) == fitted.to_json()
+    assert not list(tmp_path.iterdir())
+    nothing: Any = None
+    with pytest.raises(UsageTypeError, match="the model file must be a path, not NoneType"):
+        fitted.save(nothing)
+
+
 def test_intervals_hold_nine_in_ten(timings: Timings, fitted: rewritelog.FittedModel) -> None:
     for samples in timings:
         low, high = fitted.interval(samples.event, samples.params)

@@ -211,6 +211,24 @@ def test_params_and_timings_are_inputs_too(logs: Path, tmp_path: Path) -> None:
     assert timings.exists()
 
 
+def test_files_that_timings_and_models_at_hand_were_read_from_are_inputs(
+    logs: Path, tmp_path: Path
+) -> None:
+    """The output replaced the folder with the user's measurements, or the model file."""
+    other = tmp_path / "other"
+    other.mkdir()
+    lines, file = other / "timings", other / "m.json"
+    lines.write_text("TRACEBIGSIM: event:{ k } time:{ 1 } params:{ 1 }\n")
+    timings = rewritelog.read_timings(lines)
+    rewritelog.fit(timings, "least-squares").save(file)
+    fitted = rewritelog.load_model(file)
+    given: list[dict[str, Any]] = [{"timings": timings}, {"fitted": fitted}, {"model": fitted}]
+    for options in given:
+        with pytest.raises(OutputError, match="would replace its own input"):
+            rewritelog.rewrite(logs, other, force=True, **options)
+    assert names(other) == {"timings", "m.json"}
+
+
 def test_a_file_in_the_way_is_named(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     with pytest.raises(OutputError, match="is not a folder"):

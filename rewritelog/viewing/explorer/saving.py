@@ -41,7 +41,7 @@ class Saving:
         formulas = formulas_text(session, changed, self.formulas)
         paths = [self.folder / name for name in ((MODEL, FORMULAS) if formulas else (MODEL,))]
         self._check(paths)
-        source = Source.of(session.read.files, session.kept_timings(changed), self.clock_hz)
+        source = Source.of(session.read.inputs, session.kept_timings(changed), self.clock_hz)
         model = replace(session.model(changed), source=source)
         for path in paths:
             if path.name == MODEL:

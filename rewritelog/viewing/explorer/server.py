@@ -98,7 +98,7 @@ class Explorer(Application):
         )
 
     def _files(self) -> str:
-        return some_text([path.name for path in self.session.read.files], 3)
+        return some_text([path.name for path in self.session.read.inputs], 3)
 
     def _verdict(self, changed: Changed = NOT_CHANGED) -> list[str]:
         """Return the summary of the fits that there are, at the top of the page."""
