@@ -143,7 +143,7 @@ def test_columns_of_a_frame_name_the_parameters() -> None:
     assert "work(atoms)" in fitted.summary()
     report = rewritelog.rewrite(SAMPLE_LOGS / "cells", timings=frame, dilation=1.0)
     assert "work(atoms)" in report.details()
-    with pytest.raises(rewritelog.UsageError, match="the column 'two words' cannot be a parameter"):
+    with pytest.raises(rewritelog.UsageError, match="the column 'two words' is not a valid name"):
         rewritelog.fit(frame.rename(columns={"atoms": "two words"}))
 
 
