@@ -22,6 +22,9 @@ FAULTS_SHOWN = 2
 WIDTH = 80
 """The width of tables and wrapped lines, in characters."""
 
+_REPR_WIDTH = 120
+"""The most characters of a report in its `repr`, which holds most first sentences whole."""
+
 MOST_EVENTS = 40
 """Tables have at most so many events, and then the number of the others."""
 
@@ -301,6 +304,10 @@ class Readable(ABC):
     def text(self) -> str:
         """Return the report as text."""
 
+    def top_lines(self) -> list[str]:
+        """Return the lines at the top of the text, before they are wrapped."""
+        return self.text().split(_NEWLINE)
+
     def details(self) -> str:
         """Return what else the report has, as text."""
         return ""
@@ -310,7 +317,7 @@ class Readable(ABC):
         """Return the report as JSON types."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {shorten(self.text().partition(_NEWLINE)[0], WIDTH)}>"
+        return f"<{type(self).__name__}: {shorten(self.top_lines()[0], _REPR_WIDTH)}>"
 
     def _repr_html_(self) -> str:
         from html import escape  # noqa: PLC0415 - only notebooks need it

@@ -140,11 +140,13 @@ class LogInfo(Readable):
 
     def text(self) -> str:
         """Return the summary as text, with only the names that take most time."""
-        heads = map(wrapped, (*self._machine_lines(), *self._content_lines()))
         rows = [(name.name, name.sebs, name.seconds) for name in self.names]
-        return "\n".join(
-            [*heads, *time_table(("SEB name", "SEBs"), rows, self.seb_seconds).lines()]
-        )
+        table = time_table(("SEB name", "SEBs"), rows, self.seb_seconds)
+        return "\n".join([*map(wrapped, self.top_lines()), *table.lines()])
+
+    def top_lines(self) -> list[str]:
+        """Return the lines at the top of the text, before they are wrapped."""
+        return [*self._machine_lines(), *self._content_lines()]
 
     def _machine_lines(self) -> list[str]:
         s = self.summary
@@ -307,18 +309,21 @@ class TraceInfo(Readable):
             "provenance": None if self.provenance is None else dict(self.provenance.content),
         }
 
-    def text(self) -> str:
-        """Return the summary as text."""
+    def top_lines(self) -> list[str]:
+        """Return the lines at the top of the text, before they are wrapped."""
         counts = self.counts
         dependencies = count_text(counts["dependencies"], "dependency", "dependencies")
-        heads = [
+        return [
             self.traces.text(),
             *([f"rewritten {self.provenance.text()}"] if self.provenance else []),
             f"{count_text(self.nodes, 'node')}, {dependencies}; durations together "
             f"{time_text(self.seconds)}, {count_text(counts['zero'], 'node')} of zero duration; "
             + (f"{counts['started']:,} with a start" if counts["started"] else "no start times"),
         ]
-        lines = [*map(wrapped, heads)]
+
+    def text(self) -> str:
+        """Return the summary as text."""
+        lines = [*map(wrapped, self.top_lines())]
         tables = {
             "type": ("types", "{}"),
             "runs on": ("lanes", "{}"),

@@ -129,7 +129,7 @@ class ReplayReport(Readable):
             "warnings": list(self.warnings),
         }
 
-    def summary(self) -> list[str]:
+    def top_lines(self) -> list[str]:
         """Return the lines at the top of the text, before they are wrapped."""
         path = self.path
         terms, total = self.logs.terms, count_text(self.pes, self.logs.terms.lane)
@@ -158,7 +158,7 @@ class ReplayReport(Readable):
     def text(self) -> str:
         """Return the predicted time, what to speed up, and where the time of the PEs goes."""
         parts = (
-            "\n".join(map(wrapped, self.summary())),
+            "\n".join(map(wrapped, self.top_lines())),
             _gains_text(self),
             lost_table(self.lost, most_events=_EVENT_ROWS),
             _blocked_text(self),
@@ -396,10 +396,9 @@ class ReplayedRuns(Readable):
         """Return what is compared of each run as texts."""
         times = time_column([run.predicted_s for run in self.runs])
         first_s = self.runs[0].predicted_s
-        names = relative_paths([run.logs.path for run in self.runs])
         return [
             (
-                printable(name),
+                name,
                 f"{run.pes:,}",
                 time,
                 f"{first_s / run.predicted_s:.3f}" if run.predicted_s > 0 else NO_VALUE,
@@ -408,13 +407,20 @@ class ReplayedRuns(Readable):
                     run.communication_s / run.predicted_s if run.predicted_s > 0 else None, 1
                 ),
             )
-            for name, run, time in zip(names, self.runs, times, strict=True)
+            for name, run, time in zip(self._names, self.runs, times, strict=True)
         ]
 
-    def summary(self) -> list[str]:
-        """Return the lines at the top of the text."""
-        best = min(self.runs, key=lambda run: run.predicted_s)
-        name, count = printable(str(best.logs.path)), count_text(len(self.runs), "run")
+    @property
+    def _names(self) -> list[str]:
+        """The names of the runs: their paths without the folders that all have in common."""
+        return [*map(printable, relative_paths([run.logs.path for run in self.runs]))]
+
+    def top_lines(self) -> list[str]:
+        """Return the lines at the top of the text, before they are wrapped."""
+        best, name = min(
+            zip(self.runs, self._names, strict=True), key=lambda run: run[0].predicted_s
+        )
+        count = count_text(len(self.runs), "run")
         return [
             f"Shortest of {count}: {name}, {time_text(best.predicted_s)}",
             f"  network: {printable(best.network.text(best.logs.terms.recorded))}",
@@ -422,4 +428,4 @@ class ReplayedRuns(Readable):
 
     def text(self) -> str:
         """Return the shortest run, the network, and the table."""
-        return "\n".join((*self.summary(), "", str(self.table)))
+        return "\n".join((*map(wrapped, self.top_lines()), "", str(self.table)))

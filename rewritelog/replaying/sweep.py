@@ -155,7 +155,7 @@ class Sweep(Readable):
         heads = (*self.axes, "predicted", "relative to the first")
         return TextTable(heads, rows, caption="Predicted run time by setting")
 
-    def summary(self) -> list[str]:
+    def top_lines(self) -> list[str]:
         """Return the lines at the top of the text, before they are wrapped."""
         least = min(self.points, key=lambda point: point.predicted_s)
         where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
@@ -167,7 +167,7 @@ class Sweep(Readable):
 
     def text(self) -> str:
         """Return the shortest run time, and the table."""
-        return "\n".join((*map(wrapped, self.summary()), "", str(self.table)))
+        return "\n".join((*map(wrapped, self.top_lines()), "", str(self.table)))
 
     def _values(self, point: Point) -> dict[str, str]:
         """Return the value of each quantity at a point."""

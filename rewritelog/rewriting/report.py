@@ -228,26 +228,26 @@ class RewriteReport(Readable):
             },
         }
 
+    def top_lines(self) -> list[str]:
+        """Return the sentences of the summary: what was predicted, and on what basis."""
+        warnings = count_text(len(self.warnings), "warning") if self.warnings else "No warnings"
+        return [
+            *_run_time_sentences(self),
+            _sebs_sentence(self),
+            *_basis_sentences(self),
+            *_long_call_sentences(self),
+            f"{warnings}.",
+        ]
+
     def text(self) -> str:
         """Return the verdict and a table of the time by part, without the warnings themselves."""
-        parts = (*summary_sentences(self), *_parts_table(self), *_closing(self))
+        parts = (*self.top_lines(), *_parts_table(self), *_closing(self))
         return "\n".join(wrapped(line) for line in parts)
 
     def details(self) -> str:
         """Return the rest as text: logs, fits, counts, busy times and shares."""
         parts = (_logs, _model, _sebs, _busy_times, _shares)
         return "\n".join(wrapped(line) for part in parts for line in part(self))
-
-
-def summary_sentences(report: RewriteReport) -> list[str]:
-    """Return the sentences of the summary: what was predicted, and on what basis."""
-    return [
-        *_run_time_sentences(report),
-        _sebs_sentence(report),
-        *_basis_sentences(report),
-        *_long_call_sentences(report),
-        f"{count_text(len(report.warnings), 'warning')}." if report.warnings else "No warnings.",
-    ]
 
 
 def _run_time_sentences(report: RewriteReport) -> Iterator[str]:

@@ -17,7 +17,6 @@ from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, run_time
-from rewritelog.rewriting.report import summary_sentences
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import LABEL_WIDTH, shorten_all
 from rewritelog.timings.read import read_timings
@@ -122,7 +121,7 @@ def _effect_on(logs: LogSet, params: Path | None) -> Effect:
         labels = shorten_all([line.event for line in now.events], LABEL_WIDTH)
         runs = [RewriteOptions(), first.options, now.options]
         return {
-            "effect": summary_sentences(now),
+            "effect": now.top_lines(),
             "warnings": list(now.warnings),
             "seconds": [
                 ["the whole run, replayed", *map(run_s, runs)],

@@ -82,7 +82,7 @@ Report = ReplayReport | ReplayedRuns | Sweep
 
 def _report_page(title: str, report: Report, sections: list[Section]) -> str:
     """Return a page that begins with the summary of the report, as sentences."""
-    lines = (line.strip().rstrip(".") for line in report.summary())
+    lines = (line.strip().rstrip(".") for line in report.top_lines())
     verdict = [f"{line[:1].upper()}{line[1:]}." for line in lines]
     return page_text(title, verdict, sections, report.warnings)
 

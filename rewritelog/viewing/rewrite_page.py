@@ -20,7 +20,7 @@ from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import left_of, speedup
-from rewritelog.rewriting.report import RewriteReport, Task, summary_sentences
+from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import DurationSum, EventSums
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
@@ -73,7 +73,7 @@ def rewrite_page(report: RewriteReport) -> str:
         *((f"brackets of {event}", row) for event, row in events[:MOST_HISTOGRAMS]),
     ]
     sections += [_histograms(histograms), _busy_section(report)]
-    verdict = [*summary_sentences(report)]
+    verdict = report.top_lines()
     if report.out is None:
         verdict.append("Nothing was written (dry run).")
     if report.timings is not None:

@@ -191,3 +191,18 @@ def test_every_report_is_shown_whole_by_a_notebook(tmp_path: Path) -> None:
     for report in reports:
         assert report._repr_html_().startswith("<pre>")
         assert len(repr(report)) < 160
+
+
+def test_the_repr_of_a_report_is_its_first_sentence_and_not_its_first_line() -> None:
+    """They ended at a comma, where the text goes on in the next line."""
+    cells = SAMPLE_LOGS / "cells"
+    vary: dict[str, Any] = {"latency": ["1us", "2us"], "bandwidth": ["2GB/s"], "dilation": [1]}
+    assert repr(rewritelog.sweep(cells, vary)) == (
+        "<Sweep: Shortest predicted run time: 392.9 µs, with latency 1us, bandwidth 2GB/s, "
+        "dilation 1>"
+    )
+    assert repr(rewritelog.rewrite(cells, dilation=0.5)) == (
+        "<RewriteReport: Predicted run time: 391.2 µs → 195.7 µs, 1.999 × faster, on 16 PEs, "
+        "each message with its recorded transit time.>"
+    )
+    assert repr(rewritelog.info(cells)).endswith("header version 1>")

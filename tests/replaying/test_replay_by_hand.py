@@ -312,13 +312,17 @@ def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
 
 
 def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
-    sets = [write_logs(tmp_path / f"run{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (4, 2)]
+    folder = tmp_path / "a-folder-of-many-runs-whose-name-does-not-fit-into-80-columns"
+    sets = [write_logs(folder / f"run{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (4, 2)]
     runs: Any = rewritelog.replay(sets)
     assert [(row[0], *row[2:5]) for row in runs.rows()] == [
         ("run4", "4.000 s", "1.000", "62.5 %"), ("run2", "2.000 s", "2.000", "75.0 %"),
     ]  # fmt: skip
     assert [run["predicted_s"] for run in runs.to_json()["runs"]] == [4, 2]
-    assert runs.text().startswith(f"Shortest of 2 runs: {sets[1]}, 2.000 s")
+    assert runs.text().startswith("Shortest of 2 runs: run2, 2.000 s\n")
+    network: dict[str, Any] = {"latency": "1.25us", "bandwidth": "1.25MB/s", "packet_size": "4kB"}
+    text = rewritelog.replay(sets, **network, cost_per_packet="1.25us", node_latency="1us").text()
+    assert max(map(len, text.splitlines())) <= 80
     done = run("replay", *sets, "--write", tmp_path / "out")
     assert (done.returncode, "take one log set" in done.stderr) == (2, True)
     with pytest.raises(UsageError, match="no log set"):
