@@ -213,16 +213,14 @@ CORE double bic_penalty(int64_t terms, int64_t samples);
 
 /* ---- process.c: means of a Gaussian process ---- */
 
-/* Fill `means` with that of each row: the sum over points of smooth_weight (1 + s + s^2/3) exp(-s) +
-   rough_weight exp(-r), where s^2 is the squared distance in units of `smooth_scales` (inputs), the
-   inverse squares of lengths, and r^2 that in units of `rough_scales`. The distance of two values of
-   an input that `codes` names is 0 or 1. `rows` has the shape (rows, inputs), `points` the shape
-   (inputs, points); all numbers are finite. A row's mean does not depend on other rows. */
-CORE void process_means(const double *rows, int64_t inputs, const bool *codes,
-                        const double *smooth_scales, const double *rough_scales,
-                        const double *points, const double *smooth_weights,
-                        const double *rough_weights, int64_t rough_weights_len, double *means,
-                        int64_t means_len);
+/* Add to the mean of each row the sum over points of weight * covariance, which is (1 + r +
+   r^2/3) exp(-r) at the distance r, or exp(-r) if it is `rough`. Rows, of the shape (rows, inputs),
+   and points, (inputs, points), are finite numbers in units of the inputs' lengths; two different
+   values of an input with a `code_squares` above 0 have this squared distance. A row's mean does not
+   depend on other rows. */
+CORE void process_add_means(const double *rows, int64_t inputs, const double *code_squares,
+                            bool rough, const double *points, const double *weights,
+                            int64_t weights_len, double *means, int64_t means_len);
 
 /* ---- replay.c: a program run on its PEs, in the order of the times when SEBs are ready ---- */
 

@@ -87,7 +87,7 @@ class Similarity:
                 yield self.part(some)
 
     def refined(self, params: Floats, logs: Floats) -> Similarity:
-        """Return the similarity learnt from more of the samples, without idle inputs.
+        """Return the similarity learnt from more of the samples, without idle parts and inputs.
 
         What is unlike is limited by what is known of the similarity, which knows codes and tiles.
         """
@@ -96,6 +96,9 @@ class Similarity:
         kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, LAST_STEPS, LAST_STEP)
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
         used = lengths <= max(tuning.LONGEST, float(lengths.min()))
+        faint = "rough" if kernel.rough < kernel.smooth else "smooth"
+        if getattr(kernel, faint) < tuning.FAINT * kernel.noise:
+            kernel = structs.replace(kernel, **{faint: 0.0})
         return Similarity(self.inputs, kernel).part(used)
 
     def conditioned(self, params: Floats, *logs: Floats) -> Iterator[tuple[Correction, Floats]]:

@@ -136,18 +136,22 @@ class Kernel(Form, frozen=True):
 
         Points and rows have the shapes (points, inputs) and (rows, inputs).
         """
-        means = np.empty(len(rows))
-        core.process_means(
-            np.ascontiguousarray(rows),
-            points.shape[1],
-            self.codes,
-            self.smooth_scales,
-            self.rough_scales,
-            np.ascontiguousarray(points.T),
-            weights * self.smooth**2,
-            weights * self.rough**2,
-            means,
-        )
+        means = np.zeros(len(rows))
+        for deviation, scales, is_rough in (
+            (self.smooth, self.smooth_scales, False),
+            (self.rough, self.rough_scales, True),
+        ):
+            if deviation:
+                units = np.where(self.codes, 1.0, np.sqrt(scales))
+                core.process_add_means(
+                    np.ascontiguousarray(rows * units),
+                    points.shape[1],
+                    np.where(self.codes, scales, 0.0),
+                    is_rough,
+                    np.ascontiguousarray((points * units).T),
+                    weights * deviation**2,
+                    means,
+                )
         return means
 
 

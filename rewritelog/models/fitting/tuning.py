@@ -107,6 +107,7 @@ LEAST_GAIN_CORRECTED = 0.05
 LEAST_GAIN_TRIED = 0.01  # the share by which one from fewer points has to, or no more are tried
 NEARLY_AS_GOOD_CORRECTED = 1.05  # a longer formula has to be better by more than this factor
 LONGEST = 60.0  # an input of a greater length, in standard deviations, has no effect
+FAINT = 0.2  # a part of the covariance below this share of the noise, as deviations, is left out
 NEIGHBOURS = 7  # a residual is compared with the median of so many nearest ones, itself among them
 
 # Residuals further from those of their neighbours than so many robust standard deviations count as
