@@ -362,10 +362,9 @@ def _inaccuracy(fit: EventFit, advice: str) -> str:
         symptoms.append(f"by {share_text(quality.held_out_error)} on average on held-out lines")
     if enough and sum_error is not None and abs(sum_error) > LARGE_SUM_ERROR:
         symptoms.append(f"by {share_text(sum_error, 0, '+')} in their sum")
-    if enough and quality.outliers > MANY_OUTLIERS * fit.samples:
-        symptoms.append(
-            f"by more than a factor of 2 for {quality.outliers:,} of {fit.samples:,} lines"
-        )
+    judged = fit.whole.samples if fit.by_class is None else fit.samples
+    if enough and quality.outliers > MANY_OUTLIERS * judged:
+        symptoms.append(f"by more than a factor of 2 for {quality.outliers:,} of {judged:,} lines")
     if symptoms:
         return f"predictions are off {', '.join(symptoms)}: {advice}"
     return advice if enough and modes_of(fit.ratios) is not None else ""

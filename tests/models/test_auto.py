@@ -127,9 +127,9 @@ def test_two_runs_give_the_same_bits_and_other_events_change_none() -> None:
     assert fits[0].describe()["events"][0] == fits[1].describe()["events"][1]
 
 
-def test_many_samples_are_fitted_with_all_of_them_in_bounded_time() -> None:
+def test_very_many_samples_are_fitted_in_bounded_time() -> None:
     law = LAWS["repeat count times n log n"]
-    timings = law.timings(150_000, seed=14, noise=0.2)
+    timings = law.timings(150_000, seed=14, noise=0.1)
     fitted = auto(timings, exact_match="never")
     assert errors_elsewhere(fitted, law).max() < 0.02
     assert fitted.fits["kernel", 2].samples == 150_000

@@ -14,8 +14,6 @@ from models.fitting import coefficients, dropped, fit, flattened, only
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
-from rewritelog.models.fitting import samples as fitting_samples
-from rewritelog.models.fitting import solving
 
 
 def exact_ols(params: Floats, seconds: Floats) -> Any:
@@ -125,17 +123,15 @@ def test_a_square_that_a_line_cannot_be_told_from_is_dropped(event: MakeTimings)
     assert fitted.predict("kernel", p[:, None]) == pytest.approx(seconds, rel=1e-9)
 
 
-def test_blocks_of_rows_give_the_fit_of_all_rows(
-    event: MakeTimings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_very_many_lines_some_tell_the_coefficients(event: MakeTimings) -> None:
     rng = np.random.default_rng(11)
-    p1, p2 = rng.uniform(1, 50, (2, 1000))
-    samples = event(p1, p2, seconds=rng.uniform(1, 2, 1000))
-    whole = fit(samples)
-    monkeypatch.setattr(fitting_samples, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(solving, "LARGE", 100)
-    assert coefficients(fit(samples)) == pytest.approx(coefficients(whole), rel=1e-9)
-    assert only(fit(samples))["chi2"] == pytest.approx(only(whole)["chi2"], rel=1e-12)
+    p = rng.uniform(1, 50, 200_000)
+    seconds = (2 + 0.3 * p) * rng.lognormal(0, 0.1, len(p))
+    fitted = fit(event(p, seconds=seconds), weights="relative", loss="huber", basis="linear")
+    assert fitted.predict("kernel", p[:, None]).sum() == pytest.approx(seconds.sum(), rel=1e-3)
+    (described,) = fitted.describe()["events"]
+    assert described["samples"] == 200_000
+    assert described["classes"][0]["samples"] == 65_536
 
 
 def test_what_is_not_fitted_is_not_covered(event: MakeTimings) -> None:

@@ -160,10 +160,6 @@ class TermTable(Memo):
         self.params = params
         self.parameters = Parameters.of_samples(params)
         self._rows = np.vstack((params, self.parameters.corners()))
-        self.forget_values()
-
-    def forget_values(self) -> None:
-        """Free the memory of all values; those that are asked for later are computed anew."""
         self._values = np.empty((0, len(self._rows)))
         """The values of a term in each row, shape (at least all terms, samples and corners)."""
         self._index: dict[Expression, int] = {}

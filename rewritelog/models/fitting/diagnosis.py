@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import ONE, SelectionSamples
@@ -29,7 +29,7 @@ from rewritelog.models.fitting.regression import (
     singular_values,
     unit_columns,
 )
-from rewritelog.models.fitting.samples import BLOCK_ROWS, Samples
+from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.form import Count, Exact, Form, Text
 from rewritelog.models.metrics import (
     explained_share,
@@ -154,21 +154,14 @@ def diagnose(
     `held_out_s` are the seconds predicted for the samples `validated`, each by a fit without it;
     None without a cross-validation.
     """
-    triangle, raw_blocks = np.zeros((0, len(function.terms))), []
-    for block in samples.blocks():
-        columns = columns_of(function.terms, block.params)
-        raw_blocks.append(function.raw(block.params, columns))
-        rows = columns / block.sigma_s[:, None]
-        rows[~np.isfinite(rows).all(axis=1)] = 0.0
-        triangle = np.asarray(np.linalg.qr(np.vstack((triangle, rows)), mode="r"))
-    raw_s = np.concatenate(raw_blocks)
+    columns = columns_of(function.terms, samples.params)
+    rows = columns / samples.sigma_s[:, None]
+    rows[~np.isfinite(rows).all(axis=1)] = 0.0
+    triangle = np.asarray(np.linalg.qr(rows, mode="r"))
+    raw_s = function.raw(samples.params, columns)
     predicted_s = function.bounded(raw_s, samples.params)
     sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
-    some: Ints | slice = slice(None)
-    if len(samples) > BLOCK_ROWS:
-        some = samples.random_rows(BLOCK_ROWS)
-        columns = columns_of(function.terms, samples.params[some])
-    leverage = leverages(columns, predicted_s[some], root)
+    leverage = leverages(columns, predicted_s, root)
     measured_s, residual_s = samples.seconds, samples.seconds - predicted_s
     # in units of the longest time squares cannot overflow
     unit_s = np.float64(np.abs(measured_s).max(initial=0.0) or 1.0)

@@ -38,12 +38,7 @@ from rewritelog.models.fitting.function import (
     Formula,
 )
 from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import (
-    BLOCK_ROWS,
-    Samples,
-    Weighting,
-    without_short_scales,
-)
+from rewritelog.models.fitting.samples import Samples, Weighting, without_short_scales
 from rewritelog.models.fitting.validation import cross_validate, fit_family
 from rewritelog.models.metrics import r_squared
 from rewritelog.progress import report_progress
@@ -124,7 +119,8 @@ def _fit_class(
 
     `params` are those of all samples of the event.
     """
-    samples = without_short_scales(Samples.of(usable, config.weights), config.loss)
+    drawn = Samples.of(usable, config.weights).random_part(tuning.MOST_FITTED)
+    samples = without_short_scales(drawn, config.loss)
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
     validation = cross_validate(_families(selection, config, params), selection)
     weights = validation.select()
@@ -138,8 +134,6 @@ def _fit_class(
             growth = structs.replace(growth, function=validation.solve(weights))
         weights = {corrected.family: 1.0}
     held_out_s = validation.predicted_by(weights)
-    if samples is not selection.samples:  # what follows works on all of the many samples
-        selection.table.forget_values()
     report_progress("coefficients")
     formula = validation.solve(weights, samples)
     diagnosis = diagnose(formula, samples, selection.samples, held_out_s)
@@ -151,8 +145,7 @@ def _fit_class(
     if corrected is not None and isinstance(formula, FittedFunction):
         formula_error = diagnosis.quality.held_out_error
         function = corrected.with_formula(formula)
-        part = samples.random_part(BLOCK_ROWS)  # a correction costs much more than its formula
-        diagnosis = diagnose(function, part, selection.samples, final_s)
+        diagnosis = diagnose(function, samples, selection.samples, final_s)
     fit = ClassFit(
         value=value,
         samples=len(samples),

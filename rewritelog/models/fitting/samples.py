@@ -9,7 +9,7 @@ divided by the expected time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
@@ -21,19 +21,12 @@ from rewritelog.hashing import sequence
 from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss, least_squares, robust_spread, row_weights
-from rewritelog.models.parallel import map_in_threads
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
-
-BLOCK_ROWS = 1 << 16
-"""Rows that are processed at a time, so that memory does not grow with the samples."""
 
 MOST_ROUGH, ROUGH_ROUNDS, LEAST_ROUGH_SPREAD = 4096, 10, 1e-3
 """The rough fit uses at most this many samples and is reweighted so often; the last is added to the
 robust standard deviation, which is 0 if most residuals are."""
-
-ROUGH_BLOCK_ROWS = 1 << 13
-"""Rows that are compared with it at a time, few enough for the cache of a core."""
 
 LEAST_SCALE_S = 1e-280
 """The least scale: the inverse of a smaller one could overflow."""
@@ -112,11 +105,6 @@ class Samples:
             first=self.first[rows],
         )
 
-    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[Samples]:
-        """Yield all samples in blocks of at most this many."""
-        for start in range(0, len(self), rows):
-            yield self.part(slice(start, start + rows))
-
     def random_part(self, most: int) -> Samples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
         return self if len(self) <= most else self.part(self.random_rows(most))
@@ -163,13 +151,10 @@ def without_short_scales(samples: Samples, loss: Loss) -> Samples:
         weights = row_weights(rest, spread)
     least = max(np.log(tuning.SHORT), tuning.SHORT_BY_SPREADS * spread)
 
-    def scales_of(block: Samples) -> Floats:
-        expected = _rough_columns(block.params, units) @ coefficients
-        short = np.log(block.sigma_s) < expected - least
-        return np.where(short, np.exp(np.minimum(expected, 600.0)), block.sigma_s)
-
-    scales = map_in_threads(scales_of, list(samples.blocks(ROUGH_BLOCK_ROWS)))
-    return replace(samples, sigma_s=np.concatenate(list(scales)))
+    expected = _rough_columns(samples.params, units) @ coefficients
+    short = np.log(samples.sigma_s) < expected - least
+    scales = np.where(short, np.exp(np.minimum(expected, 600.0)), samples.sigma_s)
+    return replace(samples, sigma_s=scales)
 
 
 def _rough_columns(params: Floats, units: Floats) -> Floats:

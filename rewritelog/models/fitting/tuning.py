@@ -16,7 +16,8 @@ ENOUGH = 60
 
 FEWEST_TO_VALIDATE = 4  # with fewer there is no cross-validation, and the simplest family is taken
 FEWEST_IN_A_CLASS = 8  # a class with fewer is predicted by the function of all samples
-MOST_SELECTED_WITH = 2048  # families are selected with at most these; all are fitted to
+MOST_FITTED = 1 << 16  # coefficients are fitted to at most so many, of which others tell no more
+MOST_SELECTED_WITH = 2048  # families are selected with at most these
 MOST_CHOSEN_WITH = 700  # a family chooses among many terms with at most so many of these
 
 # A time below this share of the median has that as its scale; that of 0, a result of rounding, is
