@@ -241,13 +241,20 @@ def called(function: str, *given: Any) -> Any:
     return getattr(import_module(f"rewritelog.{module}"), name)(*given)
 
 
-def option(help: str, *, default: Any = MISSING, kw_only: bool = True, **more: Any) -> Any:  # noqa: A002
+def option(
+    help: str,  # noqa: A002 - as everywhere
+    *,
+    default: Any = MISSING,
+    kw_only: bool = True,
+    init: bool = True,
+    **more: Any,
+) -> Any:
     """Declare a field that is an option, required without a default.
 
     `more` are fields of `Declaration`.
     """
     declared = Declaration(help, **more)
-    return field(default=default, kw_only=kw_only, metadata={METADATA: declared})
+    return field(default=default, kw_only=kw_only, init=init, metadata={METADATA: declared})
 
 
 def argument(help: str, **more: Any) -> Any:  # noqa: A002 - as everywhere

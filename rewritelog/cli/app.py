@@ -155,7 +155,7 @@ def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command
     """Return a command and its result, done on an engine; None in ranks that do not lead."""
 
     def do() -> tuple[Command[Any], Any] | None:
-        command = cls(**values)  # which opens logs
+        command = cls.of_shell(values)  # which opens logs
         result = command.done()
         return None if result is None else (command, result)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import (
@@ -37,6 +37,7 @@ from rewritelog.options import (
     choices,
     declarations,
     option,
+    settle,
 )
 from rewritelog.paths import is_stdout
 from rewritelog.running import EngineName
@@ -117,7 +118,7 @@ ALWAYS = frozenset({"debug", "version", "help", "help_all"})
 class Command(Options, Generic[Result], group=OUTPUT):
     """A command: its fields are what it is given, `run` is its job.
 
-    The fields that all commands have are options of the command line alone.
+    The fields that all commands have are options of the command line alone, which `of_shell` sets.
     """
 
     job: ClassVar[str]
@@ -131,28 +132,47 @@ class Command(Options, Generic[Result], group=OUTPUT):
     prints_lines: ClassVar[bool] = False
     """Whether `pieces` of the result are printed as they come, without progress on a terminal."""
 
-    as_json: bool = option("Print the report as JSON.", default=False, flag="--json")
-    verbose: bool = option("Print the whole report.", default=False)
+    as_json: bool = option("Print the report as JSON.", default=False, flag="--json", init=False)
+    verbose: bool = option("Print the whole report.", default=False, init=False)
     report_file: OptionalOutput = option(
-        "Also write the report to this file, as JSON.", default=None, flag="--report", rare=True
-    )
+        "Also write the report to this file, as JSON.",
+        default=None, flag="--report", rare=True, init=False,
+    )  # fmt: skip
     html: OptionalOutput = option(
-        "Write a page of plots and tables for a browser.", default=None, metavar="PAGE"
-    )
-    quiet: bool = option("Print only warnings and errors.", default=False)
+        "Write a page of plots and tables for a browser.",
+        default=None, metavar="PAGE", init=False,
+    )  # fmt: skip
+    quiet: bool = option("Print only warnings and errors.", default=False, init=False)
     fail_on_warning: bool = option(
-        "Exit with code 1 if there were warnings, after the work is done.", default=False, rare=True
-    )
+        "Exit with code 1 if there were warnings, after the work is done.",
+        default=False, rare=True, init=False,
+    )  # fmt: skip
     engine: EngineName = option(
         "Threads of this machine, or the ranks of mpiexec.",
-        default="threads", group=RUNNING, rare=True,
+        default="threads", group=RUNNING, rare=True, init=False,
     )  # fmt: skip
     debug: bool = option(
-        "Show where in the code an error comes from.", default=False, group=OTHER, rare=True
+        "Show where in the code an error comes from.",
+        default=False, group=OTHER, rare=True, init=False,
+    )  # fmt: skip
+    version: bool = option(
+        "Print the version and exit.", default=False, group=OTHER, rare=True, init=False
     )
-    version: bool = option("Print the version and exit.", default=False, group=OTHER, rare=True)
-    help: bool = option("Show the usual options and exit.", default=False, group=OTHER, rare=True)
-    help_all: bool = option("Show all options and exit.", default=False, group=OTHER, rare=True)
+    help: bool = option(
+        "Show the usual options and exit.", default=False, group=OTHER, rare=True, init=False
+    )
+    help_all: bool = option(
+        "Show all options and exit.", default=False, group=OTHER, rare=True, init=False
+    )
+
+    @classmethod
+    def of_shell(cls, values: Mapping[str, Any]) -> Command[Result]:
+        """Return the command of a command line, given the values of its fields."""
+        made = object.__new__(cls)
+        own = {option.field for option in cls.own()}
+        settle(made, **{name: value for name, value in values.items() if name not in own})
+        made.__init__(**{name: value for name, value in values.items() if name in own})  # type: ignore[misc]
+        return made
 
     def __post_init__(self) -> None:
         """Open what is given; raise `OutputError` before any work if an output cannot be written.
@@ -279,7 +299,6 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
     parameters = [
         parameter.replace(annotation=own[parameter.name].shown)
         for parameter in inspect.signature(cls).parameters.values()
-        if parameter.name in own
     ]
     signature = inspect.Signature(parameters)
 

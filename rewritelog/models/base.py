@@ -233,7 +233,7 @@ class ModelText:
     text: str
 
 
-def option(default: Any, text: str, **bounds: float) -> Any:
+def option(default: Any, text: str, **bounds: Any) -> Any:
     """Declare a field of an options dataclass: flag, help, reports and docs are made of it.
 
     `bounds` are those of a number: `least` or `above`, `most` or `below`.

@@ -105,3 +105,8 @@ def test_a_replay_refuses_or_names_what_it_does_not_use() -> None:
     traces = SAMPLE_LOGS / "transformer/training"
     (warning,) = rewritelog.replay(traces, dilation_for={"aten::mm": 2, "nosuch": 2}).warnings
     assert warning == "the dilation for 'nosuch' was not used: no node's name matches"
+
+
+def test_options_of_the_command_line_alone_are_no_parameters() -> None:
+    with pytest.raises(rewritelog.UsageTypeError, match="unexpected keyword argument 'quiet'"):
+        rewritelog.rewrite(LOGS, quiet=True)  # type: ignore[call-arg]
