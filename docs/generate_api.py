@@ -94,7 +94,7 @@ CONFIG = {
     "show_signature_annotations": True,
     "show_bases": False,
     "members_order": "source",
-    "inherited_members": False,
+    "inherited_members": ["path", "map", "folder", "sizes", "size_bytes"],  # of log sets
     "summary": False,
     "line_length": 88,
 }

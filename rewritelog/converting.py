@@ -13,13 +13,7 @@ from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.commands.logs import ConvertCommand
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, OutputError, RewriteLogError, spelled
-from rewritelog.formats.bgtrace.blocks import (
-    BLOCK_BYTES,
-    Block,
-    LoadedBlock,
-    plan_in_turn,
-    read_block,
-)
+from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
 from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
     INTEGER_FORMATS,
@@ -248,12 +242,11 @@ def convert(request: ConvertCommand) -> Conversion:
             head = _converted_head(file, borders[-1], target)
             create_file(folder / file.path.name, int(borders[-1][-1]), head)
         work = FlushingWork(partial(_converted, logs, target, borders), folder, flush=True)
-        blocks = plan_in_turn(logs.files, BLOCK_BYTES)
-        for _, done in map_blocks(work, blocks, "converting", logs.timelines_bytes):
+        for _, done in map_blocks(work, logs.units(in_turn=True), "converting", logs.units_bytes):
             counts += done
         (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, byte_order))
         copy_companions(logs, folder, _COPIED)
-    heads = logs.size_bytes - logs.timelines_bytes
+    heads = logs.size_bytes - logs.units_bytes
     bytes_out = heads + sum(int(of_file.sum()) for of_file in sizes)
     sebs, messages = counts.tolist()
     return Conversion(version, byte_order, sebs, messages, logs.size_bytes, bytes_out, losses)
@@ -272,7 +265,7 @@ def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
         return sizes, ()
     losses = dict[LostField, Loss]()
     work = partial(_measured, target, lost)
-    for block, of_block, of_block_losses in logs.map(work, "measuring", block_bytes=BLOCK_BYTES):
+    for block, of_block, of_block_losses in logs.map(work, "measuring"):
         begin = block.first_timeline
         sizes[block.file][begin : begin + len(of_block)] = of_block
         _add_losses(losses, of_block_losses)
@@ -312,7 +305,7 @@ def _converted(
     file, first = logs.files[block.file], block.first_timeline
     at, end = (int(borders[block.file][k]) for k in (first, first + block.timelines))
     counts = np.zeros(2, dtype=np.int64)
-    for loaded in read_block(file, block, logs.layout, BLOCK_BYTES):
+    for loaded in logs.read(block):
         records = records_of(loaded)
         data = convert_block(records, target)
         at += len(data)

@@ -17,7 +17,7 @@ from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns, is_log_set, open_event_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.traces import Traces, TracesLike
+from rewritelog.formats.traces import AnyTraces, Opened, Traces, TracesLike
 from rewritelog.models.base import entry_of
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path
@@ -52,28 +52,22 @@ def open_traces(path: TracesLike) -> LogSet | Traces:
 def to_logs(logs: TracesLike, what: str) -> LogSet:
     """Return an open log set; raise `UsageError` for traces of another format."""
     opened = to_traces(logs, what)
-    if isinstance(opened, Traces):
+    if not isinstance(opened, LogSet):
         raise UsageError(f"{opened.path}: has {opened.title}, but this works on bgTrace logs")
     return opened
 
 
-def to_traces(logs: TracesLike, what: str) -> LogSet | Traces:
+def to_traces(logs: TracesLike, what: str) -> AnyTraces:
     """Return open logs or traces."""
-    if isinstance(logs, LogSet | Traces):
-        return logs
-    return formats.open_traces(to_path(logs, what))
+    return formats.open_traces(logs if isinstance(logs, Opened) else to_path(logs, what))
 
 
-def to_many_traces(
-    sets: TracesLike | Iterable[TracesLike], what: str
-) -> tuple[LogSet | Traces, ...]:
+def to_many_traces(sets: TracesLike | Iterable[TracesLike], what: str) -> tuple[AnyTraces, ...]:
     """Return open logs or traces; raise `UsageError` for none.
 
     A folder that has log sets in its folders stands for all of these.
     """
-    named = (
-        [sets] if isinstance(sets, str | os.PathLike | LogSet | Traces) else units.items_of(sets)
-    )
+    named = [sets] if isinstance(sets, str | os.PathLike | Opened) else units.items_of(sets)
     if named is None:
         raise UsageTypeError(f"{what} must be a path or several, not {type(sets).__name__}")
     listed = [logs for path in named for logs in _sets_in(path, what)]
@@ -85,7 +79,7 @@ def to_many_traces(
 
 def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
     """Return the log sets in the folders of a folder, run2 before run10, or else the logs."""
-    if isinstance(logs, LogSet | Traces):
+    if isinstance(logs, Opened):
         return [logs]
     path = to_path(logs, what)
     if is_log_set(path) or not path.is_dir():
@@ -102,7 +96,7 @@ def _by_numbers(path: Path) -> list[tuple[str, int]]:
 
 def to_unchecked(logs: TracesLike, what: str) -> Path | Traces:
     """Return open traces, or the path of a log set that may be too damaged to open."""
-    if isinstance(logs, LogSet | Traces):
+    if isinstance(logs, Opened):
         return logs.folder if isinstance(logs, LogSet) else logs
     path = to_path(logs, what)
     return open_event_traces(path) or (path if is_log_set(path) else to_input(path, what))

@@ -25,7 +25,7 @@ from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.traces import MISSING, Events, Traces, Unit
+from rewritelog.formats.traces import MISSING, Events, Traces, Unit, loaded
 from rewritelog.hashing import mix
 from rewritelog.running.engines import Gathered, map_blocks, map_over
 from rewritelog.text import LABEL_WIDTH, shorten
@@ -83,7 +83,8 @@ _OF_TRACES = (
 def check_traces(traces: Traces) -> CheckReport:
     """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
     findings = Findings()
-    for of_rank in traces.map(partial(_check_rank, traces), "checking"):
+    work, size = partial(_check_rank, traces), traces.size_bytes
+    for _, of_rank in map_blocks(work, traces.files, "checking", size):
         findings.add_all(of_rank)
     rules = {rule.name: rule for rule in _OF_TRACES}
     return CheckReport(traces.path, findings, rules, traces=traces)
@@ -92,7 +93,7 @@ def check_traces(traces: Traces) -> CheckReport:
 def _check_rank(traces: Traces, unit: Unit) -> Findings:
     findings = Findings()
     try:
-        events = traces.load(unit)
+        events = loaded(traces.read(unit))
     except RewriteLogError as error:
         findings.add_unreadable(unit.path, error)
         return findings

@@ -47,21 +47,19 @@ if TYPE_CHECKING:
 
     from rewritelog.api.fitted import FittedModel
     from rewritelog.formats.bgtrace.logset import LogSet
-    from rewritelog.formats.traces import LogsLike, Traces, TracesLike
+    from rewritelog.formats.traces import AnyTraces, LogsLike, Traces, TracesLike
     from rewritelog.models.fitted import Fitted
     from rewritelog.options import PathLike
     from rewritelog.text import Readable
 
 LogsArgument: TypeAlias = Annotated[As["LogsLike", "LogSet"], Kind("api.logs:to_logs")]
-TracesArgument: TypeAlias = Annotated[
-    As["TracesLike", "LogSet | Traces"], Kind("api.logs:to_traces")
-]
+TracesArgument: TypeAlias = Annotated[As["TracesLike", "AnyTraces"], Kind("api.logs:to_traces")]
 """Logs or traces in any format."""
 OptionalTraces: TypeAlias = Annotated[
-    As["TracesLike | None", "LogSet | Traces | None"], Kind("api.logs:to_traces")
+    As["TracesLike | None", "AnyTraces | None"], Kind("api.logs:to_traces")
 ]
 ManyTraces: TypeAlias = Annotated[
-    As["TracesLike | Iterable[TracesLike]", "tuple[LogSet | Traces, ...]"],
+    As["TracesLike | Iterable[TracesLike]", "tuple[AnyTraces, ...]"],
     Kind("api.logs:to_many_traces", several=True),
 ]
 UncheckedArgument: TypeAlias = Annotated[
@@ -83,7 +81,7 @@ class Logs(Options):
     logs: LogsArgument = argument(LOGS_HELP, metavar="LOGS", kw_only=False, reported=False)
 
 
-class AnyTraces(Options):
+class LogsOrTraces(Options):
     """The logs or traces that a command reads, in any format."""
 
     logs: TracesArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)

@@ -15,9 +15,9 @@ from rewritelog.commands.command import (
     REPORT,
     TRACES_HELP,
     WARNINGS,
-    AnyTraces,
     Command,
     Logs,
+    LogsOrTraces,
     OptionalTraces,
     Out,
     TracesArgument,
@@ -64,7 +64,7 @@ VERSION_HELP = "The log version to write, 0 to 6"
 OptionalListener: TypeAlias = Annotated["Listener | None", Kind("progress:to_listener")]
 
 
-class RewriteCommand(RewriteOptions, NetworkOptions, AnyTraces, Command["RewriteReport"]):
+class RewriteCommand(RewriteOptions, NetworkOptions, LogsOrTraces, Command["RewriteReport"]):
     """Rewrite logs or traces with new durations, and predict the run time.
 
     A model predicts the bracketed parts of SEBs, or nodes; the rest is dilated. The run time is
@@ -148,7 +148,7 @@ class RulesCommand(Command[str]):
         return rules_text() if self.rule is None else rule_of_name(self.rule).text()
 
 
-class InfoCommand(Jobs, AnyTraces, Command["LogInfo"]):
+class InfoCommand(Jobs, LogsOrTraces, Command["LogInfo"]):
     """Describe logs or traces: machine, sizes, where the time goes.
 
     >>> rewritelog.info("sample_logs/cells").brackets > 0
@@ -212,7 +212,7 @@ class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
         return result.sebs()
 
 
-class TimelineCommand(Seed, Selection, AnyTraces, Command["Picture"]):
+class TimelineCommand(Seed, Selection, LogsOrTraces, Command["Picture"]):
     """Draw SEBs by PE, or nodes by thread and stream, over time, coloured by event or name.
 
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
@@ -284,7 +284,7 @@ ALWAYS = (-math.inf, math.inf)
 
 
 class ExportCommand(
-    Force, ParamsFolder, Selection, NetworkOptions, Out, AnyTraces, Command["Exported"]
+    Force, ParamsFolder, Selection, NetworkOptions, Out, LogsOrTraces, Command["Exported"]
 ):
     """Write logs in the format of a trace viewer, of tables, or of a simulator.
 

@@ -8,7 +8,7 @@ from typing import Any
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
 from rewritelog.diffing.records import ABSENT, Change, FieldKind, FirstDifference, Totals
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import AnyTraces
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -58,7 +58,7 @@ class HeadDifference:
 class Comparison(Readable):
     """The differences of two sets of logs or traces."""
 
-    sides: tuple[LogSet | Traces, LogSet | Traces]
+    sides: tuple[AnyTraces, AnyTraces]
     totals: Totals
     representation: tuple[HeadDifference, ...] = ()
     """Differences of representation: log version, byte order, files."""

@@ -22,7 +22,6 @@ from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.diffing.traces import compare_traces
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.bgtrace.blocks import (
-    BLOCK_BYTES,
     Block,
     LoadedBlock,
     LongTimeline,
@@ -55,7 +54,7 @@ class Pair:
         return sum(side.size_bytes for side in (self.a, self.b) if side is not None)
 
 
-def plan_pairs(a: LogSet, b: LogSet, block_bytes: int = BLOCK_BYTES) -> Iterator[Pair]:
+def plan_pairs(a: LogSet, b: LogSet) -> Iterator[Pair]:
     """Yield pairs of all timelines, those that only B has last; nothing is read."""
     for file in a.files:
         others = np.stack(b.summary.timeline_of(file.pes), axis=1)
@@ -64,11 +63,11 @@ def plan_pairs(a: LogSet, b: LogSet, block_bytes: int = BLOCK_BYTES) -> Iterator
             sides = [(a, file.index, begin)]
             if others[begin, 0] >= 0:
                 sides.append((b, *others[begin].tolist()))
-            for pes, blocks in _cut(file.pes[begin:end], sides, block_bytes):
+            for pes, blocks in _cut(file.pes[begin:end], sides, a.block_bytes):
                 yield Pair(pes, blocks[0], blocks[1] if len(blocks) > 1 else None)
     for file in b.files:
         known = int(np.searchsorted(file.pes, a.summary.total_pes))
-        for pes, blocks in _cut(file.pes[known:], [(b, file.index, known)], block_bytes):
+        for pes, blocks in _cut(file.pes[known:], [(b, file.index, known)], a.block_bytes):
             yield Pair(pes, None, blocks[0])
 
 
@@ -107,19 +106,15 @@ def _cut(
         done += number
 
 
-def _compare_pair(
-    a: LogSet, b: LogSet, params: ParamFolder | None, block_bytes: int, pair: Pair
-) -> Totals:
+def _compare_pair(a: LogSet, b: LogSet, params: ParamFolder | None, pair: Pair) -> Totals:
     """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
     totals = Totals()
-    for loaded in _load(a, b, block_bytes, pair):
+    for loaded in _load(a, b, pair):
         totals.add(compare_loaded(loaded, params))
     return totals
 
 
-def _load(
-    a: LogSet, b: LogSet, block_bytes: int, pair: Pair
-) -> Iterator[tuple[LoadedBlock, LoadedBlock]]:
+def _load(a: LogSet, b: LogSet, pair: Pair) -> Iterator[tuple[LoadedBlock, LoadedBlock]]:
     """Yield both sides with the same pieces; parts of a long timeline end at the same SEBs.
 
     A side may have no SEBs in some pieces. Raise `DamagedLogError` if a timeline is too short for
@@ -132,7 +127,7 @@ def _load(
         if block is not None
     }
     buffers = thread_buffers()
-    long = any(block.size_bytes > block_bytes for _, block, _ in sides.values())
+    long = any(block.size_bytes > a.block_bytes for _, block, _ in sides.values())
     if len(pair.pes) > 1 or not long:
         whole = {}
         for k, side in sides.items():
@@ -143,7 +138,7 @@ def _load(
         timelines = {}
         for k, side in sides.items():
             source = stack.enter_context(InputFile(side[0].path))
-            timelines[k] = LongTimeline(source, *side, buffers[k], block_bytes)
+            timelines[k] = LongTimeline(source, *side, buffers[k], a.block_bytes)
         yield from (_both(part, layouts) for part in _parts(timelines))
 
 
@@ -169,25 +164,17 @@ def _both(
     return a, b
 
 
-def compare_logs(
-    a: LogSet,
-    b: LogSet,
-    params: Path | None = None,
-    *,
-    block_bytes: int = BLOCK_BYTES,
-) -> Comparison:
+def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison:
     """Compare two log sets by meaning; `params` is the folder of param files with events' names.
 
     By default that is the folder of A, or else that of B. Memory is needed for two blocks per
     thread, whatever the size of the logs. Raise `DamagedLogError` if a side is damaged, and
     `RewriteLogError` if a file cannot be read.
     """
-    source = _params(a, b, params)
-    work = partial(_compare_pair, a, b, source, block_bytes)
-    pairs = plan_pairs(a, b, block_bytes)
-    total_bytes = a.timelines_bytes + b.timelines_bytes
+    work = partial(_compare_pair, a, b, _params(a, b, params))
+    total_bytes = a.units_bytes + b.units_bytes
     totals = Totals()
-    for _, of_pair in map_blocks(work, pairs, "comparing", total_bytes):
+    for _, of_pair in map_blocks(work, plan_pairs(a, b), "comparing", total_bytes):
         totals.add(of_pair)
     (old_machine, old), (new_machine, new) = map(_facts, (a, b))
     return Comparison((a, b), totals, _changes(old, new), _changes(old_machine, new_machine))

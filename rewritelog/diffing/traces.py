@@ -24,6 +24,7 @@ from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, joined
 from rewritelog.hashing import mix
+from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, shorten, some_text
 
 COMPARED = ("start_s", "lane", "rest", *COMMUNICATION)
@@ -43,11 +44,11 @@ def compare_traces(a: Traces, b: Traces) -> Comparison:
         ranks = (some_text([str(rank) for rank in each.pes], 5) for each in (a, b))
         raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
     totals, heads = Totals(), list[HeadDifference]()
-    work = partial(_compare_units, a, b, dict(zip(a.pes, b.units, strict=True)))
-    for of_rank, of_head in a.map(work, "comparing"):
+    work = partial(_compare_units, a, b, dict(zip(a.pes, b.files, strict=True)))
+    for _, (of_rank, of_head) in map_blocks(work, a.files, "comparing", a.size_bytes):
         totals.add(of_rank)
         heads += of_head
-    packed = [str(sum(unit.is_packed for unit in each.units)) for each in (a, b)]
+    packed = [str(sum(unit.is_packed for unit in each.files)) for each in (a, b)]
     files = [] if packed[0] == packed[1] else [HeadDifference("packed files", *packed)]
     return Comparison((a, b), totals, tuple(files), tuple(heads))
 

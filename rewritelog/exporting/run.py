@@ -161,7 +161,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
             f"{spelled('to', 'chrome')}"
         )
     ranks = set(chosen_pes(options.pes, traces.pes, traces.terms.lane) or traces.pes)
-    units = [unit for unit in traces.units if unit.rank in ranks]
+    units = [unit for unit in traces.files if unit.rank in ranks]
     nodes = starts_s = None
     if network is not None:
         prepared = prepare(traces, DurationOptions())

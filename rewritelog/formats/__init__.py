@@ -14,21 +14,23 @@ from rewritelog.core import core
 from rewritelog.paths import exists
 
 if TYPE_CHECKING:
-    from rewritelog.formats.bgtrace.logset import LogSet
-    from rewritelog.formats.traces import Traces
+    from rewritelog.formats.traces import AnyTraces, Traces
 
 SUMMARY_NAME = "bgTrace"
 """The name of the file by which bgTrace logs are known."""
 
 
-def open_traces(path: Path) -> LogSet | Traces:
-    """Open the logs or traces that a path names, in whatever format they are.
+def open_traces(path: AnyTraces | str | Path) -> AnyTraces:
+    """Open the logs or traces that a path names, in any format; return open ones as they are.
 
     Raise `MissingFileError` if nothing is there, `DamagedLogError` for damaged logs.
     """
     from rewritelog.formats.bgtrace.logset import open_logs  # noqa: PLC0415 - a circle
+    from rewritelog.formats.traces import Opened  # noqa: PLC0415 - a circle
 
-    return open_event_traces(path) or open_logs(path)
+    if isinstance(path, Opened):
+        return path
+    return open_event_traces(Path(path)) or open_logs(path)
 
 
 def open_event_traces(path: Path) -> Traces | None:

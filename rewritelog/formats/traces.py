@@ -1,17 +1,18 @@
-"""Traces of events, whatever their format: what jobs know of them.
+"""Logs and traces, whatever their format: what jobs know of them.
 
-A set of traces has units of work, such as the file of a rank. A unit is read in parts, whose events
-are columns; a part with new durations becomes bytes. A format is a folder beside this file with a
-subclass of `Traces` and one of `Part`. Jobs that follow dependencies load all events of a unit.
+What is `Opened` has units of work, such as a block of timelines or the file of a rank, which are
+read in parts. In `Traces` of events, a part has columns, and becomes bytes with new durations. A
+format of these is a folder beside this file with a subclass of `Traces` and one of `Part`. Jobs
+that follow dependencies load all events of a unit.
 """
 
 from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 LogsLike: TypeAlias = "LogSet | PathLike"
+AnyTraces: TypeAlias = "LogSet | Traces"
 TracesLike: TypeAlias = "LogSet | Traces | PathLike"
 """Logs, or logs and traces in any format."""
 
@@ -240,15 +242,92 @@ class UnitWriter:
 
 
 @dataclass(frozen=True, repr=False)
-class Traces(ABC):
-    """A set of traces: their files; events are read when they are needed."""
+class Opened(ABC):
+    """Logs or traces of any format: their files; what is in them is read when it is needed."""
 
     path: Path
-    """What the user named: a folder, a file, or the beginning of the files' names."""
-    units: tuple[Unit, ...]
+    """The folder of logs; what a user named of traces: a folder, a file, or how names begin."""
+    files: tuple[Any, ...]
+    """Timeline files, or those of ranks, each with its path and size."""
 
-    title: ClassVar[str] = "traces"
-    terms: ClassVar[Terms] = Terms(
+    title: ClassVar[str]
+    terms: ClassVar[Terms]
+
+    @property
+    @abstractmethod
+    def pes(self) -> Sequence[int]:
+        """The numbers of the emulated PEs, or of the ranks."""
+
+    @property
+    @abstractmethod
+    def described(self) -> str:
+        """What they are, in a phrase."""
+
+    @abstractmethod
+    def machine_json(self) -> dict[str, Any]:
+        """Return what is known of the machine as a JSON object."""
+
+    @abstractmethod
+    def units(self, *, in_turn: bool = False) -> Iterable[Any]:
+        """Return the units of work, file after file or alternating between a few files."""
+
+    @abstractmethod
+    def read(self, unit: Any) -> Iterator[Any]:
+        """Yield the parts of a unit, at least one; raise `DamagedLogError` with file and offset."""
+
+    def map(
+        self,
+        work: Callable[[Iterator[Any]], Result],
+        stage: str = "reading",
+        *,
+        in_turn: bool = False,
+    ) -> Iterator[Result]:
+        """Yield what a function of the parts of a unit returns for each, in order.
+
+        Parts may overwrite each other. It runs on the engine of the job, which may pickle it.
+        """
+        of_unit, units = partial(_of_parts, self, work), self.units(in_turn=in_turn)
+        for _, result in map_blocks(of_unit, units, stage, self.units_bytes):
+            yield result
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the files."""
+        return self.path
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """What no output may replace."""
+        return (self.folder,)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of each file in bytes, by its name."""
+        return {file.path.name: file.size_bytes for file in self.files}
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def units_bytes(self) -> int:
+        """The size of all units."""
+        return self.size_bytes
+
+
+def _of_parts(opened: Opened, work: Callable[[Iterator[Any]], Result], unit: Any) -> Result:
+    return work(opened.read(unit))
+
+
+@dataclass(frozen=True, repr=False)
+class Traces(Opened):
+    """Traces of events with durations; each file has those of a rank, and is a unit."""
+
+    files: tuple[Unit, ...]
+
+    title = "traces"
+    terms = Terms(
         "node",
         "rank",
         "node",
@@ -265,53 +344,34 @@ class Traces(ABC):
     computing: ClassVar[str] = ""
     """The type of events that compute, whose durations are rewritten by default."""
 
-    @abstractmethod
-    def read(self, unit: Unit) -> Iterator[Part]:
-        """Yield the parts of a unit, at least one; raise `DamagedLogError` with file and offset."""
-
-    def load(self, unit: Unit, more: Sequence[str] = ()) -> Events:
-        """Return all events of a unit, with `more` columns; raise `DamagedLogError` for damage."""
-        return joined([part.only(more) for part in self.read(unit)])
-
-    def map(self, work: Callable[[Unit], Result], stage: str = "reading") -> Iterator[Result]:
-        """Yield what a function returns for each unit, in their order; it may be pickled."""
-        for _, result in map_blocks(work, self.units, stage, self.size_bytes):
-            yield result
+    def units(self, *, in_turn: bool = False) -> tuple[Unit, ...]:  # noqa: ARG002 - one a file
+        """Return the files."""
+        return self.files
 
     @property
     def pes(self) -> tuple[int, ...]:
         """The numbers of the ranks."""
-        return tuple(unit.rank for unit in self.units)
+        return tuple(unit.rank for unit in self.files)
 
     @property
     def folder(self) -> Path:
         """The folder of the files."""
-        return self.units[0].path.parent
+        return self.files[0].path.parent
 
     @property
     def inputs(self) -> tuple[Path, ...]:
-        """The files, which no output may replace."""
-        return tuple(unit.path for unit in self.units)
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The size of each file in bytes, by its name."""
-        return {unit.path.name: unit.size_bytes for unit in self.units}
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of all files."""
-        return sum(unit.size_bytes for unit in self.units)
+        """The files."""
+        return tuple(unit.path for unit in self.files)
 
     @property
     def described(self) -> str:
         """What they are, in a phrase."""
-        ranks = count_text(len(self.units), "rank")
+        ranks = count_text(len(self.files), "rank")
         return f"{self.title}, {ranks}, {bytes_text(self.size_bytes)}"
 
     def machine_json(self) -> dict[str, Any]:
         """Return what is known of the machine as a JSON object."""
-        return {"format": self.title, "ranks": len(self.units)}
+        return {"format": self.title, "ranks": len(self.files)}
 
     def text(self) -> str:
         """Return what they are, in a line."""
@@ -327,6 +387,11 @@ MISSING = -1
 _KEPT = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")
 COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
 """What messages and collectives have."""
+
+
+def loaded(parts: Iterable[Part], more: Sequence[str] = ()) -> Events:
+    """Return all events of a unit, with `more` columns."""
+    return joined([part.only(more) for part in parts])
 
 
 def joined(parts: Sequence[Events]) -> Events:

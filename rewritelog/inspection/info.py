@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -17,7 +18,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import tracer_replaces
 from rewritelog.formats.files import Provenance, read_provenance
-from rewritelog.formats.traces import Traces, Unit
+from rewritelog.formats.traces import Part, Traces
 from rewritelog.inspection.survey import SHOWN, Survey, Traffic, read_survey, share_of, time_table
 from rewritelog.text import (
     Readable,
@@ -329,7 +330,7 @@ class TraceInfo(Readable):
             "runs on": ("lanes", "{}"),
             "node": ("names", "{1} ({0})"),
         }
-        if len(self.traces.units) > 1:
+        if len(self.traces.files) > 1:
             tables["rank"] = ("ranks", "rank {}")
         for head, (what, label) in tables.items():
             rows = [(label.format(*group), n, seconds) for group, n, seconds in self.by(what)]
@@ -340,31 +341,34 @@ class TraceInfo(Readable):
 def survey_traces(traces: Traces) -> TraceInfo:
     """Read all traces and return their summary."""
     info = TraceInfo(traces, read_provenance(traces.folder))
-    for counts, events, durations_s in traces.map(partial(_groups, traces)):
+    for counts, events, durations_s in traces.map(partial(_groups, traces.types)):
         info.counts.update(counts)
         info.events.update(events)
         info.durations_s.update(durations_s)
     return info
 
 
-def _groups(traces: Traces, unit: Unit) -> tuple[Counter[str], Counter[Group], Counter[Group]]:
+def _groups(
+    types: Sequence[str], parts: Iterator[Part]
+) -> tuple[Counter[str], Counter[Group], Counter[Group]]:
     """Return the counts, and the number and seconds of the nodes of each group of a unit."""
     counts, events, durations_s = Counter[str](), Counter[Group](), Counter[Group]()
-    events["ranks", str(unit.rank)] = 0  # a rank without nodes is listed too
-    for part in traces.read(unit):
+    for part in parts:
+        rank = "ranks", str(part.unit.rank)
+        events[rank] += 0  # a rank without nodes is listed too
         duration_s, name = part["duration_s"], part["name"]
         on_host, (lanes, lane) = part["on_host"], np.unique(part["lane"], return_inverse=True)
         columns = part["type"], name.number, on_host.astype(np.int64), lane
-        sizes = len(traces.types), max(1, len(name.distinct)), 2, max(1, len(lanes))
+        sizes = len(types), max(1, len(name.distinct)), 2, max(1, len(lanes))
         keys, kind = np.unique(np.ravel_multi_index(columns, sizes), return_inverse=True)
         rows = *np.unravel_index(keys, sizes), np.bincount(kind), np.bincount(kind, duration_s)
         for of_type, named, is_host, place, count, seconds in zip(
             *(row.tolist() for row in rows), strict=True
         ):
             for group in (
-                ("ranks", str(unit.rank)),
-                ("types", traces.types[of_type]),
-                ("names", traces.types[of_type], name.distinct[named]),
+                rank,
+                ("types", types[of_type]),
+                ("names", types[of_type], name.distinct[named]),
                 ("lanes", f"{'CPU thread' if is_host else 'device stream'} {lanes[place]}"),
             ):
                 events[group] += count

@@ -16,7 +16,7 @@ from rewritelog.checking.block import BlockParams, CheckedBlock
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
 from rewritelog.core import core
-from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, LoadedBlock
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
@@ -205,15 +205,13 @@ class Survey:
             self.names[name] = known_sebs + sebs, known_seconds + seconds
 
 
-def read_survey(
-    logs: LogSet, params: ParamFolder | None = None, block_bytes: int = BLOCK_BYTES
-) -> Survey:
+def read_survey(logs: LogSet, params: ParamFolder | None = None) -> Survey:
     """Read a whole log set and return its counts and sums; raise as `info.survey` does.
 
     Rules of brackets and param records are checked if `params` are given.
     """
     whole = Survey()
-    for part in logs.map(partial(_survey, logs.summary, params), block_bytes=block_bytes):
+    for part in logs.map(partial(_survey, logs.summary, params)):
         whole.add(part)
     return whole
 

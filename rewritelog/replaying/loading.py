@@ -18,7 +18,7 @@ from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats import ParamRecords
-from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error, plan_in_turn
+from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, list_params, read_params
 from rewritelog.formats.bgtrace.records import (
@@ -206,8 +206,7 @@ def load_workload(logs: LogSet, predictor: Predictor, options: DurationOptions) 
     params = list_params(options.params or logs.folder)
     work = partial(_parts_of, params, predictor, options.strict)
     with limited_to(options.jobs):
-        planned = plan_in_turn(logs.files, _BLOCK_BYTES)
-        blocks = logs.map(work, blocks=planned, block_bytes=_BLOCK_BYTES)
+        blocks = replace(logs, block_bytes=_BLOCK_BYTES).map(work, in_turn=True)
         return _assembled(logs, list(chain.from_iterable(blocks)))
 
 

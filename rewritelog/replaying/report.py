@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewritelog.errors import UsageError, spelled
-from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import AnyTraces
 from rewritelog.paths import relative_paths
 from rewritelog.replaying.analysis import Blocked, CriticalPath, Gain
 from rewritelog.replaying.lost_cycles import LostCycles
@@ -49,7 +48,7 @@ class BusyPe:
 class ReplayReport(Readable):
     """The results of one replay."""
 
-    logs: LogSet | Traces
+    logs: AnyTraces
     network: Network
     predicted_s: float
     recorded_s: float

@@ -14,7 +14,7 @@ from rewritelog.commands.runs import ReplayCommand, ReplayOptions
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import AnyTraces
 from rewritelog.progress import report_progress
 from rewritelog.replaying.analysis import (
     Blocked,
@@ -71,7 +71,7 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
 
 
 def replay(
-    source: LogSet | Traces | str | Path,
+    source: AnyTraces | str | Path,
     network: Network | None = None,
     options: ReplayOptions | None = None,
 ) -> ReplayReport:
@@ -83,7 +83,7 @@ def replay(
 
 
 def replay_whole(
-    source: LogSet | Traces | str | Path,
+    source: AnyTraces | str | Path,
     network: Network | None = None,
     options: ReplayOptions | None = None,
 ) -> Replayed:
@@ -106,7 +106,7 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
 
 
 def _report(
-    logs: LogSet | Traces, outcome: ReplayedRun, options: ReplayOptions, remarks: tuple[str, ...]
+    logs: AnyTraces, outcome: ReplayedRun, options: ReplayOptions, remarks: tuple[str, ...]
 ) -> ReplayReport:
     """Return the report; replays for gains run in parallel to the analysis of this one.
 

@@ -15,8 +15,8 @@ from rewritelog.arrays import Floats, Table, spans
 from rewritelog.commands.durations import NO_DILATION, DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
-from rewritelog.formats.traces import Traces
+from rewritelog.formats import open_traces
+from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Numbers, Workload, grouped
@@ -191,7 +191,7 @@ class ReplayedRun:
 class Prepared:
     """Logs or traces that have been loaded with predicted durations."""
 
-    logs: LogSet | Traces
+    logs: AnyTraces
     dilations: DilationRules
     """How durations are dilated in a replay; those of traces are when they are loaded."""
     predictor: Predictor
@@ -211,9 +211,9 @@ class Prepared:
         return Case(network, rules if dilation is None else replace(rules, factor=dilation))
 
 
-def prepare(logs: LogSet | Traces | str | Path, options: DurationOptions) -> Prepared:
+def prepare(logs: AnyTraces | str | Path, options: DurationOptions) -> Prepared:
     """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
-    source = logs if isinstance(logs, Traces) else open_logs(logs)
+    source = open_traces(logs)
     predictor, read = fitted_predictor(options)
     remarks, dilations = tuple[str, ...](), options.dilations
     if isinstance(source, Traces):

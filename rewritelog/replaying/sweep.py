@@ -17,7 +17,7 @@ from rewritelog.commands.durations import DurationOptions
 from rewritelog.cores import cores, in_threads
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import AnyTraces
 from rewritelog.options import check_factor, listed, pairs
 from rewritelog.paths import to_path
 from rewritelog.progress import report_progress
@@ -107,7 +107,7 @@ class Point:
 class Sweep(Readable):
     """Predicted run times over a grid."""
 
-    logs: LogSet | Traces
+    logs: AnyTraces
     network: Network
     """The network with the quantities that are not varied."""
     axes: Axes

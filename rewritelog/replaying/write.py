@@ -15,11 +15,7 @@ from rewritelog.arrays import Flags, Floats, Ints, spans
 from rewritelog.commands.durations import NO_DILATION, OutputOptions
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.formats.bgtrace.blocks import (
-    Block,
-    plan_in_turn,
-    read_block,
-)
+from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.output.files import FlushingWork
@@ -69,7 +65,7 @@ def _write(
 ) -> None:
     """Write a block; the task first rewrites durations, None if these do not change."""
     file, seb, message = logs.files[placed.block.file], 0, 0
-    for loaded in read_block(file, placed.block, logs.layout):
+    for loaded in logs.read(placed.block):
         if task is not None:
             rewrite_part(task, loaded)
         block = records_of(loaded)
@@ -105,8 +101,8 @@ def write_replayed(
     with new_output(logs, out, options) as draft, limited_to(options.jobs):
         write = partial(_write, logs, task if changes else None)
         work = FlushingWork(write, draft, flush=not options.no_flush)
-        blocks = (_placed(logs, outcome, spent_s, block) for block in plan_in_turn(logs.files))
-        for _ in map_blocks(work, blocks, "writing", logs.timelines_bytes):
+        blocks = (_placed(logs, outcome, spent_s, block) for block in logs.units(in_turn=True))
+        for _ in map_blocks(work, blocks, "writing", logs.units_bytes):
             pass
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,14 +10,7 @@ from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
 from rewritelog.commands.durations import DilationRules, OutputOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.formats import NO_RECORDS, ParamRecords
-from rewritelog.formats.bgtrace.blocks import (
-    BLOCK_BYTES,
-    Block,
-    LoadedBlock,
-    fault_error,
-    plan_in_turn,
-    read_block,
-)
+from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, fault_error
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, list_params, read_params
 from rewritelog.formats.bgtrace.records import Records, distinct_names, tracer_replaces
@@ -113,18 +105,6 @@ class RewriteTask:
     strict: bool
     keep_recv: bool = False
     """Whether messages keep their receive times."""
-    block_bytes: int = BLOCK_BYTES
-    """The largest size of a part of a long timeline, unless one SEB is larger."""
-
-    @property
-    def blocks(self) -> Iterable[Block]:
-        """What is rewritten at a time."""
-        return plan_in_turn(self.logs.files, self.block_bytes)
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of all that is read."""
-        return self.logs.timelines_bytes
 
     def rewrite(self, block: Block, files: FlushingWork[Block, BlockStatistics]) -> BlockStatistics:
         """Rewrite a block, and write it at its offset; return its statistics.
@@ -132,10 +112,9 @@ class RewriteTask:
         Raise what `rewrite_part` raises, or `OSError` if the output cannot be written.
         """
         statistics, sums = BlockStatistics(), no_sums(block.timelines)
-        file = self.logs.files[block.file]
-        for loaded in read_block(file, block, self.logs.layout, self.block_bytes):
+        for loaded in self.logs.read(block):
             statistics.add(rewrite_part(self, loaded, sums))
-            files.write(file.path.name, loaded.buffer, loaded.block.offset)
+            files.write(loaded.file.path.name, loaded.buffer, loaded.block.offset)
         statistics.take_durations(loaded.pes.copy(), sums)
         return statistics
 
@@ -145,8 +124,8 @@ def logs_task(logs: LogSet, predictor: Predictor, options: OutputOptions) -> Rew
     params = list_params(options.params or logs.folder) if predictor.fitted.uses_params else None
     task = RewriteTask(logs, predictor, params, options.dilations, options.strict)
     if isinstance(options, RewriteOptions):
-        keeps = options.recv == "keep"
-        return replace(task, keep_recv=keeps, block_bytes=options.block_bytes)
+        logs = replace(logs, block_bytes=options.block_bytes)
+        return replace(task, logs=logs, keep_recv=options.recv == "keep")
     return task
 
 

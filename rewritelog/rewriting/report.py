@@ -17,7 +17,7 @@ from rewritelog.arrays import rounded_sum
 from rewritelog.commands.durations import NO_DILATION, RewriteOptions
 from rewritelog.errors import spelled
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.traces import Terms, Traces
+from rewritelog.formats.traces import AnyTraces, Terms
 from rewritelog.models.fit_report import effect_on_totals, one_call_share
 from rewritelog.models.fitted import Fitted
 from rewritelog.options import declarations, json_value, reported
@@ -107,7 +107,7 @@ class RewriteReport(Readable):
     """Why it was not replayed."""
 
     @property
-    def logs(self) -> LogSet | Traces:
+    def logs(self) -> AnyTraces:
         """What was rewritten."""
         return self.task.logs
 

@@ -16,10 +16,11 @@ import rewritelog
 from rewritelog.commands.durations import OutputOptions, RewriteOptions
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
+from rewritelog.formats import open_traces
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, InputFile, read_provenance
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.models.base import digest_of
 from rewritelog.models.fitted import Fitted
 from rewritelog.options import declarations, reported
@@ -45,7 +46,7 @@ from rewritelog.timings.samples import Timings
 
 def write_provenance(
     draft: Path,
-    logs: LogSet | Traces,
+    logs: AnyTraces,
     options: RewriteOptions,
     fitted: Fitted,
     timings: Timings | None,
@@ -57,7 +58,7 @@ def write_provenance(
         "formulas": options.formulas,
         "coefficients": options.coefficients,
         "model_file": model_file,
-        "summary": logs.summary_path if isinstance(logs, LogSet) else None,
+        "summary": getattr(logs, "summary_path", None),
         **({"event_params": options.event_params} if options.event_params else {}),
     }
     content = {
@@ -85,7 +86,7 @@ def write_provenance(
 
 
 def rewrite(
-    logs: LogSet | Traces | str | Path,
+    logs: AnyTraces | str | Path,
     out: str | Path | None,
     options: RewriteOptions | None = None,
     most_kept: int = 0,
@@ -101,10 +102,10 @@ def rewrite(
 
 
 def _rewrite(
-    logs: LogSet | Traces | str | Path, out: Path | None, options: RewriteOptions, most_kept: int
+    logs: AnyTraces | str | Path, out: Path | None, options: RewriteOptions, most_kept: int
 ) -> RewriteReport:
     report_progress("reading the heads of the logs")
-    source = logs if isinstance(logs, Traces) else open_logs(logs)
+    source = open_traces(logs)
     started = time.perf_counter()
     predictor, read = fitted_predictor(options)
     task: Task
@@ -134,13 +135,13 @@ def _rewrite(
 
 
 @contextmanager
-def new_output(logs: LogSet | Traces, out: Path, options: OutputOptions) -> Iterator[Path]:
+def new_output(logs: AnyTraces, out: Path, options: OutputOptions) -> Iterator[Path]:
     """Yield a draft of the folder `out` with everything but what is rewritten; see `new_folder`."""
     with new_folder(out, force=options.force, flush=not options.no_flush) as draft:
         if isinstance(logs, LogSet):
             _copy_all_but_timelines(logs, draft, options)
         else:
-            for unit in logs.units:
+            for unit in logs.files:
                 create_file(draft / unit.path.name, 0)
         yield draft
 
@@ -164,7 +165,8 @@ def _add_up(task: Task, draft: Path | None, most_kept: int, *, flush: bool) -> B
     statistics = BlockStatistics()
     work = FlushingWork[Any, BlockStatistics](task.rewrite, draft, flush=flush)
     try:
-        for _, done in map_blocks(work, task.blocks, "rewriting", task.size_bytes):
+        units = task.logs.units(in_turn=True)
+        for _, done in map_blocks(work, units, "rewriting", task.logs.units_bytes):
             statistics.add(done)
             if statistics.count(BlockCount.SEBS) > most_kept:
                 statistics.kept.clear()

@@ -20,6 +20,7 @@ from rewritelog.formats.traces import (
     Unit,
     UnitWriter,
     joined,
+    loaded,
 )
 from rewritelog.options import NodeChoice
 from rewritelog.output.files import FlushingWork, copy_file
@@ -52,16 +53,6 @@ class TraceTask:
     most_kept: int = 0
     """Nodes are kept for a replay unless there are more."""
 
-    @property
-    def blocks(self) -> Iterable[Unit]:
-        """What is rewritten at a time."""
-        return self.logs.units
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of all that is read."""
-        return self.logs.size_bytes
-
     def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
         """Rewrite a unit, and write it to a file of its own; return its statistics."""
         statistics, sums = BlockStatistics(size_bytes=unit.size_bytes), no_sums(1)
@@ -74,7 +65,7 @@ class TraceTask:
 
         writer = UnitWriter(unit, sink)
         changed = False
-        for part, predicted, patterns in self.parts(unit):
+        for part, predicted, patterns in self.parts(self.logs.read(unit)):
             old_s, new_s = part["duration_s"], part["new_s"]
             new_s = writer.write(part, new_s, new_s != old_s)
             statistics.add(_statistics(self, part, predicted, new_s, sums[0]))
@@ -93,13 +84,13 @@ class TraceTask:
             copy_file(unit.path, files.folder / unit.path.name)
         return statistics
 
-    def parts(self, unit: Unit) -> Iterator[tuple[Part, Predicted, frozenset[str]]]:
-        """Yield the parts of a unit with predictions and the patterns of options that match.
+    def parts(self, parts: Iterable[Part]) -> Iterator[tuple[Part, Predicted, frozenset[str]]]:
+        """Yield parts with predictions and the patterns of options that match.
 
         Parts get columns: `chosen`, whether a node is of the types that are rewritten; `new_s`, the
         new durations before they are rounded; and whether the model leaves one `uncovered`.
         """
-        for part in self.logs.read(unit):
+        for part in parts:
             chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
             factors, patterns = dilations_of(self.dilations, part)
             params, uncovered = NO_RECORDS, np.zeros_like(chosen)
@@ -107,16 +98,16 @@ class TraceTask:
                 params, _ = self.params.records(part, np.flatnonzero(chosen))
                 patterns |= matching(self.params.rules, part["name"].distinct)
                 uncovered |= chosen
-            predicted = self.predictor.predict(params, np.array([unit.rank]))
+            predicted = self.predictor.predict(params, np.array([part.unit.rank]))
             new_s, by_model = np.where(chosen, old_s * factors, old_s), predicted.known_seb
             new_s[by_model] = predicted.given_s[predicted.is_known]
             uncovered[by_model] = False
             part.columns |= {"chosen": chosen, "new_s": new_s, "uncovered": uncovered}
             yield part, predicted, patterns
 
-    def load(self, unit: Unit) -> Events:
+    def load(self, parts: Iterable[Part]) -> Events:
         """Return the events of a unit, with the columns that a replay needs."""
-        return joined([part.only(_REPLAYED) for part, *_ in self.parts(unit)])
+        return loaded((part for part, *_ in self.parts(parts)), _REPLAYED)
 
 
 def chosen_types(traces: Traces, types: tuple[str, ...]) -> tuple[int, ...]:

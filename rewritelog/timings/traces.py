@@ -31,7 +31,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, numbered, rows_by_key
 from rewritelog.formats import ParamRecords
-from rewritelog.formats.traces import Part, Traces, Unit
+from rewritelog.formats.traces import Part, Traces
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.expressions import (
     FUNCTIONS,
@@ -351,11 +351,11 @@ def write_timings(
 
 
 def _lines(
-    traces: Traces, params: EventParams, types: tuple[int, ...], unit: Unit
+    traces: Traces, params: EventParams, types: tuple[int, ...], parts: Iterator[Part]
 ) -> tuple[list[bytes], WrittenTimings]:
     """Return the lines of the parts of a unit, and what they are."""
     texts, written = list[bytes](), WrittenTimings(traces, None, params)
-    for part in traces.read(unit):
+    for part in parts:
         duration_s = part["duration_s"]
         chosen = np.flatnonzero(np.isin(part["type"], types))
         rows = chosen[duration_s[chosen] > 0]

@@ -18,7 +18,7 @@ from rewritelog.commands.logs import TimelineCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.traces import Traces, joined
+from rewritelog.formats.traces import AnyTraces, joined, loaded
 from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout
 from rewritelog.replaying.network import Network
@@ -80,7 +80,7 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     return picture
 
 
-def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
+def _run(logs: AnyTraces, first: Path, *, replayed: bool) -> Run:
     """Return what is drawn of a log set, or of traces: threads, streams and network of each rank.
 
     A rewritten log set may have left its params behind in the first one.
@@ -93,7 +93,7 @@ def _run(logs: LogSet | Traces, first: Path, *, replayed: bool) -> Run:
         return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
     if isinstance(logs, LogSet):
         return Run(logs, None, params)
-    events = joined(list(logs.map(partial(logs.load, more=("lane", "group", "start_s")))))
+    events = joined(list(logs.map(partial(loaded, more=("lane", "group", "start_s")))))
     lanes, lane = lanes_of(logs, events)
     spans = Spans.of_events(events, lane)
     if not spans.finite.any():

@@ -28,7 +28,7 @@ def info_page(info: LogInfo | TraceInfo) -> str:
     sections = [_names(info)]
     if isinstance(info, TraceInfo):
         title = f"Traces of {printable(str(info.traces.path))}"
-        ranks, nodes = count_text(len(info.traces.units), "rank"), count_text(info.nodes, "node")
+        ranks, nodes = count_text(len(info.traces.files), "rank"), count_text(info.nodes, "node")
         verdict = f"{info.traces.title}, {ranks}, {nodes}, together {time_text(info.seconds)}."
     else:
         title, traffic = f"Logs of {info.folder}", info.traffic

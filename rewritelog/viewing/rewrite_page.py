@@ -15,7 +15,7 @@ from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.traces import COMPARED, compare_parts
-from rewritelog.formats.bgtrace.blocks import Block, read_block
+from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
@@ -281,13 +281,14 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
         params = list_params(task.logs.folder) if task.params is None else task.params
         work = partial(_block_compared, task, params if params.pes else None)
     with limited_to(jobs or cores()):
-        for _, of_block in map_blocks(work, task.blocks, "comparing", task.size_bytes):
+        units = task.logs.units(in_turn=True)
+        for _, of_block in map_blocks(work, units, "comparing", task.logs.units_bytes):
             totals.add(of_block)
     return totals
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    parts = (part.only((*COMPARED, "new_s")) for part, *_ in task.parts(unit))
+    parts = (part.only((*COMPARED, "new_s")) for part, *_ in task.parts(task.logs.read(unit)))
     pairs = (
         (events, Events({**events.columns, "duration_s": events["new_s"]})) for events in parts
     )
@@ -295,9 +296,8 @@ def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
 
 
 def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block) -> Totals:
-    file = task.logs.files[block.file]
     totals = Totals()
-    for loaded in read_block(file, block, task.logs.layout, task.block_bytes):
+    for loaded in task.logs.read(block):
         old = replace(loaded, buffer=loaded.buffer.copy())
         rewrite_part(task, loaded)
         totals.add(compare_loaded((old, loaded), params))

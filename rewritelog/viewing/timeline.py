@@ -22,7 +22,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import AnyTraces
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.workload import Lanes
 from rewritelog.text import printable, time_range_text
@@ -75,7 +75,7 @@ class Bars(NamedTuple):
 class Run:
     """What a panel draws: the recorded times of a log set, or those of its replay."""
 
-    logs: LogSet | Traces
+    logs: AnyTraces
     outcome: ReplayedRun | None = None
     params: Path | None = None
     """The folder with the param files; None for that of the logs."""
@@ -316,7 +316,7 @@ def _extent(run: Run, colour_by: ColourBy | None) -> Extent:
 
 
 def _window(
-    logs: LogSet | Traces, extents: Sequence[Extent], options: TimelineOptions
+    logs: AnyTraces, extents: Sequence[Extent], options: TimelineOptions
 ) -> tuple[float, float]:
     first_s = min(extent.earliest_s for extent in extents)
     last_s = max(extent.latest_s for extent in extents)

@@ -56,7 +56,7 @@ def durations(path: Path) -> list[list[float]]:
     assert isinstance(found, Traces)
     return [
         np.concatenate([1e6 * part["duration_s"] for part in found.read(unit)]).round(9).tolist()
-        for unit in found.units
+        for unit in found.files
     ]
 
 

@@ -64,7 +64,7 @@ def test_the_real_trace_reads_as_its_json_form_says(tmp_path: Path) -> None:
     traces = opened(unpacked("feeder_tests_trace.tar.gz", tmp_path) / "tests/data")
     document = unpacked("json_trace.tar.gz", tmp_path) / "jsonData/chakra.0.json"
     nodes = json.loads(document.read_text())["workload_graph"]
-    (part,) = traces.read(traces.units[0])
+    (part,) = traces.read(traces.files[0])
     counts, ids = part["waits"], part["waited_for"]
     deps = np.split(ids, np.cumsum(counts)[:-1])
     renamed = [text.replace("id", "Id").replace("name", "Name") for text in part["name"]]

@@ -30,7 +30,7 @@ def opened(path: Path) -> ChakraTraces:
 
 def parts_of(path: Path) -> list[NodePart]:
     traces = opened(path)
-    return list(traces.read(traces.units[0]))
+    return list(traces.read(traces.files[0]))
 
 
 def written(traces: ChakraTraces, unit: Unit, factor: float = 1.0) -> bytes:
@@ -55,9 +55,9 @@ def test_every_type_of_node_and_attribute_keeps_its_bytes(tmp_path: Path, packed
     nodes = [node(k, kind=k, attributes=every_attribute(), start=k, deps=[0, k]) for k in range(9)]
     nodes.append(node(9, extra=field(60, b"unknown") + field(5, 3) + field(99, 7)))
     traces = opened(write_traces(tmp_path / "t", [nodes], packed=packed))
-    data = written(traces, traces.units[0])
+    data = written(traces, traces.files[0])
     assert (gzip.decompress(data) if packed else data) == trace(nodes)
-    (part,) = traces.read(traces.units[0])
+    (part,) = traces.read(traces.files[0])
     assert part["type"].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 4]
     for kind, value in VALUES.items():
         assert part.number(f"one_{kind}").tolist() == [
@@ -88,12 +88,12 @@ def test_odd_protobuf_reads_as_others_read_it(tmp_path: Path) -> None:
         )
     )  # fmt: skip
     traces = opened(write_traces(tmp_path / "t", [[odd]]))
-    (part,) = traces.read(traces.units[0])
+    (part,) = traces.read(traces.files[0])
     told = {"id": 2**64 - 1, "name": "second", "type": COMP, "duration_us": 9, "shapes": "[[1]]",
             "int": -1, "uint": 2**32 - 1, "sint": -2, "flag": 1, "kept": 8, "last": 7}  # fmt: skip
     assert {name: part[name].tolist()[0] for name in told} == told
     assert part["waited_for"].tolist() == [3, 4, 2**64 - 1]
-    assert written(traces, traces.units[0], 2.0) == trace(
+    assert written(traces, traces.files[0], 2.0) == trace(
         [odd.replace(field(2, b"first") + field(7, 9), field(2, b"first") + field(7, 18))]
     )
 
@@ -112,7 +112,7 @@ def test_texts_are_told_apart_by_all_of_their_bytes(tmp_path: Path) -> None:
 def test_a_folder_is_no_trace_whatever_its_name(tmp_path: Path) -> None:
     path = write_traces(tmp_path / "t", [[node(1)]])
     (path / "other.0.et").mkdir()
-    assert [unit.rank for unit in opened(path).units] == [0]
+    assert [unit.rank for unit in opened(path).files] == [0]
 
 
 def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
@@ -127,8 +127,8 @@ def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
     whole = parts_of(path)
     monkeypatch.setattr(reader, "PART_BYTES", 100_000)
     traces = opened(path)
-    assert written(traces, traces.units[0]) == path.read_bytes()
-    parts = list(traces.read(traces.units[0]))
+    assert written(traces, traces.files[0]) == path.read_bytes()
+    parts = list(traces.read(traces.files[0]))
     assert len(parts) > 20
     assert sum(map(len, parts)) == len(whole[0]) == 3664
     assert np.concatenate([part["id"] for part in parts]).tolist() == whole[0]["id"].tolist()
@@ -141,14 +141,14 @@ def test_a_changed_duration_changes_its_field_and_the_length_alone(tmp_path: Pat
     old = [node(1, duration=100, attributes=rest), node(2, duration=0), node(3, duration=7)]
     new = [node(1, duration=200, attributes=rest), node(2, duration=0), node(3, duration=14)]
     traces = opened(write_traces(tmp_path / "t", [old]))
-    assert written(traces, traces.units[0], 2.0) == trace(new)
+    assert written(traces, traces.files[0], 2.0) == trace(new)
 
 
 def test_a_duration_that_was_missing_is_inserted_in_the_order_of_fields(tmp_path: Path) -> None:
     traces = opened(write_traces(tmp_path / "t", [[node(1, duration=0, shapes="[[3]]")]]))
     out: list[bytes] = []
-    writer = UnitWriter(traces.units[0], lambda data: out.append(data.tobytes()))
-    (part,) = traces.read(traces.units[0])
+    writer = UnitWriter(traces.files[0], lambda data: out.append(data.tobytes()))
+    (part,) = traces.read(traces.files[0])
     writer.write(part, np.array([3e-4]), np.array([True]))
     assert b"".join(out) == trace([node(1, duration=300, shapes="[[3]]")])
 
@@ -159,7 +159,7 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
     nodes = [node(k, duration=int(d)) for k, d in enumerate(durations)]
     traces = opened(write_traces(tmp_path / "t", [nodes]))
     path = tmp_path / "new.0.et"
-    path.write_bytes(written(traces, traces.units[0], factor))
+    path.write_bytes(written(traces, traces.files[0], factor))
     (part,) = parts_of(path)
     new = part["duration_us"].astype(np.int64)
     assert abs(new.sum() - factor * durations.sum()) <= 0.5
@@ -213,8 +213,8 @@ def test_offsets_of_damage_are_those_in_the_file(
 def test_files_are_found_by_folder_file_or_beginning(tmp_path: Path) -> None:
     folder = write_traces(tmp_path / "t", [[node(1)], [node(2), node(3, kind=COLL)]])
     for path in (folder, folder / "run"):
-        assert [unit.rank for unit in opened(path).units] == [0, 1]
-    assert [unit.rank for unit in opened(folder / "run.1.et").units] == [1]
+        assert [unit.rank for unit in opened(path).files] == [0, 1]
+    assert [unit.rank for unit in opened(folder / "run.1.et").files] == [1]
     assert open_chakra(tmp_path / "nothing") is None
     (folder / "other.0.et").write_bytes(trace([], METADATA))
     with pytest.raises(RewriteLogError, match="several names, other, run"):
@@ -235,4 +235,4 @@ def test_a_rank_is_a_number_that_others_can_hold(tmp_path: Path) -> None:
 
 def test_names_of_files_may_have_any_characters(tmp_path: Path) -> None:
     folder = write_traces(tmp_path / "t", [[node(1)]], name="a\nb\x1b[2J")
-    assert [unit.rank for unit in opened(folder).units] == [0]
+    assert [unit.rank for unit in opened(folder).files] == [0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from rewritelog.errors import (
     UsageError,
 )
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, ByteOrder
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import listening
 
 
@@ -31,7 +33,7 @@ def contents(folder: Path, pattern: str = "bgTrace*") -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob(pattern)}
 
 
-def run(source: Path, out: Path, **options: Any) -> Conversion:
+def run(source: Path | LogSet, out: Path, **options: Any) -> Conversion:
     public: Any = rewritelog
     converted: Conversion = public.convert(source, out, **options)
     return converted
@@ -97,12 +99,10 @@ def test_every_version_to_every_other_as_construct_has_it(
 
 
 @pytest.mark.parametrize("block_bytes", [1, 200, 1000])
-def test_long_timelines_are_converted_in_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
-) -> None:
-    monkeypatch.setattr(converting, "BLOCK_BYTES", block_bytes)
+def test_long_timelines_are_converted_in_parts(tmp_path: Path, block_bytes: int) -> None:
     source = write_logs(tmp_path / "in", rich_timelines(), files=2, wth=2)
-    done = run(source, tmp_path / "out", log_version=2, byte_order="big", lossy=True)
+    logs = replace(open_logs(source), block_bytes=block_bytes)
+    done = run(logs, tmp_path / "out", log_version=2, byte_order="big", lossy=True)
     assert contents(tmp_path / "out") == oracle.converted(source, 2, "big")
     assert done.sebs == 10
     assert [(loss.field, loss.count, loss.pe, loss.seb) for loss in done.losses] == [
@@ -295,16 +295,15 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
         run(source, tmp_path / "out")
 
 
-def test_progress_is_that_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(converting, "BLOCK_BYTES", 1000)
+def test_progress_is_that_of_blocks(tmp_path: Path) -> None:
     source = write_logs(tmp_path / "in", [[seb(0.0, 1.0)] * 4] * 10)
-    size = open_logs(source).timelines_bytes
+    logs = replace(open_logs(source), block_bytes=1000)
     told: list[tuple[str, int]] = []
     with listening(lambda stage, done, total, _: told.append((stage, 100 * done // max(total, 1)))):
-        run(source, tmp_path / "out", log_version=0, lossy=True)
+        run(logs, tmp_path / "out", log_version=0, lossy=True)
     for stage in ("measuring", "converting"):
         steps = [done for name, done in told if name == stage]
-        assert len(steps) > size // 2000
+        assert len(steps) > logs.units_bytes // 2000
         assert steps[-1] == 100
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,14 @@ from rewritelog.diffing.durations import RATIO_ERROR
 from rewritelog.diffing.report import Comparison
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import DamagedLogError
+from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
 from rewritelog.rewriting.run import rewrite
 
 HALF = RewriteOptions(dilation=0.5, jobs=1, no_flush=True)
 
 
-def compared(a: Path, b: Path, **options: Any) -> Comparison:
-    return compare_logs(open_logs(a), open_logs(b), **options)
+def compared(a: Path, b: Path, *, block_bytes: int = BLOCK_BYTES, **options: Any) -> Comparison:
+    return compare_logs(replace(open_logs(a), block_bytes=block_bytes), open_logs(b), **options)
 
 
 def found(a: Path, b: Path, **options: Any) -> dict[str, Any]:

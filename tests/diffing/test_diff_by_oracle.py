@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -58,6 +59,6 @@ def test_counts_are_those_of_the_slow_reader(
         a = write_logs(Path(folder, "a"), [timeline(plain), timeline(plain)])
         b = write_logs(Path(folder, "b"), [timeline(plain), timeline(changes)], order="big")
         by_construct = differing(a, b)
-        report = compare_logs(open_logs(a), open_logs(b), block_bytes=300)
+        report = compare_logs(replace(open_logs(a), block_bytes=300), open_logs(b))
         counted = {change["field"]: change["changed"] for change in report.to_json()["fields"]}
     assert counted == by_construct

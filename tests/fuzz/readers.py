@@ -252,8 +252,8 @@ def chakra_check(work: Path) -> tuple[Check, list[bytes]]:
     def write() -> None:
         traces = open_chakra(path)
         assert traces is not None
-        writer = UnitWriter(traces.units[0], lambda _: None)
-        for part in traces.read(traces.units[0]):
+        writer = UnitWriter(traces.files[0], lambda _: None)
+        for part in traces.read(traces.files[0]):
             for name in ("waits", "name", "shapes", "lane", "rest", "num_ops", "group"):
                 assert len(part[name]) == len(part)
             assert len(part["waited_for"]) == part["waits"].sum()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import chain
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rewritelog import units
 from rewritelog.arrays import Rows, with_text
@@ -19,48 +20,32 @@ from rewritelog.formats.bgtrace.blocks import (
     Buffer,
     LoadedBlock,
     plan_blocks,
+    plan_in_turn,
     read_block,
 )
 from rewritelog.formats.bgtrace.declaration import Layout, layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile, read_summary, read_timeline_file
-from rewritelog.formats.traces import Terms
+from rewritelog.formats.traces import Opened, Terms
 from rewritelog.paths import exists
-from rewritelog.running.engines import map_blocks
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.tables import Tables
 
-Result = TypeVar("Result")
-
 _TERMS = Terms("SEB", "PE", "bracket", "param record", "messages")
 
 
 @dataclass(frozen=True, repr=False)
-class LogSet:
+class LogSet(Opened):
     """The logs of one emulation: their paths and heads; timelines are read when they are needed."""
 
-    folder: Path
-    summary: Summary
     files: tuple[TimelineFile, ...]
+    summary: Summary
+    block_bytes: int = BLOCK_BYTES
+    """The largest size of what is read at a time, unless one SEB is larger."""
 
     title: ClassVar[str] = "bgTrace logs"
     terms: ClassVar[Terms] = _TERMS
-
-    @property
-    def path(self) -> Path:
-        """The folder."""
-        return self.folder
-
-    @property
-    def inputs(self) -> tuple[Path, ...]:
-        """The folder, which no output may replace."""
-        return (self.folder,)
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The size of each timeline file in bytes, by its name."""
-        return {file.path.name: file.size_bytes for file in self.files}
 
     @property
     def described(self) -> str:
@@ -88,12 +73,7 @@ class LogSet:
         return range(self.summary.total_pes)
 
     @property
-    def size_bytes(self) -> int:
-        """The total size of the timeline files."""
-        return sum(file.size_bytes for file in self.files)
-
-    @property
-    def timelines_bytes(self) -> int:
+    def units_bytes(self) -> int:
         """The size of the timelines, without the heads of their files."""
         return sum(file.size_bytes - file.head_bytes for file in self.files)
 
@@ -128,23 +108,18 @@ class LogSet:
         begin, end = (int(n) for n in self.files[file].borders[index : index + 2])
         return Block(file, begin, end, index, 1)
 
-    def map(
-        self,
-        work: Callable[[Iterator[LoadedBlock]], Result],
-        stage: str = "reading",
-        blocks: Iterable[Block] | None = None,
-        block_bytes: int = BLOCK_BYTES,
-    ) -> Iterator[Result]:
-        """Yield what a function returns for each block, in order, on the engine of the job.
+    def units(self, *, in_turn: bool = False) -> Iterator[Block]:
+        """Yield the blocks."""
+        if in_turn:
+            return plan_in_turn(self.files, self.block_bytes)
+        return chain.from_iterable(plan_blocks(file, self.block_bytes) for file in self.files)
 
-        The function gets a block with its bytes, a long timeline in parts that overwrite each
-        other. By default the blocks of one file follow those of the other.
+    def read(self, unit: Block) -> Iterator[LoadedBlock]:
+        """Yield a block with its bytes, a long timeline in parts; each overwrites the one before.
+
+        They are in the buffer of the thread, as `read_block` says, which raises what this raises.
         """
-        if blocks is None:
-            blocks = (block for file in self.files for block in plan_blocks(file, block_bytes))
-        loading = partial(_loaded, self, work, block_bytes)
-        for _, result in map_blocks(loading, blocks, stage, self.timelines_bytes):
-            yield result
+        return read_block(self.files[unit.file], unit, self.layout, self.block_bytes)
 
     def load(self, blocks: Iterable[Block], part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
         """Yield blocks with their bytes, a long timeline in parts; each overwrites the one before.
@@ -185,12 +160,6 @@ class LogSet:
         return with_text(table_of(name, self.load([self.timeline_block(pe) for pe in chosen])))
 
 
-def _loaded(
-    logs: LogSet, work: Callable[[Iterator[LoadedBlock]], Result], block_bytes: int, block: Block
-) -> Result:
-    return work(read_block(logs.files[block.file], block, logs.layout, block_bytes))
-
-
 def log_folder(path: str | Path) -> Path:
     """Return the folder of a log set, given the folder or its `bgTrace` file.
 
@@ -212,18 +181,16 @@ def log_folder(path: str | Path) -> Path:
     return folder
 
 
-def open_logs(path: LogSet | str | Path) -> LogSet:
-    """Open a log set, given its folder or its `bgTrace` file; return an open one as it is.
+def open_logs(path: str | Path) -> LogSet:
+    """Open a log set, given its folder or its `bgTrace` file.
 
     Raise `DamagedLogError` if the summary or the head of a timeline file is damaged, and
     `RewriteLogError` if a file is missing or cannot be read.
     """
-    if isinstance(path, LogSet):
-        return path
     folder = log_folder(path)
     summary = read_summary(folder / SUMMARY_NAME)
     files = tuple(
         read_timeline_file(folder / f"{SUMMARY_NAME}{index}", index, summary)
         for index in range(summary.files)
     )
-    return LogSet(folder, summary, files)
+    return LogSet(folder, files, summary)
