@@ -29,6 +29,9 @@ Table: TypeAlias = NDArray[Any]
 
 Key = TypeVar("Key", bound=Hashable)
 
+MOST_SECONDS = 1e100
+"""The longest time of a call, as in the C core: squares and sums of such times are finite."""
+
 FEW = 64
 """At most this many values are sorted faster than partitioned."""
 
@@ -169,11 +172,11 @@ def to_column(values: ArrayLike, rows: int, what: str = "y") -> Floats:
 
 
 def to_seconds(values: ArrayLike, rows: int, what: str = "y") -> Floats:
-    """Return measured times as floats of shape (rows,); raise `UsageError` for a negative one."""
+    """Return measured times as floats of shape (rows,); raise `UsageError` for one of no call."""
     seconds = to_column(values, rows, what)
-    if (seconds < 0).any():
-        lowest = seconds[seconds < 0][0]
-        raise UsageError(f"{what} must hold seconds, and none is negative, but one is {lowest:g}")
+    odd = seconds[(seconds < 0) | ((seconds > MOST_SECONDS) & (seconds < math.inf))]
+    if len(odd):
+        raise UsageError(f"{what} must hold seconds, from 0 to {MOST_SECONDS}, not {odd[0]:g}")
     return seconds
 
 

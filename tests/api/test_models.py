@@ -93,7 +93,7 @@ def test_a_fit_of_named_columns_takes_them_by_name_in_any_order() -> None:
 
 def test_negative_times_and_columns_of_texts_are_refused() -> None:
     pd = pytest.importorskip("pandas")
-    with pytest.raises(UsageError, match=r"y of 'k' must hold seconds, .* but one is -1"):
+    with pytest.raises(UsageError, match=r"y of 'k' must hold seconds, .*, not -1"):
         rewritelog.fit({"k": ([[1], [2]], [1, -1])})
     frame = pd.DataFrame({"event": ["k"] * 2, "n": [1, 2], "kind": ["a", "b"], "seconds": [1, 2]})
     with pytest.raises(UsageTypeError, match="the column 'kind' must"):
@@ -348,3 +348,25 @@ def test_no_bound_of_an_interval_is_negative() -> None:
     assert (predicted == 0).any()
     assert (low >= 0).all()
     assert ((low <= predicted) & (predicted <= high)).all()
+
+
+def test_times_that_no_call_takes_are_told_and_not_fitted(tmp_path: Path) -> None:
+    """Fits of times near 1e308 s ended in `SVD did not converge`, or predicted 0 s."""
+    lines = [("k", 2.0 * n, n) for n in range(1, 9)]
+    path = write_timings(tmp_path / "t.txt", ("k", 1e308, 1.0), *lines, ("k", 1.5e308, 2.0))
+    timings = rewritelog.read_timings(path)
+    assert rewritelog.fit(timings).predict("k", [[4]]) == pytest.approx(8)
+    (told,) = timings.warnings
+    assert "2 malformed timing lines left out" in told
+    assert f"{path}:1: not a finite number (infinite, or too large): '1e" in told
+    with pytest.raises(UsageError, match=r"y of 'k' must hold seconds, .*, not 1e\+300"):
+        rewritelog.fit({"k": ([[1], [2]], [1, 1e300])})
+
+
+@pytest.mark.parametrize("least", [5e-324, 1e-300, 1e-9])
+def test_the_fit_of_times_that_differ_as_no_calls_do_has_a_model_file(least: float) -> None:
+    """Intervals of extrapolations widened at an infinite rate, which no model file holds."""
+    n = np.arange(1.0, 13)
+    fitted = rewritelog.fit({"k": (n[:, None], np.where(n > 8, least, 1e100))})
+    assert fitted.to_json()
+    assert not np.isnan(fitted.interval("k", [[0.5], [5.0], [50.0]])).any()

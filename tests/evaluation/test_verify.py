@@ -143,17 +143,6 @@ def test_machine_and_person_read_the_same(model: Path, tmp_path: Path) -> None:
     assert "3 timing lines" in report.text()
 
 
-def test_sums_of_times_may_overflow(tmp_path: Path) -> None:
-    """numpy warned of it, on stderr."""
-    path = write_timings(tmp_path / "t.txt", *[("k", 1e308, 1.0), ("k", 1.5e308, 2.0)] * 2)
-    model = FitCommand((path,), "least-squares", output=tmp_path / "m.json")
-    with np.errstate(over="ignore"):
-        fit(model)
-    assert verify(tmp_path / "m.json", [path]).overall.sum_error is None
-    report = compare(CompareCommand((path,), ("least-squares",), folds=2))
-    assert report.tried[0].overall.lines == 4
-
-
 def test_cycles_need_a_clock(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text(format_line("k", [3.0], time_cycles=6000.0))

@@ -161,6 +161,7 @@ FAULTY = {
     E + "time:{ 1 } params:{ nan(0x8000) }": "(NaN)",
     E + "time:{ 1 } params:{ -Infinity }": "infinite",
     E + "time:{ 1 } params:{ 1e999 }": "infinite, or too large): '1e999'",
+    E + "time:{ 1.1e100 }": "infinite, or too large): '1.1e100'",
     E + "time:{ 1 } params:{ 1e309 }": "too large",
     E + f"time:{{ 1 }} params:{{ {TWENTY} 20 }}": "more than 20",
     f"19 TRACEBIGSIM k {TWENTY} 20": "more than 20",

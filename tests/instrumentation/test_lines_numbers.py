@@ -105,7 +105,7 @@ def test_ties_between_doubles(mantissa: int, exponent: int) -> None:
 
 
 def test_a_time_takes_the_same_ways() -> None:
-    texts = [text for text in HARD if float(text) < 1e308]
+    texts = [text for text in HARD if float(text) <= 1e100]
     lines = (f"TRACEBIGSIM: event:{{ k }} time:{{ {text} }}\n" for text in texts)
     assert scan("".join(lines).encode()).time.tolist() == [float(text) for text in texts]
 

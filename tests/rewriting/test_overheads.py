@@ -131,7 +131,7 @@ def test_sums_over_events_may_be_too_large_for_a_float(tmp_path: Path) -> None:
     for pe, event in enumerate(events):
         write_params(logs, pe, (0, event, 1.0))
     for timed in (2, len(events)):
-        lines = [(event, n * 1e307, float(n)) for event in events[:timed] for n in (1, 2, 3)]
+        lines = [(event, n * 1e99, float(n)) for event in events[:timed] for n in (1, 2, 3)]
         timings = write_timings(tmp_path / "timings.txt", *lines)
         report = rewritelog.rewrite(logs, timings=timings, model="least-squares", dilation=0.5)
         assert " inf s " in report.text()

@@ -12,7 +12,7 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.errors import DamagedLogError, ModelError, UsageError
+from rewritelog.errors import ModelError, UsageError
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
@@ -306,14 +306,3 @@ def test_total_through_the_command_decides_whether_interruptions_count(logs: Pat
         sums[total] = brackets(out).sum()
     assert sums["typical"] == pytest.approx(480 * 0.05, rel=0.02)
     assert sums["measured"] / sums["typical"] == pytest.approx(longer.mean(), rel=0.15)
-
-
-def test_spread_durations_may_be_too_large_for_a_float(tmp_path: Path) -> None:
-    """numpy warned of it, on stderr."""
-    logs = write_logs(tmp_path / "in", [[seb(k, k + 1, events=bracket(0, 1)) for k in range(40)]])
-    write_params(logs, 0, *[(k, "k", 1.0) for k in range(40)])
-    lines = [("k", 1e-9, 1.0), ("k", 1e-9, 2.0), ("k", 1.0, 3.0), ("k", 1e300, 1e300)]
-    timings = write_timings(tmp_path / "timings", *lines)
-    options = RewriteOptions(model="least-squares", timings=(timings,), spread="residual")
-    with pytest.raises(DamagedLogError, match="too large"):
-        rewrite(logs, None, options)

@@ -161,6 +161,9 @@ static int find_single(line_reader *line, int none)
     return line->text[line->at] == '}' ? none : FINE;
 }
 
+/* No call takes longer; sums and squares of such times, in fits, are numbers of a double. */
+#define MOST_TIME 1e100
+
 /* Read the one number of a time field; -0 is stored as 0. */
 static int read_time(line_reader *line)
 {
@@ -172,9 +175,9 @@ static int read_time(line_reader *line)
     code = read_number(line->text, &line->at, line->end, &value);
     if (code != FINE)
         return code;
-    if (value < 0) {
+    if (value < 0 || value > MOST_TIME) {
         line->at = start;
-        return NEGATIVE_TIME;
+        return value < 0 ? NEGATIVE_TIME : IS_INFINITE;
     }
     line->record.time = value + 0.0;
     return close_single(line, SEVERAL_TIMES);

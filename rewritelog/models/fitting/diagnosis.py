@@ -273,8 +273,8 @@ def widening_rate(ratios: Floats, tried: Floats, distances: Floats) -> float | N
 
     In a trial `tried` are the measured over the predicted times of samples at these `distances`
     beyond the range. Nine in ten of them lie within the intervals that widen at this rate, at the
-    rank that `quantiles` uses; `ratios` are the ascending ones within the range. It is at least
-    `LEAST_RATE`, and None without a sample beyond the range.
+    rank that `quantiles` uses; `ratios` are the ascending ones within the range. It is from
+    `LEAST_RATE` to `MOST_RATE`, and None without a sample beyond the range.
     """
     far = distances > 0
     if not far.any():
@@ -285,7 +285,7 @@ def widening_rate(ratios: Floats, tried: Floats, distances: Floats) -> float | N
         outside = np.fmax(np.fmax(logs - np.log(high), np.log(low) - logs), 0.0)
     rates = np.sort(outside / np.maximum(distances[far], tuning.NEAREST))
     rank = min(math.ceil((len(rates) + 1) * LEVEL), len(rates))
-    return max(float(rates[rank - 1]), tuning.LEAST_RATE)
+    return min(max(float(rates[rank - 1]), tuning.LEAST_RATE), tuning.MOST_RATE)
 
 
 def coverage(ratios: Floats) -> float | None:

@@ -140,7 +140,7 @@ WIDER_WITH_FEW = 0.25  # how much wider, as a share of the width in logarithms, 
 # Intervals widen per unit of `distance` at least at this rate, since functions reach less far in a
 # trial than in use; a smaller distance in a trial counts as `NEAREST`, so that noise is not divided
 # by nearly 0. Without a trial they widen at `UNKNOWN_RATE`.
-LEAST_RATE, NEAREST, UNKNOWN_RATE = 0.1, 0.1, 1.0
+LEAST_RATE, MOST_RATE, NEAREST, UNKNOWN_RATE = 0.1, 1e6, 0.1, 1.0
 
 # ---- Two kinds of calls
 
