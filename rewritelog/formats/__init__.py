@@ -44,7 +44,7 @@ def open_event_traces(path: Path) -> Traces | None:
 
 def is_log_set(path: Path) -> bool:
     """Return whether a path is that of bgTrace logs."""
-    return path.name == SUMMARY_NAME or exists(path / SUMMARY_NAME)
+    return path.name == SUMMARY_NAME or (exists(path) and exists(path / SUMMARY_NAME))
 
 
 def number_texts(

@@ -68,6 +68,15 @@ def test_a_folder_that_may_not_be_searched_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("typed", ["x" * 300, "folder/" * 700])
+@pytest.mark.parametrize("command", ["info", "check", "replay"])
+def test_a_path_that_is_too_long_is_named_as_typed(command: str, typed: str) -> None:
+    """The error named the summary in it."""
+    done = run(command, typed)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"rewritelog: error: {Path(typed)}: File name too long\n"
+
+
 def test_a_read_only_file_is_kept_by_every_output(tmp_path: Path) -> None:
     """`fit -o` replaced it, since its folder could be written."""
     lines, kept = CELLS / "timings.txt", tmp_path / "kept"
