@@ -18,7 +18,6 @@ from rewritelog.output.files import write_text_file
 from rewritelog.text import (
     Readable,
     bytes_text,
-    count_text,
     matches,
     printable,
     some_text,
@@ -67,10 +66,7 @@ class FitReport(Readable):
         names = printable(some_text([str(path) for path in files_of(self.request.timings)], 3))
         shown = self.fitted.raw.overview() if self.request.event is None else self._asked()
         lines = [
-            wrapped(
-                f"{self.fitted.name}, fitted to "
-                f"{count_text(len(self.read), 'timing line')} of {names}"
-            ),
+            wrapped(f"{self.fitted.name}, {self.fitted.fitted_to(len(self.read))} of {names}"),
             *shown,
             f"written: {self.out}" if self.out else "not written: no -o FILE was given",
         ]

@@ -32,6 +32,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import Count, Form, Text
 from rewritelog.models.formulas import ParamNames
+from rewritelog.text import count_text
 
 Self = TypeVar("Self", bound="Fitted")
 
@@ -110,6 +111,13 @@ class Fitted:
         """Return the names of an event's parameters; empty if they have none."""
         fit = self.fits.get((event, parameters))
         return () if fit is None else fit.names
+
+    def fitted_to(self, lines: int) -> str:
+        """Return of how many of these timing lines it is a fit, in words."""
+        checks = [fit.left_out for fit in self.fits.values() if fit.left_out is not None]
+        unused = sum(check.lines - check.drawn for check in checks)
+        drawn = f"{lines - unused:,} of " if unused else ""
+        return f"fitted to {drawn}{count_text(lines, 'timing line')}"
 
     def named(self: Self, names: ParamNames | None) -> Self:
         """Return it with names of parameters, if any; those that a formula gives are kept."""

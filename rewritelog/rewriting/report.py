@@ -334,7 +334,7 @@ def _model(report: RewriteReport) -> Iterator[str]:
     fit = report.fitted
     spelled = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in fit.options.items())
     read = report.timings
-    fitted = "" if read is None else f", fitted to {count_text(len(read), 'timing line')}"
+    fitted = "" if read is None else f", {fit.fitted_to(len(read))}"
     yield f"model: {printable(fit.name)}{fitted}"
     if spelled:
         yield f"  {printable(spelled)}"

@@ -97,6 +97,16 @@ def test_options_of_a_fit(timings: Path) -> None:
     }
 
 
+def test_how_many_lines_were_drawn_is_said_where_all_were(timings: Path, sample_logs: Path) -> None:
+    """`fit --model sampled` said that it was fitted to all lines."""
+    done = run("fit", timings, "--model", "sampled")
+    assert done.stdout.startswith("sampled, fitted to 16 of 120 timing lines of")
+    cells = sample_logs / "cells"
+    done = run("rewrite", cells, "--timings", timings, "--model", "sampled", "--dry-run", "-v")
+    assert "model: sampled, fitted to 16 of 120 timing lines\n" in done.stdout
+    assert run("fit", timings).stdout.startswith("auto, fitted to 120 timing lines of")
+
+
 def test_malformed_lines_are_told_on_stderr(timings: Path, tmp_path: Path) -> None:
     assert (
         run("fit", timings, "-o", tmp_path / "m.json", "--model", "least-squares").returncode == 0
