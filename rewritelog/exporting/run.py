@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -41,6 +40,10 @@ Result = TypeVar("Result")
 Part = TypeVar("Part")
 
 
+_IRREGULAR = {"dependencies": "dependency"}
+"""The singulars of kinds that lose more than an s."""
+
+
 @dataclass(frozen=True, repr=False)
 class Exported(Readable):
     """The results of an export."""
@@ -66,7 +69,7 @@ class Exported(Readable):
 
     def text(self) -> str:
         """Return the results as text."""
-        singular = {kind: re.sub("s$", "", re.sub("ies$", "ys", kind)) for kind in self.counts}
+        singular = {kind: kind.removesuffix("s") for kind in self.counts} | _IRREGULAR
         counts = ", ".join(
             count_text(count, singular[kind], kind) for kind, count in self.counts.items()
         )
