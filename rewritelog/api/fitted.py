@@ -143,7 +143,7 @@ class FittedModel(Fitted):
             raise UsageError("a model file has no samples: give timings to plot")
         samples = read.of_event(event, parameters)
         names = parameter_names(samples.parameters, self.names_of(*samples.key))
-        return Picture(fit_figure(self.raw, samples, tuple(names), kind), kind)
+        return Picture(fit_figure(self, samples, tuple(names), kind), kind)
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row for each fit.

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rewritelog.arrays import Floats
-from rewritelog.models.base import EventTimings, ModelFit
+from rewritelog.models.base import EventTimings
+from rewritelog.models.fitted import Fitted
 from rewritelog.text import Readable, bytes_text, event_label, printable
 from rewritelog.viewing.extra import drawing
 
@@ -77,7 +78,7 @@ _CURVE_POINTS = 200
 
 
 def fit_figure(
-    fitted: ModelFit,
+    fitted: Fitted,
     samples: EventTimings,
     names: tuple[str, ...],
     kind: Literal["svg", "png"] = "svg",
@@ -103,13 +104,14 @@ def fit_figure(
         return saved(kind)
 
 
-def _draw_fit(axes: Any, fitted: ModelFit, samples: EventTimings, at: Floats) -> None:
+def _draw_fit(axes: Any, fitted: Fitted, samples: EventTimings, at: Floats) -> None:
     """Draw the predictions: a curve over one parameter, else a point for each sample."""
     if samples.parameters != 1:
-        predicted = fitted.predict(samples.event, samples.params)
+        predicted = fitted.prediction(samples.event, samples.params).seconds
         axes.plot(at, predicted, "x", color="#d62728", alpha=0.6, label="predicted")
         return
     line = np.linspace(at.min(), at.max(), _CURVE_POINTS)[:, None]
-    low, high = fitted.interval(samples.event, line)
+    low, high = fitted.bounds(samples.event, line)
     axes.fill_between(line[:, 0], low, high, color="#d62728", alpha=0.15, label="90 % interval")
-    axes.plot(line[:, 0], fitted.predict(samples.event, line), color="#d62728", label="predicted")
+    seconds = fitted.prediction(samples.event, line).seconds
+    axes.plot(line[:, 0], seconds, color="#d62728", label="predicted")

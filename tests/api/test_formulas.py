@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -158,6 +159,25 @@ def test_pictures_are_shown_by_a_notebook(tmp_path: Path) -> None:
     assert (png._repr_png_() or b"").startswith(b"\x89PNG")
     drawn = rewritelog.timeline(SAMPLE_LOGS / "cells", tmp_path / "t.svg", pes=[0])
     assert (tmp_path / "t.svg").read_text() == drawn._repr_svg_()
+
+
+def test_no_time_below_zero_is_drawn() -> None:
+    """Intervals and predictions of 0 s were drawn below the axis."""
+    axes = pytest.importorskip("matplotlib.axes").Axes
+    n = np.arange(1.0, 9)
+    lines = {"k": (n[:, None], np.where(n > 6, 1.0, 0.0)), "m": (np.column_stack([n, n % 2]), n**6)}
+    fitted = rewritelog.fit(lines, "least-squares", model_options={"exact_match": "never"})
+    with (
+        mock.patch.object(axes, "plot", autospec=True, side_effect=axes.plot) as points,
+        mock.patch.object(
+            axes, "fill_between", autospec=True, side_effect=axes.fill_between
+        ) as areas,
+    ):
+        fitted.plot("k")
+        fitted.plot("m")
+    drawn = [call.args[2] for call in [*points.mock_calls, *areas.mock_calls]]
+    assert len(drawn) == 2 + 2 * 2 + 1
+    assert min(np.nanmin(times) for times in drawn) == 0
 
 
 def test_one_dimension_is_refused_where_it_might_be_a_row_or_a_column() -> None:
