@@ -7,7 +7,6 @@ from typing import Any
 
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
 from rewritelog.diffing.records import ABSENT, Change, FieldKind, FirstDifference, Totals
-from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.text import (
     Readable,
@@ -66,14 +65,9 @@ class Comparison(Readable):
     """Differences of the machine, or of what comes before the nodes of a rank."""
 
     @property
-    def has_messages(self) -> bool:
-        """Whether the format has messages and other records in its SEBs."""
-        return isinstance(self.sides[0], LogSet)
-
-    @property
     def counted(self) -> dict[str, str]:
         """What is counted on each side, and its name in reports."""
-        return _COUNTS if self.has_messages else {"SEBs": f"{self.sides[0].terms.item}s"}
+        return _COUNTS if self.sides[0].has_messages else {"SEBs": f"{self.sides[0].terms.item}s"}
 
     @property
     def fields(self) -> dict[str, Change]:
@@ -169,7 +163,7 @@ class Comparison(Readable):
                 lines += self._field_lines(chosen)
         lines += _row_lines(f"{self.sides[0].terms.item} name", self.totals.by_name)
         lines += _row_lines("event", self.totals.by_event)
-        return "\n".join([*lines, *(self._message_lines() if self.has_messages else [])])
+        return "\n".join([*lines, *(self._message_lines() if self.sides[0].has_messages else [])])
 
     def _field_lines(self, fields: dict[str, Change]) -> list[str]:
         """Return a table of fields that differ, with the first location of each."""

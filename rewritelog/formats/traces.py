@@ -252,6 +252,8 @@ class Opened(ABC):
 
     title: ClassVar[str]
     terms: ClassVar[Terms]
+    has_messages: ClassVar[bool] = False
+    """Whether items have lists of messages, log events and dependencies."""
 
     @property
     @abstractmethod

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table
+from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table, Texts
 from rewritelog.commands.durations import DilationRules, OutputOptions, RewriteOptions
 from rewritelog.core import core
+from rewritelog.errors import DamagedLogError
 from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, fault_error
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, list_params, read_params
-from rewritelog.formats.bgtrace.records import Records, distinct_names, tracer_replaces
+from rewritelog.formats.bgtrace.records import (
+    Records,
+    distinct_names,
+    records_of,
+    tracer_replaces,
+)
 from rewritelog.output.files import FlushingWork
 from rewritelog.rewriting.predicting import Predictor, dilations_of
 from rewritelog.rewriting.statistics import (
@@ -24,6 +32,7 @@ from rewritelog.rewriting.statistics import (
     DurationSum,
     Noted,
 )
+from rewritelog.text import count_text
 
 
 @dataclass(frozen=True)
@@ -112,11 +121,30 @@ class RewriteTask:
         Raise what `rewrite_part` raises, or `OSError` if the output cannot be written.
         """
         statistics, sums = BlockStatistics(), no_sums(block.timelines)
-        for loaded in self.logs.read(block):
-            statistics.add(rewrite_part(self, loaded, sums))
-            files.write(loaded.file.path.name, loaded.buffer, loaded.block.offset)
+        try:
+            for loaded in self.logs.read(block):
+                statistics.add(rewrite_part(self, loaded, sums))
+                files.write(loaded.file.path.name, loaded.buffer, loaded.block.offset)
+        except DamagedLogError as error:
+            from rewritelog.checking.heads import with_likely_version  # noqa: PLC0415 - only then
+
+            raise with_likely_version(error, self.logs) from error
         statistics.take_durations(loaded.pes.copy(), sums)
         return statistics
+
+    def about_params(self, statistics: BlockStatistics) -> Iterator[str]:  # noqa: ARG002 - nodes'
+        """Yield warnings of param files."""
+        if self.params is None:
+            return
+        if not self.params.pes:
+            yield f"{self.params.folder} has no param files, so the model predicts nothing"
+        strange = sorted(self.params.pes.difference(self.logs.pes))
+        if strange:
+            names = ", ".join(f"param.{pe}" for pe in strange[:5])
+            yield (
+                f"not used: {count_text(len(strange), 'param file')} of PEs that the log does not "
+                f"have ({names})"
+            )
 
 
 def logs_task(logs: LogSet, predictor: Predictor, options: OutputOptions) -> RewriteTask:
@@ -142,7 +170,8 @@ def rewrite_part(
         columns = task.predictor.fitted.columns
         params, notes = read_params(task.params, loaded, strict=task.strict, columns=columns)
     predicted = task.predictor.predict(params, loaded.pes)
-    factors, patterns = dilations_of(task.dilations, loaded)
+    count = int(loaded.pieces.counts.sum())
+    factors, patterns = dilations_of(task.dilations, count, partial(_names, loaded))
     rows = records_for(loaded, params, predicted.given_s, predicted.flags["exact"])
     patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)
     return BlockStatistics(
@@ -152,6 +181,12 @@ def rewrite_part(
         size_bytes=loaded.block.size_bytes,
         matched_patterns=patterns,
     )
+
+
+def _names(loaded: LoadedBlock) -> Texts:
+    """Return the names of SEBs; raise `DamagedLogError` if the block is damaged."""
+    names, number = distinct_names(records_of(loaded).sebs)
+    return Texts(tuple(name.decode("utf-8", "replace") for name in names), number)
 
 
 def _noted(

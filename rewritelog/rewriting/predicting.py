@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table, rows_by_key
+from rewritelog.arrays import Flags, Floats, Ints, Table, Texts, rows_by_key
 from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats import ParamRecords
-from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.records import distinct_names, records_of
-from rewritelog.formats.traces import Part, Terms
+from rewritelog.formats.traces import Terms
 from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventKey, Model
 from rewritelog.models.fitted import Fitted
@@ -191,22 +189,15 @@ class Predicted:
         return old, new, *dilated, predicted, squares, *exact
 
 
-def dilations_of(rules: DilationRules, items: LoadedBlock | Part) -> tuple[Floats, frozenset[str]]:
-    """Return the factor of each SEB or event, and the patterns that match any of their names.
-
-    Raise `DamagedLogError` if the block is damaged.
-    """
+def dilations_of(
+    rules: DilationRules, count: int, read_names: Callable[[], Texts]
+) -> tuple[Floats, frozenset[str]]:
+    """Return the factor of each SEB or event, and the patterns that match any of their names."""
     if not rules.by_name:
-        count = len(items) if isinstance(items, Part) else int(items.pieces.counts.sum())
         return np.full(count, float(rules.factor)), frozenset()
-    names: Sequence[str]
-    if isinstance(items, Part):
-        names, number = items["name"].distinct, items["name"].number
-    else:
-        distinct, number = distinct_names(records_of(items).sebs)
-        names = [name.decode("utf-8", "replace") for name in distinct]
-    factors = np.array([rules.factor_for(name) for name in names], dtype=np.float64)
-    return factors[number], matching(rules.by_name, names)
+    names = read_names()
+    factors = np.array([rules.factor_for(name) for name in names.distinct], dtype=np.float64)
+    return factors[names.number], matching(rules.by_name, names.distinct)
 
 
 def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:

@@ -16,7 +16,6 @@ import rewritelog
 from rewritelog.arrays import rounded_sum
 from rewritelog.commands.durations import NO_DILATION, RewriteOptions
 from rewritelog.errors import spelled
-from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import AnyTraces, Terms
 from rewritelog.models.fit_report import effect_on_totals, one_call_share
 from rewritelog.models.fitted import Fitted
@@ -404,7 +403,7 @@ def _sebs(report: RewriteReport) -> Iterator[str]:
         ("unchanged: unclosed", BlockCount.UNCLOSED),
     )
     messages = report.count(BlockCount.MESSAGES)
-    sent = f", {count_text(messages, 'message')}" if isinstance(report.logs, LogSet) else ""
+    sent = f", {count_text(messages, 'message')}" if report.logs.has_messages else ""
     yield f"{count_text(report.count(BlockCount.SEBS), report.terms.item)}{sent}"
     cells = [(name, f"{report.count(which):,}") for name, which in rows if report.count(which)]
     yield from TextTable(("new durations", f"{report.terms.item}s"), cells).lines()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rewritelog.errors import spelled
 from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import Terms
-from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.predicting import (
     fit_warnings,
     warnings_of_uncovered,
@@ -20,7 +19,6 @@ from rewritelog.rewriting.statistics import (
     BlockStatistics,
     DurationSum,
 )
-from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import MOST_ALIKE, count_text, percent_text
 
 if TYPE_CHECKING:
@@ -76,10 +74,7 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             f"{spelled('dilation', 1)} if this is intended"
         )
     yield from fit_warnings(report.timings, report.fitted)
-    if isinstance(task, RewriteTask):
-        yield from _about_param_files(task)
-    else:
-        yield from _about_nodes(task, statistics)
+    yield from task.about_params(statistics)
     for what, (noun, sentence) in _IRREGULAR.items():
         if noted := statistics.noted.get(what):
             joint = "; " if noun.endswith("line") else ", "
@@ -106,30 +101,6 @@ def _about_total(report: RewriteReport) -> Iterator[str]:
     elif not report.fitted.knows("retransformation"):
         name = report.fitted.name
         yield f"{unused}: the model {name!r} predicts no sums of its own"
-
-
-def _about_nodes(task: TraceTask, statistics: BlockStatistics) -> Iterator[str]:
-    if task.params is None:
-        return
-    yield from task.params.unused(statistics.matched_patterns)
-    if not statistics.events and not statistics.noted:
-        types = ", ".join(task.logs.types[number] for number in task.types)
-        yield f"there are no nodes of type {types}, so the model predicts nothing"
-
-
-def _about_param_files(task: RewriteTask) -> Iterator[str]:
-    params = task.params
-    if params is None:
-        return
-    if not params.pes:
-        yield f"{params.folder} has no param files, so the model predicts nothing"
-    strange = sorted(params.pes.difference(task.logs.pes))
-    if strange:
-        names = ", ".join(f"param.{pe}" for pe in strange[:5])
-        yield (
-            f"not used: {count_text(len(strange), 'param file')} of PEs that the log does not have "
-            f"({names})"
-        )
 
 
 _DOUBTS = {

@@ -15,7 +15,6 @@ import msgspec
 import rewritelog
 from rewritelog.commands.durations import OutputOptions, RewriteOptions
 from rewritelog.cores import limited_to
-from rewritelog.errors import DamagedLogError
 from rewritelog.formats import open_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -38,7 +37,7 @@ from rewritelog.rewriting.breakdown import expected_of
 from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import BlockCount, BlockStatistics
-from rewritelog.rewriting.traces import TraceTask, trace_task
+from rewritelog.rewriting.traces import trace_task
 from rewritelog.running.engines import engine, map_blocks
 from rewritelog.text import json_text
 from rewritelog.timings.samples import Timings
@@ -164,16 +163,9 @@ def _add_up(task: Task, draft: Path | None, most_kept: int, *, flush: bool) -> B
     """Rewrite all blocks and add up their statistics."""
     statistics = BlockStatistics()
     work = FlushingWork[Any, BlockStatistics](task.rewrite, draft, flush=flush)
-    try:
-        units = task.logs.units(in_turn=True)
-        for _, done in map_blocks(work, units, "rewriting", task.logs.units_bytes):
-            statistics.add(done)
-            if statistics.count(BlockCount.SEBS) > most_kept:
-                statistics.kept.clear()
-    except DamagedLogError as error:
-        if isinstance(task, TraceTask):
-            raise
-        from rewritelog.checking.heads import with_likely_version  # noqa: PLC0415 - only then
-
-        raise with_likely_version(error, task.logs) from error
+    units = task.logs.units(in_turn=True)
+    for _, done in map_blocks(work, units, "rewriting", task.logs.units_bytes):
+        statistics.add(done)
+        if statistics.count(BlockCount.SEBS) > most_kept:
+            statistics.kept.clear()
     return statistics

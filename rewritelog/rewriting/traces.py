@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -84,6 +85,15 @@ class TraceTask:
             copy_file(unit.path, files.folder / unit.path.name)
         return statistics
 
+    def about_params(self, statistics: BlockStatistics) -> Iterator[str]:
+        """Yield warnings of what says which parameters nodes have, and of nodes without any."""
+        if self.params is None:
+            return
+        yield from self.params.unused(statistics.matched_patterns)
+        if not statistics.events and not statistics.noted:
+            types = ", ".join(self.logs.types[number] for number in self.types)
+            yield f"there are no nodes of type {types}, so the model predicts nothing"
+
     def parts(self, parts: Iterable[Part]) -> Iterator[tuple[Part, Predicted, frozenset[str]]]:
         """Yield parts with predictions and the patterns of options that match.
 
@@ -92,7 +102,8 @@ class TraceTask:
         """
         for part in parts:
             chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
-            factors, patterns = dilations_of(self.dilations, part)
+            names = partial(part.__getitem__, "name")
+            factors, patterns = dilations_of(self.dilations, len(part), names)
             params, uncovered = NO_RECORDS, np.zeros_like(chosen)
             if self.params is not None:
                 params, _ = self.params.records(part, np.flatnonzero(chosen))

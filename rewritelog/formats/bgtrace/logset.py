@@ -46,6 +46,7 @@ class LogSet(Opened):
 
     title: ClassVar[str] = "bgTrace logs"
     terms: ClassVar[Terms] = _TERMS
+    has_messages: ClassVar[bool] = True
 
     @property
     def described(self) -> str:
