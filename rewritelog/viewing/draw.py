@@ -90,9 +90,9 @@ def _run(logs: AnyTraces, first: Path, *, replayed: bool) -> Run:
         params = logs.folder if list_params(logs.folder).pes else first
     if replayed:
         prepared = prepare(logs, RewriteOptions(params=params))
-        return Run(logs, simulate(prepared.workload, prepared.case(Network())), params)
+        return Run.replayed(logs, simulate(prepared.workload, prepared.case(Network())), params)
     if isinstance(logs, LogSet):
-        return Run(logs, None, params)
+        return Run(logs, params=params)
     events = joined(list(logs.map(partial(loaded, more=("lane", "group", "start_s")))))
     lanes, lane = lanes_of(logs, events)
     spans = Spans.of_events(events, lane)
@@ -101,7 +101,7 @@ def _run(logs: AnyTraces, first: Path, *, replayed: bool) -> Run:
             f"{logs.path}: no start times are recorded, so there is no time axis: "
             f"{spelled('times', 'replay')} draws those of a replay"
         )
-    return Run(logs, recorded=(lanes, spans))
+    return Run(logs, lanes=lanes, spans=spans)
 
 
 def panel_title(view: TimelineView, panel: Panel) -> str:

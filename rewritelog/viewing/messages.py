@@ -10,9 +10,9 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.formats.bgtrace.tables import MESSAGE_ROW, message_rows
+from rewritelog.formats.traces import AnyTraces
 from rewritelog.replaying.simulate import ReplayedRun
 
 MOST_MESSAGES = 2_000
@@ -34,7 +34,7 @@ class MessageLines:
 
 
 def message_lines(
-    logs: LogSet, outcome: ReplayedRun | None, rows: Ints, window: tuple[float, float], seed: int
+    logs: AnyTraces, outcome: ReplayedRun | None, rows: Ints, window: tuple[float, float], seed: int
 ) -> MessageLines:
     """Return the lines of the messages sent in a time window, of the log or as in a replay.
 

@@ -43,7 +43,7 @@ def replay_page(replayed: Replayed) -> str:
     report = replayed.report
     sections = []
     if report.predicted_s > 0:
-        view = timeline_view([Run(report.logs, replayed.outcome)])
+        view = timeline_view([Run.replayed(report.logs, replayed.outcome)])
         sections = timeline_sections(view)
         _draw_path(sections[0].plot, replayed, view)
         steps = {"path-data": _path_steps(replayed, view)}

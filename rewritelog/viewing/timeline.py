@@ -20,7 +20,6 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.replaying.simulate import ReplayedRun
@@ -79,27 +78,20 @@ class Run:
     outcome: ReplayedRun | None = None
     params: Path | None = None
     """The folder with the param files; None for that of the logs."""
-    recorded: tuple[Lanes, Spans] | None = None
-    """The threads and streams of traces, and the times that these have recorded."""
+    lanes: Lanes | None = None
+    """The threads and streams of traces, which take the place of PEs."""
+    spans: Spans | None = None
+    """What is drawn; None if it is read part by part."""
 
-    @property
-    def lanes(self) -> Lanes | None:
-        """The threads and streams of traces, which take the place of PEs."""
-        if self.recorded is not None:
-            return self.recorded[0]
-        return None if self.outcome is None else self.outcome.workload.lanes
+    @classmethod
+    def replayed(cls, logs: AnyTraces, outcome: ReplayedRun, params: Path | None = None) -> Run:
+        """Return the times of a replay."""
+        return cls(logs, outcome, params, outcome.workload.lanes, Spans.of_replay(outcome))
 
     @property
     def pes(self) -> Sequence[int]:
         """The numbers of PEs, or of threads and streams."""
         return self.logs.pes if self.lanes is None else range(len(self.lanes.rank))
-
-    @cached_property
-    def spans(self) -> Spans | None:
-        """What is drawn, if it is in memory."""
-        if self.recorded is not None:
-            return self.recorded[1]
-        return None if self.outcome is None else Spans.of_replay(self.outcome)
 
     def map(self, work: Callable[[Spans], Result], colour_by: ColourBy | None) -> Iterator[Result]:
         """Yield what a function returns for the SEBs and brackets, of logs part by part.
@@ -108,7 +100,7 @@ class Run:
         """
         if self.spans is not None:
             yield work(self.spans)
-        elif isinstance(self.logs, LogSet):
+        else:
             folder = self.params or self.logs.folder
             params = None if colour_by == "name" else list_params(folder)
             for results in self.logs.map(partial(_of_parts, work, params)):
@@ -352,7 +344,7 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
         single = Bars._make(map(np.concatenate, zip(*kept, strict=True)))
     from_s, to_s = max(view.from_s, extent.earliest_s), min(view.to_s, extent.latest_s)
     lines = None
-    if seed is not None and isinstance(run.logs, LogSet):
+    if seed is not None and run.logs.has_messages:
         lines = message_lines(run.logs, run.outcome, rows, (view.from_s, view.to_s), seed)
     return Panel(run, cells, single, from_s, to_s, sebs, left_out, lines)
 
