@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -19,7 +18,15 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.bgtrace.records import tracer_replaces
 from rewritelog.formats.files import Provenance, read_provenance
 from rewritelog.formats.traces import Part, Traces
-from rewritelog.inspection.survey import SHOWN, Survey, Traffic, read_survey, share_of, time_table
+from rewritelog.inspection.survey import (
+    SHOWN,
+    Survey,
+    Traffic,
+    read_survey,
+    share_of,
+    survey_of_block,
+    time_table,
+)
 from rewritelog.text import (
     Readable,
     bytes_text,
@@ -208,8 +215,9 @@ def survey(logs: LogSet) -> LogInfo:
     `DamagedLogError` for damaged logs, `RewriteLogError` if a file cannot be read.
     """
     params = list_params(logs.folder)
-    surveyed = read_survey(logs, params if params.pes else None)
-    total = sum((seconds for _, seconds in surveyed.names.values()), NOTHING)
+    source = params if params.pes else None
+    surveyed = read_survey(logs, partial(survey_of_block, logs.summary, source))
+    total = sum((seconds for _, seconds in surveyed.times.values()), NOTHING)
     return LogInfo(
         folder=printable(str(logs.folder)),
         summary=logs.summary,
@@ -231,7 +239,7 @@ def survey(logs: LogSet) -> LogInfo:
 def _shares(surveyed: Survey, total_s: float) -> tuple[NameShare, ...]:
     shares = [
         NameShare(printable(name), sebs, float(seconds), share_of(float(seconds), total_s))
-        for name, (sebs, seconds) in surveyed.names.items()
+        for name, (sebs, seconds) in surveyed.times.items()
     ]
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
 
@@ -249,22 +257,15 @@ class TraceInfo(Readable):
 
     traces: Traces
     provenance: Provenance | None
-    counts: Counter[str] = field(default_factory=Counter)
-    """How many dependencies, durations of 0 and recorded starts there are."""
-    events: Counter[Group] = field(default_factory=Counter)
-    """The number of nodes of each group."""
-    durations_s: Counter[Group] = field(default_factory=Counter)
-    """The sum of their durations."""
+    surveyed: Survey
+    """How many dependencies, durations of 0 and recorded starts there are; time by group."""
 
     warnings = ()
 
     def by(self, what: str) -> list[tuple[tuple[str, ...], int, float]]:
         """Return what nodes have in common, their number and seconds, most time first."""
-        rows = [
-            (group[1:], events, self.durations_s[group])
-            for group, events in self.events.items()
-            if group[0] == what
-        ]
+        times = self.surveyed.times.items()
+        rows = [(group[1:], *time) for group, time in times if group[0] == what]
         return sorted(rows, key=lambda row: (-row[2], -row[1], row[0]))
 
     def times(self) -> list[tuple[str, str, int, float]]:
@@ -298,9 +299,9 @@ class TraceInfo(Readable):
             "format": self.traces.title,
             "bytes": self.traces.size_bytes,
             "nodes": self.nodes,
-            "dependencies": self.counts["dependencies"],
-            "zero_durations": self.counts["zero"],
-            "started": self.counts["started"],
+            "dependencies": self.surveyed.counts["dependencies"],
+            "zero_durations": self.surveyed.counts["zero"],
+            "started": self.surveyed.counts["started"],
             "seconds": self.seconds,
             **shares,
             "names": [
@@ -312,7 +313,7 @@ class TraceInfo(Readable):
 
     def top_lines(self) -> list[str]:
         """Return the lines at the top of the text, before they are wrapped."""
-        counts = self.counts
+        counts = self.surveyed.counts
         dependencies = count_text(counts["dependencies"], "dependency", "dependencies")
         return [
             self.traces.text(),
@@ -340,29 +341,23 @@ class TraceInfo(Readable):
 
 def survey_traces(traces: Traces) -> TraceInfo:
     """Read all traces and return their summary."""
-    info = TraceInfo(traces, read_provenance(traces.folder))
-    for counts, events, durations_s in traces.map(partial(_groups, traces.types)):
-        info.counts.update(counts)
-        info.events.update(events)
-        info.durations_s.update(durations_s)
-    return info
+    surveyed = read_survey(traces, partial(_survey_of_rank, traces.types))
+    return TraceInfo(traces, read_provenance(traces.folder), surveyed)
 
 
-def _groups(
-    types: Sequence[str], parts: Iterator[Part]
-) -> tuple[Counter[str], Counter[Group], Counter[Group]]:
+def _survey_of_rank(types: Sequence[str], parts: Iterator[Part]) -> Survey:
     """Return the counts, and the number and seconds of the nodes of each group of a unit."""
-    counts, events, durations_s = Counter[str](), Counter[Group](), Counter[Group]()
+    survey = Survey()
     for part in parts:
         rank = "ranks", str(part.unit.rank)
-        events[rank] += 0  # a rank without nodes is listed too
+        survey.add_time(rank, 0, 0.0)  # a rank without nodes is listed too
         duration_s, name = part["duration_s"], part["name"]
         on_host, (lanes, lane) = part["on_host"], np.unique(part["lane"], return_inverse=True)
         columns = part["type"], name.number, on_host.astype(np.int64), lane
         sizes = len(types), max(1, len(name.distinct)), 2, max(1, len(lanes))
         keys, kind = np.unique(np.ravel_multi_index(columns, sizes), return_inverse=True)
         rows = *np.unravel_index(keys, sizes), np.bincount(kind), np.bincount(kind, duration_s)
-        for of_type, named, is_host, place, count, seconds in zip(
+        for of_type, named, is_host, place, *time in zip(
             *(row.tolist() for row in rows), strict=True
         ):
             for group in (
@@ -371,14 +366,13 @@ def _groups(
                 ("names", types[of_type], name.distinct[named]),
                 ("lanes", f"{'CPU thread' if is_host else 'device stream'} {lanes[place]}"),
             ):
-                events[group] += count
-                durations_s[group] += seconds
-        counts.update(
+                survey.add_time(group, *time)
+        survey.counts.update(
             dependencies=len(part["waited_for"]),
             zero=int(np.count_nonzero(duration_s == 0)),
             started=int(np.count_nonzero(~np.isnan(part["start_s"]))),
         )
-    return counts, events, durations_s
+    return survey
 
 
 def survey_opened(command: InfoCommand) -> LogInfo | TraceInfo:

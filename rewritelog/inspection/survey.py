@@ -1,24 +1,22 @@
-"""What `info` counts and adds up in the blocks of a log set, and who sends how much to whom."""
+"""What `info` counts and adds up in the units of logs or traces, and who sends how much to whom."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, ExactSum, Flags, Floats, Ints
+from rewritelog.arrays import NOTHING, Flags, Floats, Ints
 from rewritelog.checking.block import BlockParams, CheckedBlock
 from rewritelog.checking.findings import Findings
 from rewritelog.checking.rules import RULES
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
-from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.bgtrace.records import (
     IRREGULAR,
@@ -27,6 +25,7 @@ from rewritelog.formats.bgtrace.records import (
     distinct_names,
     records_of,
 )
+from rewritelog.formats.traces import AnyTraces
 from rewritelog.text import TextTable, percent_text, time_column
 
 MOST_ROWS = 128
@@ -177,10 +176,10 @@ PAIRING = ("marks", "param-records", "param-seb")
 
 @dataclass
 class Survey:
-    """Counts and sums of some blocks."""
+    """Counts and sums of some blocks, or of a rank."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """The counts of `LogInfo`, by their names."""
+    """The counts of `LogInfo` or `TraceInfo`, by their names."""
     earliest_s: float = math.inf
     """The earliest start of a SEB."""
     latest_s: float = -math.inf
@@ -188,8 +187,8 @@ class Survey:
     unpaired: Counter[str] = field(default_factory=Counter)
     """The violations of the rules in `PAIRING`."""
     traffic: Traffic | None = None
-    names: dict[bytes, tuple[int, ExactSum]] = field(default_factory=dict)
-    """The number of SEBs of each name, and the sum of their durations."""
+    times: dict[Any, tuple[int, Any]] = field(default_factory=dict)
+    """The number of SEBs of each name or nodes of each group, and the sum of their durations."""
 
     def add(self, other: Survey) -> None:
         """Add a later block."""
@@ -200,23 +199,28 @@ class Survey:
         if other.traffic is not None:
             known = self.traffic
             self.traffic = other.traffic if known is None else known + other.traffic
-        for name, (sebs, seconds) in other.names.items():
-            known_sebs, known_seconds = self.names.get(name, (0, NOTHING))
-            self.names[name] = known_sebs + sebs, known_seconds + seconds
+        for group, time in other.times.items():
+            self.add_time(group, *time)
+
+    def add_time(self, group: Any, items: int, seconds: Any) -> None:
+        """Add the number and the seconds of some SEBs of a name, or nodes of a group."""
+        if group in self.times:
+            items, seconds = items + self.times[group][0], self.times[group][1] + seconds
+        self.times[group] = items, seconds
 
 
-def read_survey(logs: LogSet, params: ParamFolder | None = None) -> Survey:
-    """Read a whole log set and return its counts and sums; raise as `info.survey` does.
-
-    Rules of brackets and param records are checked if `params` are given.
-    """
+def read_survey(logs: AnyTraces, work: Callable[[Iterator[Any]], Survey]) -> Survey:
+    """Return the counts and sums of all logs or traces, given what returns those of a unit."""
     whole = Survey()
-    for part in logs.map(partial(_survey, logs.summary, params)):
+    for part in logs.map(work):
         whole.add(part)
     return whole
 
 
-def _survey(summary: Summary, source: ParamFolder | None, parts: Iterator[LoadedBlock]) -> Survey:
+def survey_of_block(
+    summary: Summary, source: ParamFolder | None, parts: Iterator[LoadedBlock]
+) -> Survey:
+    """Return those of a block; rules of brackets and param records are checked with a source."""
     survey = Survey()
     for loaded in parts:
         params = None if source is None else BlockParams.read(source, loaded)
@@ -254,7 +258,7 @@ def _survey_of(block: CheckedBlock) -> Survey:
         latest_s=float(end[closed].max(initial=-math.inf)),
         unpaired=Counter(findings.counts),
         traffic=Traffic.of(block.records, block.summary),
-        names=dict(zip(names, zip(np.bincount(name).tolist(), sums, strict=True), strict=True)),
+        times=dict(zip(names, zip(np.bincount(name).tolist(), sums, strict=True), strict=True)),
     )
 
 

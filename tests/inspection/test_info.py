@@ -27,7 +27,6 @@ from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.inspection import info
 from rewritelog.inspection.info import survey
-from rewritelog.inspection.survey import read_survey
 
 DUMPED = {
     "ampi-halo": "ampi-halo",
@@ -332,7 +331,7 @@ def test_many_workers_of_a_node_in_many_blocks_take_linear_time(tmp_path: Path) 
         sent = [message(0.5, dst_node=0, tid=-1)]
         lines = [[made_seb(0, 1, messages=sent)]] * workers
         logs = open_logs(write_logs(tmp_path / str(workers), lines, wth=workers))
-        return lambda: read_survey(replace(logs, block_bytes=10_000))
+        return lambda: survey(replace(logs, block_bytes=10_000))
 
     check_growth(job_of, 250)
 
