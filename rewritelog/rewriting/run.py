@@ -95,30 +95,24 @@ def rewrite(
     The nodes of traces are kept for a replay unless there are more than `most_kept`. Raise a
     `RewriteLogError` for any invalid input; `out` is then not changed.
     """
-    options = options or RewriteOptions()
-    with limited_to(options.jobs):
-        return _rewrite(logs, None if out is None else Path(out), options, most_kept)
-
-
-def _rewrite(
-    logs: AnyTraces | str | Path, out: Path | None, options: RewriteOptions, most_kept: int
-) -> RewriteReport:
+    options, out = options or RewriteOptions(), None if out is None else Path(out)
     report_progress("reading the heads of the logs")
     source = open_traces(logs)
     started = time.perf_counter()
-    predictor, read = fitted_predictor(options)
-    task: Task
-    if isinstance(source, Traces):
-        task = dataclasses.replace(trace_task(source, predictor, options), most_kept=most_kept)
-    else:
-        task = logs_task(source, predictor, options)
-    with ExitStack() as stack:
+    with limited_to(options.jobs), ExitStack() as stack:
+        predictor, read = fitted_predictor(options)
+        task: Task
+        if isinstance(source, Traces):
+            task = dataclasses.replace(trace_task(source, predictor, options), most_kept=most_kept)
+        else:
+            task = logs_task(source, predictor, options)
         draft = None
         if out is not None:
             draft = stack.enter_context(new_output(source, out, options))
             write_provenance(draft, source, options, predictor.fitted, read)
         statistics = _add_up(task, draft, most_kept, flush=not options.no_flush)
         expected = expected_of(predictor.fitted, statistics.events)
+        used = engine()
     return RewriteReport(
         task=task,
         out=out,
@@ -127,8 +121,8 @@ def _rewrite(
         timings=read,
         statistics=statistics,
         expected=expected,
-        engine=engine().name,
-        workers=engine().workers,
+        engine=used.name,
+        workers=used.workers,
         seconds=time.perf_counter() - started,
     )
 
