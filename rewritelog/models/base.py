@@ -17,7 +17,7 @@ import numpy as np
 from rewritelog import options
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import UsageError
-from rewritelog.text import event_label, shorten
+from rewritelog.text import count_text, event_label, shorten
 
 __all__ = [
     "EventTimings",
@@ -86,7 +86,7 @@ def uncovered_text(event: str, parameters: int) -> str:
     return f"{label}: no usable timing sample, so it is not covered; add timing lines"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EventTimings:
     """The timing samples of one event with one number of parameters."""
 
@@ -115,6 +115,10 @@ class EventTimings:
     def part(self, rows: Flags) -> EventTimings:
         """Return the samples that a mask selects, in the same order."""
         return EventTimings(self.event, self.params[rows], self.seconds[rows])
+
+    def __repr__(self) -> str:
+        samples = count_text(len(self.seconds), "sample")
+        return f"<EventTimings {event_label(*self.key)}: {samples}>"
 
 
 Timings: TypeAlias = Sequence[EventTimings]

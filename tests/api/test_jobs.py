@@ -122,6 +122,8 @@ def test_params_are_read_as_they_stand() -> None:
 def test_params_that_there_are_not(tmp_path: Path) -> None:
     params = rewritelog.read_params(CELLS)
     assert repr(params) == "<Params: 80 records of 2 events (Cell::pairForces, Cell::bonded)>"
+    bonded = rewritelog.read_timings(CELLS / "timings.txt")["Cell::bonded"]
+    assert repr(bonded) == "<EventTimings Cell::bonded(p1): 200 samples>"
     assert params.warnings == ()
     with pytest.raises(rewritelog.UsageError, match="no record of the event 'pair'; events: 'Ce"):
         params.table("pair")
