@@ -13,13 +13,6 @@ static inline int32_t load_i4(const uint8_t *at, bool swap)
     return (int32_t)(swap ? __builtin_bswap32(word) : word);
 }
 
-static inline int16_t load_i2(const uint8_t *at, bool swap)
-{
-    uint16_t word;
-    memcpy(&word, at, sizeof word);
-    return (int16_t)(swap ? __builtin_bswap16(word) : word);
-}
-
 static inline double load_f8(const uint8_t *at, bool swap)
 {
     uint64_t word;
