@@ -163,7 +163,9 @@ def _completer(word: Declaration) -> Callable[[typer.Context, str], list[str]]:
         if not word.complete:
             return [text for text in choices(word.kind) if text.startswith(incomplete)]
         complete_value = COMPLETERS[word.complete]
-        return list(complete_value(incomplete, lambda name: context.params.get(name) or []))
+        return list(
+            complete_value(incomplete, lambda name: context.params.get(name) or context.args)
+        )
 
     return complete
 

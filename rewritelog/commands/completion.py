@@ -59,7 +59,7 @@ class CompletionCommand(Command[str]):
 
 
 LookUp = Callable[[str], list[str]]
-"""Returns what a command line gave to an option before."""
+"""Returns what a command line gave to an option before, or else all its arguments."""
 
 _MOST_BYTES = 4 << 20
 """Larger timings files are not read while a user waits."""
@@ -86,11 +86,25 @@ def complete_models(incomplete: str, values: LookUp) -> Iterable[str]:
 
 
 def complete_event(incomplete: str, values: LookUp) -> Iterable[str]:
-    """Return the events of the timings given before, for options such as EVENT=CATEGORY."""
+    """Return the events of the timings given before."""
     paths = [Path(name) for name in values("timings")]
     events = dict.fromkeys(event for path in paths for event in _events_of(path))
     matching = (name for name in events if name.startswith(incomplete) and _PLAIN.fullmatch(name))
-    return [f"{name}=" for name in islice(matching, _MOST_EVENTS)]
+    return islice(matching, _MOST_EVENTS)
+
+
+def complete_machine(incomplete: str, _: LookUp) -> Iterable[str]:
+    """Return the machines that rewritelog has a file of; shells add files if there is none."""
+    from rewritelog.replaying.network import machine_names
+
+    return [name for name in machine_names() if name.startswith(incomplete)]
+
+
+def complete_rule(incomplete: str, _: LookUp) -> Iterable[str]:
+    """Return the rules of `check`."""
+    from rewritelog.checking.rules import RULES
+
+    return [name for name in RULES if name.startswith(incomplete)]
 
 
 def _events_of(path: Path) -> Iterable[Any]:
@@ -106,5 +120,12 @@ def _events_of(path: Path) -> Iterable[Any]:
         return ()
 
 
-COMPLETERS = {"model": complete_model, "models": complete_models, "event": complete_event}
+COMPLETERS: dict[str, Callable[[str, LookUp], Iterable[str]]] = {
+    "model": complete_model,
+    "models": complete_models,
+    "event": complete_event,
+    "event=": lambda *given: [f"{name}=" for name in complete_event(*given)],
+    "machine": complete_machine,
+    "rule": complete_rule,
+}
 """By the names that declarations use."""

@@ -139,7 +139,9 @@ class RulesCommand(Command[str]):
 
     shell = frozenset()
 
-    rule: str | None = argument("The rule to explain.", metavar="RULE", default=None, kw_only=False)
+    rule: str | None = argument(
+        "The rule to explain.", metavar="RULE", default=None, kw_only=False, complete="rule"
+    )
 
     def run(self) -> str:
         """Return the list, or the description of the rule."""

@@ -39,8 +39,9 @@ class NetworkOptions(Options, group=NETWORK):
         default=None, metavar="log", rare=True,
     )  # fmt: skip
     machine: Machine = option(
-        "A machine by name, as in alps, or its TOML file; other options override it.", default=None
-    )
+        "A machine by name, as in alps, or its TOML file; other options override it.",
+        default=None, complete="machine",
+    )  # fmt: skip
     latency: Time = option("Latency between nodes, as in 1us.", default=None)
     bandwidth: Rate = option("Bandwidth between nodes, as in 10GB/s.", default=None)
     cost_per_packet: Time = option("Time for each packet.", default=None, rare=True)

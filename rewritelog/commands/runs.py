@@ -72,7 +72,7 @@ class LostTimeOptions(DurationOptions):
     lost_as: CategoriesByName = option(
         "Count SEBs of that name, or middle regions of that event, in a category; repeatable, the "
         "last match wins.",
-        default=None, metavar="PATTERN=CATEGORY", complete="event", for_traces=False,
+        default=None, metavar="PATTERN=CATEGORY", complete="event=", for_traces=False,
     )  # fmt: skip
 
     def __post_init__(self) -> None:

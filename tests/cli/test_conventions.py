@@ -249,6 +249,9 @@ COMPLETED = [
     ("rewritelog fit --output x --fail", {"--fail-on-warning"}),
     ("rewritelog compare --models auto,coun", {"auto,counters"}),
     ("rewritelog rewrite --recv s", {"shift"}),
+    ("rewritelog replay --machine al", {"alps"}),
+    ("rewritelog rules two", {"two-causes"}),
+    (f"rewritelog fit {SAMPLE_LOGS}/cells/timings.txt --event Cell::p", {"Cell::pairForces"}),
     (
         f"rewritelog replay x --timings {SAMPLE_LOGS}/cells/timings.txt --lost-as Cell::p",
         {"Cell::pairForces="},
