@@ -321,9 +321,9 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
         )
     if fit.left_out and abs(fit.left_out.sum_error or 0.0) > LARGE_SUM_ERROR:
         texts["left out"] = (
-            f"on the {fit.left_out.left_out:,} timing lines left out, the sum of the predictions "
-            f"is off by {share_text(fit.left_out.sum_error, 1, '+')}; draw a larger fraction or "
-            "fit to all lines"
+            f"on the {count_text(fit.left_out.left_out, 'timing line')} left out, the sum of the "
+            f"predictions is off by {share_text(fit.left_out.sum_error, 1, '+')}; draw a larger "
+            "fraction or fit to all lines"
         )
     label = event_label(event or fit.event, fit.parameters, names=fit.names)
     return [Remark(cause, label, fit.seconds, text) for cause, text in texts.items() if text]
