@@ -6,10 +6,8 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeGuard
 
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
-from rewritelog.options import PathLike
 from rewritelog.units import items_of
 
 STANDARD_STREAM = Path("-")
@@ -23,6 +21,8 @@ def to_path(value: object, what: str) -> Path:
         if path == "":  # which would be the current folder
             raise UsageError(f"{what}: the path is empty")
         if isinstance(path, str):
+            if "\0" in path:
+                raise UsageError(f"{what}: no file can have the name {path!r}")
             return Path(path)
     raise UsageTypeError(f"{what} must be a path, not {type(value).__name__}")
 
@@ -34,8 +34,6 @@ def exists(path: Path) -> bool:
     """
     try:
         path.stat()
-    except ValueError:  # a name that no file can have
-        return False
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return False
@@ -68,15 +66,6 @@ def to_folder(value: object, what: str) -> Path:
 def is_stdout(output: object) -> bool:
     """Return whether an output is standard output, which reports are printed to."""
     return output is not None and str(output) in ("-", "/dev/stdout", "/dev/fd/1")
-
-
-def are_paths(timings: object) -> TypeGuard[PathLike | Sequence[PathLike]]:
-    """Return whether timings are given as files."""
-    if isinstance(timings, str | os.PathLike):
-        return True
-    return isinstance(timings, list | tuple) and all(
-        isinstance(path, str | os.PathLike) for path in timings
-    )
 
 
 def to_inputs(value: object, what: str) -> tuple[Path, ...]:

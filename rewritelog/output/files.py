@@ -304,7 +304,9 @@ def write_file(path: Path, data: bytes | Iterable[bytes], *, through_links: bool
             _replace(path, pieces)
             return
         descriptor = descriptor_of(path)
-        if descriptor == 1:
+        if descriptor == 1 and not hasattr(sys.stdout, "buffer"):  # as in a notebook
+            sys.stdout.write(b"".join(pieces).decode(errors="backslashreplace"))
+        elif descriptor == 1:
             sys.stdout.flush()
             sys.stdout.buffer.writelines(pieces)
             sys.stdout.flush()

@@ -17,7 +17,7 @@ from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings, entry_of
 from rewritelog.models.formulas import ParamNames, name_problem
 from rewritelog.options import PathsLike
-from rewritelog.paths import are_paths, to_inputs
+from rewritelog.paths import to_inputs
 from rewritelog.text import Remark, TextTable, count_text, merged, shorten
 from rewritelog.timings.texts import read_param_names
 
@@ -95,7 +95,7 @@ class Timings:
         if missing:
             raise UsageError(f"the DataFrame has no column {min(missing)!r}")
         own = [name for name in names if name not in ("event", "seconds")]
-        numbered = all(_PARAMETER.fullmatch(name) for name in own)
+        numbered = bool(own) and all(_PARAMETER.fullmatch(name) for name in own)
         if numbered:
             own.sort(key=lambda name: int(name[1:]))
         for number, name in enumerate([] if numbered else own, 1):
@@ -222,13 +222,13 @@ def _numbered(events: Any, params: Floats, seconds: Floats) -> tuple[EventTiming
 
 def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path, ...]:
     """Return the paths of files, or samples given in any other form."""
-    if are_paths(samples):
-        return to_inputs(samples, what)
     if isinstance(samples, Timings):
         return samples
     if isinstance(samples, Mapping):
         return Timings.from_arrays(samples)
-    return Timings.from_pandas(samples)
+    if hasattr(samples, "columns"):
+        return Timings.from_pandas(samples)
+    return to_inputs(samples, what)
 
 
 def names_of(path: Path | None, timings: Timings | tuple[Path, ...]) -> ParamNames | None:

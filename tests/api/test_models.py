@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,24 @@ def test_negative_times_and_columns_of_texts_are_refused() -> None:
         rewritelog.fit(frame)
     with pytest.raises(UsageError, match="the column 'seconds' must hold seconds"):
         rewritelog.fit(frame[["event", "n"]].assign(seconds=-1.0))
+
+
+def test_a_frame_without_parameters_is_fitted() -> None:
+    """It was a bare ValueError of numpy."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"event": ["k", "m"] * 3, "seconds": [2.0, 3.0] * 3})
+    fitted = rewritelog.fit(frame)
+    assert fitted.predict("m", [[], []]).tolist() == [3, 3]
+    assert Timings.from_pandas(frame)["k"].params.shape == (3, 0)
+
+
+@pytest.mark.parametrize("given", [iter, set, tuple, lambda paths: (path for path in paths)])
+def test_paths_of_timings_come_in_any_collection(given: Any, tmp_path: Path) -> None:
+    """What `glob` returns was no timings, where other functions take it for their paths."""
+    (tmp_path / "t.txt").write_text("TRACEBIGSIM: event:{ k } time:{ 2 } params:{ 1 }\n")
+    assert rewritelog.fit(given([*tmp_path.glob("*.txt")])).events == ("k",)
+    with pytest.raises(UsageError, match="timings: name at least one file"):
+        rewritelog.fit(tmp_path.glob("*.out"))
 
 
 def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> None:
@@ -202,6 +222,10 @@ def test_a_dash_is_standard_output_for_a_model_too(
     fitted.save("-")
     assert json.loads(capsys.readouterr().out) == fitted.to_json()
     assert not list(tmp_path.iterdir())
+    shown = io.StringIO()
+    with redirect_stdout(shown):  # like the one of a notebook, it takes no bytes
+        fitted.save("-")
+    assert json.loads(shown.getvalue()) == fitted.to_json()
     nothing: Any = None
     with pytest.raises(UsageTypeError, match="the model file must be a path, not NoneType"):
         fitted.save(nothing)
