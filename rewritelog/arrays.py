@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rewritelog.errors import RewriteLogError, UsageError, UsageTypeError
+from rewritelog.text import count_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +158,9 @@ def to_table(table: ArrayLike, columns: int | None, what: str = "X") -> Floats:
             f"parameter, as in [[8, 1], [16, 1]]; it has {numbers.ndim}"
         )
     if columns is not None and numbers.shape[1] != columns:
-        raise UsageError(f"{what} must have {columns} columns, not {numbers.shape[1]}")
+        raise UsageError(
+            f"{what} must have {count_text(columns, 'column')}, not {numbers.shape[1]}"
+        )
     return numbers
 
 

@@ -162,8 +162,8 @@ def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
     if counts != {len(ordered)}:
         needed = " or ".join(str(count - 1) for count in sorted(counts))
         raise ModelError(
-            f"{model}: the lost cycles were fitted to P and {needed} more variables, but "
-            f"{spelled('at')} has {len(ordered) - 1}"
+            f"{model}: the number of variables besides P is {needed}, but {spelled('at')} has "
+            f"{len(ordered) - 1}"
         )
     params = np.array([[value for _, value in ordered]])
     categories = []

@@ -67,9 +67,8 @@ def entry_of(
     if parameters is None and len(by_count) == 1:
         return next(iter(by_count.values()))
     if parameters not in by_count:
-        counts = " and ".join(map(str, by_count))
-        several = what.replace(" ", "s ", 1)
-        raise UsageError(f"{event!r} has {several} {counts} parameters: give one of these numbers")
+        counts = " or ".join(map(str, sorted(by_count)))
+        raise UsageError(f"{event!r}: parameters must be {counts}, not {parameters}")
     return by_count[parameters]
 
 

@@ -115,11 +115,11 @@ def test_an_event_with_several_numbers_of_parameters_asks_for_one() -> None:
     ]
     timings = rewritelog.Timings.from_pandas(pandas.DataFrame(rows))
     fitted = rewritelog.fit(timings, "least-squares")
-    with pytest.raises(rewritelog.UsageError, match="fits for 2 and 1 parameters"):
+    with pytest.raises(rewritelog.UsageError, match="parameters must be 1 or 2, not None"):
         fitted.formula("k")
     assert "p2" in fitted.formula("k", parameters=2)
     assert "p2" not in fitted.formula("k", parameters=1)
-    with pytest.raises(rewritelog.UsageError, match="samples of 2 and 1 parameters"):
+    with pytest.raises(rewritelog.UsageError, match="parameters must be 1 or 2, not None"):
         timings["k"]
     assert timings.of_event("k", 1).params.shape == bonded.params.shape
 

@@ -123,6 +123,10 @@ def test_paths_of_timings_come_in_any_collection(given: Any, tmp_path: Path) -> 
 
 
 def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> None:
+    with pytest.raises(UsageError, match="X must have 1 column, not 2"):
+        fitted.predict("Cell::bonded", [[1, 2]])
+    with pytest.raises(UsageError, match="'Cell::bonded': parameters must be 1, not 7"):
+        fitted.formula("Cell::bonded", parameters=7)
     with pytest.raises(UsageError, match="X must have 2 columns, not 3"):
         fitted.predict("Cell::pairForces", [[1, 2, 3]])
     with pytest.raises(UsageError, match=r"no fit for the event 'Cell::pair'; .*'Cell::bonded'"):
