@@ -91,6 +91,8 @@ def test_tables_of_logs_become_frames() -> None:
     logs = rewritelog.open_logs(CELLS)
     sebs = rewritelog.to_pandas(logs.sebs([0, 3]))
     assert len(sebs) == len(logs.sebs([0, 3]))
+    for pes in ("3,0,3", [3, 0, 3]):  # there is one row for each SEB
+        assert logs.sebs(pes).tobytes() == logs.sebs([0, 3]).tobytes()
     assert logs.sebs("0,2-3")["pe"].tolist() == logs.sebs(np.array([0, 2, 3]))["pe"].tolist()
     assert (logs.sebs(logs.sebs(3)["pe"][0]) == logs.sebs(3)).all()
     assert {f"obj_id_{k}" for k in range(4)} <= set(sebs.columns)

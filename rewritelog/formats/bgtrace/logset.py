@@ -155,9 +155,7 @@ class LogSet(Opened):
         from rewritelog.formats.bgtrace.tables import table_of  # noqa: PLC0415 - of few jobs
 
         numbers = [pes] if isinstance(pes, Integral) else self.pes if pes is None else pes
-        chosen = units.pes(numbers, "pes")
-        if isinstance(chosen, str):
-            chosen = units.parse_pes(chosen, len(self.pes))
+        chosen = units.chosen_pes(units.pes(numbers, "pes"), self.pes) or ()
         return with_text(table_of(name, self.load([self.timeline_block(pe) for pe in chosen])))
 
 
