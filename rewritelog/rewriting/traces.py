@@ -21,7 +21,6 @@ from rewritelog.formats.traces import (
     Unit,
     UnitWriter,
     joined,
-    loaded,
 )
 from rewritelog.options import NodeChoice
 from rewritelog.output.files import FlushingWork, copy_file
@@ -118,7 +117,7 @@ class TraceTask:
 
     def load(self, parts: Iterable[Part]) -> Events:
         """Return the events of a unit, with the columns that a replay needs."""
-        return loaded((part for part, *_ in self.parts(parts)), _REPLAYED)
+        return joined([part.only(_REPLAYED) for part, *_ in self.parts(parts)])
 
 
 def chosen_types(traces: Traces, types: tuple[str, ...]) -> tuple[int, ...]:
