@@ -104,7 +104,6 @@ class ModelInputs(Reading, FormulasFile, group=MODEL):
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 SpreadName: TypeAlias = Literal["none", "residual"]
 TotalName: TypeAlias = Literal["measured", "typical"]
-BLOCK_BYTES = 16 << 20
 ModelLike: TypeAlias = "str | Model[Any] | Fitted"
 """The name of a model, a model that is to be fitted, or a fitted one."""
 FittedLike: TypeAlias = "Fitted | PathLike"
@@ -257,10 +256,9 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
         "Seed of the residual spread, and of the draw of the model sampled [default: 1].",
         default=None, metavar="N", least=0, most=(1 << 64) - 1, rare=True, decides=True,
     )  # fmt: skip
-    block_bytes: int = option(
-        "The largest size of a block, in bytes, that a worker holds at a time.",
-        default=BLOCK_BYTES, least=1, most=(1 << 48) - 1, group=RUNNING, shell=False,
-        reported=False,
+    block_bytes: int | None = option(
+        "The most bytes of a block, which a worker holds at a time [default: as LOGS say].",
+        default=None, least=1, most=(1 << 48) - 1, group=RUNNING, shell=False, reported=False,
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -1,6 +1,7 @@
 """Blocks read side by side, each in memory of its own."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from logbuilder import seb, write_logs
 import rewritelog
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, plan_blocks, read_block
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.progress import listening
 
 
 @pytest.mark.parametrize("block_bytes", [1 << 24, 200])
@@ -33,3 +35,11 @@ def test_a_thread_reads_all_its_blocks_into_the_same_memory(tmp_path: Path) -> N
     assert len(blocks) == 3
     buffers = [next(read_block(file, block, logs.layout)).buffer for block in blocks]
     assert len({buffer.ctypes.data for buffer in buffers}) == 1
+
+
+def test_a_rewrite_reads_as_much_at_a_time_as_its_log_set_says(tmp_path: Path) -> None:
+    logs = rewritelog.open_logs(write_logs(tmp_path / "in", [[seb(0.0, 1.0)] * 4] * 10))
+    done = list[int]()
+    with listening(lambda _, bytes_done, *__: done.append(bytes_done)):
+        rewritelog.rewrite(replace(logs, block_bytes=300), dilation=2)
+    assert len(set(done)) > 10
