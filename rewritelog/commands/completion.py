@@ -124,7 +124,7 @@ COMPLETERS: dict[str, Callable[[str, LookUp], Iterable[str]]] = {
     "model": complete_model,
     "models": complete_models,
     "event": complete_event,
-    "event=": lambda *given: [f"{name}=" for name in complete_event(*given)],
+    "event=": lambda *asked: [f"{name}=" for name in complete_event(*asked)],
     "machine": complete_machine,
     "rule": complete_rule,
 }

@@ -170,11 +170,11 @@ CORE void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_l
 CORE void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                      uint64_t *hashes);
 
-/* Fill `found` (names, nodes) with the attribute of each name, a node's last one. The names follow
-   each other; `ends` has where each one does. */
+/* Fill `attributes` (names, nodes) with the attribute of each name, a node's last one. The names
+   follow each other; `ends` has where each one does. */
 CORE void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                           const uint8_t *names, const int64_t *ends, int64_t ends_len,
-                          attribute *found);
+                          attribute *attributes);
 
 /* Write nodes with new durations to `out`, which has room for 20 bytes more for each than they
    take; return the size. Nodes whose duration stays are copied. */

@@ -25,9 +25,9 @@ int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, cons
         }
         int64_t slot = (int64_t)(mix >> 32) & mask;
         for (; slots[slot]; slot = (slot + 1) & mask) {
-            int64_t one = first[slots[slot] - 1];
-            if (length_of(buf + at[one], bytes[one], are_names) == length
-                && !memcmp(buf + at[one], text, (size_t)length))
+            int64_t row = first[slots[slot] - 1];
+            if (length_of(buf + at[row], bytes[row], are_names) == length
+                && !memcmp(buf + at[row], text, (size_t)length))
                 break;
         }
         if (!slots[slot]) {

@@ -304,7 +304,8 @@ static int64_t place_of(const uint8_t *text, int64_t bytes, const uint8_t *names
 /* Set the value of an attribute, its last one, if it has one of the names that are asked for;
    those of the next name are `step` further. */
 static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const uint8_t *names,
-                           const int64_t *ends, int64_t ends_len, attribute *found, int64_t step)
+                           const int64_t *ends, int64_t ends_len, attribute *attributes,
+                           int64_t step)
 {
     wire_field field;
     attribute value = {.number = NAN};
@@ -322,21 +323,21 @@ static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const ui
         }
     }
     if (place < ends_len)
-        found[place * step] = value;
+        attributes[place * step] = value;
 }
 
 void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                      const uint8_t *names, const int64_t *ends, int64_t ends_len,
-                     attribute *found)
+                     attribute *attributes)
 {
     wire_field field;
     for (int64_t k = 0; k < nodes_len * ends_len; k++)
-        found[k] = (attribute){.number = NAN};
+        attributes[k] = (attribute){.number = NAN};
     for (int64_t k = 0; k < nodes_len; k++)
         for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
             next = next_field(buf, at, &field);
             if (field.number == ATTRIBUTES)
-                read_attribute(buf, field.content, next, names, ends, ends_len, &found[k],
+                read_attribute(buf, field.content, next, names, ends, ends_len, &attributes[k],
                                nodes_len);
         }
 }

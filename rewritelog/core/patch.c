@@ -11,7 +11,7 @@
    predicted length of each region, or NaN. */
 typedef struct {
     int64_t count;
-    double *old, *new, *given;
+    double *old, *new, *predicted;
     double factor;
 } regions;
 
@@ -27,15 +27,15 @@ typedef struct {
 
 /* Divide a SEB into regions at its `brackets`, whose times are in the table of old bounds, and give
    these the lengths of its records if there are as many. */
-static void lay_out(regions *r, int64_t brackets, const param_record *records, int64_t many,
+static void lay_out(regions *r, int64_t brackets, const param_record *records, int64_t records_len,
                     double duration)
 {
-    bool divided = brackets > 0 && (many == 0 || many == brackets);
+    bool divided = brackets > 0 && (records_len == 0 || records_len == brackets);
     r->count = divided ? 2 * brackets + 1 : 1;
     for (int64_t k = 0; k < r->count; k++)
-        r->given[k] = divided && many && k % 2 ? records[k / 2].given_s : NAN;
-    if (brackets == 0 && many == 1)
-        r->given[0] = records->given_s;
+        r->predicted[k] = divided && records_len && k % 2 ? records[k / 2].given_s : NAN;
+    if (brackets == 0 && records_len == 1)
+        r->predicted[0] = records->given_s;
     r->old[0] = 0.0;
     r->old[r->count] = duration;
 }
@@ -47,7 +47,7 @@ static bool set_new_bounds(const regions *r)
     r->new[0] = 0.0;
     for (int64_t k = 0; k < r->count; k++) {
         double length = r->old[k + 1] - r->old[k];
-        double target = isnan(r->given[k]) ? length * r->factor : r->given[k];
+        double target = isnan(r->predicted[k]) ? length * r->factor : r->predicted[k];
         changed |= target != length;
         r->new[k + 1] = r->new[k] + target;
     }
@@ -97,10 +97,10 @@ static double map_within(double time, int64_t k, const regions *r)
     double inside = time - r->old[k];
     if (inside == 0.0)
         return r->new[k];
-    if (isnan(r->given[k]))
+    if (isnan(r->predicted[k]))
         return smaller(r->new[k] + inside * r->factor, r->new[k + 1]);
     double share = inside / (r->old[k + 1] - r->old[k]);
-    return smaller(r->new[k] + share * r->given[k], r->new[k + 1]);
+    return smaller(r->new[k] + share * r->predicted[k], r->new[k + 1]);
 }
 
 /* Return the new time of a time since the start of the SEB. The end of the SEB becomes its new end;
@@ -205,56 +205,56 @@ static bool patch_times(patching *p, const walked_seb *seb, int64_t index)
 }
 
 /* Return the kind of a SEB whose brackets and records do not match, or 0. */
-static int irregularity(int64_t brackets, int64_t many)
+static int irregularity(int64_t brackets, int64_t records_len)
 {
-    if (brackets == 0 && many == 1)
+    if (brackets == 0 && records_len == 1)
         return SEBS_UNMARKED_WITH_RECORD;
     if (brackets == IRREGULAR)
         return SEBS_MARKS_IRREGULAR;
-    return many && many != brackets ? SEBS_RECORDS_MISMATCHED : 0;
+    return records_len && records_len != brackets ? SEBS_RECORDS_MISMATCHED : 0;
 }
 
 /* Fill in the records of a SEB; return its outcome if any was used, or 0. */
-static int use_records(const regions *r, bool paired, param_record *records, int64_t many)
+static int use_records(const regions *r, bool paired, param_record *records, int64_t records_len)
 {
     int used = 0;
-    for (int64_t k = 0; k < many; k++) {
-        param_record *one = records + k;
-        one->state = RECORD_NOT_PAIRED;
+    for (int64_t k = 0; k < records_len; k++) {
+        param_record *record = records + k;
+        record->state = RECORD_NOT_PAIRED;
         if (!paired)
             continue;
         int64_t region = r->count > 1 ? 2 * k + 1 : 0;
-        bool covered = !isnan(one->given_s);
-        one->state = covered ? RECORD_PREDICTED : RECORD_NOT_COVERED;
-        one->old_s = r->old[region + 1] - r->old[region];
-        one->new_s = covered ? one->given_s : r->new[region + 1] - r->new[region];
+        bool covered = !isnan(record->given_s);
+        record->state = covered ? RECORD_PREDICTED : RECORD_NOT_COVERED;
+        record->old_s = r->old[region + 1] - r->old[region];
+        record->new_s = covered ? record->given_s : r->new[region + 1] - r->new[region];
         if (covered && used != SEBS_BY_MODEL)
-            used = one->exact ? SEBS_BY_EXACT : SEBS_BY_MODEL;
+            used = record->exact ? SEBS_BY_EXACT : SEBS_BY_MODEL;
     }
     return used;
 }
 
-/* Rewrite a SEB, which has a duration and `many` records; return its outcome, or -1 for a fault. */
+/* Rewrite a SEB, which has a duration and some records; return its outcome, or -1 for a fault. */
 static int patch_seb(patching *p, const walked_seb *seb, int64_t index, param_record *records,
-                     int64_t many, double *sums)
+                     int64_t records_len, double *sums)
 {
     regions *r = &p->regions;
     double duration = p->end - p->start, latest = duration + rounding_of(p->start, p->end);
     int64_t brackets = pair_marks(p->buf, seb, p->lay, duration, latest, r->old + 1);
     if (brackets > 0) {
         p->counts[BRACKETS] += brackets;
-        p->counts[BRACKETS_WITHOUT_RECORD] += many ? 0 : brackets;
+        p->counts[BRACKETS_WITHOUT_RECORD] += records_len ? 0 : brackets;
     }
-    lay_out(r, brackets, records, many, duration);
+    lay_out(r, brackets, records, records_len, duration);
     bool changed = set_new_bounds(r);
-    int kind = irregularity(brackets, many), flag = 0;
+    int kind = irregularity(brackets, records_len), flag = 0;
     if (kind) {
         p->counts[kind]++;
         flag = IRREGULAR_FLAG << (kind - SEBS_MARKS_IRREGULAR);
     }
     add_durations(r, kind == SEBS_UNMARKED_WITH_RECORD, sums);
     bool paired = kind == 0 || kind == SEBS_UNMARKED_WITH_RECORD;
-    int used = use_records(r, paired, records, many);
+    int used = use_records(r, paired, records, records_len);
     if (changed && !patch_times(p, seb, index))
         return -1;
     return flag | (used ? used : changed ? SEBS_BY_DILATION : SEBS_UNCHANGED);
@@ -262,7 +262,7 @@ static int patch_seb(patching *p, const walked_seb *seb, int64_t index, param_re
 
 /* Return the outcome of a SEB, -1 for a fault. */
 static int patch_timed(patching *p, const walked_seb *seb, int64_t index, param_record *records,
-                       int64_t many, double *sums)
+                       int64_t records_len, double *sums)
 {
     int64_t start_at = seb->at + p->lay->seb_start_time;
     p->start = load_f8(p->buf + start_at, p->lay->swap);
@@ -270,8 +270,8 @@ static int patch_timed(patching *p, const walked_seb *seb, int64_t index, param_
     if (!(isfinite(p->start) && isfinite(p->end)))
         return (int)set_fault(p->fault, TIME_NOT_FINITE, start_at, 0);
     if (p->end > p->start)
-        return patch_seb(p, seb, index, records, many, sums);
-    for (int64_t k = 0; k < many; k++)
+        return patch_seb(p, seb, index, records, records_len, sums);
+    for (int64_t k = 0; k < records_len; k++)
         records[k].state = RECORD_LEFT_ALONE;
     return p->end == p->start ? SEBS_ZERO_LENGTH : SEBS_UNCLOSED;
 }
@@ -285,7 +285,7 @@ void patch(uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_
     int64_t bounds = table_len / 3, row = 0, first = 0, last = 0;
     patching p = {
         .buf = buf, .lay = lay, .keep_recv = keep_recv, .counts = patch_counts, .fault = fault,
-        .regions = {.old = table, .new = table + bounds, .given = table + 2 * bounds},
+        .regions = {.old = table, .new = table + bounds, .predicted = table + 2 * bounds},
     };
     for (int64_t piece = 0; piece < starts_len; piece++, sums += 2 * DURATION_SUMS) {
         int64_t at = starts[piece], end = ends[piece] < buf_len ? ends[piece] : buf_len;

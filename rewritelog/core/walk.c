@@ -161,15 +161,15 @@ int64_t pair_marks(const uint8_t *buf, const walked_seb *seb, const layout *lay,
 int64_t find_brackets(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len,
                       const layout *lay, int64_t *counts, double *times)
 {
-    int64_t found = 0;
+    int64_t known = 0;
     for (int64_t k = 0; k < sebs_len; k++) {
         double start = load_f8(buf + sebs[k].at + lay->seb_start_time, lay->swap);
         double end = load_f8(buf + sebs[k].at + lay->seb_end_time, lay->swap);
         bool closed = end >= start;
         double duration = closed ? end - start : INFINITY;
         double latest = closed ? duration + rounding_of(start, end) : INFINITY;
-        counts[k] = pair_marks(buf, sebs + k, lay, duration, latest, times + 2 * found);
-        found += counts[k] > 0 ? counts[k] : 0;
+        counts[k] = pair_marks(buf, sebs + k, lay, duration, latest, times + 2 * known);
+        known += counts[k] > 0 ? counts[k] : 0;
     }
-    return found;
+    return known;
 }

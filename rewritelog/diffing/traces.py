@@ -119,8 +119,8 @@ def _paired(
     for pair in chain(parts, [()]):
         for side, part in zip(left, pair, strict=False):
             side.extend([] if part is None else [part])
-        many = sum(len(events) for side in left for events in side)
-        if pair and many < 2 * looked_at:
+        waiting = sum(len(events) for side in left for events in side)
+        if pair and waiting < 2 * looked_at:
             continue  # else the same ones would be looked at many times
         both = [joined(side) for side in left]
         ids = np.concatenate([events["id"] for events in both])

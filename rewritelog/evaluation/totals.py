@@ -131,12 +131,12 @@ class RunPrediction(Readable):
         return total.seconds / self.total_s if self.total_s > 0 else 0.0
 
 
-def to_point(given: Any, what: str) -> dict[str, float]:
+def to_point(variables: Any, what: str) -> dict[str, float]:
     """Return variables, given by name or as texts such as `P=4096,D=512`.
 
     Raise `UsageError` for anything else.
     """
-    named = settings(given if isinstance(given, Mapping) else listed(given, what), what)
+    named = settings(variables if isinstance(variables, Mapping) else listed(variables, what), what)
     values = {name.strip(): number(value, f"{what} {name}") for name, value in named.items()}
     for name, value in values.items():
         if not math.isfinite(value):

@@ -30,10 +30,10 @@ Variables: TypeAlias = tuple[tuple[str, float], ...]
 _HEAD = "# lost cycles; parameters: "
 
 
-def variables_of(given: object, what: str) -> Variables:
+def variables_of(variables: object, what: str) -> Variables:
     """Return the variables sorted by name; raise `UsageError` for an invalid name or value."""
     values: dict[str, float] = {}
-    for name, text in settings(given, what).items():
+    for name, text in settings(variables, what).items():
         values[name] = number(text, f"{what} {name}")
         if name == PES:
             raise UsageError(f"{what} P is not needed: P is the number of PEs")

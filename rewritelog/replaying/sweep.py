@@ -58,13 +58,13 @@ def axes_of(vary: object, what: str) -> Axes:
     Raise `UsageError` for names that are unknown or repeated, for none, and for too many points.
     """
     axes: dict[str, dict[str, Any]] = {}
-    for given, values in pairs(vary, what):
-        name = given.strip().replace("_", "-")
+    for key, values in pairs(vary, what):
+        name = key.strip().replace("_", "-")
         several = listed(values, what) if isinstance(values, str) else units.items_of(values)
         several = [values] if several is None else several
         if name not in SWEPT or not several:
             names = ", ".join(SWEPT)
-            raise UsageError(f"{what} {given}: expected NAME=VALUE,VALUE,…; the names are {names}")
+            raise UsageError(f"{what} {key}: expected NAME=VALUE,VALUE,…; the names are {names}")
         if name in axes:
             raise UsageError("a sweep can vary each quantity only once")
         axes[name] = dict(_written(value, name, f"{what} {name}") for value in several)

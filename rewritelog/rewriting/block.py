@@ -213,4 +213,4 @@ def _noted(
         piece = np.searchsorted(pieces.begins, first, side="right") - 1
         sebs = first - pieces.begins[piece] + pieces.firsts[piece]
         note_sebs(which.name.lower(), len(rows), piece, sebs)
-    return {what: Noted.of(loaded.begin, *found) for what, found in noted.items() if found[0]}
+    return {what: Noted.of(loaded.begin, *note) for what, note in noted.items() if note[0]}

@@ -180,15 +180,15 @@ class BlockStatistics:
             setattr(self, name, _together(getattr(self, name), more))
 
 
-def _together(one: Any, other: Any) -> Any:
+def _together(first: Any, second: Any) -> Any:
     """Return two counts, sums or collections as one; those of the same key are added."""
-    if isinstance(one, dict) and not isinstance(one, Counter):
-        common = {key: _together(one[key], other[key]) for key in one.keys() & other.keys()}
-        return one | other | common
-    if isinstance(one, frozenset):
-        return one | other
-    one += other
-    return one
+    if isinstance(first, dict) and not isinstance(first, Counter):
+        common = {key: _together(first[key], second[key]) for key in first.keys() & second.keys()}
+        return first | second | common
+    if isinstance(first, frozenset):
+        return first | second
+    first += second
+    return first
 
 
 def exact_sum(pairs: Floats) -> ExactSum:

@@ -124,11 +124,11 @@ class EventParams:
             if of_rule.params is None:
                 table[own] = _by_default(part, rows[own])
                 continue
-            given = _columns(len(own), (_variable(part, rows[own], v) for v in of_rule.variables))
-            values = _columns(len(own), (each.evaluate(given) for each in of_rule.params))
+            inputs = _columns(len(own), (_variable(part, rows[own], v) for v in of_rule.variables))
+            values = _columns(len(own), (each.evaluate(inputs) for each in of_rule.params))
             table[own, : values.shape[1]] = values
             is_complete[own] = np.isfinite(values).all(axis=1)
-            unknown = np.isnan(given[~is_complete[own]]).sum(axis=0).tolist()
+            unknown = np.isnan(inputs[~is_complete[own]]).sum(axis=0).tolist()
             lacking.update(dict(zip(of_rule.variables, unknown, strict=True)))
         known = np.flatnonzero(is_complete)
         records = ParamRecords(

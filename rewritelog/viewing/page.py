@@ -105,7 +105,7 @@ def page_text(
         warnings=warnings[:WARNINGS_SHOWN],
         folded=folded,
         more=more,
-        scripts=dict.fromkeys(["pages.js", *(one.script for one in sections if one.script)]),
+        scripts=dict.fromkeys(["pages.js", *(part.script for part in sections if part.script)]),
         data={name: json_of(value) for name, value in data},
     )
 
