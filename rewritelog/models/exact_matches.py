@@ -9,7 +9,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Keys
 from rewritelog.models.base import EventTimings
-from rewritelog.models.equal_rows import find_rows, grouped, hash_rows, is_among
+from rewritelog.models.equal_rows import find_rows, grouped, hash_rows
 from rewritelog.models.fitting import tuning
 from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
 
@@ -97,19 +97,12 @@ def exact_matches_of(
     """
     if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
         return None
+    times = ExactTimes.from_timings(usable)
     if mode == "always":
-        times = ExactTimes.from_timings(usable)
         return ExactMatches(times, np.ones(len(times.seconds)))
-    repeated = usable
-    if 2 * len(held_out.seconds) < len(usable.seconds):  # it takes long to group very many
-        rows = is_among(usable.params, held_out.params)
-        repeated = usable if 2 * np.count_nonzero(rows) >= len(rows) else usable.part(rows)
-    times = ExactTimes.from_timings(repeated)
     variance_ratio = _variance_ratio(times, held_out, predicted_s)
     if variance_ratio == 0:
         return None
-    if repeated is not usable:
-        times = ExactTimes.from_timings(usable)
     return ExactMatches(times, _weight(variance_ratio, times.counts))
 
 
