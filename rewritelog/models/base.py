@@ -152,7 +152,7 @@ class Prediction:
     remote: Flags | None = None
     """True where the row has more leverage than any sample; None: unknown."""
     negative: Flags | None = None
-    """True where the fit is negative before any bounds apply; None: where `seconds` is."""
+    """True where the fit is negative, though `seconds` may not be; None: where `seconds` is."""
 
 
 @dataclass(frozen=True)

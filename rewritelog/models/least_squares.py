@@ -46,5 +46,5 @@ class LeastSquares(EngineModel[LeastSquaresOptions]):
         """Return how an event is fitted: to the terms of the basis, those of lower power first."""
         basis, numbers = self.options.basis, range(1, timings.parameters + 1)
         texts = ("1", *(power.format(number) for power in POWERS[basis] for number in numbers))
-        family = fixed_terms(tuple(map(parse, texts)), bounded=False)
+        family = fixed_terms(tuple(map(parse, texts)), may_be_negative=True)
         return replace(super().config(timings), families={f"{basis} basis": family})

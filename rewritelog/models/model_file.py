@@ -23,7 +23,7 @@ from rewritelog.models.form import AT, EventName, Form, ParameterCount, Text
 from rewritelog.text import printable, shorten
 
 FORMAT = "rewritelog model"
-VERSION = 5
+VERSION = 6
 
 MAX_CONTAINERS = 4_000_000
 """The most lists and objects in a document: each takes about 200 bytes of memory for 2 of text."""

@@ -16,7 +16,7 @@ from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitting.correction import CorrectedFit, Similarity, _means
-from rewritelog.models.fitting.function import CorrectedFunction, PredictionBounds
+from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.fitting.process import MOST_POINTS
 from rewritelog.models.fitting.validation import HeldOutPredictions
 from rewritelog.models.model_file import model_text, parse_model
@@ -63,15 +63,14 @@ def test_what_no_formula_has_is_corrected(corrected: Any) -> None:
     assert not isinstance(only(plain).whole.function, CorrectedFunction)
 
 
-def test_a_corrected_formula_below_zero_says_so_although_bounds_hide_it(corrected: Any) -> None:
+def test_a_corrected_formula_below_zero_predicts_0_and_says_so(corrected: Any) -> None:
     fit = only(corrected)
     formula = fit.whole.function.formula
-    bounds = PredictionBounds(fit.lowest, fit.highest, 1e-6, 1.0)
-    below = structs.replace(formula, coefficients=-formula.coefficients, bounds=bounds)
+    below = structs.replace(formula, coefficients=-formula.coefficients)
     function = structs.replace(fit.whole.function, formula=below)
     whole = structs.replace(fit.whole, function=function, growth=None)
     predicted = structs.replace(fit, classes=(whole,)).predict_detailed(drawn(50, 3))
-    assert (predicted.seconds > 0).all()
+    assert (predicted.seconds == 0).all()
     assert predicted.negative.all()
 
 

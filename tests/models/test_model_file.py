@@ -206,7 +206,7 @@ def test_outside_regressors_are_refused_by_name(
 
 @pytest.fixture(scope="module")
 def text(event: MakeTimings) -> str:
-    """Return a model file: falling times have bounds, repeated parameters have exact matches."""
+    """Return a model file: falling times, repeated parameters with exact matches."""
     falling = event([1.0, 2, 3, 4, 5, 1] * 4, seconds=[5.0, 4, 3, 2, 1, 5.1] * 4)
     plain = event([1.0, 2, 3, 4] * 3, [5.0, 5, 6, 7] * 3, seconds=[1.0, 2, 3, 4] * 3, name="plain")
     formula = ModelText("f.toml", FALLING)
@@ -219,14 +219,13 @@ def text(event: MakeTimings) -> str:
 def document(text: str) -> dict[str, Any]:
     """Return the model file as JSON has it."""
     made: dict[str, Any] = json.loads(text)
-    assert made["events"][0]["classes"][0]["function"]["bounds"]
     return made
 
 
 LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is not a model file"),
-    (("version",), 2, "has version 2; this rewritelog reads 5"),
+    (("version",), 2, "has version 2; this rewritelog reads 6"),
     (("version",), True, "has version True"),
     (("version",), None, "has no version"),
     (("version",), "x" * 100_000, "has version 'x*…x*'; this"),
@@ -260,7 +259,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("events", 1, "classes", 0, "value"), 1.0, "only the first .* has the `value` null"),
     (("events", 1, "category"), "p1 +", r"\$\.events\[1\]\.category: column 5"),
     ((*LAW, "kind"), "other", r"function\.kind: Invalid value 'other'"),
-    ((*LAW, "bounds", "lowest"), [1.0], r"function\.bounds\.lowest: must have 2 numbers, not 1"),
+    ((*LAW, "may_be_negative"), 1, r"function\.may_be_negative: Expected `bool`, got `int`"),
     ((*LAW, "terms", 0), "p3", r"terms\[0\]: column 1: unknown parameter"),
     ((*LAW, "terms", 0), "1 + system(p1)", r"column 5: unknown function 'system'"),
     ((*LAW, "terms", 0), "(" * 5000 + "1" + ")" * 4999, "nested|more than"),
@@ -307,16 +306,11 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
     """A person who writes a file need not know them."""
     plain = document["events"][1]
     assert not {"names", "unusable_samples", "category"} & plain.keys()
-    assert not {"least_s", "most_s"} & plain["classes"][0]["function"]["bounds"].keys()
+    assert "may_be_negative" not in plain["classes"][0]["function"]
     read = parse_model(json.dumps(document), "m").raw.describe()
     plain |= {"names": [], "unusable_samples": 0, "category": None}
     plain["classes"][0]["value"] = None
-    plain["classes"][0]["function"]["bounds"] = {
-        "least_s": 0.0,
-        "most_s": None,
-        "lowest": plain["lowest"],
-        "highest": plain["highest"],
-    }
+    plain["classes"][0]["function"]["may_be_negative"] = False
     plain["classes"][0]["quality"].setdefault("interval_coverage", None)
     assert parse_model(json.dumps(document), "m").raw.describe() == read
 

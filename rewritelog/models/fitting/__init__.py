@@ -9,7 +9,7 @@
 - `selection`: stepwise selection of terms by BIC, with or without a sign constraint
 - `regression`: the solver, the robust loss and the criterion that all regressions share
 - `solving`: the coefficients of chosen terms, weighted and robust, calibrated to the measured sum
-- `function`: fitted functions: sums of terms with coefficients, their bounds, and mixtures
+- `function`: fitted functions: sums of terms with coefficients, and mixtures
 - `validation`: the choice of a family by its predictions of held-out samples
 - `extrapolation`: predictions beyond the range of the samples
 - `correction`, `process`: a factor for what the formula leaves, if that helps

@@ -130,7 +130,7 @@ class CorrectedFit:
         """Return a formula corrected by what it leaves of these samples."""
         params = self.samples.params
         raw = formula.raw(params)
-        logs = _residuals(self.samples, formula.bounded(raw, params))
+        logs = _residuals(self.samples, formula.bounded(raw))
         table = with_seconds(params, raw)
         corrections = [
             correction
@@ -161,7 +161,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         formula = fit_family(families[name], validation.selection)
         raw = formula.raw(samples.params)
         table = with_seconds(samples.params, raw)
-        logs = _residuals(part, formula.bounded(raw[rows], part.params))
+        logs = _residuals(part, formula.bounded(raw[rows]))
         if refine and similar is not None:
             similarity = similar.refined(table[rows], logs)
         else:

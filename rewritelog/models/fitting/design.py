@@ -289,8 +289,8 @@ class Family:
     choose_terms: Callable[[SelectionSamples], tuple[Expression, ...]]
     non_negative: bool = True
     """Whether its coefficients are constrained to be non-negative."""
-    bounded: bool = True
-    """Whether its predictions are kept within bounds derived from the samples."""
+    may_be_negative: bool = False
+    """Whether its predictions are; otherwise they are at least 0."""
     prior_weight: float = 1.0
     """Prior weight of the family with very few samples, where 1 is that of most families."""
     fewest: int = 0

@@ -134,7 +134,7 @@ class Quality(
     first_call: float | None = None
     """Measured / predicted time of the event's first call."""
     negative: Count = 0
-    """Number of samples for which the function, without its bounds, is negative."""
+    """Number of samples for which the function is negative."""
 
 
 class Diagnosis(NamedTuple):
@@ -159,7 +159,7 @@ def diagnose(
     rows[~np.isfinite(rows).all(axis=1)] = 0.0
     triangle = np.asarray(np.linalg.qr(rows, mode="r"))
     raw_s = function.raw(samples.params, columns)
-    predicted_s = function.bounded(raw_s, samples.params)
+    predicted_s = function.bounded(raw_s)
     sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
     leverage = leverages(columns, predicted_s, root)
     measured_s, residual_s = samples.seconds, samples.seconds - predicted_s

@@ -80,12 +80,12 @@ class ClassFit(Form, frozen=True, kw_only=True):
     ) -> tuple[Floats, Flags, Flags]:
         """Return each row's seconds, NaN where they are not finite, given the samples' range.
 
-        Also return which rows have more leverage than any sample, and for which the function,
-        without its bounds, is negative.
+        Also return which rows have more leverage than any sample, and for which the function is
+        negative.
         """
         columns = columns_of(self.function.terms, params)
         raw = self.function.raw(params, columns)
-        seconds, negative = self.function.bounded(raw, params), raw < 0
+        seconds, negative = self.function.bounded(raw), raw < 0
         size = leverages(columns, seconds, self.leverage_root)
         remote = ~(size <= self.quality.largest_leverage * (1 + 1e-9))
         beyond = is_outside(params, lowest, highest)

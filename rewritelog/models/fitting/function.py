@@ -11,81 +11,44 @@ from msgspec import Meta
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.process import Correction
-from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.form import Form, PerParameter, Share, require_shape
-
-
-class PredictionBounds(Form, frozen=True):
-    """Bounds on the predictions of a function, whose terms may cancel beyond the samples.
-
-    Without negative coefficients the only bound is 0, which negative parameters need. With them, a
-    time within the range of the samples lies between half the least and three times the largest
-    measured time. Beyond it the bounds widen: the upper one with the cube of p/highest for each
-    parameter p above its largest value, the lower one with p/lowest for one below its least.
-    """
-
-    lowest: PerParameter
-    highest: PerParameter
-    """The range of each parameter."""
-    least_s: float = 0.0
-    most_s: float | None = None
-    """None for no upper bound."""
-
-    def limits(self, params: Floats) -> tuple[Floats, Floats]:
-        """Return the lower and the upper bound in seconds of each row."""
-        if self.most_s is None and not self.least_s:
-            return np.zeros(len(params)), np.full(len(params), np.inf)
-        with np.errstate(all="ignore"):
-            above = np.where(
-                (self.highest > 0) & (params > self.highest), params / self.highest, 1.0
-            )
-            below = np.where(
-                (self.lowest > 0) & (params < self.lowest),
-                np.maximum(params, 0.0) / self.lowest,
-                1.0,
-            )
-            upper = (
-                3 * (np.inf if self.most_s is None else self.most_s) * np.prod(above, axis=1) ** 3
-            )
-        lower = 0.5 * self.least_s * np.min(below, axis=1, initial=1.0)
-        return lower, upper
+from rewritelog.models.form import Form, Share, require_shape
 
 
 class Function(Form, frozen=True, tag_field="kind"):
     """Seconds as a function of an event's parameters."""
 
     def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds without bounds; NaN where they are not finite.
+        """Return each row's seconds, possibly negative; NaN where they are not finite.
 
         Bit for bit they do not depend on the other rows. `columns` are the values of the terms,
         shape (rows, terms), where they are known.
         """
         raise NotImplementedError
 
-    def bounded(self, raw: Floats, params: Floats) -> Floats:  # noqa: ARG002 - for those that have
-        """Limit the seconds that `raw` returned for these rows to the bounds, if there are any."""
-        return raw
+    def bounded(self, raw: Floats) -> Floats:
+        """Return the seconds that `raw` returned, at least 0 unless they may be negative."""
+        return np.maximum(raw, 0.0)
 
     def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds within the bounds; see `raw`."""
-        return self.bounded(self.raw(params, columns), params)
+        """Return each row's seconds, at least 0 unless they may be negative; see `raw`."""
+        return self.bounded(self.raw(params, columns))
 
 
 class FittedFunction(Function, frozen=True, tag="sum"):
-    """seconds = calibration · Σ coefficient · term, limited to the bounds."""
+    """seconds = calibration · Σ coefficient · term, at least 0 unless they may be negative."""
 
     terms: tuple[Expression, ...]
     coefficients: Floats
     """Seconds per unit of the term, shape (terms,)."""
     calibration: float = 1.0
     """The factor that makes predicted and measured sums over the samples equal."""
-    bounds: PredictionBounds | None = None
+    may_be_negative: bool = False
 
     def __post_init__(self) -> None:
         require_shape(".coefficients", self.coefficients, len(self.terms))
 
     def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds without bounds."""
+        """Return each row's seconds, possibly negative."""
         seconds = np.zeros(len(params))
         with np.errstate(all="ignore"):
             for index, coefficient in enumerate(self.coefficients.tolist()):
@@ -97,19 +60,13 @@ class FittedFunction(Function, frozen=True, tag="sum"):
         seconds[~np.isfinite(seconds)] = np.nan
         return seconds
 
-    def bounded(self, raw: Floats, params: Floats) -> Floats:
-        """Limit the seconds that `raw` returned for these rows to the bounds."""
-        if self.bounds is None:
-            return raw
-        if self.bounds.most_s is None and not self.bounds.least_s:
-            return np.maximum(raw, 0.0)
-        lower, upper = self.bounds.limits(params)
-        bounded: Floats = np.minimum(np.maximum(raw, lower), upper)
-        return bounded
+    def bounded(self, raw: Floats) -> Floats:
+        """Return the seconds that `raw` returned, at least 0 unless they may be negative."""
+        return raw if self.may_be_negative else np.maximum(raw, 0.0)
 
 
 class CorrectedFunction(Function, frozen=True, tag="corrected"):
-    """seconds = formula · factor of the correction, limited to the bounds of the formula.
+    """seconds = formula · factor of the correction, at least 0.
 
     Its growth beyond the samples is that of the formula.
     """
@@ -123,13 +80,9 @@ class CorrectedFunction(Function, frozen=True, tag="corrected"):
         return self.formula.terms
 
     def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds without bounds."""
+        """Return each row's seconds, possibly negative."""
         seconds = self.formula.raw(params, columns)
         return seconds * self.correction.factors(with_seconds(params, seconds))
-
-    def bounded(self, raw: Floats, params: Floats) -> Floats:
-        """Limit the seconds that `raw` returned for these rows to the bounds."""
-        return self.formula.bounded(raw, params)
 
 
 def with_seconds(params: Floats, seconds: Floats) -> Floats:
@@ -158,7 +111,7 @@ class FittedMixture(Function, frozen=True, tag="mixture"):
         return self.members[0].terms
 
     def raw(self, params: Floats, columns: Floats | None = None) -> Floats:  # noqa: ARG002 - none has them
-        """Return each row's seconds, between those of the members, which have bounds."""
+        """Return each row's seconds, between those of the members, which are not negative."""
         seconds = [member.predict(params) for member in self.members]
         means: Floats = np.nan_to_num(geometric_mean(seconds, self.weights), nan=0.0)
         means[np.isnan(seconds).all(axis=0)] = np.nan
@@ -199,13 +152,3 @@ def formula_of(function: AnyFunction) -> Formula:
 def mixture_of(functions: Sequence[FittedFunction], weights: Sequence[float]) -> Formula:
     """Return the geometric mean of functions, or the function itself if there is only one."""
     return functions[0] if len(functions) == 1 else FittedMixture(tuple(functions), tuple(weights))
-
-
-def prediction_bounds(samples: Samples, coefficients: Floats) -> PredictionBounds:
-    """Return the bounds for the samples: only 0 if no coefficient is negative."""
-    lowest, highest = samples.range
-    if (coefficients >= 0).all():
-        return PredictionBounds(lowest, highest, 0.0, None)
-    positive = samples.seconds[samples.seconds > 0]
-    least = float(positive.min()) if len(positive) else 0.0
-    return PredictionBounds(lowest, highest, least, float(samples.seconds.max()))

@@ -92,4 +92,4 @@ def single_term_functions(
 
 def _line(term: Expression) -> Family:
     """Return the family of the functions constant + slope · term."""
-    return Family(lambda _: (ONE, term), non_negative=False, bounded=False)
+    return Family(lambda _: (ONE, term), non_negative=False, may_be_negative=True)

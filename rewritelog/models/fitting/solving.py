@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.design import ONE, Family
-from rewritelog.models.fitting.function import FittedFunction, prediction_bounds
+from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.regression import (
     HUBER,
     LEAST_LENGTH,
@@ -47,7 +47,7 @@ def fit_terms(
     loss: Loss,
     columns: Floats | None = None,
 ) -> FittedFunction:
-    """Return the sum of the terms with its coefficients, bounds and calibration.
+    """Return the sum of the terms with its coefficients and calibration.
 
     Each residual is divided by its sample's scale. Huber's loss is minimized by iteratively
     reweighted least squares (Holland and Welsch 1977), a sign constraint imposed by NNLS (Lawson
@@ -86,8 +86,7 @@ def fit_terms(
             break
     if level_s:
         coefficients[terms.index(ONE)] += level_s
-    bounds = prediction_bounds(samples, coefficients) if family.bounded else None
-    function = FittedFunction(terms, coefficients, bounds=bounds)
+    function = FittedFunction(terms, coefficients, may_be_negative=family.may_be_negative)
     return _calibrated(function, samples, spread if loss == "huber" else np.inf, columns)
 
 

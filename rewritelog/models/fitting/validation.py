@@ -160,7 +160,7 @@ def fit_family(family: Family, selection: SelectionSamples) -> FittedFunction:
     """Return the function of a family, with terms and coefficients from the same samples."""
     terms = selection.chosen(family.choose_terms)
     return selection.once(
-        (terms, family.non_negative, family.bounded),
+        (terms, family.non_negative, family.may_be_negative),
         lambda: fit_terms(
             family, terms, selection.samples, selection.loss, selection.values(terms)
         ),

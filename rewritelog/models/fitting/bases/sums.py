@@ -23,7 +23,7 @@ def signed_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def crossed_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose functions of one parameter, and products of those of two or three parameters."""
+    """Choose functions of one parameter, and products of those of two parameters."""
     return selection.select_from(selection.table.products(crossed=True))
 
 
@@ -39,7 +39,7 @@ def proportional(selection: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def fixed_terms(
-    terms: tuple[Expression, ...], *, non_negative: bool = False, bounded: bool = True
+    terms: tuple[Expression, ...], *, non_negative: bool = False, may_be_negative: bool = False
 ) -> Family:
     """Return the family of given terms, but for linear combinations of earlier ones."""
 
@@ -48,4 +48,4 @@ def fixed_terms(
         columns = columns_of(terms, samples.params) * samples.weights[:, None]
         return tuple(terms[index] for index in independent_columns(columns)) or (ONE,)
 
-    return Family(independent, non_negative, bounded, given=terms)
+    return Family(independent, non_negative, may_be_negative, given=terms)
