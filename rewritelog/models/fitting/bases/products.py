@@ -1,8 +1,8 @@
 """The shape of a product: the power of each parameter, with or without its logarithm.
 
 The work is often one product of all parameters (three loop bounds; a repeat count times n·log n).
-Its exponents are found by coordinate descent, one parameter at a time, among those that loops lead
-to; the search starts from a power law fitted to the logarithms. The set of factors follows the
+Its exponents are found by steepest descent, one parameter at a time, among those that loops lead
+to; with enough samples the search starts from a power law. The set of factors follows the
 performance model normal form of Extra-P (Calotoiu et al., "Using automated performance modeling to
 find scalability bugs in complex codes", SC 2013), with negative exponents for parameters that
 divide the work.
@@ -10,6 +10,7 @@ divide the work.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import combinations
 from typing import TypeAlias
@@ -35,8 +36,8 @@ POWERS = (-1, -0.5, 0, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1, 1.25, 4 / 3, 1.5, 5 / 3
 LARGEST_LOG = 300.0
 """The square of the exponential of a larger number overflows."""
 
-_SWEEPS = 6
-"""At most this many rounds of coordinate descent."""
+_STEPS = 4
+"""The descent has at most so many steps for each parameter."""
 
 _Errors: TypeAlias = Callable[[Floats, Floats], Floats]
 """A function that returns the error of each factor, given the logarithm of the rest of the product,
@@ -74,12 +75,10 @@ def product_factors(samples: Samples, parameters: Parameters) -> tuple[Expressio
     if not usable:
         return ()
     logs = [_logs(samples.params[:, number - 1], parameters, number) for number in usable]
-    most, errors_of = most_factors(len(samples)), _errors_of(samples)
+    most, chosen = most_factors(len(samples)), [_NO_FACTOR] * len(usable)
     if len(usable) <= most:
         chosen = _power_law_factors(samples, np.log(samples.params[:, [n - 1 for n in usable]]))
-    else:
-        chosen = _forward_factors(errors_of, logs, most)
-    _coordinate_descent(chosen, errors_of, logs, most)
+    _descend(chosen, _errors_of(samples), logs, most)
     return tuple(
         _expression(number, *FACTORS[which], parameters)
         for number, which in zip(usable, chosen, strict=True)
@@ -92,49 +91,28 @@ def most_factors(samples: int) -> int:
     return max(1, samples // 2 - 1)
 
 
-def _forward_factors(errors_of: _Errors, logs: list[Floats], most: int) -> list[int]:
-    """Return at most `most` factors by greedy forward selection."""
-    chosen = [_NO_FACTOR] * len(logs)
-    shape = np.zeros(len(logs[0]))
-    for _ in range(most):
-        free = [index for index, which in enumerate(chosen) if which == _NO_FACTOR]
-        errors = [errors_of(shape, logs[index]) for index in free]
-        best = int(np.argmin([tried.min() for tried in errors]))
-        index, which = free[best], int(np.argmin(errors[best]))
-        if which == _NO_FACTOR:
-            break
-        chosen[index] = which
-        shape += logs[index][:, which]
-    return chosen
+def _descend(chosen: list[int], errors_of: _Errors, logs: list[Floats], most: int) -> None:
+    """Exchange the factor whose exchange lowers the error most, as long as one does, in place.
 
-
-def _coordinate_descent(
-    chosen: list[int], errors_of: _Errors, logs: list[Floats], most: int
-) -> None:
-    """Exchange each factor in turn for the best one, as long as that lowers the error, in place."""
-    for _ in range(_SWEEPS):
-        before = list(chosen)
+    At most `most` parameters have a factor.
+    """
+    for _ in range(_STEPS * len(logs)):
+        taken = sum(which != _NO_FACTOR for which in chosen)
+        least, best = math.inf, (0, _NO_FACTOR)
         for index, log in enumerate(logs):
+            if chosen[index] == _NO_FACTOR and taken >= most:
+                continue
             others = np.zeros(len(log))
             for other, which in enumerate(chosen):
                 others += 0.0 if other == index else logs[other][:, which]
-            taken = sum(which != _NO_FACTOR for which in chosen)
-            if chosen[index] == _NO_FACTOR and taken >= most:
-                continue
             errors = errors_of(others, log)
-            best = int(np.argmin(errors))
-            if errors[best] < errors[chosen[index]] * (1 - 1e-3) - 1e-12:
-                chosen[index] = best
-        if chosen == before:
+            which = int(np.argmin(errors))
+            lower = errors[which] < errors[chosen[index]] * (1 - 1e-3) - 1e-12
+            if lower and errors[which] < least:
+                least, best = float(errors[which]), (index, which)
+        if least == math.inf:
             break
-
-
-def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
-    """Return the logarithm of each factor's values, shape (samples, factors)."""
-    low = float(parameters.lowest[number - 1])
-    with np.errstate(divide="ignore"):
-        of_log = np.log(np.log(np.maximum(column, 1)) if low >= 1 else np.log1p(column))
-    return _EXPONENTS * np.log(column)[:, None] + np.where(_HAS_LOG, of_log[:, None], 0.0)
+        chosen[best[0]] = best[1]
 
 
 def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
@@ -144,6 +122,14 @@ def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
     plain = np.flatnonzero(~_HAS_LOG)
     distances = np.abs(_EXPONENTS[plain] - exponents[:, None])
     return [int(which) for which in plain[distances.argmin(axis=1)]]
+
+
+def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
+    """Return the logarithm of each factor's values, shape (samples, factors)."""
+    low = float(parameters.lowest[number - 1])
+    with np.errstate(divide="ignore"):
+        of_log = np.log(np.log(np.maximum(column, 1)) if low >= 1 else np.log1p(column))
+    return _EXPONENTS * np.log(column)[:, None] + np.where(_HAS_LOG, of_log[:, None], 0.0)
 
 
 def _errors_of(samples: Samples) -> _Errors:
