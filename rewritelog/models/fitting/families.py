@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.averaged_products import averaged_products
 from rewritelog.models.fitting.bases.breaks import power_law_with_breaks
-from rewritelog.models.fitting.bases.power_laws import power_law, ridge_power_law
+from rewritelog.models.fitting.bases.power_laws import power_law
 from rewritelog.models.fitting.bases.power_sums import sum_of_power_laws
 from rewritelog.models.fitting.bases.products import product_terms
 from rewritelog.models.fitting.bases.program_terms import program_terms
@@ -21,10 +21,9 @@ FAMILIES = {
     "single terms": Family(single_terms),
     "short sum": Family(short_sum),
     "product": Family(product_terms, most=tuning.ENOUGH - 1),
-    "power law": Family(power_law, fewest=tuning.ENOUGH),
     "crossed terms": Family(crossed_terms),
     "signed terms": Family(signed_terms, non_negative=False),
-    "ridge power law": Family(ridge_power_law, prior_weight=tuning.RIDGE_PRIOR_WEIGHT),
+    "power law": Family(power_law, prior_weight=tuning.POWER_LAW_PRIOR_WEIGHT),
     "program terms": Family(program_terms),
     "averaged products": Family(
         averaged_products, prior_weight=tuning.AVERAGE_PRIOR_WEIGHT, most=tuning.ENOUGH - 1

@@ -32,7 +32,6 @@ SHORT, SHORT_BY_SPREADS = 5.0, 8.0
 # ---- Candidate terms
 
 MOST_CROSSES = 500  # with more products of two functions only parameters themselves are multiplied
-MOST_FOR_TRIPLES = 9  # the most parameters with which products of three of them are candidates
 DEEPEST = 64.0  # a parameter up to this may be the depth of a tree, with exponential times
 MOST_VALUES = 8  # a parameter with at most so many distinct values may have a term for each
 KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)  # quantiles at which a threshold or a change of slope may be
@@ -67,7 +66,7 @@ FEWEST_BEYOND, LEAST_BEYOND = 5, 0.05
 # positions.
 NEAR_BREAK, MOST_POSITIONS = 0.15, 48
 ALIGNMENTS = (2, 4, 8, 16)  # calls with multiples of these may be faster, as of a vector's width
-LEAST_EXPONENT = 1e-3  # smaller exponents of the ridge power law count as 0
+LEAST_EXPONENT = 1e-3  # smaller exponents of a power law count as 0
 
 # The constant part is one of these shares of this quantile of the times. A larger one has to lower
 # the error by `LEAST_GAIN_OF_CONSTANT`; the rest counts as at least `LEAST_REST` of each time.
@@ -78,7 +77,6 @@ MOST_POWER_LAWS = 3  # a sum has at most so many
 MOST_PARAMETERS_OF_LAWS = 12  # with more parameters there is one power law only
 FEWEST_PER_NUMBER = 3  # samples for each exponent and factor of a sum, or regressor of a constant
 LEAST_EFFECT = 0.1  # an exponent is 0 if its factor changes by less than this over the samples
-LEAST_DIFFERENCE = 0.1  # two power laws whose exponents all differ by less count as one
 
 # ---- Averaged products: so many, none with less than this share of the largest probability
 
@@ -87,7 +85,7 @@ MOST_AVERAGED, LEAST_PROBABILITY = 5, 0.05
 # ---- The choice of a family
 
 ENOUGH_FOR_BREAKS = 20  # with fewer samples a change of slope cannot be distinguished from noise
-RIDGE_PRIOR_WEIGHT, AVERAGE_PRIOR_WEIGHT = 8.0, 16.0  # of families with prior distributions
+POWER_LAW_PRIOR_WEIGHT, AVERAGE_PRIOR_WEIGHT = 8.0, 16.0  # of families with prior distributions
 EXACT_POWER = 0.01  # one power that fits three samples within this error is no coincidence
 LARGEST_ERROR = 2.0  # larger errors count as this, so that no single sample decides
 CLEARLY = 1.0  # a less simple family has to be better by so many standard errors of the difference

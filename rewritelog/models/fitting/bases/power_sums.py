@@ -10,7 +10,6 @@ Marquardt, here for several starting points at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -20,9 +19,9 @@ from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.power_laws import (
     posterior_mean,
-    powers_and_indicators,
+    power_law,
+    power_of,
     product_of_powers,
-    ridge_power_law,
 )
 from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.regression import (
@@ -55,28 +54,24 @@ SETTLED = 1e-4
 
 
 def sum_of_power_laws(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose up to three power laws, as many as lower BIC; one is the ridge power law."""
+    """Choose up to three power laws, as many as lower BIC; one is the power law."""
     most = most_power_laws(selection)
     if most == 1:
-        return selection.chosen(ridge_power_law)
+        return selection.chosen(power_law)
     part = selection.random_part(MOST_SAMPLES)
-
-    terms, columns = selection.table.candidates(
-        "powers", lambda params: powers_and_indicators(params, selection.parameters)
-    )
-    columns = columns[part.rows]
-    logs = np.log(part.samples.sigma_s)
-    exponents = posterior_mean(columns, tuple(term.kind for term in terms), logs)
+    terms = [power_of(number, selection.parameters) for number in selection.parameters.used]
+    columns, logs = part.values([term.column for term in terms]), np.log(part.samples.sigma_s)
+    exponents = posterior_mean(columns, logs)
     regression = _Regression.about(exponents, columns, logs)
     laws = regression.prior[None]
     for _ in range(most - 1):
         tried = regression.first(MOST_TRIED_WITH).improved(_splits(laws), TRYING)
         extended = regression.improved(tried[:1], FINISHING)[0]
-        if not (_differ(extended) and regression.prefers(extended, laws)):
+        if not regression.prefers(extended, laws):
             break
         laws = extended
     if len(laws) == 1:
-        return selection.chosen(ridge_power_law)
+        return selection.chosen(power_law)
     least = tuning.LEAST_EFFECT / np.ptp(columns, axis=0)
     products = [product_of_powers(terms, law[1:], least) for law in laws]
     return tuple(dict.fromkeys(products))
@@ -89,12 +84,6 @@ def most_power_laws(selection: SelectionSamples) -> int:
         return 1
     enough_for = len(selection.samples) // (tuning.FEWEST_PER_NUMBER * (1 + parameters))
     return max(1, min(tuning.MOST_POWER_LAWS, enough_for))
-
-
-def _differ(laws: Floats) -> bool:
-    """Return whether no two power laws have nearly the same exponents."""
-    pairs = combinations(laws[:, 1:], 2)
-    return all(np.abs(first - second).max() >= tuning.LEAST_DIFFERENCE for first, second in pairs)
 
 
 def _splits(laws: Floats) -> Floats:
