@@ -13,13 +13,12 @@ import numpy as np
 from rewritelog.arrays import Flags, Ints
 from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predictions import PredictedLines
+from rewritelog.evaluation.predictions import PredictedLines, Score
 from rewritelog.formats import Columns
 from rewritelog.hashing import random_ranks
 from rewritelog.models.base import EventTimings, Model
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas
-from rewritelog.models.metrics import Score
 from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.progress import part_of
 from rewritelog.text import (

@@ -14,7 +14,6 @@ from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import EventTimings, has_slow_first_call
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import (
-    Score,
     mean_relative_error,
     r_squared,
     relative_errors,
@@ -79,6 +78,26 @@ class PredictedRows:
     def part(self, rows: Any) -> PredictedRows:
         """Return the predictions for some of the rows."""
         return PredictedRows(*(column[rows] for column in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class Score:
+    """The errors of the predictions of some timing lines."""
+
+    lines: int
+    predicted: int
+    """The number of lines with a prediction; all errors refer to them."""
+    mean_relative_error: float | None
+    median_relative_error: float | None
+    sum_error: float | None
+    """The relative error of the sum, corrected as by `rewrite --total measured`."""
+    later_sum_error: float | None
+    """The sum's error without each event's first line, whose time often differs from the others."""
+    r2: float | None
+    negative: int
+    """The number of lines with a negative prediction, which counts as 0."""
+    coverage: float | None
+    """The share of times within their 90 % intervals; None without intervals."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.evaluation.predictions import DeterminedBy, PredictedLines
+from rewritelog.evaluation.predictions import DeterminedBy, PredictedLines, Score
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
-from rewritelog.models.metrics import Score
 from rewritelog.text import (
     MOST_EVENTS,
     NO_VALUE,

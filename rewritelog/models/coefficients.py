@@ -19,9 +19,9 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.base import Model, ModelFit, ModelText, Timings, option
+from rewritelog.models.expressions import MAX_PARAMETERS
 from rewritelog.text import count_text, printable
 
-MAX_PARAMETERS = 20
 MAX_COEFFICIENTS = 2 * MAX_PARAMETERS + 1
 
 _NUMBER = re.compile(r"[+-]?([0-9]++\.?[0-9]*+|\.[0-9]++)([eE][+-]?[0-9]++)?")

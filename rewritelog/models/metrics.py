@@ -7,8 +7,6 @@ entries is None.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rewritelog.arrays import Floats
@@ -51,23 +49,3 @@ def r_squared(predicted_s: Floats, measured_s: Floats) -> float | None:
 def explained_share(unexplained: float, variation: float) -> float | None:
     """Return R² = 1 − unexplained / variation, the sums of squared residuals and deviations."""
     return json_number(1 - unexplained / variation) if variation > 0 else None
-
-
-@dataclass(frozen=True)
-class Score:
-    """The errors of the predictions of some timing lines."""
-
-    lines: int
-    predicted: int
-    """The number of lines with a prediction; all errors refer to them."""
-    mean_relative_error: float | None
-    median_relative_error: float | None
-    sum_error: float | None
-    """The relative error of the sum, corrected as by `rewrite --total measured`."""
-    later_sum_error: float | None
-    """The sum's error without each event's first line, whose time often differs from the others."""
-    r2: float | None
-    negative: int
-    """The number of lines with a negative prediction, which counts as 0."""
-    coverage: float | None
-    """The share of times within their 90 % intervals; None without intervals."""
