@@ -75,18 +75,19 @@ class Run:
     """What a panel draws: the recorded times of a log set, or those of its replay."""
 
     logs: AnyTraces
-    outcome: ReplayedRun | None = None
     params: Path | None = None
     """The folder with the param files; None for that of the logs."""
     lanes: Lanes | None = None
     """The threads and streams of traces, which take the place of PEs."""
     spans: Spans | None = None
     """What is drawn; None if it is read part by part."""
+    outcome: ReplayedRun | None = None
+    """The replay whose times these are."""
 
     @classmethod
     def replayed(cls, logs: AnyTraces, outcome: ReplayedRun, params: Path | None = None) -> Run:
         """Return the times of a replay."""
-        return cls(logs, outcome, params, outcome.workload.lanes, Spans.of_replay(outcome))
+        return cls(logs, params, outcome.workload.lanes, Spans.of_replay(outcome), outcome)
 
     @property
     def pes(self) -> Sequence[int]:

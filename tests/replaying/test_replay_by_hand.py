@@ -305,7 +305,7 @@ def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
     lines = [[seb(0, 1), seb(1, 2, **started_by(1, 0))], [seb(0, 4, messages=[message(3.0, 3.0)])]]
     prepared = prepare(write_logs(tmp_path / "logs", lines), RewriteOptions())
     outcome = simulate(prepared.workload, prepared.case(Network()))
-    view = timeline_view([Run(prepared.logs, outcome)], columns=8)
+    view = timeline_view([Run.replayed(prepared.logs, outcome)], columns=8)
     expected = [[1, 1, 0, 0, 0, 0, 1, 1], [1] * 8]
     np.testing.assert_allclose(view.panels[0].cells[:, :, 0], expected, atol=1e-12)
     assert view.busy_share(view.panels[0]) == 0.75
