@@ -111,12 +111,15 @@ class MalformedLines:
 
     count: int = 0
     shown: list[str] = field(default_factory=list)
+    files: dict[str, list[Path]] = field(default_factory=dict)
+    """The paths under which each file was given."""
 
     def scanned(self, path: Path, *, strict: bool = False) -> Iterator[tuple[TextChunk, LineTable]]:
         """Yield the text of a file with its tables, and note its malformed lines.
 
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
+        self.files.setdefault(os.path.realpath(path), []).append(path)
         try:
             for chunk, table in scan_chunks(path):
                 texts = [fault_text(path, f.line, f.problem, f.text) for f in table.faults]
@@ -129,10 +132,13 @@ class MalformedLines:
             raise TimingError(str(error)) from error
 
     def warnings(self, what: str) -> Iterator[str]:
-        """Yield a warning if there are any; `what` is the kind of line."""
+        """Yield a warning if there are any, of this kind of line, and one of each file again."""
         if self.count:
             lines = count_text(self.count, f"malformed {what}")
             yield f"{lines} left out: {'; '.join(self.shown)}"
+        for _, *again in self.files.values():
+            for path in again:
+                yield f"{path}: given more than once, so its lines count more than once"
 
 
 def _refuse_too_many(path: Path, events: int, last: str) -> None:
@@ -215,11 +221,6 @@ class _Gathered:
                 f"{count_text(self._uncounted, 'timing line')} without counters (PAPI) left out of "
                 "the fit: count them in the timed run too, or choose a model of parameters"
             )
-        seen: set[str] = set()
-        for path in files:
-            if (real := os.path.realpath(path)) in seen:
-                notes.append(f"{path}: given more than once, so its lines count more than once")
-            seen.add(real)
         if clock_hz is not None and not self._in_cycles:
             notes.append("the clock rate is not used: no timing line has a time in cycles")
         return Timings(

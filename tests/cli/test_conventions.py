@@ -303,6 +303,9 @@ def test_a_clock_and_files_without_effect_are_warned_of(timings: Path) -> None:
     done = rewritelog("fit", timings, timings, "--clock-hz", "1e9", "--model", "least-squares")
     assert warned(done, "clock rate is not used")
     assert warned(done, "given more than once")
+    for words in (("stats",), ("merge", "-o", "-")):  # they did not say so
+        assert warned(rewritelog(*words, timings, timings), f"{timings}: given more than once")
+        assert not warned(rewritelog(*words, timings), "given more than once")
 
 
 def test_a_long_term_fits_80_columns(timings: Path, tmp_path: Path) -> None:
