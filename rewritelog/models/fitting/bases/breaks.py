@@ -22,7 +22,6 @@ from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.power_laws import (
     LogTerm,
-    bases_of,
     power_of,
     product_of_powers,
 )
@@ -134,11 +133,6 @@ def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     yield from (power_of(number, parameters) for number in parameters.used)
     if len(params) < tuning.ENOUGH:
         return
-    for number in parameters.used:
-        low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
-        if low >= 0 and high <= tuning.DEEPEST:
-            bounded = parse(f"min(p{number}, {2 * high - low:.6g})")
-            yield LogTerm(bounded, times=(bounded,))
     fewest = fewest_beyond(len(params))
     for number in parameters.used:
         column = params[:, number - 1]
@@ -148,11 +142,8 @@ def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
         ):
             if fewest <= (column % size == 0).sum() <= len(params) - fewest:
                 multiple = parse(f"p{number}/{size} == floor(p{number}/{size})")
-                yield LogTerm(multiple, times=(multiple,))
+                yield LogTerm(multiple)
     for first, second in combinations(parameters.positive(), 2):
-        bases = zip(bases_of(first, parameters), bases_of(second, parameters), strict=True)
-        volume, bounded = (parse(f"{a}*{b}") for a, b in bases)
-        yield LogTerm(volume.mapped("log"), volume, bounded)
         larger = params[:, first - 1] > params[:, second - 1]
         if fewest <= larger.sum() <= len(params) - fewest:
             ratio = parse(f"max(p{first}, p{second})/min(p{first}, p{second})")
@@ -167,23 +158,14 @@ def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
         values = np.unique(column)
         if len(values) <= tuning.MOST_VALUES:
             for value in values.tolist():
-                yield from _at_value(number, value, parameters)
+                indicator = parse(f"p{number}").applied("==", constant(value))
+                yield LogTerm(indicator)
         else:
             for knot in knots_of(column, tuning.DENSE_KNOTS if dense else tuning.KNOTS):
                 yield from _breaks_at(f"p{number}", knot, float(values[0]))
     for first, second in combinations(parameters.positive(), 2):
         for knot in knots_of(params[:, first - 1] * params[:, second - 1], tuning.KNOTS):
             yield from _breaks_at(f"(p{first}*p{second})", knot, 1.0)
-
-
-def _at_value(number: int, value: float, parameters: Parameters) -> Iterator[LogTerm]:
-    """Yield a factor for calls with one value, and powers of other parameters for these calls."""
-    indicator = parse(f"p{number}").applied("==", constant(value))
-    yield LogTerm(indicator, times=(indicator,))
-    for other in parameters.used:
-        if other != number:
-            base = parse(bases_of(other, parameters)[0])
-            yield LogTerm(indicator.times(base.mapped("log")), base, times=(indicator,))
 
 
 def _breaks_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
@@ -199,7 +181,7 @@ def break_at(name: str, knot: float, *, hinge: bool) -> LogTerm:
         base = own.applied("/", size).applied("max", ONE)
         return LogTerm(base.mapped("log"), base, broken=name, knot=knot, hinge=True)
     beyond = own.applied(">", size)
-    return LogTerm(beyond, times=(beyond,), broken=name, knot=knot)
+    return LogTerm(beyond, broken=name, knot=knot)
 
 
 def fewest_beyond(count: int) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
@@ -51,8 +50,6 @@ class LogTerm:
     """The base of the power that the factor is; None for the base e, spelled exp(…)."""
     bounded: Expression | None = None
     """The base of a negative power, where that is another one."""
-    times: tuple[Expression, ...] = ()
-    """What the exponent is multiplied by: it is the coefficient of the regressor, times these."""
     broken: str = ""
     """The text of the expression that has a break at `knot`; empty for a term without one."""
     knot: float = 0.0
@@ -62,29 +59,20 @@ class LogTerm:
     def factor(self, coefficient: float) -> Expression:
         """Return the factor, the coefficient rounded to four digits."""
         rounded = constant(float(f"{coefficient:.4g}"))
-        exponent = reduce(Expression.times, self.times, rounded)
         if self.base is None:
-            return exponent.mapped("exp")
+            return rounded.times(self.column).mapped("exp")
         base = self.bounded if coefficient < 0 and self.bounded is not None else self.base
-        return base if exponent == ONE else base.applied("^", exponent)
+        return base if rounded == ONE else base.applied("^", rounded)
 
 
 def power_of(number: int, parameters: Parameters) -> LogTerm:
-    """Return a power of a parameter."""
-    base, bounded = (parse(text) for text in bases_of(number, parameters))
-    return LogTerm(base.mapped("log"), base, bounded)
-
-
-def bases_of(number: int, parameters: Parameters) -> tuple[str, str]:
-    """Return the texts of the bases of positive and of negative powers of a parameter.
-
-    A negative power must not explode below the range of the samples.
-    """
-    low = float(parameters.lowest[number - 1])
-    if low > 0:
-        return f"p{number}", bounded_below(f"p{number}", low)
-    size = f"p{number}" if low == 0 else f"abs(p{number})"
-    return f"(1 + {size})", f"(1 + {size})"
+    """Return a power of a parameter; a negative one does not explode below the samples' range."""
+    low, name = float(parameters.lowest[number - 1]), f"p{number}"
+    if low <= 0:
+        base = parse(f"(1 + {name})" if low == 0 else f"(1 + abs({name}))")
+        return LogTerm(base.mapped("log"), base)
+    base = parse(name)
+    return LogTerm(base.mapped("log"), base, parse(bounded_below(name, low)))
 
 
 def product_of_powers(
