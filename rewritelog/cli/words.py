@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -25,6 +25,9 @@ HELP = "help"
 
 GATHERED = "--timings"
 """The option that takes all files following it, as from a shell's glob pattern."""
+
+MOST_COMPLETED = 1000
+"""More values than these are no help."""
 
 MODEL_OPTION = "model_option_"
 """Begins the names of the fields of a model's options, which are flags too."""
@@ -160,12 +163,12 @@ def _completer(word: Declaration) -> Callable[[typer.Context, str], list[str]]:
     """Return the function that completes values of an option."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        if not word.complete:
-            return [text for text in choices(word.kind) if text.startswith(incomplete)]
-        complete_value = COMPLETERS[word.complete]
-        return list(
-            complete_value(incomplete, lambda name: context.params.get(name) or context.args)
-        )
+        values: Iterable[str] = choices(word.kind)
+        if word.complete:
+            values = COMPLETERS[word.complete](
+                incomplete, lambda name: context.params.get(name) or context.args
+            )
+        return [text for text in values if text.startswith(incomplete)][:MOST_COMPLETED]
 
     return complete
 

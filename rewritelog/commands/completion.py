@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,47 +63,43 @@ LookUp = Callable[[str], list[str]]
 _MOST_BYTES = 4 << 20
 """Larger timings files are not read while a user waits."""
 
-_MOST_EVENTS = 1000
 _PLAIN = re.compile(r"[\w:.,+@%/~^-]+")
 """Names without characters that are special to a shell."""
 
 
-def complete_model(incomplete: str, _: LookUp) -> Iterable[str]:
-    """Return the models whose names begin with `incomplete`."""
+def _models(*_: object) -> list[str]:
+    """Return the models."""
     from importlib.metadata import entry_points
 
-    names = sorted({point.name for point in entry_points(group="rewritelog.models")})
-    return [name for name in names if name.startswith(incomplete)]
+    return sorted({point.name for point in entry_points(group="rewritelog.models")})
 
 
-def complete_models(incomplete: str, values: LookUp) -> Iterable[str]:
-    """Return the comma-separated lists of models that begin with `incomplete`."""
-    before, comma, last = incomplete.rpartition(",")
+def _model_lists(incomplete: str, _: LookUp) -> list[str]:
+    """Return the comma-separated lists of models with one more than is complete."""
+    before, comma, _last = incomplete.rpartition(",")
     taken = set(before.split(","))
-    names = complete_model(last, values)
-    return [f"{before}{comma}{name}" for name in names if name not in taken]
+    return [f"{before}{comma}{name}" for name in _models() if name not in taken]
 
 
-def complete_event(incomplete: str, values: LookUp) -> Iterable[str]:
+def _events(_: str, values: LookUp) -> list[str]:
     """Return the events of the timings given before."""
     paths = [Path(name) for name in values("timings")]
     events = dict.fromkeys(event for path in paths for event in _events_of(path))
-    matching = (name for name in events if name.startswith(incomplete) and _PLAIN.fullmatch(name))
-    return islice(matching, _MOST_EVENTS)
+    return [name for name in events if _PLAIN.fullmatch(name)]
 
 
-def complete_machine(incomplete: str, _: LookUp) -> Iterable[str]:
-    """Return the machines that rewritelog has a file of; shells add files if there is none."""
+def _machines(*_: object) -> list[str]:
+    """Return the machines that rewritelog has a file of; shells complete files if none matches."""
     from rewritelog.replaying.network import machine_names
 
-    return [name for name in machine_names() if name.startswith(incomplete)]
+    return machine_names()
 
 
-def complete_rule(incomplete: str, _: LookUp) -> Iterable[str]:
+def _rules(*_: object) -> Iterable[str]:
     """Return the rules of `check`."""
     from rewritelog.checking.rules import RULES
 
-    return [name for name in RULES if name.startswith(incomplete)]
+    return RULES
 
 
 def _events_of(path: Path) -> Iterable[Any]:
@@ -121,11 +116,11 @@ def _events_of(path: Path) -> Iterable[Any]:
 
 
 COMPLETERS: dict[str, Callable[[str, LookUp], Iterable[str]]] = {
-    "model": complete_model,
-    "models": complete_models,
-    "event": complete_event,
-    "event=": lambda *asked: [f"{name}=" for name in complete_event(*asked)],
-    "machine": complete_machine,
-    "rule": complete_rule,
+    "model": _models,
+    "models": _model_lists,
+    "event": _events,
+    "event=": lambda *asked: [f"{name}=" for name in _events(*asked)],
+    "machine": _machines,
+    "rule": _rules,
 }
-"""By the names that declarations use."""
+"""What is possible, by the names that declarations use."""
