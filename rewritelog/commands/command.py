@@ -277,8 +277,8 @@ def _paths_in(value: Any, kind: Kind) -> Iterator[Path]:
     for item in _items(value):
         if isinstance(item, os.PathLike) or (isinstance(item, str) and kind.use != "text"):
             yield Path(item)
-        else:
-            yield from getattr(item, "inputs", ())
+        elif isinstance(inputs := getattr(item, "inputs", ()), tuple):  # and no column of a table
+            yield from inputs
 
 
 def _items(value: Any) -> Sequence[Any]:

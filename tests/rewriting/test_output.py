@@ -227,6 +227,9 @@ def test_files_that_timings_and_models_at_hand_were_read_from_are_inputs(
         with pytest.raises(OutputError, match="would replace its own input"):
             rewritelog.rewrite(logs, other, force=True, **options)
     assert names(other) == {"timings", "m.json"}
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"event": "k", "inputs": [1, 2, 4, 8], "seconds": [1, 2, 4, 8]})
+    rewritelog.rewrite(logs, tmp_path / "out", timings=frame)
 
 
 def test_a_file_in_the_way_is_named(logs: Path, tmp_path: Path) -> None:
