@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Flags, Floats
-from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import (
     mean_relative_error,
@@ -113,7 +113,7 @@ class PredictedLines:
     def of(cls, fitted: Fitted | None, samples: EventTimings, *, is_first: bool) -> PredictedLines:
         """Return an event's lines; `is_first`: the first one is the event's first."""
         first = np.zeros(len(samples.seconds), dtype=np.bool_)
-        first[:1] = is_first and has_slow_first_call(samples.event)
+        first[:1] = is_first and is_measured(samples.event)
         rows = PredictedRows.of(fitted, samples.event, samples.params)
         return cls(samples.seconds, first, rows)
 

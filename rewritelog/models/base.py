@@ -39,8 +39,8 @@ PES = "P"
 """The name of the first parameter of these events, the number of PEs."""
 
 
-def has_slow_first_call(event: str) -> bool:
-    """Return whether an event's first time may include cold caches; a replayed time does not."""
+def is_measured(event: str) -> bool:
+    """Return whether an event's times are those of a clock: the first may include cold caches."""
     return not event.startswith(LOST)
 
 

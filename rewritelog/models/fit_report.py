@@ -14,6 +14,7 @@ from typing import get_args
 import numpy as np
 
 from rewritelog.errors import ModelError, UsageError, spelled
+from rewritelog.models.base import is_measured
 from rewritelog.models.expressions import (
     Expression,
     FormulaError,
@@ -174,6 +175,8 @@ def overview(fits: Iterable[EventFit]) -> list[str]:
 def verdict(fit: EventFit) -> str:
     """Return in a word or two how far a fit can be relied on."""
     quality = fit.quality
+    if not fit.seconds:
+        return "all zero"
     if quality.held_out_error is None or _few_lines(fit):
         return "few lines"
     word, _ = _cause(fit)
@@ -289,6 +292,11 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     if fit.unusable:
         left_out = count_text(fit.unusable, "sample")
         texts["not finite"] = f"{left_out} with numbers that are not finite left out"
+    if not fit.seconds and is_measured(fit.event):
+        texts["all zero"] = (
+            "all times are 0: its calls are shorter than the clock can tell, and are predicted to "
+            "take no time; time many calls in one bracket, or with a finer clock"
+        )
     texts["few lines"] = rename(_few_lines(fit))
     if constant:
         texts["constant"] = (

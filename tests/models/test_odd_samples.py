@@ -121,6 +121,14 @@ def test_constant_times_have_no_r2(event: MakeTimings) -> None:
     assert "R² undefined" in fitted.summary()[0]
 
 
+def test_times_that_are_all_zero_are_too_short_for_the_clock(event: MakeTimings) -> None:
+    fitted = fit(event(np.arange(40.0), seconds=np.zeros(40)))
+    assert "all times are 0: its calls are shorter than the clock" in " ".join(fitted.warnings())
+    assert "all zero" in "".join(fitted.overview())
+    replayed = fit(EventTimings("lost::start", np.arange(40.0)[:, None], np.zeros(40)))
+    assert not replayed.warnings()
+
+
 def test_no_parameters_give_the_mean(event: MakeTimings) -> None:
     samples = event(seconds=[1.0, 2, 6])
     fitted = fit(samples, exact_match="always")

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from rewritelog.arrays import Flags, Floats, column_range
-from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.exact_matches import ExactMatch, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
@@ -188,9 +188,7 @@ def _by_class(
         r2=r_squared(predicted_s, usable.seconds),
         outliers=outliers(usable.seconds, predicted_s),
         negative=sum(part.fit.quality.negative for part in classes),
-        first_call=first_call
-        if has_slow_first_call(fit.event) and math.isfinite(first_call)
-        else None,
+        first_call=first_call if is_measured(fit.event) and math.isfinite(first_call) else None,
     )
     measured_s = np.concatenate([part.seconds for part in tried])
     return ByClass(*on_held_out(quality, measured_s, held_out_s, later))

@@ -18,7 +18,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, column_range, median
 from rewritelog.hashing import sequence
-from rewritelog.models.base import EventTimings, has_slow_first_call
+from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss, least_squares, robust_spread, row_weights
 
@@ -60,7 +60,7 @@ class Samples:
         """
         params, seconds = timings.params, timings.seconds
         first = np.zeros(len(seconds), dtype=np.bool_)
-        first[:1] = has_slow_first_call(timings.event)
+        first[:1] = is_measured(timings.event)
         size = np.abs(seconds)
         if weighting == "uniform":
             mean = float(size.mean()) if len(size) else 0.0
