@@ -40,10 +40,6 @@ Result = TypeVar("Result")
 Part = TypeVar("Part")
 
 
-_IRREGULAR = {"dependencies": "dependency"}
-"""The singulars of kinds that lose more than an s."""
-
-
 @dataclass(frozen=True, repr=False)
 class Exported(Readable):
     """The results of an export."""
@@ -69,7 +65,8 @@ class Exported(Readable):
 
     def text(self) -> str:
         """Return the results as text."""
-        singular = {kind: kind.removesuffix("s") for kind in self.counts} | _IRREGULAR
+        singular = {kind: kind.removesuffix("s") for kind in self.counts}
+        singular["dependencies"] = "dependency"
         counts = ", ".join(
             count_text(count, singular[kind], kind) for kind, count in self.counts.items()
         )
