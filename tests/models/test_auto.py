@@ -40,6 +40,22 @@ def test_thirty_samples_over_four_decades_are_enough_for_a_product(name: str, se
     assert errors.mean() < 0.05
 
 
+@pytest.mark.parametrize("seed", by_tier((2, 0, 5), (2,)))
+def test_the_sum_of_matrix_products_holds_on_lines_left_out(seed: int) -> None:
+    """On a GPU they take the time of m·n·k, of waves of tiles, or of the memory's bandwidth."""
+    rng = np.random.default_rng(seed)
+    m, n, k = np.rint(np.exp(rng.uniform(0, np.log(8192), (3, 1150))))
+    waves = np.ceil(np.ceil(m / 128) * np.ceil(n / 128) / 108)
+    bytes_moved = 2 * (m * k + n * k + m * n)
+    seconds = 5e-6 + np.maximum(waves * 128**2 * k * 2 / 1.4e12, bytes_moved / 1.5e12)
+    measured = seconds * np.exp(0.03 * rng.normal(size=1150))
+    params = np.column_stack((m, n, k))
+    fitted = auto(EventTimings("gemm", params[:150], measured[:150]))
+    predicted = fitted.predict("gemm", params[150:])
+    assert relative_errors(predicted, seconds[150:]).mean() < 0.05
+    assert predicted.sum() == pytest.approx(seconds[150:].sum(), rel=0.06)
+
+
 def test_a_law_is_spelled_as_a_person_would(event: MakeTimings) -> None:
     p = np.arange(1.0, 41)
     fitted = auto(event(p, seconds=1e-6 * p**2))

@@ -204,7 +204,7 @@ class TermTable(Memo):
         return np.array([index[term] for term in terms], dtype=np.int64)
 
     def products(self, *, crossed: bool) -> list[Expression]:
-        """Return the constant, functions of one parameter and, crossed, products of two.
+        """Return the constant, functions of one parameter and, crossed, products of two and three.
 
         Where there would be too many, only the parameters themselves are multiplied.
         """
@@ -217,7 +217,11 @@ class TermTable(Memo):
             pairs = list(combinations(functions, 2))
             if sum(len(first) * len(second) for first, second in pairs) > tuning.MOST_CROSSES:
                 pairs = [(first[:1], second[:1]) for first, second in pairs]
-            return [*single, *(product_of(both) for pair in pairs for both in product(*pair))]
+            products: list[tuple[Expression, ...]] = []
+            products += [both for pair in pairs for both in product(*pair)]
+            if len(functions) <= tuning.MOST_FOR_TRIPLES:
+                products += combinations([own for own, *_ in functions], 3)
+            return [*single, *map(product_of, products)]
 
         return self.once(("products", crossed), made)
 

@@ -32,6 +32,7 @@ SHORT, SHORT_BY_SPREADS = 5.0, 8.0
 # ---- Candidate terms
 
 MOST_CROSSES = 500  # with more products of two functions only parameters themselves are multiplied
+MOST_FOR_TRIPLES = 9  # the most parameters with which products of three of them are candidates
 DEEPEST = 64.0  # a parameter up to this may be the depth of a tree, with exponential times
 MOST_VALUES = 8  # a parameter with at most so many distinct values may have a term for each
 KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)  # quantiles at which a threshold or a change of slope may be
