@@ -43,7 +43,7 @@ from rewritelog.progress import report_progress
 
 UseCorrection: TypeAlias = Literal["auto", "none"]
 
-SHORT_FORMULAS = ("power law", "short sum", "sum of power laws")
+SHORT_FORMULAS = ("short sum", "sum of power laws")
 """The families of short formulas that a correction is tried on, beside the one selected."""
 
 
