@@ -57,7 +57,7 @@ def write_provenance(
         "formulas": options.formulas,
         "coefficients": options.coefficients,
         "model_file": model_file,
-        "summary": getattr(logs, "summary_path", None),
+        "summary": logs.summary_path if isinstance(logs, LogSet) else None,
         **({"event_params": options.event_params} if options.event_params else {}),
     }
     content = {

@@ -51,7 +51,7 @@ class MergedLines(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The malformed lines."""
+        """Malformed lines, and files that are given more than once."""
         return tuple(self.malformed.warnings("line"))
 
     def to_json(self) -> dict[str, Any]:

@@ -107,7 +107,10 @@ def read_timings_as(
 
 @dataclass
 class MalformedLines:
-    """The malformed lines of files, which are left out: their number, and the first few."""
+    """The malformed lines of files, which are left out, their number and the first few.
+
+    Also which files were given more than once, whose lines count more than once.
+    """
 
     count: int = 0
     shown: list[str] = field(default_factory=list)
@@ -132,7 +135,7 @@ class MalformedLines:
             raise TimingError(str(error)) from error
 
     def warnings(self, what: str) -> Iterator[str]:
-        """Yield a warning if there are any, of this kind of line, and one of each file again."""
+        """Yield a warning of these lines, of the kind `what`, and one of each file given again."""
         if self.count:
             lines = count_text(self.count, f"malformed {what}")
             yield f"{lines} left out: {'; '.join(self.shown)}"

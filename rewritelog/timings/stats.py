@@ -118,7 +118,7 @@ class LineStats(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The malformed lines."""
+        """Malformed lines, and files that are given more than once."""
         return tuple(self.malformed.warnings("line"))
 
     def read(self, path: Path) -> None:

@@ -91,7 +91,7 @@ def fit_terms(
 
 
 def _calibrated(
-    function: FittedFunction, samples: Samples, spread: float, columns: Floats | None
+    function: FittedFunction, samples: Samples, spread: float, columns: Floats
 ) -> FittedFunction:
     """Return the function with the factor Σ measured / Σ predicted.
 
