@@ -42,6 +42,7 @@ from rewritelog.text import (
     percent_text,
     printable,
     some_text,
+    time_text,
 )
 
 LARGE_ERROR = 0.2
@@ -317,11 +318,15 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     inaccurate, advice = _cause(fit)
     texts[inaccurate] = _inaccuracy(fit, advice)
     if quality.negative:
+        is_automatic = len(fit.family_errors) > 1
+        better = "choose other terms, or " + spelled("model", "auto")
+        if is_automatic:
+            better = "add lines of such calls, or give the event a formula"
         texts["negative"] = (
-            f"the fit is below zero for {quality.negative:,} of its own samples; choose other "
-            f"terms, or {spelled('model', 'auto')}"
+            f"the fit is below zero for {quality.negative:,} of its own samples; {better}"
         )
     accurate = fit.samples >= ENOUGH and (quality.held_out_error or 0.0) <= LARGE_ERROR
+    accurate = accurate and inaccurate != "coarse clock"
     if accurate and quality.first_call is not None and quality.first_call >= FIRST_CALL:
         texts["first call"] = (
             f"the first call took {quality.first_call:.1f} times as long as the fit predicts: cold "
@@ -384,6 +389,11 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     The first is empty if they are accurate.
     """
     ratios, error = fit.ratios, fit.quality.held_out_error
+    if fit.clock_step_s and (error or 0.0) > FAIR_ERROR:
+        return "coarse clock", (
+            f"most calls take few steps of the clock, {time_text(fit.clock_step_s, 3)} each, "
+            "so their times are rounded; time many calls in one bracket, or with a finer clock"
+        )
     call_share, modes = one_call_share(fit), modes_of(ratios)
     if call_share:
         return "one long call", (

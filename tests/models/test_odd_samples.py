@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from kinds import MakeTimings
 from models.fitting import coefficients, dropped, fit, only
+from msgspec.structs import replace
 
+from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings
+from rewritelog.models.fit_report import warn
 
 
 def test_constant_columns_are_dropped_by_name(event: MakeTimings) -> None:
@@ -127,6 +130,36 @@ def test_times_that_are_all_zero_are_too_short_for_the_clock(event: MakeTimings)
     assert "all zero" in "".join(fitted.overview())
     replayed = fit(EventTimings("lost::start", np.arange(40.0)[:, None], np.zeros(40)))
     assert not replayed.warnings()
+
+
+@pytest.mark.parametrize(
+    ("step_s", "scale", "text"),
+    [(1e-6, 0.05, "1.00 µs"), (1e-6, 0.2, "1.00 µs"), (1 / 3e6, 0.1, "333 ns")],
+)
+def test_times_of_few_steps_are_too_short_for_the_clock(
+    event: MakeTimings, step_s: float, scale: float, text: str
+) -> None:
+    rng = np.random.default_rng(3)
+    p, start = rng.uniform(1, 9, 200), rng.uniform(size=200)
+    fitted = Auto(AutoOptions()).fit([event(p, seconds=np.floor(start + scale * p) * step_s)])
+    (warning,) = fitted.warnings()
+    assert f"few steps of the clock, {text} each" in warning
+    assert "coarse clock" in "".join(fitted.overview())
+
+
+def test_times_that_repeat_or_are_few_are_no_sign_of_a_coarse_clock(event: MakeTimings) -> None:
+    steps = np.repeat([1.0, 2, 3, 4], 9)
+    exact = fit(event(steps, seconds=1e-6 * steps))
+    few = fit(event(np.arange(1.0, 9), seconds=[1.0, 3, 2, 5, 2, 7, 3, 8]))
+    assert not any("clock" in text for text in exact.warnings() + few.warnings())
+
+
+def test_only_models_with_given_terms_are_advised_to_choose_others(event: MakeTimings) -> None:
+    samples = event([1.0, 2, 3, 4, 5, 6], seconds=[9.0, 4, 2, 1, 0.02, 0.01])
+    (fitted,) = fit(samples).fits.values()
+    assert "or model='auto'" in warn(fitted)[-1].text
+    automatic = replace(fitted, family_errors={"single terms": 0.1, "signed terms": 0.05})
+    assert "give the event a formula" in warn(automatic)[-1].text
 
 
 def test_no_parameters_give_the_mean(event: MakeTimings) -> None:

@@ -139,6 +139,8 @@ class EventFit(
     """Number of samples left out because a number in them is not finite."""
     seconds: Exact = 0.0
     """The measured time of all samples together."""
+    clock_step_s: NotNegative = 0.0
+    """The step of a clock that is coarse for these samples; 0 if their clock is not."""
     lowest: PerParameter
     highest: PerParameter
     """The range of each parameter over the samples."""

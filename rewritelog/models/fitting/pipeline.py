@@ -38,7 +38,7 @@ from rewritelog.models.fitting.function import (
     Formula,
 )
 from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import Samples, Weighting, without_short_scales
+from rewritelog.models.fitting.samples import Samples, Weighting, coarse_step, without_short_scales
 from rewritelog.models.fitting.validation import cross_validate, fit_family
 from rewritelog.models.metrics import r_squared
 from rewritelog.progress import report_progress
@@ -87,6 +87,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         samples=len(usable.seconds),
         unusable=len(timings.seconds) - len(usable.seconds),
         seconds=float(usable.seconds.sum()),
+        clock_step_s=coarse_step(usable.seconds) if is_measured(timings.event) else 0.0,
         lowest=lowest,
         highest=highest,
         classes=(whole.fit, *(fitted.fit for fitted in classes)),

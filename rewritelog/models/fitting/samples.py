@@ -28,6 +28,12 @@ MOST_ROUGH, ROUGH_ROUNDS, LEAST_ROUGH_SPREAD = 4096, 10, 1e-3
 """The rough fit uses at most this many samples and is reweighted so often; the last is added to the
 robust standard deviation, which is 0 if most residuals are."""
 
+COARSE = 10.0
+"""A time of fewer steps of the clock may be off by a tenth or more."""
+
+LEAST_STEP = 1e-9
+"""Times that differ by less than this share of the longest differ by rounding."""
+
 LEAST_SCALE_S = 1e-280
 """The least scale: the inverse of a smaller one could overflow."""
 
@@ -112,6 +118,19 @@ class Samples:
     def random_rows(self, count: int) -> Ints:
         """Return the rows of a pseudo-random part of at most `count` samples."""
         return random_rows(len(self), count)
+
+
+def coarse_step(seconds: Floats) -> float:
+    """Return the step of the clock if half of the times are shorter than `COARSE` steps, or 0.
+
+    The step is the least difference of two times, of which one may be 0, if times repeat.
+    """
+    middle, distinct = median(seconds), np.unique(np.append(seconds, 0.0))
+    if len(distinct) > len(seconds) / 2:
+        return 0.0
+    steps = np.diff(distinct)
+    step = float(steps[steps > LEAST_STEP * distinct[-1]].min(initial=np.inf))
+    return step if middle < COARSE * step < np.inf else 0.0
 
 
 @lru_cache(maxsize=8)
