@@ -213,13 +213,16 @@ CORE double bic_penalty(int64_t terms, int64_t samples);
 
 /* ---- process.c: means of a Gaussian process ---- */
 
+/* The number of points is a multiple of this. */
+enum { PROCESS_LANES = 64 };
+
 /* Add to the mean of each row the sum over points of weight * covariance, which is (1 + r +
    r^2/3) exp(-r) at the distance r, or exp(-r) if it is `rough`. Rows, of the shape (rows, inputs),
    and points, (inputs, points), are finite numbers in units of the inputs' lengths; two different
    values of an input with a `code_squares` above 0 have this squared distance. A row's mean does not
    depend on other rows. */
-CORE void process_add_means(const double *rows, int64_t inputs, const double *code_squares,
-                            bool rough, const double *points, const double *weights,
+CORE void process_add_means(const float *rows, int64_t inputs, const float *code_squares,
+                            bool rough, const float *points, const float *weights,
                             int64_t weights_len, double *means, int64_t means_len);
 
 /* ---- replay.c: a program run on its PEs, in the order of the times when SEBs are ready ---- */

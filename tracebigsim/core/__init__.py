@@ -26,6 +26,7 @@ _NUMBERS: dict[str, tuple[Any, str]] = {
     "uint32_t": (ctypes.c_uint32, "u4"),
     "int64_t": (ctypes.c_int64, "i8"),
     "uint64_t": (ctypes.c_uint64, "u8"),
+    "float": (ctypes.c_float, "f4"),
     "double": (ctypes.c_double, "f8"),
     "void": (None, "V"),
 }

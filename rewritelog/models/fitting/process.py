@@ -137,20 +137,23 @@ class Kernel(Form, frozen=True):
         Points and rows have the shapes (points, inputs) and (rows, inputs).
         """
         means = np.zeros(len(rows))
+        idle = (0, -len(points) % core.PROCESS_LANES)  # points whose weight is 0
         for deviation, scales, is_rough in (
             (self.smooth, self.smooth_scales, False),
             (self.rough, self.rough_scales, True),
         ):
             if deviation:
                 units = np.where(self.codes, 1.0, np.sqrt(scales))
-                core.process_add_means(
-                    np.ascontiguousarray(rows * units),
-                    points.shape[1],
+                arrays = (
+                    rows * units,
                     np.where(self.codes, scales, 0.0),
-                    is_rough,
-                    np.ascontiguousarray((points * units).T),
-                    weights * deviation**2,
-                    means,
+                    np.pad((points * units).T, ((0, 0), idle)),
+                    np.pad(weights * deviation**2, idle),
+                )
+                with np.errstate(over="ignore"):  # infinitely far, or a mean that is not finite
+                    of_rows, squares, of_points, of_weights = (a.astype("f4", "C") for a in arrays)
+                core.process_add_means(
+                    of_rows, points.shape[1], squares, is_rough, of_points, of_weights, means
                 )
         return means
 
