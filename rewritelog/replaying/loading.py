@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, spans
-from rewritelog.commands.durations import DurationOptions
+from rewritelog.arrays import Ints, spans
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.errors import RewriteLogError
-from rewritelog.formats import ParamRecords
+from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import Paired, ParamFolder, list_params, read_params
+from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import (
     BlockRecords,
     distinct_names,
@@ -34,20 +33,30 @@ from rewritelog.replaying.workload import (
     Numbers,
     PairedRegions,
     Sebs,
+    Seconds,
     Workload,
     grouped,
 )
-from rewritelog.rewriting.block import patch, records_for
-from rewritelog.rewriting.predicting import Predictor
+from rewritelog.rewriting.block import RewriteTask
 from rewritelog.stopping import in_steps
+
+_LEVELS = {
+    "of_sebs": "sebs",
+    "until_sent": "messages",
+    "in_transit": "messages",
+    "until_regions": "regions",
+    "in_regions": "regions",
+}
+"""The level of each field of `Seconds`."""
 
 
 @dataclass(frozen=True)
 class BlockColumns:
     """The columns of a block or part."""
 
-    levels: dict[str, dict[str, Any]]
-    """The columns of `sebs`, `messages`, `backward` dependencies and `regions`, by name."""
+    levels: dict[str, dict[Any, Any]]
+    """The columns of `sebs`, `messages`, `backward` dependencies and `regions`, by name; those of
+    `Seconds` by its field and the number of the task."""
     pes: Ints
     """The PE of each piece."""
     firsts: Ints
@@ -57,30 +66,38 @@ class BlockColumns:
     latest_s: float
     names: list[bytes]
     events: tuple[str, ...]
-    uncovered: Counter[str] = field(default_factory=Counter)
+    uncovered: Counter[str]
     """The number of param records of each event that the model does not cover."""
 
 
 def columns_of(
-    loaded: LoadedBlock, params: ParamRecords, given_s: Floats, *, predicts: bool
+    loaded: LoadedBlock, params: ParamFolder | None, tasks: Sequence[RewriteTask]
 ) -> BlockColumns:
-    """Return the columns of a block, given its param records and their predicted seconds.
+    """Return the columns of a block, with the times after each of some tasks.
 
-    Raise `DamagedLogError` for damage, and for times that are not finite.
+    These differ in nothing but their dilations, or in that they change nothing; the last one has
+    the model. Raise `DamagedLogError` for damage, and for times that are not finite, `TimingError`
+    for param records that cannot be used, or `ModelError`.
     """
-    block = records_of(loaded)
+    block, (*_, task) = records_of(loaded), tasks
     refuse_infinite(block)
+    records, fitted = NO_RECORDS, task.predictor.fitted
+    if params is not None:
+        records, _ = read_params(params, loaded, strict=task.strict, columns=fitted.columns)
+    predicted = task.predictor.predict(records if fitted.uses_params else NO_RECORDS, loaded.pes)
+    paired, seconds = Paired.of(block, records), list[Seconds]()
+    for each in tasks:
+        copy = loaded
+        if each.changes_durations:
+            copy = replace(loaded, buffer=loaded.buffer.copy())
+            each.rewrite_loaded(copy, predicted)
+        seconds.append(_seconds(block if copy is loaded else records_of(copy), paired))
     sebs, messages, backward = block.sebs, block.messages, block.backward
-    paired, (names, name) = Paired.of(block, params), distinct_names(sebs)
-    with np.errstate(over="ignore"):
-        scaled, fixed = _durations(block, paired, params, given_s, predicts=predicts)
-        transit_s = messages["recv_time"] - messages["send_time"]
+    names, name_of_seb = distinct_names(sebs)
     depends = block.walked["backward"] > 0
-    levels = {
+    levels: dict[str, dict[Any, Any]] = {
         "sebs": {
-            "scaled_s": scaled[0],
-            "fixed_s": fixed[0],
-            "name": name.astype(np.int32),
+            "name": name_of_seb.astype(np.int32),
             "follows": (block.index > 0)
             & (sebs["msg_id"] < 0)
             & (~depends | (sebs["recv_time"] != -1.0)),
@@ -90,9 +107,6 @@ def columns_of(
             "dependencies": block.walked["backward"].astype(np.int32),
         },
         "messages": {
-            "scaled_s": scaled[1],
-            "fixed_s": fixed[1],
-            "transit_s": transit_s,
             "size_bytes": messages["size"],
             "number": messages["msg_id"],
             "node": messages["dst_node"],
@@ -101,13 +115,12 @@ def columns_of(
         "backward": {"other": backward["other"]},
         "regions": {
             "seb": block.index[paired.seb].astype(np.int32),
-            "event": params.event[paired.record].astype(np.int32),
-            "begin_scaled_s": scaled[2],
-            "begin_fixed_s": fixed[2],
-            "scaled_s": scaled[3],
-            "fixed_s": fixed[3],
+            "event": records.event[paired.record].astype(np.int32),
         },
     }
+    for number, times in enumerate(seconds):
+        for name, level in _LEVELS.items():
+            levels[level][name, number] = getattr(times, name)
     of_rows = (np.arange(len(sebs)), messages.seb, backward.seb, paired.seb)
     counts = [np.bincount(block.piece[of], minlength=len(block.pieces.counts)) for of in of_rows]
     return BlockColumns(
@@ -117,55 +130,26 @@ def columns_of(
         np.column_stack(counts),
         float(sebs["end_time"].max(initial=0.0)),
         names,
-        params.events,
+        records.events,
+        predicted.uncovered(),
     )
 
 
-def _durations(
-    block: BlockRecords, paired: Paired, params: ParamRecords, given_s: Floats, *, predicts: bool
-) -> tuple[list[Floats], list[Floats]]:
-    """Return what `_spent` does: the scaled seconds, and the fixed ones, which a model predicts.
-
-    They are those of the block after a rewrite in which predicted regions take no time, and after
-    one in which nothing else takes any. Without a model nothing is fixed.
-    """
-    if not predicts:
-        return _spent(block, paired), [np.empty(0)] * 4
-    modelled = np.zeros(len(block.sebs), dtype=np.bool_)
-    modelled[paired.seb[~np.isnan(given_s[paired.record])]] = True
-    lengths_s = block.sebs["end_time"] - block.sebs["start_time"]
-    rows = np.flatnonzero(modelled)
-
-    def rewritten(seconds: Floats, factors: Floats) -> list[Floats]:
-        loaded = replace(block.loaded, buffer=block.loaded.buffer.copy())
-        records_of(loaded).sebs.put("exec_time", lengths_s[rows], rows)  # if no region changes
-        records = records_for(loaded, params, seconds, np.zeros(len(params), dtype=np.bool_))
-        patch(loaded, records, factors, None, keep_recv=True)
-        return _spent(records_of(loaded), paired)
-
-    scaled = rewritten(0.0 * given_s, np.ones(len(modelled)))
-    fixed = rewritten(given_s, np.where(modelled, 0.0, 1.0))
-    of_rows = modelled, modelled[block.messages.seb], *[modelled[paired.seb]] * 2
-    pairs = zip(of_rows, fixed, strict=True)
-    return scaled, [np.where(chosen, seconds, 0.0) for chosen, seconds in pairs]
-
-
-def _spent(block: BlockRecords, paired: Paired) -> list[Floats]:
-    """Return the seconds of SEBs, of these before each message, and before and in each bracket.
-
-    Brackets that are longer than the execTime of their SEB are cut to it.
-    """
+@np.errstate(over="ignore")
+def _seconds(block: BlockRecords, paired: Paired) -> Seconds:
+    """Return the times in a block; brackets are cut to the execTime of their SEB."""
     sebs, messages = block.sebs, block.messages
     start, end = sebs["start_time"], sebs["end_time"]
     duration_s = np.where(end >= start, np.maximum(sebs["exec_time"], 0.0), 0.0)
     since_s = messages["send_time"] - start[messages.seb]
     begins_s, ends_s = np.minimum(paired.times(block).T, duration_s[paired.seb])
-    return [
+    return Seconds(
         duration_s,
         np.clip(since_s, 0.0, duration_s[messages.seb]),
+        messages["recv_time"] - messages["send_time"],
         begins_s,
         ends_s - begins_s,
-    ]
+    )
 
 
 def refuse_infinite(block: BlockRecords) -> None:
@@ -197,32 +181,24 @@ _MOST = np.iinfo(np.int32).max
 Name = TypeVar("Name", str, bytes)
 
 
-def load_workload(logs: LogSet, predictor: Predictor, options: DurationOptions) -> Workload:
-    """Load a log set for replays, with a model's durations for bracketed regions.
+def load_workload(tasks: Sequence[RewriteTask], params: ParamFolder | None, jobs: int) -> Workload:
+    """Load a log set for replays, with the times after each of some tasks, as `columns_of` says.
 
-    Raise `DamagedLogError` with its location, `TimingError` for param records that cannot be used,
-    or `ModelError`.
+    Without a folder of params no middle regions are known.
     """
-    params = list_params(options.params or logs.folder)
-    work = partial(_parts_of, params, predictor, options.strict)
-    with limited_to(options.jobs):
-        blocks = replace(logs, block_bytes=_BLOCK_BYTES).map(work, in_turn=True)
-        return _assembled(logs, list(chain.from_iterable(blocks)))
+    work = partial(_parts_of, params, tasks)
+    with limited_to(jobs):
+        blocks = replace(tasks[0].logs, block_bytes=_BLOCK_BYTES).map(work, in_turn=True)
+        return _assembled(tasks[0].logs, list(chain.from_iterable(blocks)), len(tasks))
 
 
 def _parts_of(
-    folder: ParamFolder, predictor: Predictor, strict: bool, parts: Iterator[LoadedBlock]
+    params: ParamFolder | None, tasks: Sequence[RewriteTask], parts: Iterator[LoadedBlock]
 ) -> list[BlockColumns]:
     """Return the columns of each part of a block."""
-    fitted, columns_of_parts = predictor.fitted, []
+    columns_of_parts = []
     for loaded in parts:
-        params, _ = read_params(folder, loaded, strict=strict, columns=fitted.columns)
-        predicted = predictor.predict(params, loaded.pes)
-        of_part = columns_of(
-            loaded, params, predicted.given_s, predicts=predictor.fitted.uses_params
-        )
-        if predictor.fitted.uses_params:
-            of_part.uncovered.update(predicted.uncovered())
+        of_part = columns_of(loaded, params, tasks)
         for columns in of_part.levels.values():
             for name, column in columns.items():
                 if column.base is not None:  # it would keep all of that
@@ -231,7 +207,7 @@ def _parts_of(
     return columns_of_parts
 
 
-def _assembled(logs: LogSet, parts: list[BlockColumns]) -> Workload:
+def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
     """Assemble the parts of all blocks in the order of the PEs; they lose their columns."""
     pes, firsts, counts = (
         np.concatenate([getattr(part, name) for part in parts])
@@ -269,6 +245,11 @@ def _assembled(logs: LogSet, parts: list[BlockColumns]) -> Workload:
     links["first_message"], links["first_waiting"] = first_message, waiting[0]
     receivers = np.flatnonzero(starter >= 0).astype(np.int32)
     receivers_of = grouped(starter[receivers], receivers, int(first_message[-1]))
+    columns = {"sebs": sebs, "messages": messages, "regions": regions}
+    seconds = tuple(
+        Seconds(*(columns[level].pop((name, number)) for name, level in _LEVELS.items()))
+        for number in range(tasks)
+    )
     return Workload(
         Sebs(
             **sebs,
@@ -279,6 +260,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns]) -> Workload:
             waiting=waiting[1],
             first_of_pe=first_of_pe.astype(np.int32),
         ),
+        seconds,
         Messages(**messages, first_receiver=receivers_of[0], receivers=receivers_of[1]),
         PairedRegions(**regions),
         names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
@@ -306,7 +288,7 @@ def _renumbered(
     return every
 
 
-def _joined(parts: list[BlockColumns], level: str, counts: Ints, order: Ints) -> dict[str, Any]:
+def _joined(parts: list[BlockColumns], level: str, counts: Ints, order: Ints) -> dict[Any, Any]:
     """Return the columns of a level of all parts, whose pieces come in this order."""
     places = None
     if (np.diff(order) < 0).any():

@@ -13,7 +13,6 @@ import numpy as np
 from rewritelog.commands.runs import ReplayCommand, ReplayOptions
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError, spelled
-from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.progress import report_progress
 from rewritelog.replaying.analysis import (
@@ -30,6 +29,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import BusyPe, ReplayedRuns, ReplayReport
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
+from rewritelog.rewriting.block import RewriteTask
 from rewritelog.text import Readable
 
 WORST_PES = 5
@@ -98,10 +98,10 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     outcome = simulate(prepared.workload, prepared.case(network))
     warnings = (*prepared.warnings, *prepared.workload.warnings(recorded=network.recorded))
     report = _report(prepared.logs, outcome, options, warnings)
-    if options.write is not None and isinstance(prepared.logs, LogSet):
+    if options.write is not None and isinstance(prepared.task, RewriteTask):
         from rewritelog.replaying.write import write_replayed  # noqa: PLC0415 - few runs need it
 
-        write_replayed(prepared.logs, prepared.predictor, outcome, options.write, options)
+        write_replayed(prepared.task, outcome, options.write, options)
     return Replayed(report, outcome)
 
 

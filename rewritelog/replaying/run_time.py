@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.durations import NO_DILATION
 from rewritelog.commands.logs import RewriteCommand
 from rewritelog.errors import RewriteLogError, spelled
 from rewritelog.formats.traces import joined
 from rewritelog.progress import report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import Case, prepare, run_time
+from rewritelog.replaying.simulate import Case, run_time
 from rewritelog.replaying.traces import workload_of
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.run import rewrite
@@ -46,24 +46,15 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
 
 def _run_time(report: RewriteReport, network: Network) -> RunTime:
     """Return the run times with the durations before and after."""
-    task, options, text = report.task, report.options, network.text(report.terms.recorded)
+    task, text = report.task, network.text(report.terms.recorded)
+    report_progress("replaying the logs as they are and rewritten")
     if isinstance(task, TraceTask):
-        events = joined(report.statistics.kept)
+        durations = ("duration_s", "new_s")[: 1 + (not report.changes_nothing)]
+        workload = workload_of(task.logs, joined(report.statistics.kept), durations)
         report.statistics.kept.clear()  # they take memory
-        after = workload_of(task.logs, events)
-        after_s, never_ran = run_time(after, Case(network))
-        if report.changes_nothing or after.nodes is None:
-            return RunTime(after_s, after_s, text, never_ran)
-        old_s = after.nodes.durations_s(events["duration_s"])
-        before = replace(after, sebs=replace(after.sebs, scaled_s=old_s))
-        return RunTime(run_time(before, Case(network)).predicted_s, after_s, text, never_ran)
-    report_progress("replaying the logs as they are")
-    plain = prepare(task.logs, RewriteOptions(params=options.params, jobs=options.jobs))
-    before_s, never_ran = run_time(plain.workload, plain.case(network))
-    if report.changes_nothing:
-        return RunTime(before_s, before_s, text, never_ran)
-    del plain  # it takes memory
-    report_progress("replaying the rewritten logs")
-    workload = load_workload(task.logs, task.predictor, options)
-    after_s, _ = run_time(workload, Case(network, options.dilations))
-    return RunTime(before_s, after_s, text, never_ran)
+    else:
+        plain = replace(task, params=None, dilations=NO_DILATION)
+        tasks = (plain, task)[: 1 + (not report.changes_nothing)]
+        workload = load_workload(tasks, task.params, report.options.jobs)
+    runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
+    return RunTime(runs[0].predicted_s, runs[-1].predicted_s, text, runs[0].never_ran)

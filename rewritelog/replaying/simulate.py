@@ -11,22 +11,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Table, spans
-from rewritelog.commands.durations import NO_DILATION, DilationRules, DurationOptions
+from rewritelog.arrays import Floats, Ints, Table, spans
+from rewritelog.commands.durations import DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats import open_traces
+from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.workload import Numbers, Workload, grouped
+from rewritelog.replaying.workload import Numbers, Seconds, Workload, grouped
+from rewritelog.rewriting.block import RewriteTask, logs_task
 from rewritelog.rewriting.predicting import (
-    Predictor,
     fit_warnings,
     fitted_predictor,
     warnings_of_uncovered,
     warnings_of_unused,
 )
+from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.text import count_text, matching
 
@@ -38,76 +40,57 @@ _ENTRIES_PER_BUCKET, _MOST_BUCKETS = 4, 1 << 18
 
 @dataclass(frozen=True)
 class Case:
-    """The durations and the network of one replay."""
+    """The times and the network of one replay."""
 
     network: Network
-    dilations: DilationRules = NO_DILATION
+    seconds: Seconds
     free: str | None = None
     """The name of SEBs that take no time; None for no such SEBs."""
     free_event: str | None = None
     """The event whose middle regions take no time; None for no such event."""
 
-    def seconds(
-        self, workload: Workload, scaled_s: Floats, fixed_s: Floats, name: Numbers
-    ) -> Floats:
-        """Return the seconds of parts of SEBs, given their scaled and fixed parts and names."""
-        free = np.array([each == self.free for each in workload.names], dtype=np.bool_)
-        factors: Floats = np.array([self.dilations.factor_for(each) for each in workload.names])
-        factors[free] = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):  # of what never runs
-            seconds = scaled_s * factors[name]
-            if len(fixed_s):
-                seconds += fixed_s * np.where(free, 0.0, 1.0)[name]
-        return seconds
-
     def durations_s(self, workload: Workload) -> Floats:
         """Return the duration of each SEB."""
-        sebs, nodes = workload.sebs, workload.nodes
-        seconds = self.seconds(workload, sebs.scaled_s, sebs.fixed_s, sebs.name)
+        sebs, nodes, seconds = workload.sebs, workload.nodes, self.seconds.of_sebs.copy()
         if nodes is not None and not self.network.recorded:
             seb, steps, step_bytes, _ = nodes.transfers
             delays = delays_s(self.network, step_bytes)
-            takes_s = np.multiply(steps, delays, out=np.zeros_like(delays), where=steps > 0)
-            seconds[seb] = self.seconds(workload, takes_s, np.empty(0), sebs.name[seb])
+            seconds[seb] = np.multiply(steps, delays, out=np.zeros_like(delays), where=steps > 0)
+        if self.free is not None:
+            is_free = np.array([each == self.free for each in workload.names], dtype=np.bool_)
+            seconds[is_free[sebs.name]] = 0.0
         if self.free_event is not None:
-            seb, _, lengths_s = self._free_regions(workload)
-            np.subtract.at(seconds, seb, lengths_s)
+            regions = self._free_regions(workload)
+            np.subtract.at(seconds, workload.regions.seb[regions], self.seconds.in_regions[regions])
         return np.maximum(seconds, 0.0, out=seconds)
 
-    def regions_s(self, workload: Workload) -> tuple[Floats, Floats]:
-        """Return when each middle region begins in its SEB, and how long it is."""
-        regions, name = workload.regions, workload.sebs.name[workload.regions.seb]
-        begins = regions.begin_scaled_s, regions.begin_fixed_s
-        lengths = regions.scaled_s, regions.fixed_s
-        return self.seconds(workload, *begins, name), self.seconds(workload, *lengths, name)
-
-    def _free_regions(self, workload: Workload) -> tuple[Numbers, Floats, Floats]:
-        """Return the SEBs of the regions that take no time, with their begins and lengths."""
-        regions = workload.regions
-        chosen = regions.event == workload.events.index(self.free_event or "")
-        begins_s, lengths_s = self.regions_s(workload)
-        return regions.seb[chosen], begins_s[chosen], lengths_s[chosen]
+    def _free_regions(self, workload: Workload) -> Ints:
+        """Return the regions that take no time."""
+        return np.flatnonzero(
+            workload.regions.event == workload.events.index(self.free_event or "")
+        )
 
     def _sent_after_s(self, workload: Workload) -> Floats:
         """Return when messages leave; within or after a region that takes no time it is sooner."""
-        messages, first = workload.messages, workload.sebs.first_message
-        sender = np.repeat(workload.sebs.name, np.diff(first))
-        after_s = self.seconds(workload, messages.scaled_s, messages.fixed_s, sender)
-        if self.free_event is not None:
-            seb, begins_s, lengths_s = self._free_regions(workload)
-            counts = first[seb + 1] - first[seb]
-            message, region = spans(first[seb], counts), np.repeat(np.arange(len(seb)), counts)
-            inside_s = np.clip(after_s[message] - begins_s[region], 0.0, lengths_s[region])
-            np.subtract.at(after_s, message, inside_s)
+        after_s, first = self.seconds.until_sent, workload.sebs.first_message
+        if self.free_event is None:
+            return after_s
+        regions = self._free_regions(workload)
+        seb, after_s = workload.regions.seb[regions], after_s.copy()
+        counts = first[seb + 1] - first[seb]
+        message, region = spans(first[seb], counts), np.repeat(regions, counts)
+        since_s = after_s[message] - self.seconds.until_regions[region]
+        inside_s = np.clip(since_s, 0.0, self.seconds.in_regions[region])
+        np.subtract.at(after_s, message, inside_s)
         return np.maximum(after_s, 0.0, out=after_s)
 
     def sent(self, workload: Workload) -> Table:
         """Return when each message leaves after the start of its SEB, and its delay."""
-        messages = workload.messages
+        messages, transit_s = workload.messages, self.seconds.in_transit
         sent = np.empty(len(messages), dtype=core.structs["sent_message"])
         sent["after_s"] = self._sent_after_s(workload)
         if self.network.recorded:
-            sent["delay_s"] = np.where(messages.transit_s > 0, messages.transit_s, 0.0)
+            sent["delay_s"] = np.where(transit_s > 0, transit_s, 0.0)
         else:
             sent["delay_s"] = delays_s(self.network, np.maximum(messages.size_bytes, 0.0))
         return sent
@@ -176,9 +159,8 @@ class ReplayedRun:
     @cached_property
     def regions_s(self) -> tuple[Floats, Floats]:
         """When each middle region begins in its SEB, and how long it is; 0 if that never ran."""
-        begins_s, lengths_s = self.case.regions_s(self.workload)
-        lengths_s[np.isnan(self.times.start_s[self.workload.regions.seb])] = 0.0
-        return begins_s, lengths_s
+        seconds, start_s = self.case.seconds, self.times.start_s[self.workload.regions.seb]
+        return seconds.until_regions, np.where(np.isnan(start_s), 0.0, seconds.in_regions)
 
     def sent_s(self, seb: Numbers, message: Numbers) -> Floats:
         """Return when SEBs send messages."""
@@ -187,17 +169,24 @@ class ReplayedRun:
         return np.asarray(np.minimum(sent_s, times.end_s[seb]))
 
 
+_SWEPT = 0.25, 0.5
+"""The dilations of logs that are loaded for a sweep of dilations, from which all others follow."""
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """Logs or traces that have been loaded with predicted durations."""
+    """Logs or traces that have been loaded with their new durations."""
 
-    logs: AnyTraces
-    dilations: DilationRules
-    """How durations are dilated in a replay; those of traces are when they are loaded."""
-    predictor: Predictor
+    task: RewriteTask | TraceTask
+    """What makes these."""
     workload: Workload
     warnings: tuple[str, ...]
     """Warnings of the model's fit, and of options that had no effect."""
+
+    @property
+    def logs(self) -> AnyTraces:
+        """What was loaded."""
+        return self.task.logs
 
     def warnings_of(self, never_ran: int, networks: Iterable[Network]) -> tuple[str, ...]:
         """Return the warnings of replays over some networks that could not run so many SEBs."""
@@ -206,30 +195,47 @@ class Prepared:
         return (*self.warnings, *([never] if never_ran else []), *of_links)
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
-        """Return the case to replay, with the dilation of the options or another one."""
-        rules = self.dilations
-        return Case(network, rules if dilation is None else replace(rules, factor=dilation))
+        """Return the case to replay; of what is loaded for a sweep of dilations with one of them.
+
+        A duration at the dilation f is a · f + b, and so is every offset within a SEB.
+        """
+        seconds = self.workload.seconds[0]
+        if dilation is not None:
+            share = (dilation - _SWEPT[0]) / (_SWEPT[1] - _SWEPT[0])
+            seconds = seconds.between(self.workload.seconds[1], share)
+        return Case(network, seconds)
 
 
-def prepare(logs: AnyTraces | str | Path, options: DurationOptions) -> Prepared:
-    """Fit the model and load the logs; raise a `RewriteLogError` for any invalid input."""
-    source = open_traces(logs)
+def prepare(
+    logs: AnyTraces | str | Path, options: DurationOptions, *, dilates: bool = False
+) -> Prepared:
+    """Fit the model and load the logs; `dilates` is for a sweep of dilations.
+
+    Raise a `RewriteLogError` for any invalid input.
+    """
+    source, remarks = open_traces(logs), tuple[str, ...]()
     predictor, read = fitted_predictor(options)
-    remarks, dilations = tuple[str, ...](), options.dilations
+    task: RewriteTask | TraceTask
     if isinstance(source, Traces):
         from rewritelog.replaying.traces import load_traces  # noqa: PLC0415 - not of logs
 
-        workload, remarks = load_traces(source, predictor, options)
-        dilations = NO_DILATION
+        task = trace_task(source, predictor, options)
+        workload, remarks = load_traces(task, options.jobs)
     else:
-        workload = load_workload(source, predictor, options)
+        task = logs_task(source, predictor, options)
+        tasks = [task]
+        if dilates:
+            rules = (replace(task.dilations, factor=factor) for factor in _SWEPT)
+            tasks = [replace(task, dilations=each) for each in rules]
+        params = task.params or list_params(options.params or source.folder)
+        workload = load_workload(tasks, params, options.jobs)
         if predictor.fitted.uses_params and not len(workload.regions.seb):
             remarks = ("no bracket has a param record, so the model predicts nothing",)
     matched = matching(options.dilation_for, workload.names)
     unused = warnings_of_unused(options, predictor.fitted, source.terms, matched)
     warnings = [*fit_warnings(read, predictor.fitted), *unused, *remarks]
     warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
-    return Prepared(source, dilations, predictor, workload, tuple(warnings))
+    return Prepared(task, workload, tuple(warnings))
 
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:

@@ -187,7 +187,7 @@ def sweep(
     network, options = network or Network(), options or DurationOptions()
     grid = list(itertools.product(*axes.values()))
     settings = [_setting(axes, values, network) for values in grid]
-    prepared = prepare(logs, options)
+    prepared = prepare(logs, options, dilates=DILATION in axes)
     cases = [prepared.case(*setting) for setting in settings]
     workload, points = prepared.workload, list[Point]()
     runs = in_threads(partial(run_time, workload), cases, cores(options.jobs))

@@ -15,11 +15,11 @@ topology, no overlap of chunks.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints, paired, times_before
-from rewritelog.commands.durations import DurationOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
 from rewritelog.formats.traces import MISSING, Events, Traces, joined
@@ -30,12 +30,12 @@ from rewritelog.replaying.workload import (
     Lanes,
     Nodes,
     Sebs,
+    Seconds,
     Transfers,
     Workload,
     grouped,
 )
-from rewritelog.rewriting.predicting import Predictor
-from rewritelog.rewriting.traces import trace_task
+from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import matching, shorten
 
 _ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
@@ -72,25 +72,22 @@ def _communicating(traces: Traces) -> list[int]:
     return list(map(traces.types.index, traces.communicating))
 
 
-def load_traces(
-    traces: Traces, predictor: Predictor, options: DurationOptions
-) -> tuple[Workload, tuple[str, ...]]:
+def load_traces(task: TraceTask, jobs: int) -> tuple[Workload, tuple[str, ...]]:
     """Load traces for replays, with new durations; then return what is odd about the options.
 
     Memory is needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
     """
-    task = trace_task(traces, predictor, options)
-    with limited_to(options.jobs):
-        events = joined(list(traces.map(task.load)))
-    workload = workload_of(traces, events)
+    with limited_to(jobs):
+        events = joined(list(task.logs.map(task.load)))
+    workload = workload_of(task.logs, events)
     if task.params is None:
         return workload, ()
     matched = matching(task.params.rules, workload.names)
     return workload, tuple(task.params.unused(matched))
 
 
-def workload_of(traces: Traces, events: Events) -> Workload:
-    """Return all events of traces, with their durations `new_s`, as SEBs that send no messages."""
+def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new_s",)) -> Workload:
+    """Return all events of traces, with columns of durations, as SEBs that send no messages."""
     sends, receives, together, transfers = _communication(traces, events)
     sent, received = _messages(events, sends, receives)
     deps = events.deps()
@@ -117,8 +114,6 @@ def workload_of(traces: Traces, events: Events) -> Workload:
         unmatched=len(receives) - len(received),
     )
     sebs = Sebs(
-        scaled_s=nodes.durations_s(events["new_s"]),
-        fixed_s=np.zeros(0),
         name=events["name"].number[order].astype(np.int32),
         pe=pe.astype(np.int32),
         starter=np.full(len(order), -1, dtype=np.int32),
@@ -128,7 +123,9 @@ def workload_of(traces: Traces, events: Events) -> Workload:
         first_of_pe=np.searchsorted(pe, np.arange(len(used_lanes) + 1)),
     )
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
-    return Workload(sebs, names=events["name"].distinct, uncovered=uncovered, nodes=nodes)
+    seconds = tuple(Seconds(nodes.durations_s(events[name])) for name in durations)
+    names = events["name"].distinct
+    return Workload(sebs, seconds, names=names, uncovered=uncovered, nodes=nodes)
 
 
 def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Transfers]:

@@ -1,8 +1,8 @@
 """The input of replays: all SEBs and messages of a log set as columns, with their links.
 
 SEBs are numbered over the whole log set, PE by PE in the order of their timelines, and messages in
-the order of the SEBs that send them. A duration at the dilation f is f · scaled + fixed, and so is
-every offset within a SEB: the times for all dilations follow from one reading.
+the order of the SEBs that send them. One reading gives the links, and the times of each rewrite of
+the logs that is asked for.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ Numbers: TypeAlias = NDArray[np.signedinteger[Any]]
 NO_MESSAGE, NOT_SENT = -1, -2
 """Values in place of a starting message: the SEB has none, or no SEB sends it."""
 
+_NONE, _EMPTY = np.zeros(0, dtype=np.int32), np.zeros(0)
+
 
 @dataclass(frozen=True)
 class Sebs:
     """The columns of all SEBs."""
 
-    scaled_s: Floats
-    """The part of the duration that a dilation scales."""
-    fixed_s: Floats
-    """The part of the duration that a model predicts; empty without a model."""
     name: Numbers
     pe: Numbers
     starter: Numbers
@@ -60,12 +58,8 @@ class Sebs:
 
 @dataclass(frozen=True)
 class Messages:
-    """The columns of all messages; send times are offsets in their SEBs."""
+    """The columns of all messages."""
 
-    scaled_s: Floats
-    fixed_s: Floats
-    transit_s: Floats
-    """The recorded `recvTime − sendTime`."""
     size_bytes: Numbers
     first_receiver: Numbers
     """The first entry of each message in `receivers`; shape (messages + 1,)."""
@@ -73,7 +67,7 @@ class Messages:
     """The SEBs that messages start."""
 
     def __len__(self) -> int:
-        return len(self.transit_s)
+        return len(self.size_bytes)
 
 
 @dataclass(frozen=True)
@@ -82,10 +76,27 @@ class PairedRegions:
 
     seb: Numbers
     event: Numbers
-    begin_scaled_s: Floats
-    begin_fixed_s: Floats
-    scaled_s: Floats
-    fixed_s: Floats
+
+
+class Seconds(NamedTuple):
+    """The times in logs as they are, or as a rewrite would write them."""
+
+    of_sebs: Floats
+    """The duration of each SEB."""
+    until_sent: Floats = _EMPTY
+    """From the start of its SEB until each message leaves."""
+    in_transit: Floats = _EMPTY
+    """The recorded `recvTime − sendTime` of each message."""
+    until_regions: Floats = _EMPTY
+    """From the start of its SEB until each middle region begins."""
+    in_regions: Floats = _EMPTY
+    """The length of each middle region."""
+
+    def between(self, other: Seconds, share: float) -> Seconds:
+        """Return the times at a share of the way to others, below 0 or above 1 too."""
+        pairs = zip(self, other, strict=True)
+        between = Seconds(*(begin + share * (end - begin) for begin, end in pairs))
+        return between._replace(in_transit=self.in_transit)
 
 
 DEVICE, HOST, NETWORK = range(3)
@@ -161,9 +172,8 @@ class Nodes:
             yield f"{collectives} of one rank only, {ranks}"
 
 
-_NONE, _EMPTY = np.zeros(0, dtype=np.int32), np.zeros(0)
-_NO_MESSAGES = Messages(_EMPTY, _EMPTY, _EMPTY, _NONE, np.zeros(1, dtype=np.int32), _NONE)
-_NO_REGIONS = PairedRegions(_NONE, _NONE, _EMPTY, _EMPTY, _EMPTY, _EMPTY)
+_NO_MESSAGES = Messages(_NONE, np.zeros(1, dtype=np.int32), _NONE)
+_NO_REGIONS = PairedRegions(_NONE, _NONE)
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,8 @@ class Workload:
     """Logs or traces that have been loaded for any number of replays."""
 
     sebs: Sebs
+    seconds: tuple[Seconds, ...]
+    """The times of each rewrite that was asked for."""
     messages: Messages = _NO_MESSAGES
     regions: PairedRegions = _NO_REGIONS
     names: tuple[str, ...] = ()
@@ -228,7 +240,7 @@ class Workload:
                 f"{count_text(self.repeated_numbers, 'message')} with the number of an "
                 "earlier one of the same PE; the first message of each number is used"
             )
-        negative = np.count_nonzero(~(self.messages.transit_s >= 0))
+        negative = np.count_nonzero(~(self.seconds[0].in_transit >= 0))
         if negative and recorded:
             warnings.append(
                 f"{count_text(int(negative), 'message')} with an invalid transit time "

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, spans
-from rewritelog.commands.durations import NO_DILATION, OutputOptions
+from rewritelog.commands.durations import OutputOptions
 from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats.bgtrace.blocks import Block
@@ -21,8 +21,7 @@ from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.output.files import FlushingWork
 from rewritelog.replaying.simulate import ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers
-from rewritelog.rewriting.block import RewriteTask, logs_task, rewrite_part
-from rewritelog.rewriting.predicting import Predictor
+from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.run import new_output
 from rewritelog.running.engines import map_blocks
 
@@ -57,16 +56,11 @@ class _Placed:
         return self.block.size_bytes
 
 
-def _write(
-    logs: LogSet,
-    task: RewriteTask | None,
-    placed: _Placed,
-    files: FlushingWork[_Placed, None],
-) -> None:
-    """Write a block; the task first rewrites durations, None if these do not change."""
-    file, seb, message = logs.files[placed.block.file], 0, 0
-    for loaded in logs.read(placed.block):
-        if task is not None:
+def _write(task: RewriteTask, placed: _Placed, files: FlushingWork[_Placed, None]) -> None:
+    """Write a block; the task first rewrites durations if they change."""
+    file, seb, message = task.logs.files[placed.block.file], 0, 0
+    for loaded in task.logs.read(placed.block):
+        if task.changes_durations:
             rewrite_part(task, loaded)
         block = records_of(loaded)
         sebs = slice(seb, seb + len(block.sebs))
@@ -85,22 +79,19 @@ def _write(
 
 
 def write_replayed(
-    logs: LogSet, predictor: Predictor, outcome: ReplayedRun, out: Path, options: OutputOptions
+    task: RewriteTask, outcome: ReplayedRun, out: Path, options: OutputOptions
 ) -> None:
-    """Write the logs to the folder `out` with replayed times.
+    """Write the logs of the task that a replay is of to the folder `out`, with replayed times.
 
     SEBs that never ran are placed after the end of the run. Raise `OutputError` if `out` exists and
     may not be replaced, or cannot be written; it is then not changed. Raise `RewriteLogError` if a
     duration is lost by rounding.
     """
-    spent_s = outcome.durations_s
+    logs, spent_s = task.logs, outcome.durations_s
     if outcome.run < len(outcome.workload.sebs):
         outcome = replace(outcome, times=_all_times(outcome, spent_s))
-    task = logs_task(logs, predictor, options)
-    changes = task.params is not None or task.dilations != NO_DILATION
     with new_output(logs, out, options) as draft, limited_to(options.jobs):
-        write = partial(_write, logs, task if changes else None)
-        work = FlushingWork(write, draft, flush=not options.no_flush)
+        work = FlushingWork(partial(_write, task), draft, flush=not options.no_flush)
         blocks = (_placed(logs, outcome, spent_s, block) for block in logs.units(in_turn=True))
         for _ in map_blocks(work, blocks, "writing", logs.units_bytes):
             pass

@@ -9,7 +9,12 @@ from functools import partial
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table, Texts
-from rewritelog.commands.durations import DilationRules, OutputOptions, RewriteOptions
+from rewritelog.commands.durations import (
+    NO_DILATION,
+    DilationRules,
+    DurationOptions,
+    RewriteOptions,
+)
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats import NO_RECORDS, ParamRecords
@@ -23,7 +28,7 @@ from rewritelog.formats.bgtrace.records import (
     tracer_replaces,
 )
 from rewritelog.output.files import FlushingWork
-from rewritelog.rewriting.predicting import Predictor, dilations_of
+from rewritelog.rewriting.predicting import Predicted, Predictor, dilations_of
 from rewritelog.rewriting.statistics import (
     EXAMPLES,
     IRREGULAR,
@@ -115,6 +120,11 @@ class RewriteTask:
     keep_recv: bool = False
     """Whether messages keep their receive times."""
 
+    @property
+    def changes_durations(self) -> bool:
+        """Whether any duration may change."""
+        return self.params is not None or self.dilations != NO_DILATION
+
     def rewrite(self, block: Block, files: FlushingWork[Block, BlockStatistics]) -> BlockStatistics:
         """Rewrite a block, and write it at its offset; return its statistics.
 
@@ -132,6 +142,18 @@ class RewriteTask:
         statistics.take_durations(loaded.pes.copy(), sums)
         return statistics
 
+    def rewrite_loaded(
+        self, loaded: LoadedBlock, predicted: Predicted, sums: Floats | None = None
+    ) -> tuple[Patched, frozenset[str]]:
+        """Rewrite a loaded block or part in place; return the patterns of dilations that match too.
+
+        Raise as `patch` does, which adds durations to any `sums`.
+        """
+        count = int(loaded.pieces.counts.sum())
+        factors, patterns = dilations_of(self.dilations, count, partial(_names, loaded))
+        rows = records_for(loaded, predicted.params, predicted.given_s, predicted.flags["exact"])
+        return patch(loaded, rows, factors, sums, keep_recv=self.keep_recv), patterns
+
     def about_params(self, statistics: BlockStatistics) -> Iterator[str]:  # noqa: ARG002 - nodes'
         """Yield warnings of param files."""
         if self.params is None:
@@ -147,7 +169,7 @@ class RewriteTask:
             )
 
 
-def logs_task(logs: LogSet, predictor: Predictor, options: OutputOptions) -> RewriteTask:
+def logs_task(logs: LogSet, predictor: Predictor, options: DurationOptions) -> RewriteTask:
     """Return the task for the options and a fitted model."""
     params = list_params(options.params or logs.folder) if predictor.fitted.uses_params else None
     task = RewriteTask(logs, predictor, params, options.dilations, options.strict)
@@ -170,10 +192,7 @@ def rewrite_part(
         columns = task.predictor.fitted.columns
         params, notes = read_params(task.params, loaded, strict=task.strict, columns=columns)
     predicted = task.predictor.predict(params, loaded.pes)
-    count = int(loaded.pieces.counts.sum())
-    factors, patterns = dilations_of(task.dilations, count, partial(_names, loaded))
-    rows = records_for(loaded, params, predicted.given_s, predicted.flags["exact"])
-    patched = patch(loaded, rows, factors, sums, keep_recv=task.keep_recv)
+    patched, patterns = task.rewrite_loaded(loaded, predicted, sums)
     return BlockStatistics(
         counts=patched.counts,
         events=predicted.by_event(patched.records),

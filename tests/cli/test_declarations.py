@@ -14,7 +14,6 @@ from oracle import SAMPLE_LOGS
 import rewritelog
 from rewritelog import commands
 from rewritelog.replaying import run_time, simulate
-from rewritelog.replaying.loading import load_workload
 
 CELLS = SAMPLE_LOGS / "cells"
 FUNCTIONS = [name for name in commands.NAMES if name.replace("-", "_") in rewritelog.__all__]
@@ -92,18 +91,17 @@ def test_nothing_but_the_public_interface_of_typer_is_imported() -> None:
 def test_a_rewrite_that_changes_nothing_replays_once(
     words: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = []
+    replays = []
 
     def noted(*given: Any) -> Any:
-        loaded.append(given)
-        return load_workload(*given)
+        replays.append(given)
+        return simulate.run_time(*given)
 
-    for module in (run_time, simulate):
-        monkeypatch.setattr(module, "load_workload", noted)
+    monkeypatch.setattr(run_time, "run_time", noted)
     report = rewritelog.rewrite(CELLS, **words)
     assert report.run_time is not None
     assert (report.run_time.before_s == report.run_time.after_s) == (words["dilation"] == 1)
-    assert len(loaded) == words["dilation"]
+    assert len(replays) == words["dilation"]
 
 
 @pytest.mark.parametrize(

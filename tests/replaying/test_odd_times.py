@@ -79,6 +79,17 @@ def test_a_seb_with_an_empty_bracket_is_replayed_as_it_is_rewritten(tmp_path: Pa
     assert replay(logs, options=ReplayOptions(**fitted)).predicted_s == after_s
 
 
+def test_a_dilation_is_replayed_as_it_is_rewritten(tmp_path: Path) -> None:
+    """It scaled execTime, but a rewrite scales endTime − startTime and writes that as execTime."""
+    logs = short_lived(tmp_path / "logs")
+    rewrite(logs, tmp_path / "out", RewriteOptions(dilation=0.5, no_flush=True))
+    after_s = replay(tmp_path / "out").predicted_s
+    assert after_s == 30
+    assert replay(logs, options=ReplayOptions(dilation=0.5)).predicted_s == after_s
+    (point,) = rewritelog.sweep(logs, {"dilation": [0.5]}).points
+    assert point.predicted_s == after_s
+
+
 def test_written_events_lie_in_their_seb(tmp_path: Path) -> None:
     logs = short_lived(tmp_path / "logs")
     before = rules_broken(logs)

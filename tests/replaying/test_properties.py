@@ -44,9 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("programs")
 
 
-def prepared(folder: Path, program: Program) -> tuple[Path, Prepared]:
+def prepared(folder: Path, program: Program, *, dilates: bool = False) -> tuple[Path, Prepared]:
     logs = written(folder / "logs", program)
-    return logs, prepare(logs, RewriteOptions(jobs=1))
+    return logs, prepare(logs, RewriteOptions(jobs=1), dilates=dilates)
 
 
 @given(program=programs(), network=networks)
@@ -100,8 +100,8 @@ def scaled(network: Network, k: float) -> Network:
 def test_powers_of_two_scale_the_answer_exactly(
     folder: Path, program: Program, network: Network, k: float
 ) -> None:
-    _, loaded = prepared(folder, program)
-    plain = outcome_of(loaded, network).predicted_s
+    _, loaded = prepared(folder, program, dilates=True)
+    plain = outcome_of(loaded, network, 1.0).predicted_s
     assert outcome_of(loaded, scaled(network, k), k).predicted_s == plain * k
 
 
@@ -109,8 +109,8 @@ def test_powers_of_two_scale_the_answer_exactly(
 def test_any_factor_scales_the_answer(
     folder: Path, program: Program, network: Network, k: float
 ) -> None:
-    _, loaded = prepared(folder, program)
-    plain = outcome_of(loaded, network)
+    _, loaded = prepared(folder, program, dilates=True)
+    plain = outcome_of(loaded, network, 1.0)
     if _has_near_ties(plain):
         return  # rounding may decide otherwise which of two SEBs goes first
     found = outcome_of(loaded, scaled(network, k), k).predicted_s

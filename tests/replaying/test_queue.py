@@ -17,8 +17,8 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, run_time, simulate
 from rewritelog.replaying.workload import (
     Messages,
-    PairedRegions,
     Sebs,
+    Seconds,
     Workload,
     grouped,
 )
@@ -41,27 +41,24 @@ def tree(senders: list[int], transits_s: Floats) -> Workload:
     starter[1 + order] = np.arange(sent)
     links = np.zeros(count + 1, dtype=core.structs["seb_links"])
     links["first_message"][1:] = np.cumsum(np.bincount(senders, minlength=count))
-    zeros, nobody = np.zeros(count), np.empty(0, dtype=np.int32)
     first, receivers = grouped(starter[1:], np.arange(1, count, dtype=np.int32), sent)
     sebs = Sebs(
-        scaled_s=zeros,
-        fixed_s=np.empty(0),
         name=np.zeros(count, dtype=np.int32),
         pe=np.arange(count, dtype=np.int32),
         starter=starter,
         inputs=(starter >= 0).astype(np.int32),
         links=links,
-        waiting=nobody,
+        waiting=np.empty(0, dtype=np.int32),
         first_of_pe=np.arange(count + 1, dtype=np.int32),
     )
     sizes = np.zeros(sent, dtype=np.int32)
-    messages = Messages(np.zeros(sent), np.empty(0), transits_s[order], sizes, first, receivers)
-    regions = PairedRegions(nobody, nobody, *[np.empty(0)] * 4)
-    lacking = nobody.reshape(0, 3), nobody.reshape(0, 2)
-    return Workload(sebs, messages, regions, ("seb",), (), 1, 0.0, *lacking)
+    messages = Messages(sizes, first, receivers)
+    seconds = Seconds(np.zeros(count), np.zeros(sent), transits_s[order])
+    return Workload(sebs, (seconds,), messages, names=("seb",))
 
 
-CASE = Case(Network())
+def case_of(workload: Workload) -> Case:
+    return Case(Network(), workload.seconds[0])
 
 
 @settings(max_examples=200, deadline=None)
@@ -79,7 +76,8 @@ def test_it_gives_what_a_heap_gives(data: st.DataObject, step: int) -> None:
                 heapq.heappush(heap, (now + transits_s[k], k + 1))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(simulating, "_STEP", step)
-        found = simulate(tree(senders, np.array(transits_s)), CASE)
+        workload = tree(senders, np.array(transits_s))
+        found = simulate(workload, case_of(workload))
     order = found.times.order
     assert list(zip(found.times.ready_s[order].tolist(), order.tolist(), strict=True)) == expected
 
@@ -96,6 +94,6 @@ def test_work_grows_with_the_sebs_and_not_faster(kind: str) -> None:
         if kind == "far apart":
             transits_s **= 8
         workload = tree(senders.tolist(), transits_s)
-        return lambda: run_time(workload, CASE)
+        return lambda: run_time(workload, case_of(workload))
 
     check_growth(job_of, 1 << 12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis, write
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.run import replay
-from rewritelog.replaying.simulate import Case, prepare, simulate
+from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.replaying.sweep import sweep
 from rewritelog.replaying.write import write_replayed
+from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import map_blocks
 from rewritelog.viewing.timeline import Run, timeline_view
@@ -260,8 +262,9 @@ def test_without_an_event_messages_after_it_leave_sooner(
     report = replay(logs, options=options)
     assert report.predicted_s == run_s
     assert [(gain.name, gain.gain_s) for gain in report.event_gains] == [("kernel", gain_s)]
-    workload, free = prepare(logs, options).workload, Case(Network(), free_event="kernel")
-    assert free.sent(workload)["after_s"].tolist() == [0.25, 0.5]
+    loaded = prepare(logs, options)
+    free = replace(loaded.case(Network()), free_event="kernel")
+    assert free.sent(loaded.workload)["after_s"].tolist() == [0.25, 0.5]
 
 
 def test_large_logs_have_fewer_gains_unless_asked_for(
@@ -487,6 +490,8 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     size = (logs / "bgTrace0").stat().st_size
     opened, options = open_logs(logs), ReplayOptions()
     prepared = prepare(opened, options)
+    task = prepared.task
+    assert isinstance(task, RewriteTask)
     outcome = simulate(prepared.workload, prepared.case(Network()))
     if len(changed) < len(line):  # a text takes the bytes of the SEB that is gone
         changed[0]["events"] = [mark(b"", 0.5)]
@@ -495,7 +500,7 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     write_logs(logs, [changed])
     assert (logs / "bgTrace0").stat().st_size == size
     with pytest.raises(RewriteLogError, match="PE 0: the file changed"):
-        write_replayed(opened, prepared.predictor, outcome, tmp_path / "out", options)
+        write_replayed(task, outcome, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
 
 

@@ -46,6 +46,19 @@ def test_it_is_that_of_a_replay_of_the_written_logs(logs: Path, tmp_path: Path) 
     assert report.run_time.after_s == pytest.approx(rewritelog.replay(out).predicted_s)
 
 
+@pytest.mark.parametrize(("dilation", "after_s"), [(0.5, 3.5), (2.0, 6.0)])
+def test_receive_times_that_are_kept_are_those_of_the_written_logs(
+    dilation: float, after_s: float, tmp_path: Path
+) -> None:
+    """The message took as long as in the input: 2.5 and 7 s."""
+    first = seb(0, 2, messages=[message(2, 3, msg_id=1)])
+    logs = write_logs(tmp_path / "in", [[first], [seb(3, 4, src_pe=0, msg_id=1)]])
+    out = tmp_path / "out"
+    report = rewritelog.rewrite(logs, out, dilation=dilation, recv="keep")
+    assert report.run_time is not None
+    assert report.run_time.after_s == rewritelog.replay(out).predicted_s == after_s
+
+
 def test_a_replay_with_a_model_predicts_what_a_rewrite_does(sample_logs: Path) -> None:
     """It took usual durations, whose sum was 0.4 % less than that of the rewrite."""
     logs, timings = sample_logs / "cells", sample_logs / "cells" / "timings.txt"
