@@ -301,8 +301,9 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     texts["few lines"] = rename(_few_lines(fit))
     if constant:
         texts["constant"] = (
-            f"the samples have only one value of {rename(some_text(constant, 5))}, so its "
-            "influence is unknown; if the logs have other values, time those too"
+            f"the samples have only one value of {rename(some_text(constant, 5))}, so "
+            f"{'its' if len(constant) == 1 else 'their'} influence is unknown; if the "
+            "logs have other values, time those too"
         )
     if tied:
         texts["tied"] = (
@@ -389,12 +390,12 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     The first is empty if they are accurate.
     """
     ratios, error = fit.ratios, fit.quality.held_out_error
-    if fit.clock_step_s and (error or 0.0) > FAIR_ERROR:
+    call_share, modes = one_call_share(fit), modes_of(ratios)
+    if fit.clock_step_s and ((error or 0.0) > FAIR_ERROR or modes is not None):
         return "coarse clock", (
             f"most calls take few steps of the clock, {time_text(fit.clock_step_s, 3)} each, "
             "so their times are rounded; time many calls in one bracket, or with a finer clock"
         )
-    call_share, modes = one_call_share(fit), modes_of(ratios)
     if call_share:
         return "one long call", (
             f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "

@@ -67,10 +67,13 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             "roofline-enabled, ASTRA-sim takes times of its own for it, and version f66c1da for "
             "that of CPUs, too"
         )
-    if options.dilation is None and report.fitted.uses_params and report.by_dilation:
+    patterns = [pattern for pattern, _ in options.dilation_for]
+    is_unknown = options.dilation is None and "*" not in patterns
+    if is_unknown and report.fitted.uses_params and report.by_dilation:
+        spared = f", unless {spelled('dilation_for')} matches it" if patterns else ""
         yield (
             f"{percent_text(report.by_dilation, 1)} of the new time is not covered by the model "
-            f"and keeps the host's speed: give the target's with {spelled('dilation')}, or "
+            f"and keeps the host's speed{spared}: give the target's with {spelled('dilation')}, or "
             f"{spelled('dilation', 1)} if this is intended"
         )
     yield from fit_warnings(report.timings, report.fitted)

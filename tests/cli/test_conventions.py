@@ -136,6 +136,8 @@ def test_time_at_the_hosts_speed_is_warned_of_unless_it_is_meant(logs: Path, tim
     assert warned(rewritelog(*fit), "keeps the host's speed", "--dilation")
     stated = rewritelog(*fit, "--dilation", "1", "--model", "least-squares")
     assert not warned(stated, "keeps the host's speed")
+    assert warned(rewritelog(*fit, "--dilation-for", "end*=2"), "unless --dilation-for matches")
+    assert not warned(rewritelog(*fit, "--dilation-for=*=2"), "keeps the host's speed")
 
 
 def test_a_rewrite_of_nothing_says_that_it_copies(logs: Path, tmp_path: Path) -> None:
