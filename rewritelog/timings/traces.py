@@ -261,6 +261,8 @@ class WrittenTimings(Readable):
     traces: Traces
     output: Path | None
     params: EventParams
+    types: tuple[int, ...]
+    """The types of nodes that get a line."""
     calls: Counter[tuple[str, bytes]] = field(default_factory=Counter)
     """The lines of each event with each of its parameters, as bytes."""
     left_out: Counter[str] = field(default_factory=Counter)
@@ -300,7 +302,11 @@ class WrittenTimings(Readable):
             for what, why in reasons.items()
             if self.left_out[what]
         )
-        return (*left_out, *self.params.unused(self.matched_patterns))
+        none = []
+        if not self.calls and not self.left_out.total():
+            types = ", ".join(self.traces.types[number] for number in self.types)
+            none = [f"there are no nodes of type {types}, so there is no timing line"]
+        return (*left_out, *none, *self.params.unused(self.matched_patterns))
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
@@ -325,7 +331,8 @@ class WrittenTimings(Readable):
         table = TextTable(("event", "lines", "different parameters"), rows, most_rows=_SHOWN)
         lines = count_text(self.calls.total(), "timing line")
         count = f"{lines} of {count_text(len(rows), 'event')}"
-        return "\n".join([wrapped(f"{self.traces.text()}{out}"), count, *table.lines()])
+        shown = table.lines() if rows else []
+        return "\n".join([wrapped(f"{self.traces.text()}{out}"), count, *shown])
 
 
 def write_timings(
@@ -335,7 +342,7 @@ def write_timings(
     event_params: Path | None = None,
 ) -> WrittenTimings:
     """Write the lines of the nodes of some types to `output`, if there is one."""
-    written = WrittenTimings(traces, output, read_event_params(event_params))
+    written = WrittenTimings(traces, output, read_event_params(event_params), types)
     work = partial(_lines, traces, written.params, types)
 
     def texts() -> Iterator[bytes]:
@@ -354,7 +361,7 @@ def _lines(
     traces: Traces, params: EventParams, types: tuple[int, ...], parts: Iterator[Part]
 ) -> tuple[list[bytes], WrittenTimings]:
     """Return the lines of the parts of a unit, and what they are."""
-    texts, written = list[bytes](), WrittenTimings(traces, None, params)
+    texts, written = list[bytes](), WrittenTimings(traces, None, params, types)
     for part in parts:
         duration_s = part["duration_s"]
         chosen = np.flatnonzero(np.isin(part["type"], types))

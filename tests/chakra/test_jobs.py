@@ -182,6 +182,13 @@ def test_reports_are_json_too(traces: Path, tmp_path: Path) -> None:
         assert key in json.loads(run(*words, "--json").stdout), words
 
 
+def test_timings_say_that_no_node_has_a_type(traces: Path, tmp_path: Path) -> None:
+    done = run("timings", traces, "-o", tmp_path / "lines.txt", "--types", "MEM_LOAD")
+    assert "no nodes of type MEM_LOAD, so there is no timing line" in done.stderr
+    assert "different parameters" not in done.stdout
+    assert done.returncode == 0
+
+
 def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> None:
     rules = tmp_path / "events.toml"
     rules.write_text('[events."aten::mm"]\nparams = ["a1 * num_opz", "a9"]\n')
