@@ -78,6 +78,8 @@ def to_inputs(value: object, what: str) -> tuple[Path, ...]:
     paths = tuple(to_input(path, what) for path in listed)
     if not paths:
         raise UsageError(f"{what}: name at least one file")
+    if paths.count(STANDARD_STREAM) > 1:
+        raise UsageError(f"{what}: standard input (-) can be read only once")
     return paths
 
 

@@ -52,18 +52,27 @@ _LARGE = 1e6
 
 
 def seconds(value: object, what: str) -> float:
-    """Return a time, given in seconds or as a text with a unit."""
-    return _quantity(value, what, "a time")
+    """Return the length of a time, given in seconds or as a text with a unit."""
+    return _finite(_quantity(value, what, "a time"), what)
 
 
 def size_bytes(value: object, what: str) -> float:
     """Return a size, given in bytes or as a text with a unit."""
-    return _quantity(value, what, "a size")
+    return _finite(_quantity(value, what, "a size"), what)
 
 
 def bytes_per_s(value: object, what: str) -> float:
-    """Return a bandwidth, given in bytes per second or as a text with a unit."""
-    return _quantity(value, what, "a bandwidth")
+    """Return a bandwidth, given in bytes per second or as a text with a unit; it may be infinite."""
+    rate = _quantity(value, what, "a bandwidth")
+    if rate <= 0:
+        raise UsageError(f"{what} must be above 0, not {rate}")
+    return rate
+
+
+def _finite(quantity: float, what: str) -> float:
+    if not 0 <= quantity < math.inf:
+        raise UsageError(f"{what} must be not negative, and finite, not {quantity}")
+    return quantity
 
 
 def number(value: object, what: str) -> float:
@@ -79,7 +88,7 @@ def moment(value: object, what: str) -> float:
     try:
         moment_s = number(value, what)
     except UsageError:
-        moment_s = seconds(str(value), what)
+        moment_s = _quantity(str(value), what, "a time")
     if math.isnan(moment_s):
         raise UsageError(f"{what}: {value} is not a time in seconds")
     return moment_s

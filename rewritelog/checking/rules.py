@@ -15,7 +15,7 @@ from rewritelog.checking.block import CheckedBlock, names_message
 from rewritelog.checking.dependencies import DEPENDENCY_RULES
 from rewritelog.checking.findings import SHOWN, Finding, Rule, Severity, Violations
 from rewritelog.errors import Location, UsageError
-from rewritelog.formats.bgtrace.declaration import Record, format_names
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
 from rewritelog.formats.bgtrace.records import IRREGULAR, Records
 from rewritelog.text import count_text, printable
 
@@ -66,7 +66,8 @@ _OF_FILES = (
     Rule(
         "log-version",
         Severity.STOP,
-        "The log version is 0 to 6, and the timelines can be read in it.",
+        f"The log version is {LOG_VERSIONS[0]} to {LOG_VERSIONS[-1]}, and the timelines can be read "
+        "in it.",
         "The version is in the summary only, and the layout of every SEB depends on it. If the "
         "first timelines cannot be read in it, the other versions are tried, and the check "
         "continues in the one that fits. Versions 4 and 5 have the same layout and cannot be told "

@@ -60,7 +60,9 @@ if TYPE_CHECKING:
 
 CELLS_OF_A_PE, MOST_CELLS = 1000, 1_000_000
 _MOST_INT = (1 << 31) - 1
-VERSION_HELP = "The log version to write, 0 to 6"
+NEWEST = 6
+"""The newest log version, which `formats` declares; that is not imported for `--help`."""
+VERSION_HELP = f"The log version to write, 0 to {NEWEST}"
 OptionalListener: TypeAlias = Annotated["Listener | None", Kind("progress:to_listener")]
 
 
@@ -268,7 +270,7 @@ class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
     shell = REPORT | ENGINE
 
     log_version: int | None = option(
-        f"{VERSION_HELP} [default: as in LOGS].", default=None, least=0, most=6
+        f"{VERSION_HELP} [default: as in LOGS].", default=None, least=0, most=NEWEST
     )
     byte_order: Literal["little", "big"] | None = option(
         "The byte order to write [default: as in LOGS].", default=None
@@ -342,7 +344,7 @@ class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
         default=None, metavar="D", least=1,
     )  # fmt: skip
     byte_order: Literal["little", "big"] = option("The byte order to write.", default="little")
-    log_version: int = option(f"{VERSION_HELP}.", default=6, least=0, most=6)
+    log_version: int = option(f"{VERSION_HELP}.", default=NEWEST, least=0, most=NEWEST)
     bracketed: float = option(
         "Share of SEBs that have a bracket and a param record.",
         default=0.0926, least=0, most=1, shell=False,

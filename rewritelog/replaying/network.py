@@ -61,14 +61,8 @@ class Network:
 
     def __post_init__(self) -> None:
         for option, quantity in QUANTITIES.items():
-            if (value := getattr(self, quantity.field)) is None:
-                continue
-            value = quantity.read(value, option)
-            settle(self, **{quantity.field: value})
-            lowest_fits = value > 0 if option == "bandwidth" else value >= 0
-            if not lowest_fits or (math.isinf(value) and option != "bandwidth"):
-                least = "above 0" if option == "bandwidth" else "not negative, and finite"
-                raise UsageError(f"{option} must be {least}, not {value}")
+            if (value := getattr(self, quantity.field)) is not None:
+                settle(self, **{quantity.field: quantity.read(value, option)})
         if self.cost_per_packet_s and not self.packet_bytes:
             raise UsageError("packets need both a cost (cost-per-packet) and a size (packet-size)")
         if self.recorded and self.packet_bytes:

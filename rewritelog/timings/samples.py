@@ -26,6 +26,9 @@ TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, Ar
 
 _PARAMETER = re.compile(r"p[1-9][0-9]*")
 
+_MISSING = {"None", "nan", "NaT", "<NA>"}
+"""How values of pandas that stand for none are written."""
+
 
 @dataclass(frozen=True)
 class SampleLocations:
@@ -105,6 +108,9 @@ class Timings:
         columns = [to_column(frame[name], len(frame), f"the column {name!r}") for name in own]
         params = np.column_stack([np.empty((len(frame), 0)), *columns])
         events = np.array([str(event) for event in frame["event"].tolist()], dtype=object)
+        for sample, event in enumerate(frame["event"].tolist(), 1):
+            if not isinstance(event, str) and str(event) in _MISSING:
+                raise UsageError(f"the column 'event' has no name for sample {sample}")
         if numbered:
             return cls._of(_numbered(events, params, seconds))
         made, called = [], {}

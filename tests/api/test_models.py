@@ -113,6 +113,16 @@ def test_a_frame_without_parameters_is_fitted() -> None:
     assert Timings.from_pandas(frame)["k"].params.shape == (3, 0)
 
 
+@pytest.mark.parametrize("name", ["None", "nan", "NA", "NaT"])
+def test_a_sample_without_an_event_is_named(name: str) -> None:
+    """It was fitted as the event `nan`."""
+    pd = pytest.importorskip("pandas")
+    missing = {"None": None, "nan": float("nan"), "NA": pd.NA, "NaT": pd.NaT}[name]
+    frame = pd.DataFrame({"event": ["k", missing, "nan"], "n": [1, 2, 4], "seconds": [1.0] * 3})
+    with pytest.raises(UsageError, match="the column 'event' has no name for sample 2"):
+        rewritelog.fit(frame)
+
+
 @pytest.mark.parametrize("given", [iter, set, tuple, lambda paths: (path for path in paths)])
 def test_paths_of_timings_come_in_any_collection(given: Any, tmp_path: Path) -> None:
     """What `glob` returns was no timings, where other functions take it for their paths."""

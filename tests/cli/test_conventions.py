@@ -185,6 +185,13 @@ def test_standard_streams_are_named_by_a_dash(timings: Path) -> None:
     assert "least-squares" in done.stderr
 
 
+def test_standard_input_is_read_only_once() -> None:
+    for words in (("fit", "-", "-"), ("stats", "-", "-")):  # the second was read as empty
+        done = rewritelog(*words)
+        assert done.returncode == 2
+        assert "standard input (-) can be read only once" in done.stderr
+
+
 def test_a_report_in_json_stands_beside_a_file_on_stdout(timings: Path) -> None:
     done = rewritelog("fit", timings, "-o", "-", "--json")
     assert json.loads(done.stdout)["format"] == "rewritelog model"

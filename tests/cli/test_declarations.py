@@ -13,6 +13,8 @@ from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog import commands
+from rewritelog.commands.logs import ConvertCommand, SynthCommand
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
 from rewritelog.replaying import run_time, simulate
 
 CELLS = SAMPLE_LOGS / "cells"
@@ -85,6 +87,12 @@ def test_nothing_but_the_public_interface_of_typer_is_imported() -> None:
             for name in names:
                 assert name.split(".")[0] not in {"pydantic", "click"}, path
                 assert not name.startswith("typer."), path
+
+
+def test_log_versions_to_write_are_those_of_the_format() -> None:
+    for command in (ConvertCommand, SynthCommand):
+        (declared,) = [each for each in command.own() if each.field == "log_version"]
+        assert (declared.least, declared.most) == (LOG_VERSIONS[0], LOG_VERSIONS[-1])
 
 
 @pytest.mark.parametrize("words", [{"dilation": 1}, {"dilation": 2}])
