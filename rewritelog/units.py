@@ -62,7 +62,7 @@ def size_bytes(value: object, what: str) -> float:
 
 
 def bytes_per_s(value: object, what: str) -> float:
-    """Return a bandwidth, given in bytes per second or as a text with a unit; it may be infinite."""
+    """Return a bandwidth, infinite or given in bytes per second or as a text with a unit."""
     rate = _quantity(value, what, "a bandwidth")
     if rate <= 0:
         raise UsageError(f"{what} must be above 0, not {rate}")

@@ -66,8 +66,8 @@ _OF_FILES = (
     Rule(
         "log-version",
         Severity.STOP,
-        f"The log version is {LOG_VERSIONS[0]} to {LOG_VERSIONS[-1]}, and the timelines can be read "
-        "in it.",
+        f"The log version is {LOG_VERSIONS[0]} to {LOG_VERSIONS[-1]}, and the timelines can be "
+        "read in it.",
         "The version is in the summary only, and the layout of every SEB depends on it. If the "
         "first timelines cannot be read in it, the other versions are tried, and the check "
         "continues in the one that fits. Versions 4 and 5 have the same layout and cannot be told "

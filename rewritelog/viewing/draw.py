@@ -31,14 +31,7 @@ from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.pictures import Picture
 from rewritelog.viewing.plots import BRACKET, IDLE, MESSAGE, new_plot
 from rewritelog.viewing.spans import Spans
-from rewritelog.viewing.timeline import (
-    Bars,
-    Panel,
-    Run,
-    TimelineOptions,
-    TimelineView,
-    timeline_view,
-)
+from rewritelog.viewing.timeline import Bars, Panel, Run, TimelineView, timeline_view
 
 KINDS = ("png", "svg", "pdf", "html")
 """The file formats of figures."""
@@ -70,8 +63,8 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     pes = chosen_pes(request.pes, sets[0].pes, sets[0].terms.lane)
     replayed = request.times == "replay" or (request.times is None and len(sets) > 1)
     runs = [_run(logs, sets[0].folder, replayed=replayed) for logs in sets]
-    options = TimelineOptions(pes, request.from_s, request.until_s, request.colour_by)
-    view = timeline_view(runs, options, seed=request.seed if request.messages else None)
+    window, seed = (request.from_s, request.until_s), request.seed if request.messages else None
+    view = timeline_view(runs, pes, window, request.colour_by, seed=seed)
     over_time = tuple(view.over_time_json(panel) for panel in view.panels)
     content = timeline_page(view).encode() if kind == "html" else figure_bytes(view, kind)
     picture = Picture(content, kind, over_time)

@@ -25,9 +25,8 @@ from rewritelog.formats.traces import AnyTraces
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.workload import Lanes
 from rewritelog.text import printable, time_range_text
-from rewritelog.viewing.messages import MessageLines, message_lines
 from rewritelog.viewing.plots import BRACKET, COLOURS, OTHER, OUTSIDE
-from rewritelog.viewing.spans import Extent, Spans
+from rewritelog.viewing.spans import Extent, MessageLines, Spans, message_lines
 
 MOST_ROWS = 128
 """If there are more PEs, each row is a group of PEs."""
@@ -39,20 +38,6 @@ COLUMNS = 1600
 
 ColourBy = Literal["event", "name"]
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class TimelineOptions:
-    """The part of the logs that is drawn, and what its colours mean."""
-
-    pes: Sequence[int] | None = None
-    """None for all."""
-    from_s: float | None = None
-    """Start of the time axis; None for the first start of a SEB."""
-    to_s: float | None = None
-    """End of the time axis; None for the last end of a SEB."""
-    colour_by: ColourBy | None = None
-    """None for events if brackets have any, else SEB names."""
 
 
 class Bars(NamedTuple):
@@ -260,28 +245,32 @@ class TimelineView:
 
 def timeline_view(
     runs: Sequence[Run],
-    options: TimelineOptions | None = None,
+    pes: Sequence[int] | None = None,
+    window: tuple[float | None, float | None] = (None, None),
+    colour_by: ColourBy | None = None,
+    *,
     columns: int = COLUMNS,
     seed: int | None = None,
 ) -> TimelineView:
     """Read log sets twice, to find the names with the most time and to fill the figure.
 
+    It shows all PEs without `pes`; from the first start of a SEB to the last end without these
+    times; and in colours of events, if brackets have any, or else of SEB names without `colour_by`.
     Messages are drawn if there is a seed, with which some of many are chosen. Raise `UsageError` if
     the runs have different PEs, if a PE is not in them, if there is nothing between the times, or
     for messages of traces; `DamagedLogError` if a block is damaged.
     """
-    options = options or TimelineOptions()
-    pes = _chosen_pes(runs, options.pes)
-    extents = [_extent(run, options.colour_by) for run in runs]
+    drawn = _chosen_pes(runs, pes)
+    extents = [_extent(run, colour_by) for run in runs]
     has_events = any(+extent.event_s for extent in extents)
-    colour_by = options.colour_by or ("event" if has_events else "name")
+    colour_by = colour_by or ("event" if has_events else "name")
     seconds = Counter[str]()
     for extent in extents:
         seconds.update(extent.event_s if colour_by == "event" else extent.name_s)
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
     names, others = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
-    window = _window(runs[0].logs, extents, options)
-    view = TimelineView(pes, *window, colour_by, names, others, columns)
+    times = _window(runs[0].logs, extents, *window)
+    view = TimelineView(drawn, *times, colour_by, names, others, columns)
     panels = [_panel(run, extent, view, seed) for run, extent in zip(runs, extents, strict=True)]
     return replace(view, panels=tuple(panels))
 
@@ -309,14 +298,14 @@ def _extent(run: Run, colour_by: ColourBy | None) -> Extent:
 
 
 def _window(
-    logs: AnyTraces, extents: Sequence[Extent], options: TimelineOptions
+    logs: AnyTraces, extents: Sequence[Extent], from_s: float | None, to_s: float | None
 ) -> tuple[float, float]:
     first_s = min(extent.earliest_s for extent in extents)
     last_s = max(extent.latest_s for extent in extents)
     if first_s > last_s:
         raise UsageError(f"{logs.path}: nothing to draw: no {logs.terms.item} has start and end")
-    from_s = first_s if options.from_s is None else options.from_s
-    to_s = last_s if options.to_s is None else options.to_s
+    from_s = first_s if from_s is None else from_s
+    to_s = last_s if to_s is None else to_s
     length_s = to_s - from_s
     if not (0 < length_s < math.inf and from_s < last_s and to_s > first_s):
         raise UsageError(

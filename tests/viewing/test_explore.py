@@ -34,16 +34,14 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from rewritelog.viewing.explorer import requests, server
 from rewritelog.viewing.explorer.requests import read_request
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
-from rewritelog.viewing.explorer.server import serve
+from rewritelog.viewing.explorer.server import in_process, serve
 from rewritelog.viewing.explorer.session import (
     NOT_CHANGED,
     Changed,
     FitChoices,
     Result,
     Session,
-    fitted,
 )
-from rewritelog.viewing.explorer.workers import in_process
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
 FORMULA = FitChoices(("1", "p1*log(p1)"))
@@ -62,7 +60,7 @@ def session_of(folder: Path, *more: tuple[Any, ...]) -> Session:
 def fitted_first(session: Session) -> Session:
     """A session all of whose first fits are there."""
     for number in session.numbers:
-        session.keep(number, session.first_fit(number))
+        session.keep(number, session.fit(number, session.first_choices[number]))
     return session
 
 
@@ -291,14 +289,14 @@ def test_a_first_fit_that_fails_is_told_to_the_page(tmp_path: Path) -> None:
     """The server ended, and the page said only that it was gone."""
     timings = write_timings(tmp_path / "t.txt", *LINES, ("other", 1e-6, 1.0))
     session = Session(read_timings([timings]))
-    first_fit, bad = session.first_fit, number_of(session, "other")
+    fit_of, bad = session.fit, number_of(session, "other")
 
-    def fit(event: int) -> Result:
+    def fit(event: int, choices: FitChoices) -> Result:
         if event == bad:
             raise UsageError(f"no fit of event {event}")
-        return first_fit(event)
+        return fit_of(event, choices)
 
-    session.first_fit = fit  # type: ignore[method-assign]
+    session.fit = fit  # type: ignore[method-assign]
 
     async def talk(address: str) -> None:
         assert await asked(address, first_fit_of(bad)) == {"error": f"no fit of event {bad}"}
@@ -360,13 +358,12 @@ def test_what_the_page_asks_is_validated(message: str | dict[str, Any]) -> None:
 
 def test_what_cannot_be_fitted_is_an_error(session: Session) -> None:
     event = number_of(session, "sync")
-    timings = session.events[event]
     with pytest.raises(UsageError, match="put some back"):
-        fitted(timings, FitChoices(left_out=frozenset(range(len(LINES)))))
+        session.fit(event, FitChoices(left_out=frozenset(range(len(LINES)))))
     with pytest.raises(FormulaError, match="formula:2:1: the term 'p1' is duplicated"):
-        fitted(timings, FitChoices(("p1", "p1")))
+        session.fit(event, FitChoices(("p1", "p1")))
     with pytest.raises(UsageError, match="a category needs a formula"):
-        fitted(timings, FitChoices(category="p1"))
+        session.fit(event, FitChoices(category="p1"))
 
 
 def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> None:
@@ -518,10 +515,10 @@ def test_predictions_are_those_of_the_fit(session: Session) -> None:
     assert found["by"] == "fit, outside the range of the lines"
 
 
-def wait_long(event: int) -> Result:
+def wait_long(event: int, choices: FitChoices) -> Result:
     """Take longer than a test waits."""
     time.sleep(600)
-    raise UsageError(f"event {event} was not stopped")
+    raise UsageError(f"event {event} as {choices} was not stopped")
 
 
 @pytest.mark.parametrize("stop", [False, True])
@@ -543,7 +540,7 @@ def test_first_fits_keep_to_the_number_of_jobs_and_are_stopped(
 
     monkeypatch.setattr(server, "in_process", counted)
     if stop:
-        session.first_fit = wait_long  # type: ignore[method-assign]
+        session.fit = wait_long  # type: ignore[method-assign]
 
     async def talk(address: str) -> None:
         requests = [asyncio.create_task(asked(address, first_fit_of(k))) for k in range(5)]

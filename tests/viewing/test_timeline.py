@@ -20,7 +20,7 @@ from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.draw import cell_colours
 from rewritelog.viewing.plots import BRACKET, IDLE
-from rewritelog.viewing.timeline import Run, TimelineOptions, timeline_view
+from rewritelog.viewing.timeline import Run, timeline_view
 
 TWO_PES = [
     [
@@ -67,7 +67,7 @@ def test_brackets_have_the_colours_of_their_events(two_pes: Path) -> None:
     assert force.tolist() == [[0, 0, 0, 1, 1, 0], [0] * 6]
     assert outside.tolist() == [[1, 1, 1, 0, 0, 1], [0, 0, 0, 1, 0, 0]]
     assert other.max() == 0
-    by_name = timeline_view([Run(open_logs(two_pes))], TimelineOptions(colour_by="name"))
+    by_name = timeline_view([Run(open_logs(two_pes))], colour_by="name")
     assert by_name.names[:2] == ("kernel", "work")
     assert view.busy_share(view.panels[0]) == pytest.approx(7 / 12)
     assert view.bracket_share(view.panels[0]) == pytest.approx(2 / 12)
@@ -98,8 +98,7 @@ def test_two_runs_are_drawn_replayed_each_over_its_own_length(
 
 
 def test_a_window_shows_what_lies_in_it(two_pes: Path) -> None:
-    options = TimelineOptions(pes=[0], from_s=1.0, to_s=3.0)
-    view = timeline_view([Run(open_logs(two_pes))], options, columns=2)
+    view = timeline_view([Run(open_logs(two_pes))], [0], (1.0, 3.0), columns=2)
     assert view.panels[0].cells[0, :, :2] == pytest.approx(np.array([[0, 1], [1, 0]]))
     assert view.rows == 1
 

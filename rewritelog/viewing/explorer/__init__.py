@@ -10,7 +10,6 @@ and sockets without an origin.
 
 - `requests`: the requests of the page: whose are accepted, and what each asks for
 - `session`: how each event can be fitted, and the fits that were made
-- `workers`: work in separate processes, which can be stopped
 - `saving`: writes the formulas file and the model file that the commands read
-- `server`: serves the page, and answers its requests
+- `server`: serves the page, and answers its requests, by work in processes that can be stopped
 """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import secrets
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from multiprocessing.connection import Connection
 from signal import SIGINT
 from typing import Any, cast
 
@@ -22,13 +24,13 @@ from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError, spelled
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted import Fitted
+from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
 from rewritelog.viewing.explorer.requests import HOST, WAIT_S, Access, Queue
 from rewritelog.viewing.explorer.saving import Saving
 from rewritelog.viewing.explorer.session import NOT_CHANGED, Changed, Session
-from rewritelog.viewing.explorer.workers import in_process
 from rewritelog.viewing.fit_pages import OWN_LINES, events_sections, quality_lines
 from rewritelog.viewing.page import POLICY, asset, json_of, page_text
 
@@ -157,7 +159,7 @@ class Explorer(Application):
             case requests.Show(event=event):
                 if isinstance(request, requests.Fit) and session.result(event, changed) is None:
                     choices = session.choices(event, changed)
-                    fit = await _result(lambda: session.fit(event, choices), self._work)
+                    fit = await _result(partial(session.fit, event, choices), self._work)
                     session.keep(event, fit)
                 return {**session.state_of(event, changed), "verdict": self._verdict(changed)}
         return {}
@@ -166,7 +168,7 @@ class Explorer(Application):
         """Fit an event as `fit` does, unless that is done."""
         async with self._free:
             if self.session.result(event) is None:
-                work = partial(self.session.first_fit, event)
+                work = partial(self.session.fit, event, self.session.first_choices[event])
                 self.session.keep(event, await _result(work, self._first_fits))
 
     async def end(self) -> None:
@@ -185,6 +187,45 @@ async def _result(work: Callable[[], Any], tasks: set[asyncio.Task[Any]]) -> Any
         return await task
     finally:
         tasks.remove(task)
+
+
+async def in_process(work: Callable[[], Any]) -> Any:
+    """Return the result of work in another process, which ends at once if the task is cancelled.
+
+    So the page stays responsive, and the work can be stopped. As the process is forked, only the
+    result must be picklable, not the work. Raise the `RewriteLogError` that it raises.
+    """
+    context, ready = multiprocessing.get_context("fork"), asyncio.Event()
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_result, args=(work, sender), daemon=True)
+    process.start()
+    sender.close()
+    loop, descriptor = asyncio.get_running_loop(), receiver.fileno()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+        result = receiver.recv()
+    except (EOFError, OSError):  # the latter if it ended while it sent
+        raise RewriteLogError("the fit's process ended without a result") from None
+    finally:
+        loop.remove_reader(descriptor)
+        receiver.close()
+        process.kill()
+        process.join()
+    if isinstance(result, RewriteLogError):
+        raise result
+    return result
+
+
+def _send_result(work: Callable[[], Any], sender: Connection) -> None:
+    """Send the result or the error; Ctrl-C and progress are the parent's."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN if number == SIGINT else signal.SIG_DFL)
+    try:
+        with listening(None):
+            sender.send(work())
+    except RewriteLogError as error:
+        sender.send(error)
 
 
 @stream_request_body

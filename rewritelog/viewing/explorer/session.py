@@ -135,16 +135,6 @@ class Result:
         return {name: json_number(value) for name, value in numbers.items()}
 
 
-def fitted(timings: EventTimings, choices: FitChoices) -> Result:
-    """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
-    config = choices.config(timings.parameters)
-    kept = timings.part(choices.kept(len(timings.seconds)))
-    if not len(kept.usable().seconds):
-        raise UsageError("no line with usable numbers is left to fit to: put some back")
-    single_terms = single_term_functions(kept, choices.weights, choices.loss)
-    return Result(choices, fit_event(kept, config), single_terms)
-
-
 class Session:
     """The events that have usable lines; none is fitted at first.
 
@@ -182,14 +172,15 @@ class Session:
         self._results: dict[tuple[int, FitChoices], Result] = {}
         self.most_parameters = max((timings.parameters for timings in self.events), default=0)
 
-    def first_fit(self, event: int) -> Result:
-        """Fit an event as `fit` does, and try the functions of one term."""
-        return self.fit(event, self.first_choices[event])
-
     def fit(self, event: int, choices: FitChoices) -> Result:
         """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
-        result = fitted(self.events[event], choices)
-        return replace(result, fit=result.fit.named(self._names[event]))
+        timings = self.events[event]
+        config = choices.config(timings.parameters)
+        kept = timings.part(choices.kept(len(timings.seconds)))
+        if not len(kept.usable().seconds):
+            raise UsageError("no line with usable numbers is left to fit to: put some back")
+        single_terms = single_term_functions(kept, choices.weights, choices.loss)
+        return Result(choices, fit_event(kept, config).named(self._names[event]), single_terms)
 
     def keep(self, event: int, result: Result) -> None:
         """Keep a fit of an event."""
