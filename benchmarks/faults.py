@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.process import ROOT, rewritelog, run, working_folder
@@ -38,6 +38,7 @@ from many_sebs import write_many
 from random_sebs import BATCH, predict_detailed, random_batch
 
 from rewritelog.commands.durations import RewriteOptions
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import DurationSum
 
@@ -210,8 +211,8 @@ def sums(yard: Yard) -> list[Line]:
     exact = {DurationSum.OLD: many.sum_s(), DurationSum.NEW: many.sum_s(0.7)}
     worst, answers = 0.0, set()
     for jobs, block_bytes in ((1, 16 << 20), (2, 16 << 20), (2, 1 << 20), (4, 64 << 20)):
-        options = RewriteOptions(dilation=0.7, jobs=jobs, block_bytes=block_bytes)
-        statistics = rewrite(folder, None, options).statistics
+        logs = replace(open_logs(folder), block_bytes=block_bytes)
+        statistics = rewrite(logs, None, RewriteOptions(dilation=0.7, jobs=jobs)).statistics
         answers.add(tuple(statistics.seconds(which) for which in exact))
         worst = max(
             [worst, *(abs(statistics.seconds(which) / exact[which] - 1) for which in exact)]

@@ -1,5 +1,6 @@
-"""Blocks in memory, without a log set, for tests of what is done with the bytes of one."""
+"""Log sets that are read in small blocks, and blocks in memory, without a log set."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,14 @@ from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, Pieces
 from rewritelog.formats.bgtrace.declaration import Layout
 from rewritelog.formats.bgtrace.heads import TimelineFile
+from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.rewriting.block import Patched, patch, records_for
 from rewritelog.rewriting.statistics import DurationSum
+
+
+def in_blocks(folder: Path, block_bytes: int) -> LogSet:
+    """Return the open log set of a folder, of which at most so much is read at a time."""
+    return replace(open_logs(folder), block_bytes=block_bytes)
 
 
 def loaded_from(lay: Layout, buffer: Bytes, starts: Ints, ends: Ints, counts: Ints) -> LoadedBlock:

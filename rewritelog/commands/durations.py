@@ -256,10 +256,6 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
         "Seed of the residual spread, and of the draw of the model sampled [default: 1].",
         default=None, metavar="N", least=0, most=(1 << 64) - 1, rare=True, decides=True,
     )  # fmt: skip
-    block_bytes: int | None = option(
-        "The most bytes of a block, which a worker holds at a time [default: as LOGS say].",
-        default=None, least=1, most=(1 << 48) - 1, group=RUNNING, shell=False, reported=False,
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()

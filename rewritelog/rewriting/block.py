@@ -174,8 +174,7 @@ def logs_task(logs: LogSet, predictor: Predictor, options: DurationOptions) -> R
     params = list_params(options.params or logs.folder) if predictor.fitted.uses_params else None
     task = RewriteTask(logs, predictor, params, options.dilations, options.strict)
     if isinstance(options, RewriteOptions):
-        logs = replace(logs, block_bytes=options.block_bytes or logs.block_bytes)
-        return replace(task, logs=logs, keep_recv=options.recv == "keep")
+        return replace(task, keep_recv=options.recv == "keep")
     return task
 
 

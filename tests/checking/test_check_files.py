@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blocks import in_blocks
 from chosen import by_tier
 from faulty import HANGS_S
 from logbuilder import bracket, message, seb, write_logs
@@ -371,7 +372,7 @@ def test_a_seb_that_goes_on_and_on(
     assert "PE 0, SEB 1: the SEB has more than" in shown(report, "count")
     assert report.findings.sebs == 2
     with pytest.raises(DamagedLogError, match=r"PE 0, SEB 1: the SEB has more than"):
-        rewrite(folder, None, RewriteOptions(block_bytes=300))
+        rewrite(in_blocks(folder, 300), None, RewriteOptions())
     assert check(folder).findings.counts == {}
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from blocks import in_blocks
 from chakrabuilder import trace
 from rules import violations
 
@@ -121,7 +122,7 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
     logs = make_logs(work / "logs", 6, "little")
     path, out = logs.files[0].path, work / "out"
     beside = {entry.name for entry in work.iterdir()}
-    constant = RewriteOptions(dilation=0.5, jobs=1, block_bytes=512, no_flush=True, force=True)
+    constant = RewriteOptions(dilation=0.5, jobs=1, no_flush=True, force=True)
 
     def use_all() -> None:
         opened = open_logs(logs.folder)
@@ -132,7 +133,7 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
         for line in Dump(opened, 0).pieces(as_json=True):
             line.encode()
         before = check_logs(logs.folder)
-        rewrite(opened, out, constant)
+        rewrite(in_blocks(logs.folder, 512), out, constant)
         after = check_logs(out)
         if after.count(Severity.STOP) > before.count(Severity.STOP):
             raise AssertionError(f"a rewrite adds to what stops the simulator: {after.text()}")
@@ -175,12 +176,12 @@ def check_and_rewrite_check(work: Path) -> tuple[Check, list[bytes]]:
     """Let `check` and `rewrite` say what they think of a timeline file: they have to agree."""
     logs = make_logs(work / "logs", 6, "little")
     path, out = logs.files[0].path, work / "out"
-    halved = RewriteOptions(dilation=0.5, jobs=1, block_bytes=512, no_flush=True, force=True)
+    halved = RewriteOptions(dilation=0.5, jobs=1, no_flush=True, force=True)
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)
         found = set(check_logs(logs.folder).findings.counts)
-        taken = _refusals(lambda: rewrite(logs.folder, out, halved))
+        taken = _refusals(lambda: rewrite(in_blocks(logs.folder, 512), out, halved))
         if taken and found & REFUSED:
             raise AssertionError(f"rewritten, though check finds {found & REFUSED}")
         if not taken and not found & (REFUSED | REFUSED_WHERE_CHANGED):

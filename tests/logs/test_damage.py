@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from blocks import in_blocks
 from chosen import by_tier
 from logbuilder import END, START, bracket, message, seb, write_logs
 
@@ -128,7 +129,7 @@ def test_a_file_cut_off_anywhere_is_refused(step: int, block_bytes: int, logs: P
     for length in range(0, len(whole), step):
         (logs / "bgTrace0").write_bytes(whole[:length])
         with pytest.raises(DamagedLogError, match="bgTrace0"):
-            rewrite(logs, None, RewriteOptions(dilation=2, jobs=1, block_bytes=block_bytes))
+            rewrite(in_blocks(logs, block_bytes), None, RewriteOptions(dilation=2, jobs=1))
 
 
 @pytest.mark.parametrize("length", [n for n in range(80) if n not in (52, 56, 60)])

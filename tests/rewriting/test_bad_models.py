@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from blocks import in_blocks
 from logbuilder import bracket, seb, write_logs, write_params
 
 from rewritelog import open_logs
@@ -90,9 +91,8 @@ def run(logs: Path, out: Path, way: str, *, block_bytes: int = 200) -> dict[str,
         model_options={"way": way},
         jobs=2,
         no_flush=True,
-        block_bytes=block_bytes,
     )
-    report = rewrite(logs, out, options)
+    report = rewrite(in_blocks(logs, block_bytes), out, options)
     text = json.dumps(report.to_json(), allow_nan=False)
     whole: dict[str, object] = json.loads(text)
     return whole

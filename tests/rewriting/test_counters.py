@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from blocks import in_blocks
 from chosen import by_tier
 from logbuilder import bracket, seb, write_logs
 
 from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import TimingError
+from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
@@ -48,10 +50,12 @@ def logs(tmp_path: Path) -> Path:
     return write_logs(tmp_path / "in", [sebs])
 
 
-def run(logs: Path, timings: Path, model: str = COUNTERS, **options: Any) -> RewriteReport:
-    out = logs.parent / "out"
+def run(
+    logs: Path, timings: Path, model: str = COUNTERS, block_bytes: int = BLOCK_BYTES, **options: Any
+) -> RewriteReport:
+    out, opened = logs.parent / "out", in_blocks(logs, block_bytes)
     return rewrite(
-        logs, out, RewriteOptions(model=model, timings=(timings,), force=True, **options)
+        opened, out, RewriteOptions(model=model, timings=(timings,), force=True, **options)
     )
 
 

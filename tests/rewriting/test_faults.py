@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blocks import in_blocks
 from chosen import by_tier
 from faulty import (
     HANGS_S,
@@ -354,9 +355,10 @@ def test_a_quota_that_is_hit_leaves_nothing(
     monkeypatch.setattr(function, full)
     if function == "os.ftruncate" and number > 1:
         return  # the lock alone is cut
-    told = RewriteOptions(dilation=2, block_bytes=1000, jobs=1, no_flush=not flush)
+    opened = in_blocks(logs, 1000)
+    told = RewriteOptions(dilation=2, jobs=1, no_flush=not flush)
     with pytest.raises(OutputError, match="out: cannot be written: Disk quota exceeded"):
-        rewrite(logs, tmp_path / "out", told)
+        rewrite(opened, tmp_path / "out", told)
     assert names(tmp_path) == {"in", "timings"}
 
 
@@ -365,13 +367,14 @@ def test_a_system_that_cannot_write_past_its_cache_writes_the_same(
     number: int, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As systems before Linux 6.14 and many file systems are."""
-    rewrite(logs, tmp_path / "out", RewriteOptions(dilation=2, block_bytes=1000))
+    opened = in_blocks(logs, 1000)
+    rewrite(opened, tmp_path / "out", RewriteOptions(dilation=2))
 
     def refused(*_args: Any) -> int:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("os.pwritev", refused)
-    rewrite(logs, tmp_path / "again", RewriteOptions(dilation=2, block_bytes=1000))
+    rewrite(opened, tmp_path / "again", RewriteOptions(dilation=2))
     assert content(tmp_path / "again") == content(tmp_path / "out")
 
 
@@ -426,10 +429,10 @@ def test_a_file_that_goes_away_meanwhile_is_named(
         "emptied": lambda: os.truncate(path, 0),
         "grown": lambda: os.truncate(path, 4 * half),
     }
-    options = fitted(tmp_path, jobs=1, block_bytes=700)
+    options = fitted(tmp_path, jobs=1)
     progress = after_the_first_block(changes[change])
     with pytest.raises(RewriteLogError, match=re.escape(name)):
-        watched_rewrite(logs, tmp_path / "out", options, progress)
+        watched_rewrite(in_blocks(logs, 700), tmp_path / "out", options, progress)
     assert names(tmp_path) == {"in", "timings"}
 
 

@@ -29,16 +29,19 @@ pytestmark = [
 
 DRIVER = textwrap.dedent("""
     import json, sys
+    from dataclasses import replace
     from pathlib import Path
+    import rewritelog
     from rewritelog.commands.durations import RewriteOptions
     from rewritelog.rewriting.run import rewrite
     from rewritelog.running import lead
     folder, engine = Path(sys.argv[1]), sys.argv[2]
     options = RewriteOptions(
         model="least-squares", model_options={"basis": "linear"}, timings=(folder / "timings",),
-        dilation=0.5, spread="residual", block_bytes=2000,
+        dilation=0.5, spread="residual",
     )
-    report = lead(engine, 0, lambda: rewrite(folder / "in", folder / engine, options))
+    logs = replace(rewritelog.open_logs(folder / "in"), block_bytes=2000)
+    report = lead(engine, 0, lambda: rewrite(logs, folder / engine, options))
     if report is not None:
         print(json.dumps(report.to_json()))
 """)

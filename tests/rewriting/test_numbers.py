@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from blocks import in_blocks
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from many_sebs import write_many
 from random_sebs import BATCH, Batch, predict_detailed, random_batch, sebs_of
@@ -66,8 +67,8 @@ def test_sums_are_right_to_the_last_bit_for_any_threads_and_blocks(tmp_path: Pat
     many = write_many(tmp_path / "in", 1, files=3, workers=4, sebs=3000)
     reports = set()
     for jobs, block_bytes in ((1, 1 << 24), (2, 1 << 24), (4, 1 << 20), (2, 100_000), (3, 7000)):
-        options = RewriteOptions(dilation=0.7, jobs=jobs, block_bytes=block_bytes)
-        report = rewrite(many.folder, None, options)
+        options = RewriteOptions(dilation=0.7, jobs=jobs)
+        report = rewrite(in_blocks(many.folder, block_bytes), None, options)
         assert report.statistics.seconds(DurationSum.OLD) == many.sum_s()
         assert report.statistics.seconds(DurationSum.NEW) == many.sum_s(0.7)
         reports.add(same_part(report))
@@ -105,9 +106,9 @@ def test_runs_give_the_same_logs_and_report_to_the_byte(bracketed: Path) -> None
                 dilation=1.7,
                 force=True,
                 jobs=jobs,
-                block_bytes=block_bytes,
             )
-            found.add(same_part(rewrite(bracketed / "in", bracketed / "out", options)))
+            opened = in_blocks(bracketed / "in", block_bytes)
+            found.add(same_part(rewrite(opened, bracketed / "out", options)))
             logs = logs or contents(bracketed / "out")
             assert contents(bracketed / "out") == logs
     assert len(found) == 1
@@ -120,8 +121,8 @@ def test_files_that_take_turns_give_the_report_of_one_after_the_other(tmp_path: 
     write_logs(tmp_path / "in", timelines, files=10)
     reports, logs = set(), []
     for jobs, block_bytes in ((1, 16 << 20), (2, 16 << 20), (3, 1500), (1, 300)):
-        options = RewriteOptions(dilation=3, jobs=jobs, block_bytes=block_bytes, force=True)
-        report = rewrite(tmp_path / "in", tmp_path / "out", options)
+        options = RewriteOptions(dilation=3, jobs=jobs, force=True)
+        report = rewrite(in_blocks(tmp_path / "in", block_bytes), tmp_path / "out", options)
         (warning,) = report.to_json()["warnings"]
         assert warning.startswith("40 SEBs with unmatched or reversed marks")
         assert warning.endswith("(PE 0 SEB 0, PE 10 SEB 0, PE 20 SEB 0, PE 30 SEB 0, PE 1 SEB 0)")
@@ -132,10 +133,8 @@ def test_files_that_take_turns_give_the_report_of_one_after_the_other(tmp_path: 
 
 
 def test_the_sums_of_an_event_are_those_of_its_brackets(bracketed: Path) -> None:
-    options = RewriteOptions(
-        model="least-squares", timings=(bracketed / "timings",), block_bytes=1000
-    )
-    report = rewrite(bracketed / "in", None, options)
+    options = RewriteOptions(model="least-squares", timings=(bracketed / "timings",))
+    report = rewrite(in_blocks(bracketed / "in", 1000), None, options)
     lengths = 10.0 ** np.random.default_rng(5).uniform(-9, 3, (8, 60))
     old = [[t / 2 - t / 3 for t in row[number::6]] for row in lengths for number in (0, 3)]
     for number, line in enumerate(report.events):

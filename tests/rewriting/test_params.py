@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blocks import in_blocks
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats.bgtrace import params as params_module
+from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 from tracebigsim.lines import scan as scan_lines
@@ -21,12 +23,13 @@ def logs(tmp_path: Path) -> Path:
     return write_logs(tmp_path / "in", [timeline, timeline], files=2)
 
 
-def run(logs: Path, **options: Any) -> RewriteReport:
+def run(logs: Path, block_bytes: int = BLOCK_BYTES, **options: Any) -> RewriteReport:
     timings = write_timings(
         logs.parent / "timings", *[("k", float(n), float(n)) for n in (1, 2, 4)]
     )
     told = {"model_options": {"basis": "linear"}, "timings": (timings,)} | options
-    return rewrite(logs, None, RewriteOptions(model="least-squares", **told))
+    opened = in_blocks(logs, block_bytes)
+    return rewrite(opened, None, RewriteOptions(model="least-squares", **told))
 
 
 def said(report: RewriteReport, *words: str) -> bool:

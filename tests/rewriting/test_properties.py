@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from blocks import loaded_from, params_of, rewritten
+from blocks import in_blocks, loaded_from, params_of, rewritten
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from logbuilder import (
@@ -96,7 +96,7 @@ def test_construct_gives_back_the_bytes_and_the_kernels_say_the_same(logs: dict[
 def test_dilation_1_and_no_model_give_the_same_bytes(logs: dict[str, Any], block: int) -> None:
     with TemporaryDirectory() as folder:
         source = build(Path(folder) / "in", logs)
-        rewrite(source, Path(folder) / "out", RewriteOptions(block_bytes=block))
+        rewrite(in_blocks(source, block), Path(folder) / "out", RewriteOptions())
         assert contents(Path(folder) / "out") == contents(source)
 
 
@@ -154,7 +154,8 @@ def test_blocks_and_threads_change_nothing(logs: dict[str, Any], data: st.DataOb
         timings = write_timings(Path(folder) / "t", *[("k", 0.1 * k, float(k)) for k in range(4)])
         told: dict[str, Any] = {"model": "least-squares", "timings": (timings,), "dilation": 1.5}
         whole = rewrite(source, Path(folder) / "a", RewriteOptions(**told, jobs=1))
-        cut = rewrite(source, Path(folder) / "b", RewriteOptions(**told, jobs=2, block_bytes=200))
+        opened = in_blocks(source, 200)
+        cut = rewrite(opened, Path(folder) / "b", RewriteOptions(**told, jobs=2))
         assert contents(Path(folder) / "a") == contents(Path(folder) / "b")
         one, other = whole.to_json(), cut.to_json()
         for key in ("counts", "durations_s", "events", "warnings"):

@@ -2,12 +2,12 @@
 
 import csv
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from blocks import in_blocks
 
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
@@ -72,7 +72,7 @@ def test_times_are_those_of_the_original(
     case: str, block_bytes: int, reference: Path, tmp_path: Path
 ) -> None:
     folder, options = options_of(case, reference)
-    rewrite(folder, tmp_path / "out", replace(options, block_bytes=block_bytes))
+    rewrite(in_blocks(folder, block_bytes), tmp_path / "out", options)
     logs = rewritelog.open_logs(tmp_path / "out")
     expected = reference / "expected/rewritten" / case
     for table, name, times in (

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from blocks import in_blocks
 from commands import rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import ModelError, UsageError
+from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
 
@@ -46,11 +48,14 @@ def logs(tmp_path: Path) -> Path:
     return folder
 
 
-def run(logs: Path, out: str | None = None, **options: Any) -> RewriteReport:
+def run(
+    logs: Path, out: str | None = None, block_bytes: int = BLOCK_BYTES, **options: Any
+) -> RewriteReport:
     given: dict[str, Any] = {"spread": "residual", "timings": (logs.parent / "timings",)}
     given |= {"force": True, **options}
     model = given.pop("model", AUTO)
-    return rewrite(logs, out and logs.parent / out, RewriteOptions(model=model, **given))
+    opened = in_blocks(logs, block_bytes)
+    return rewrite(opened, out and logs.parent / out, RewriteOptions(model=model, **given))
 
 
 def contents(folder: Path) -> dict[str, bytes]:

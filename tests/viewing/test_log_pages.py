@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from blocks import in_blocks
 from chakrabuilder import node, write_traces
 from commands import rewritelog as run
 from faulty import HANGS_S, SCRIPT
@@ -79,11 +80,12 @@ def test_a_rewrite_page_shows_both_sides(logs: Path, timings: Path, tmp_path: Pa
 def test_a_dry_run_compares_as_a_rewrite_does(
     logs: Path, timings: Path, tmp_path: Path, block_bytes: int
 ) -> None:
-    asked = RewriteOptions(timings=(timings,), dilation=0.5, block_bytes=block_bytes)
+    asked = RewriteOptions(timings=(timings,), dilation=0.5)
     written = tmp_path / "written"
-    rewrite(logs, written, asked)
-    real = compare_logs(open_logs(logs), open_logs(written)).totals
-    dry = compare_dry_run(rewrite(logs, None, asked).task)
+    opened = in_blocks(logs, block_bytes)
+    rewrite(opened, written, asked)
+    real = compare_logs(opened, open_logs(written)).totals
+    dry = compare_dry_run(rewrite(opened, None, asked).task)
     for one, other in ((real.by_name, dry.by_name), (real.by_event, dry.by_event)):
         assert one.keys() == other.keys()
         for name, row in one.items():
