@@ -103,6 +103,12 @@ CORE int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len,
                           const int64_t *bytes, bool are_names, uint64_t key, int32_t *slots,
                           int64_t slots_len, int64_t *first, int64_t *numbers);
 
+/* Fill in the number of each of the texts, which are `bytes` long and follow each other, or -1. It is
+   the index in `known`, distinct texts of that length, from which `number_texts` made the table. */
+CORE void find_texts(const uint8_t *known, int64_t bytes, const uint8_t *texts, uint64_t key,
+                     const int32_t *slots, int64_t slots_len, int64_t *numbers,
+                     int64_t numbers_len);
+
 /* ---- walk.c: the pairs of start and end marks in SEBs ---- */
 
 enum { IRREGULAR = -1 };

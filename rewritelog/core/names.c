@@ -10,21 +10,27 @@ static int64_t length_of(const uint8_t *text, int64_t most, bool is_name)
     return end ? end - text : most;
 }
 
+/* Return where the search for a text begins in a table of a power of two of slots. */
+static int64_t slot_of(const uint8_t *text, int64_t length, uint64_t key, int64_t slots_len)
+{
+    uint64_t mix = UINT64_C(14695981039346656037) ^ key;
+    for (int64_t byte = 0; byte < length; byte++) {
+        mix = (mix ^ text[byte]) * UINT64_C(1099511628211);
+        mix ^= mix >> 32; /* or only the key's low byte would decide which texts collide */
+    }
+    return (int64_t)(mix >> 32) & (slots_len - 1);
+}
+
 int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, const int64_t *bytes,
                      bool are_names, uint64_t key, int32_t *slots, int64_t slots_len,
                      int64_t *first, int64_t *numbers)
 {
-    int64_t known = 0, mask = slots_len - 1;
+    int64_t known = 0;
     for (int64_t k = 0; k < at_len; k++) {
         const uint8_t *text = buf + at[k];
         int64_t length = length_of(text, bytes[k], are_names);
-        uint64_t mix = UINT64_C(14695981039346656037) ^ key;
-        for (int64_t byte = 0; byte < length; byte++) {
-            mix = (mix ^ text[byte]) * UINT64_C(1099511628211);
-            mix ^= mix >> 32; /* or only the key's low byte would decide which texts collide */
-        }
-        int64_t slot = (int64_t)(mix >> 32) & mask;
-        for (; slots[slot]; slot = (slot + 1) & mask) {
+        int64_t slot = slot_of(text, length, key, slots_len);
+        for (; slots[slot]; slot = (slot + 1) & (slots_len - 1)) {
             int64_t row = first[slots[slot] - 1];
             if (length_of(buf + at[row], bytes[row], are_names) == length
                 && !memcmp(buf + at[row], text, (size_t)length))
@@ -37,4 +43,16 @@ int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, cons
         numbers[k] = slots[slot] - 1;
     }
     return known;
+}
+
+void find_texts(const uint8_t *known, int64_t bytes, const uint8_t *texts, uint64_t key,
+                const int32_t *slots, int64_t slots_len, int64_t *numbers, int64_t numbers_len)
+{
+    for (int64_t k = 0; k < numbers_len; k++) {
+        const uint8_t *text = texts + k * bytes;
+        int64_t slot = slot_of(text, bytes, key, slots_len);
+        while (slots[slot] && memcmp(known + (slots[slot] - 1) * bytes, text, (size_t)bytes))
+            slot = (slot + 1) & (slots_len - 1);
+        numbers[k] = slots[slot] - 1;
+    }
 }

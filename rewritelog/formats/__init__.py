@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Floats, Ints
-from rewritelog.core import core
+from rewritelog.arrays import Floats, Ints
 from rewritelog.paths import exists
 
 if TYPE_CHECKING:
@@ -45,21 +43,6 @@ def open_event_traces(path: Path) -> Traces | None:
 def is_log_set(path: Path) -> bool:
     """Return whether a path is that of bgTrace logs."""
     return path.name == SUMMARY_NAME or (exists(path) and exists(path / SUMMARY_NAME))
-
-
-def number_texts(
-    buffer: Bytes, at: Ints, lengths: Ints, *, are_names: bool = False
-) -> tuple[Ints, Ints]:
-    """Return the first row of each distinct text, in order of appearance, and the number of each.
-
-    Names end before any NUL. Texts are hashed with a random key, so that no log can make all
-    collide.
-    """
-    slots = np.zeros(2 << len(at).bit_length(), dtype=np.int32)
-    first, numbers = np.empty((2, len(at)), dtype=np.int64)
-    key = secrets.randbits(64)
-    count = core.number_texts(buffer, at, lengths, are_names, key, slots, first, numbers)
-    return first[:count].copy(), numbers
 
 
 Columns: TypeAlias = Literal["params", "counters"]

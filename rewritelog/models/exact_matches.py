@@ -7,9 +7,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Keys
+from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventTimings
-from rewritelog.models.equal_rows import find_rows, grouped, hash_rows
+from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitting import tuning
 from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
 
@@ -19,7 +20,7 @@ ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts": "samples"}):
     """The distinct parameter sets of one event's samples, each with the mean of its times.
 
-    They are in the order of their hashes.
+    Those of timings are in the order of hashes, which does not depend on that of the samples.
     """
 
     seconds: Floats
@@ -34,9 +35,9 @@ class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts
         require_shape(".samples", self.counts, len(self.rows))
 
     @cached_property
-    def keys(self) -> Keys:
-        """The hash of each set, ascending."""
-        return hash_rows(self.rows)
+    def points(self) -> DistinctPoints:
+        """The sets, which all differ."""
+        return DistinctPoints.of_rows(self.rows)
 
     @classmethod
     def from_timings(cls, timings: EventTimings) -> ExactTimes:
@@ -45,18 +46,15 @@ class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts
         Times are added in the order of the samples, so that the result is the same to the bit for
         the same samples. The mean of equal times is exactly that time.
         """
-        _, order, first = grouped(timings.params)
-        seconds, sets, group = timings.seconds[order], order[first], np.cumsum(first) - 1
-        del order  # of very many samples it takes as much memory as the result
-        base = seconds[first]
-        sums = np.bincount(group, weights=seconds - base[group], minlength=len(base))
-        counts = np.bincount(group, minlength=len(base)).astype(np.int64, copy=False)
-        del seconds, group
-        return cls(base + sums / counts, counts, timings.params.take(sets, axis=0))
-
-    def find(self, params: Floats) -> Ints:
-        """Return the index of each row's set, −1 if it was not timed."""
-        return find_rows(params, self.rows, self.keys)
+        points = DistinctPoints.of_rows(timings.params)
+        group, counts = points.point_of_row, points.counts
+        base = timings.seconds[points.rows.first]
+        sums = np.bincount(group, weights=timings.seconds - base[group], minlength=len(points))
+        keys = np.zeros(len(points), dtype=np.uint64)
+        for column in points.params.T:
+            keys = mix(keys * GOLDEN ^ (column + 0.0).view(np.uint64))
+        order = np.argsort(keys, kind="stable")
+        return cls((base + sums / counts)[order], counts[order], points.params[order])
 
 
 class ExactMatches(Form, frozen=True):
@@ -73,7 +71,7 @@ class ExactMatches(Form, frozen=True):
 
     def blend(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
         """Return the weighted means of the fit's and the measured seconds; flag exact matches."""
-        index = self.times.find(params)
+        index = self.times.points.find(params)
         known = index >= 0
         weight = np.where(known, self.weights[index], 0.0)
         means = np.where(known, self.times.seconds[index], 0.0)
@@ -114,7 +112,7 @@ def _weight(variance_ratio: float, counts: Ints) -> Floats:
 
 def _variance_ratio(times: ExactTimes, held_out: EventTimings, predicted_s: Floats) -> float:
     """Return λ, the variance of the fit's errors divided by that of a single measurement."""
-    index = times.find(held_out.params)
+    index = times.points.find(held_out.params)
     again = (index >= 0) & (times.counts[index] > 1) & (held_out.seconds > 0)
     if np.count_nonzero(again) < tuning.FEWEST_AGAIN:
         return 0.0

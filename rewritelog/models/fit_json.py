@@ -18,8 +18,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.models.equal_rows import hash_rows
-from rewritelog.models.exact_matches import ExactMatches, ExactTimes
 from rewritelog.models.expressions import Expression, FormulaError, Origin, parse
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import (
@@ -36,9 +34,6 @@ from rewritelog.models.form import (
 from rewritelog.models.formulas import checked_names
 from rewritelog.text import exact_number, json_number
 
-MOST_SETS_OF_A_HASH = 64
-"""More parameter sets with the same hash are no coincidence, and would make look-ups slow."""
-
 LISTS: dict[Any, tuple[Any, Any]] = {
     np.float64: (list[float], list[list[float]]),
     np.int64: (list[Count], list[list[Count]]),
@@ -53,7 +48,7 @@ def event_in_file(fit: EventFit) -> dict[str, Any]:
     That is so for a number that has to be finite and is not, or a name that no formula can have.
     """
     document: dict[str, Any] = _plain(fit, exact_number)
-    _read(document)
+    event_of(document)
     return document
 
 
@@ -129,14 +124,6 @@ def event_of(written: Mapping[str, Any]) -> EventFit:
 
     Raise `ValueError` for anything else: the problem, followed by `AT` and the path to it.
     """
-    fit = _read(written)
-    if fit.exact_matches is None:
-        return fit
-    return msgspec.structs.replace(fit, exact_matches=_by_hash(fit.exact_matches))
-
-
-def _read(written: Mapping[str, Any]) -> EventFit:
-    """Return the fit of a JSON object but for the order of exact matches; raise as `event_of`."""
     parameters = msgspec.convert(written, _Key).parameters
     fit = msgspec.convert(written, EventFit, dec_hook=partial(_decoded, parameters))
     if fit.names and len(fit.names) != fit.parameters:
@@ -150,6 +137,9 @@ def _read(written: Mapping[str, Any]) -> EventFit:
         raise misfit("only the first of the `classes` has the `value` null")
     if len({*values}) < len(values):
         raise misfit("two `classes` have the same `value`")
+    exact = fit.exact_matches
+    if exact is not None and len(exact.times.points) < len(exact.times.rows):
+        raise misfit("has a duplicated row", ".exact_matches.times.params")
     return fit
 
 
@@ -176,19 +166,3 @@ def _decoded(parameters: int, kind: Any, value: Any) -> Any:
     except msgspec.ValidationError as error:  # to which msgspec would not add a path
         raise ValueError(str(error)) from None
     return array
-
-
-def _by_hash(exact: ExactMatches) -> ExactMatches:
-    """Return exact matches in the order of their hashes; raise `ValueError` for a row twice."""
-    times, path = exact.times, ".exact_matches.times.params"
-    hashes = hash_rows(times.rows)
-    order = np.lexsort((*times.rows.T, hashes))
-    rows = times.rows[order]
-    if (rows[1:] == rows[:-1]).all(axis=1).any():
-        raise misfit("has a duplicated row", path)
-    same_hash = int(np.unique(hashes, return_counts=True)[1].max(initial=0))
-    if same_hash > MOST_SETS_OF_A_HASH:
-        problem = f"has {same_hash} rows with the same hash; at most {MOST_SETS_OF_A_HASH}"
-        raise misfit(problem, path)
-    ordered = ExactTimes(times.seconds[order], times.counts[order], rows)
-    return ExactMatches(ordered, exact.weights[order])

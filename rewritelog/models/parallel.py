@@ -1,4 +1,4 @@
-"""Work on all cores: many fits in processes, many samples in threads, with the same results."""
+"""Many fits in processes, with the same results as in one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-from rewritelog.cores import cores, in_threads, limited_to
+from rewritelog.cores import cores, limited_to
 from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
 
@@ -27,9 +26,6 @@ FEWEST = 8
 """With fewer items starting processes does not pay."""
 
 _REPORT_EVERY_S = 0.2
-
-_AHEAD = 2
-"""Items in progress in threads, per thread, including results that wait for earlier ones."""
 
 _limits: list[threadpool_limits] = []
 _limits_lock = threading.Lock()
@@ -69,25 +65,6 @@ def map_in_processes(
                 report([item for item, of in zip(items, results, strict=True) if not of.ready()])
                 result.wait(_REPORT_EVERY_S)
             yield result.get()
-
-
-def map_in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """Yield the function's result for each item, in order; exceptions are passed on.
-
-    It pays where numpy works on long arrays, for which it releases Python's lock. The caller's
-    handling of floating-point errors holds in the threads too. At most a few results wait.
-    """
-    threads = min(cores(), len(items))
-    if threads < 2:
-        yield from map(function, items)
-        return
-    handling = np.geterr()
-
-    def handled(item: Item) -> Result:
-        with np.errstate(**handling):
-            return function(item)
-
-    yield from in_threads(handled, items, threads, _AHEAD)
 
 
 @contextmanager

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Ints
+from rewritelog.cores import cores, in_threads
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats import Columns, ParamRecords
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, join_records, read_records
 from rewritelog.formats.files import InputFile
-from rewritelog.models.parallel import map_in_threads
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text
 
@@ -47,7 +47,8 @@ def read_folder(
     groups = [named[at : at + PES_AT_A_TIME] for at in range(0, len(named), PES_AT_A_TIME)]
     read = partial(read_records, source, strict=strict, columns=columns)
     parts, notes = list[ParamRecords](), list[ParamNotes]()
-    for group, (records, noted) in zip(groups, map_in_threads(read, groups), strict=True):
+    results = in_threads(read, groups, cores(), ahead=2)
+    for group, (records, noted) in zip(groups, results, strict=True):
         parts.append(replace(records, piece=np.array(group)[records.piece]))
         notes.append(noted)
         done = min(len(parts) * PES_AT_A_TIME, len(named))

@@ -54,6 +54,7 @@ def spread_of(timings: EventTimings, factor: float = LARGEST_FACTOR) -> Replicat
 
     Times that differ by more than a factor from the median of their point are left out.
     """
+    timings = timings.usable()
     points = DistinctPoints.of_rows(timings.params)
     point, seconds = points.point_of_row, timings.seconds
     usable = (points.counts[point] > 1) & (seconds > 0)

@@ -387,7 +387,6 @@ def _calls(records: ParamRecords) -> Iterator[tuple[str, Floats, Ints]]:
     rows = records.params.reshape(-1, MAX_PARAMETERS)[:, : records.param_count.max(initial=0)]
     params = rows[records.param_start // MAX_PARAMETERS]
     table = np.column_stack([records.event, params])
-    table[np.isnan(table)] = np.inf  # equal rows are equal in all columns
     calls = DistinctPoints.of_rows(table).point_of_row
     for own in rows_by_key(calls, np.ones(len(calls), dtype=np.bool_)):
         first = own[0]

@@ -349,16 +349,6 @@ def test_a_fit_that_could_not_be_read_back_is_not_written(document: dict[str, An
         model_text(replace(file, raw=replace(events_of(file), notes=("\udc80",))))
 
 
-def test_many_rows_of_one_hash_are_refused(
-    document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rewritelog.models.fit_json.MOST_SETS_OF_A_HASH", 0)
-    with pytest.raises(
-        ModelError, match=r"exact_matches\.times\.params: has 1 rows with the same hash; at most 0"
-    ):
-        parse_model(json.dumps(document), "m.json")
-
-
 def test_rows_of_exact_matches_may_stand_in_any_order(document: dict[str, Any]) -> None:
     rows = np.array([[1.0, 5.0], [4.0, 7.0]])
     before = parse_model(json.dumps(document), "m").raw.predict("plain", rows)

@@ -19,7 +19,7 @@ from rewritelog.cores import limited_to
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fit_json import event_in_file
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
-from rewritelog.models.parallel import map_in_processes, map_in_threads, one_blas_thread
+from rewritelog.models.parallel import map_in_processes, one_blas_thread
 
 
 def test_children_that_are_done_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
@@ -69,14 +69,6 @@ def test_items_behind_a_slow_one_are_not_reported_as_unfinished(tmp_path: Path) 
 def test_one_job_is_this_process() -> None:
     with limited_to(1):
         assert set(map_in_processes(lambda _: os.getpid(), range(20))) == {os.getpid()}
-
-
-def test_threads_return_results_in_order_and_handle_errors_as_their_caller_does() -> None:
-    with limited_to(2), np.errstate(divide="raise"):
-        squares = map_in_threads(lambda number: number**2, range(9))
-        assert list(squares) == [number**2 for number in range(9)]
-        with pytest.raises(FloatingPointError):
-            list(map_in_threads(lambda number: np.ones(1) / number, range(3)))
 
 
 def test_trials_in_processes_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Bytes, Floats, Ints, Table
-from rewritelog.core import core
-from rewritelog.formats import number_texts
+from rewritelog.core import NumberedTexts, core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error, walk
 from rewritelog.formats.bgtrace.declaration import (
     MISSING,
@@ -257,8 +256,8 @@ def names_of(fields: Table) -> Table:
 def distinct_names(sebs: Records) -> tuple[list[bytes], Ints]:
     """Return the distinct names of SEBs in order of appearance, and the number of each SEB's."""
     at = sebs.at + offset_of(sebs.dtype, "name")
-    first, numbers = number_texts(sebs.buffer, at, np.full(len(at), NAME_BYTES), are_names=True)
-    return names_of(sebs.take(first).raw("name")).tolist(), numbers
+    names = NumberedTexts.of(sebs.buffer, at, np.full(len(at), NAME_BYTES), are_names=True)
+    return names_of(sebs.take(names.first).raw("name")).tolist(), names.numbers
 
 
 _BEGINNINGS = (

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Bytes, Floats, Ints, Keys, Table, Texts, numbered
-from rewritelog.core import core
-from rewritelog.formats import number_texts
+from rewritelog.core import NumberedTexts, core
 from rewritelog.formats.traces import COMMUNICATION, Part, Unit
 from rewritelog.text import bytes_text
 
@@ -71,11 +70,11 @@ class NodePart(Part):
         Columns of `spans`, whose names begin with `name`, say where each one is, and its length.
         """
         at, lengths = (np.ascontiguousarray(spans[f"{name}{of}"]) for of in ("at", "bytes"))
-        first, number = number_texts(self.buffer, at, lengths)
-        places = zip(at[first].tolist(), lengths[first].tolist(), strict=True)
+        distinct = NumberedTexts.of(self.buffer, at, lengths)
+        places = zip(at[distinct.first].tolist(), lengths[distinct.first].tolist(), strict=True)
         raw = (self.buffer[begin : begin + length].tobytes() for begin, length in places)
         texts, same = numbered(text.decode("utf-8", "backslashreplace") for text in raw)
-        return Texts(texts, same[number])
+        return Texts(texts, same[distinct.numbers])
 
     def attributes(self, name: str) -> Table:
         """Return the core's struct `attribute` for each node; common ones are read together."""

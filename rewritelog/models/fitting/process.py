@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import core
-from rewritelog.models.equal_rows import grouped
+from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
 
@@ -326,8 +326,8 @@ class Correction(Form, frozen=True, dict=True):
         usable = np.flatnonzero(np.isfinite(params).all(axis=1))
         if not len(usable):
             return factors
-        _, order, first = grouped(params[usable])
-        rows = params[usable[order[first]]]
+        distinct = DistinctPoints.of_rows(params[usable])
+        rows = distinct.params
         means = np.zeros(len(rows))
         with np.errstate(all="ignore"):
             for process, points in zip(self.processes, self.points, strict=True):
@@ -335,7 +335,7 @@ class Correction(Form, frozen=True, dict=True):
                 means += process.kernel.means(points, process.weights, columns)
         means = np.where(np.isfinite(means), means / len(self.processes), 0.0)
         of_rows = np.exp(np.clip(means, -self.most, self.most))
-        factors[usable[order]] = of_rows[np.cumsum(first) - 1]
+        factors[usable] = of_rows[distinct.point_of_row]
         return factors
 
 
