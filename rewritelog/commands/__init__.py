@@ -12,11 +12,8 @@ if TYPE_CHECKING:
 PANELS = {
     "Rewrite logs": {"rewrite": "logs"},
     "Fit models": {
-        **dict.fromkeys(("stats", "merge"), "lines"),
-        **dict.fromkeys(
-            ("timings", "fit", "predict", "verify", "compare", "sample", "explore", "models"),
-            "fits",
-        ),
+        **dict.fromkeys(("stats", "merge", "timings", "fit", "predict", "verify"), "fits"),
+        **dict.fromkeys(("compare", "sample", "explore", "models"), "fits"),
     },
     "Predict whole runs": dict.fromkeys(("replay", "sweep", "lost-cycles", "predict-run"), "runs"),
     "Inspect logs": dict.fromkeys(("check", "rules", "info", "diff", "dump", "timeline"), "logs"),

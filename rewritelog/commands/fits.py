@@ -1,4 +1,4 @@
-"""Commands about models: `timings`, `fit`, `predict`, `verify`, `compare`, `sample` and others."""
+"""Commands about timing lines and models: `stats`, `merge`, `fit`, `predict` and others."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ from rewritelog.options import (
     OptionalInput,
     OptionalInputs,
     OptionalOutput,
+    Options,
     OutputPath,
     ParamsFolder,
     PathsLike,
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from rewritelog.formats.traces import LogsLike
     from rewritelog.models.base import Model
     from rewritelog.sampling.sample import SampleReport
+    from rewritelog.timings.merge import MergedLines
+    from rewritelog.timings.stats import LineStats
     from rewritelog.timings.traces import WrittenTimings
 
 ModelArgument: TypeAlias = Annotated["str | Model[Any]", Kind(use="text")]
@@ -70,6 +73,43 @@ OptionalLogs: TypeAlias = Annotated[
 SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
 """How the SEBs to be timed are chosen among those of an event."""
 FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True)]
+
+
+class Outputs(Options):
+    """Outputs of programs."""
+
+    files: InputPaths = argument(
+        "Outputs of a program, plain or compressed; - is standard input.",
+        metavar="FILE...",
+        kw_only=False,
+    )
+
+
+class StatsCommand(Outputs, Command["LineStats"]):
+    """Summarise timing lines: events, counts, ranges, times."""
+
+    shell = REPORT | WARNINGS
+
+    def run(self) -> LineStats:
+        """Return the statistics."""
+        from rewritelog.timings.stats import line_stats
+
+        return line_stats(self.files)
+
+
+class MergeCommand(Outputs, Command["MergedLines"]):
+    """Sort the timing lines of many outputs into one file."""
+
+    shell = REPORT | WARNINGS
+
+    output: OutputPath = option("The file to write [default: -, standard output].", default="-")
+    force: bool = option("Replace FILE if it exists.", default=False)
+
+    def run(self) -> MergedLines:
+        """Write the file; return what it holds."""
+        from rewritelog.timings.merge import merge
+
+        return merge(self.files, self.output, force=self.force)
 
 
 class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):

@@ -97,6 +97,8 @@ class Timings:
         missing = {"event", "seconds"} - set(names)
         if missing:
             raise UsageError(f"the DataFrame has no column {min(missing)!r}")
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise UsageError(f"the DataFrame has several columns {twice[0]!r}")
         own = [name for name in names if name not in ("event", "seconds")]
         numbered = bool(own) and all(_PARAMETER.fullmatch(name) for name in own)
         if numbered:
@@ -107,10 +109,8 @@ class Timings:
         seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
         columns = [to_column(frame[name], len(frame), f"the column {name!r}") for name in own]
         params = np.column_stack([np.empty((len(frame), 0)), *columns])
-        events = np.array([str(event) for event in frame["event"].tolist()], dtype=object)
-        for sample, event in enumerate(frame["event"].tolist(), 1):
-            if not isinstance(event, str) and str(event) in _MISSING:
-                raise UsageError(f"the column 'event' has no name for sample {sample}")
+        named = (_event_of(*row) for row in enumerate(frame["event"].tolist(), 1))
+        events = np.array(list(named), dtype=object)
         if numbered:
             return cls._of(_numbered(events, params, seconds))
         made, called = [], {}
@@ -211,6 +211,13 @@ class Timings:
             rows.append((timings.event, str(timings.parameters), str(len(timings.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()
+
+
+def _event_of(sample: int, event: object) -> str:
+    """Return the event of a sample in a DataFrame; raise `UsageError` if it has none."""
+    if not isinstance(event, str) and str(event) in _MISSING:
+        raise UsageError(f"the column 'event' has no name for sample {sample}")
+    return str(event)
 
 
 def _numbered(events: Any, params: Floats, seconds: Floats) -> tuple[EventTimings, ...]:

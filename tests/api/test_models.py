@@ -113,6 +113,15 @@ def test_a_frame_without_parameters_is_fitted() -> None:
     assert Timings.from_pandas(frame)["k"].params.shape == (3, 0)
 
 
+@pytest.mark.parametrize("name", ["event", "n", "seconds"])
+def test_columns_of_one_name_are_refused(name: str) -> None:
+    """Two columns `event` were a bare `AttributeError`."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([["k", 1, 2.0, 3.0]], columns=["event", "n", "seconds", name])
+    with pytest.raises(UsageError, match=f"the DataFrame has several columns '{name}'"):
+        rewritelog.fit(frame)
+
+
 @pytest.mark.parametrize("name", ["None", "nan", "NA", "NaT"])
 def test_a_sample_without_an_event_is_named(name: str) -> None:
     """It was fitted as the event `nan`."""
