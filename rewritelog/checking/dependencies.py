@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints
-from rewritelog.checking.block import CheckedBlock
-from rewritelog.checking.findings import SHOWN, Finding, Rule, Severity, Violations
+from rewritelog.checking.findings import SHOWN, CheckedBlock, Finding, Rule, Severity, Violations
 from rewritelog.errors import Location
 from rewritelog.formats.bgtrace.records import Records
 from rewritelog.hashing import mix

@@ -11,9 +11,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats
-from rewritelog.checking.block import CheckedBlock, names_message
 from rewritelog.checking.dependencies import DEPENDENCY_RULES
-from rewritelog.checking.findings import SHOWN, Finding, Rule, Severity, Violations
+from rewritelog.checking.findings import (
+    SHOWN,
+    CheckedBlock,
+    Finding,
+    Rule,
+    Severity,
+    Violations,
+    names_message,
+)
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
 from rewritelog.formats.bgtrace.records import IRREGULAR, Records

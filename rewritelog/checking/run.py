@@ -12,9 +12,18 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, times_before
-from rewritelog.checking.block import BlockParams, CheckedBlock, names_message
 from rewritelog.checking.dependencies import cycles
-from rewritelog.checking.findings import SHOWN, CheckReport, Finding, Findings, Rule, Severity
+from rewritelog.checking.findings import (
+    SHOWN,
+    BlockParams,
+    CheckedBlock,
+    CheckReport,
+    Finding,
+    Findings,
+    Rule,
+    Severity,
+    names_message,
+)
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
 from rewritelog.commands.logs import CheckCommand

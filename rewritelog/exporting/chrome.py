@@ -51,7 +51,7 @@ class ChromeMaker:
 
     def __call__(self, contents: Contents, /) -> TraceEvents:
         """Return the events of SEBs."""
-        sebs = contents.sebs
+        sebs = contents["sebs"]
         finite = _finite_us(sebs["start_time"]) & _finite_us(sebs["end_time"])
         finite &= _finite_us(durations_of(sebs))
         events = {
@@ -59,8 +59,8 @@ class ChromeMaker:
             "SEBs": list(self._slices(sebs[finite])),
         }
         for name, rows, make in (
-            ("brackets", contents.brackets, self._brackets),
-            ("log events", contents.log_events, self._instants),
+            ("brackets", contents["brackets"], self._brackets),
+            ("log events", contents["log_events"], self._instants),
         ):
             seb = contents.row_of(rows)
             kept = finite[seb]

@@ -16,7 +16,13 @@ from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.bgtrace.tables import dependency_rows, event_rows, message_rows, seb_rows
+from rewritelog.formats.bgtrace.tables import (
+    DEPENDENCY_ROW,
+    EVENT_ROW,
+    MAKERS,
+    MESSAGE_ROW,
+    SEB_ROW,
+)
 from rewritelog.running.engines import map_blocks
 
 Result = TypeVar("Result")
@@ -34,12 +40,23 @@ BRACKET_ROW = np.dtype(
 PARAM_ROW = np.dtype([*_SEB, ("event", object), ("params", object)])
 """A param record, with its parameters as a list."""
 
+TABLES = {
+    "sebs": SEB_ROW,
+    "messages": MESSAGE_ROW,
+    "log_events": EVENT_ROW,
+    "dependencies": DEPENDENCY_ROW,
+    "brackets": BRACKET_ROW,
+    "params": PARAM_ROW,
+}
+"""The rows of each table."""
+
 
 @dataclass(frozen=True)
 class Contents:
     """The exported SEBs of successive PEs, or of a part of a PE's timeline.
 
-    Its tables are made when they are asked for. Rows are in the order of PEs and SEBs.
+    Its `TABLES` are made when they are asked for, as in `contents["messages"]`. Rows are in the
+    order of PEs and SEBs.
     """
 
     blocks: Sequence[BlockRecords]
@@ -58,41 +75,31 @@ class Contents:
         """The PEs, in ascending order."""
         return sorted(pe for block in self.blocks for pe in block.loaded.pes.tolist())
 
+    def __getitem__(self, name: str) -> Table:
+        """Return one of `TABLES`."""
+        if name not in self._tables:
+            parts = [self._rows_of(name, block) for block in self.blocks]
+            rows = np.concatenate(parts)
+            if len(parts) > 1:
+                rows = rows[np.argsort(rows["pe"], kind="stable")]
+            self._tables[name] = rows if self.interval == ALWAYS else self._chosen(name, rows)
+        return self._tables[name]
+
     @cached_property
-    def sebs(self) -> Table:
-        """Rows of `SEB_ROW`."""
-        rows = self._in_order(seb_rows)
-        if self.interval == ALWAYS:
-            return rows
+    def _tables(self) -> dict[str, Table]:
+        return {}
+
+    def _rows_of(self, name: str, block: BlockRecords) -> Table:
+        own = {"brackets": self._bracket_rows, "params": self._record_rows}
+        return own[name](block) if name in own else MAKERS[name](block)
+
+    def _chosen(self, name: str, rows: Table) -> Table:
+        """Return the rows of the interval."""
+        if name != "sebs":
+            return rows[np.isin(_keys(rows), self._keys)]
         end = np.maximum(rows["start_time"], rows["end_time"])
         kept = (end >= self.interval[0]) & (rows["start_time"] <= self.interval[1])
         return np.asarray(rows[kept])
-
-    @cached_property
-    def messages(self) -> Table:
-        """Rows of `MESSAGE_ROW`."""
-        return self._chosen(self._in_order(message_rows))
-
-    @cached_property
-    def log_events(self) -> Table:
-        """Rows of `EVENT_ROW`."""
-        return self._chosen(self._in_order(event_rows))
-
-    @cached_property
-    def dependencies(self) -> Table:
-        """Rows of `DEPENDENCY_ROW`."""
-        return self._chosen(self._in_order(dependency_rows))
-
-    @cached_property
-    def brackets(self) -> Table:
-        """Rows of `BRACKET_ROW`."""
-        return self._chosen(self._in_order(self._bracket_rows))
-
-    @cached_property
-    def records(self) -> Table:
-        """Rows of `PARAM_ROW`."""
-        rows = self._in_order(self._record_rows)
-        return self._chosen(rows) if self.interval != ALWAYS else rows
 
     def row_of(self, rows: Table) -> Ints:
         """Return the row in `sebs` of the SEB of each row of another table."""
@@ -100,17 +107,7 @@ class Contents:
 
     @cached_property
     def _keys(self) -> Ints:
-        return _keys(self.sebs)
-
-    def _chosen(self, rows: Table) -> Table:
-        if self.interval == ALWAYS:
-            return rows
-        return rows[np.isin(_keys(rows), self._keys)]
-
-    def _in_order(self, make: Callable[[BlockRecords], Table]) -> Table:
-        """Return the rows of all blocks in the order of the PEs."""
-        rows = np.concatenate([make(block) for block in self.blocks])
-        return rows[np.argsort(rows["pe"], kind="stable")] if len(self.blocks) > 1 else rows
+        return _keys(self["sebs"])
 
     @cached_property
     def _read(self) -> dict[int, ParamRecords]:

@@ -142,7 +142,7 @@ def _collect(logs: LogSet, matching: Matching, *, receivers: bool) -> None:
 
 def _collected(pes: int, receivers: bool, part: Contents) -> tuple[Ints, Table, Table, bool]:
     """Return messages with their keys, the SEBs that wait for any, and if timelines end here."""
-    sebs, messages = part.sebs, part.messages
+    sebs, messages = part["sebs"], part["messages"]
     starts = sebs["start_time"]
     last = np.maximum(starts, starts + durations_of(sebs) - _NANOSECOND)
     sent = np.empty(len(messages), dtype=SENT)

@@ -110,12 +110,10 @@ def replayed_order(logs: LogSet, network: Network) -> ReplayedOrder:
     """
     prepared = prepare(logs, DurationOptions(dilation=1.0))
     run = simulate(prepared.workload, prepared.case(network))
-    pe = prepared.workload.sebs.pe
-    turn = np.full(len(pe), len(pe))
+    sebs = prepared.workload.sebs
+    turn = np.full(len(sebs), len(sebs))
     turn[run.times.order] = np.arange(run.run)
-    counts = np.bincount(pe, minlength=len(logs.pes))
-    first = np.concatenate([[0], np.cumsum(counts)])
-    return ReplayedOrder(first, np.lexsort((turn, pe)))
+    return ReplayedOrder(sebs.first_of_pe.astype(np.int64), np.lexsort((turn, sebs.pe)))
 
 
 @dataclass(frozen=True)
@@ -128,17 +126,17 @@ class StepMaker:
 
     def steps_of(self, contents: Contents) -> Steps:
         """Return the steps of successive SEBs, in the order of the timelines."""
-        sebs = contents.sebs
+        sebs = contents["sebs"]
         causes, sent = self.matching.causes(sebs)
         own = sent & (sebs["src_pe"] == sebs["pe"])
         durations = durations_of(sebs)
         sender = np.where(own, causes["seb"], -1)
         required_by, required, invalid = self._required(contents, sent, sender)
-        message, receiver = self.matching.receivers_of(contents.messages)
+        message, receiver = self.matching.receivers_of(contents["messages"])
         counts = {
             "steps": len(sebs),
             "not sent": int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent)),
-            "not received": len(contents.messages) - len(np.unique(message)),
+            "not received": len(contents["messages"]) - len(np.unique(message)),
             "invalid": invalid,
         }
         return Steps(
@@ -159,7 +157,7 @@ class StepMaker:
 
         `sender` is the SEB of the same PE that sends the starting message, −1 for none.
         """
-        sebs, rows = contents.sebs, contents.dependencies
+        sebs, rows = contents["sebs"], contents["dependencies"]
         rows = rows[~rows["forward"]]
         valid = (rows["other"] >= 0) & (rows["other"] < rows["seb"])
         itself = sender == sebs["seb"]
@@ -180,7 +178,7 @@ def _sends(
     contents: Contents, durations: Floats, message: Ints, receiver: Ints
 ) -> tuple[Ints, Floats, Ints, Ints, Ints]:
     """Return the transfers of messages to other PEs, in the order of sending."""
-    messages, sebs = contents.messages, contents.sebs
+    messages, sebs = contents["messages"], contents["sebs"]
     row = contents.row_of(messages)
     with np.errstate(over="ignore", invalid="ignore"):
         offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])

@@ -15,21 +15,10 @@ import numpy as np
 
 from rewritelog.arrays import NamedColumns, columns_of
 from rewritelog.errors import RewriteLogError
-from rewritelog.exporting.contents import BRACKET_ROW, PARAM_ROW, Contents
-from rewritelog.formats.bgtrace.tables import DEPENDENCY_ROW, EVENT_ROW, MESSAGE_ROW, SEB_ROW
+from rewritelog.exporting.contents import TABLES, Contents
 
 _ROW_GROUP = 1 << 16
 """The number of rows collected for a row group of Parquet."""
-
-TABLES = {
-    "sebs": SEB_ROW,
-    "messages": MESSAGE_ROW,
-    "log_events": EVENT_ROW,
-    "dependencies": DEPENDENCY_ROW,
-    "brackets": BRACKET_ROW,
-    "params": PARAM_ROW,
-}
-"""The rows of each table."""
 
 Tables = dict[str, tuple[int, Any]]
 """The number of rows of each table of some SEBs, and the rows in the form of a format."""
@@ -60,7 +49,7 @@ def write_tables(folder: Path, kind: str, parts: Iterable[Tables]) -> dict[str, 
 def _tables(make: Callable[[NamedColumns], Any], contents: Contents) -> Tables:
     tables = {}
     for name in TABLES:
-        columns = columns_of(contents.records if name == "params" else getattr(contents, name))
+        columns = columns_of(contents[name])
         tables[name] = len(next(iter(columns.values()))), make(columns)
     return tables
 

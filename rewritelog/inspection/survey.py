@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import NOTHING, Flags, Floats, Ints
-from rewritelog.checking.block import BlockParams, CheckedBlock
-from rewritelog.checking.findings import Findings
+from rewritelog.checking.findings import BlockParams, CheckedBlock, Findings
 from rewritelog.checking.rules import RULES
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock

@@ -87,11 +87,12 @@ def columns_of(
     predicted = task.predictor.predict(records if fitted.uses_params else NO_RECORDS, loaded.pes)
     paired, seconds = Paired.of(block, records), list[Seconds]()
     for each in tasks:
-        copy = loaded
+        after = block
         if each.changes_durations:
             copy = replace(loaded, buffer=loaded.buffer.copy())
             each.rewrite_loaded(copy, predicted)
-        seconds.append(_seconds(block if copy is loaded else records_of(copy), paired))
+            after = replace(block, loaded=copy)
+        seconds.append(_seconds(after, paired))
     sebs, messages, backward = block.sebs, block.messages, block.backward
     names, name_of_seb = distinct_names(sebs)
     depends = block.walked["backward"] > 0

@@ -125,7 +125,7 @@ def test_a_formula_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
 def test_too_many_categories_are_refused(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rewritelog.sampling.strata.MOST_CATEGORIES", 10)
+    monkeypatch.setattr("rewritelog.sampling.sample.MOST_CATEGORIES", 10)
     (tmp_path / "f.toml").write_text(FORMULA.replace('category = "side"', 'category = "n"'))
     with pytest.raises(RewriteLogError, match=r"f.toml:2.*'pair' into 80 classes"):
         run(logs, formulas=tmp_path / "f.toml")

@@ -131,14 +131,15 @@ def dependency_rows(block: BlockRecords) -> Table:
     return np.concatenate(both)
 
 
-_MAKERS = {
+MAKERS = {
     "sebs": seb_rows,
     "messages": message_rows,
     "log_events": event_rows,
     "dependencies": dependency_rows,
 }
+"""What makes each of the `Tables` of a block."""
 
 
 def table_of(name: str, parts: Iterable[LoadedBlock]) -> Table:
     """Return one of the `Tables` of parts in their order; raise `DamagedLogError` for damage."""
-    return np.concatenate([_MAKERS[name](records_of(part)) for part in parts])
+    return np.concatenate([MAKERS[name](records_of(part)) for part in parts])
