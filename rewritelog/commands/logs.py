@@ -364,7 +364,7 @@ class SynthCommand(Flush, Force, Jobs, Seed, Out, Command["Synthesis"]):
                 f"{spelled('files')} must be at most {self.nodes}, the number of nodes"
             )
         if self.cells > MOST_CELLS:
-            most = f"{MOST_CELLS * self.pes}, {MOST_CELLS:,} a PE"
+            most = f"{MOST_CELLS * self.pes:,}, {MOST_CELLS:,} a PE"
             raise UsageError(f"{spelled('size')} must be at most {most}")
 
     @property

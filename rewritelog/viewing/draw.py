@@ -58,6 +58,8 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     if kind is None:
         kind = "svg" if output is None or is_stdout(output) else output.suffix[1:].lower()
     if kind not in KINDS:
+        if request.kind is None:
+            raise UsageError(f"{output}: a picture needs the ending .{', .'.join(KINDS)}")
         raise UsageError(f"unknown kind of picture {kind!r}: use {', '.join(KINDS)}")
     require("bokeh" if kind == "html" else "matplotlib", "the picture")
     pes = chosen_pes(request.pes, sets[0].pes, sets[0].terms.lane)

@@ -308,10 +308,9 @@ def _window(
     to_s = last_s if to_s is None else to_s
     length_s = to_s - from_s
     if not (0 < length_s < math.inf and from_s < last_s and to_s > first_s):
-        raise UsageError(
-            f"nothing to draw from {time_range_text(from_s, to_s)}: "
-            f"the logs last from {time_range_text(first_s, last_s)}"
-        )
+        asked = f" from {time_range_text(from_s, to_s)}" if from_s <= to_s else ""
+        lasting = time_range_text(first_s, last_s)
+        raise UsageError(f"nothing to draw{asked}: the logs last from {lasting}")
     return from_s, to_s
 
 

@@ -221,7 +221,8 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
 @pytest.mark.parametrize(("options", "said"), [
     (["--pes", "9"], "--pes 9: the PEs are 0 to 1"),
     (["--pes", "1-0"], "'1-0' is not a PE or a range of PEs"),
-    (["--from", "6", "--until", "6"], "nothing to draw"),
+    (["--from", "6", "--until", "6"], "nothing to draw from 6.000 to 6.000 s: the logs last"),
+    (["--from", "7"], "nothing to draw: the logs last from 0"),  # it said: from 7.000 to 6.000 s
     (["--from", "6", "--until", "5"], "--from 6 s is not before --until 5 s"),
     (["--from", "7", "--until", "8"], "to 8.000 s: the logs last from 0 to 6.000 s"),
     (["--colour-by", "pe"], "event"),
@@ -239,7 +240,7 @@ def test_wrong_options_are_named(
 
 def test_an_unknown_kind_of_picture_is_refused(two_pes: Path, tmp_path: Path) -> None:
     done = run("timeline", two_pes, "-o", tmp_path / "out.jpeg")
-    assert (done.returncode, "unknown kind of picture" in done.stderr) == (2, True)
+    assert (done.returncode, "a picture needs the ending" in done.stderr) == (2, True)
 
 
 def test_sets_of_other_machines_are_not_drawn_together(two_pes: Path, tmp_path: Path) -> None:
