@@ -28,12 +28,57 @@ Step: TypeAlias = float | str
 before it have left on the stack, by its name in `OPERATIONS`."""
 
 
+Language: TypeAlias = Literal["text", "python", "latex"]
+"""The syntax of formulas files, that of Python with numpy as `np`, and that of LaTeX."""
+
+COMPARISON, SUM, PRODUCT, SIGN, POWER, CLOSED = range(1, 7)
+"""Precedences: a higher one binds tighter, and what is closed never needs parentheses.
+
+−a^b is −(a^b), and −a·b is (−a)·b."""
+
+NEGATE = "negate"
+"""The name of the unary minus, which differs from that of the binary one."""
+
+VARIADIC = frozenset({"min", "max"})
+"""Functions of two or more operands; min(a, b, c) is min(min(a, b), c)."""
+
+
 class Operation(NamedTuple):
-    """An operator or function: its number of operands, and what it computes."""
+    """An operator or function: its number of operands, what it computes, and its spelling."""
 
     arity: int
     compute: Callable[..., Value]
     """Takes the operands, and as `out` an array for the result or None, as numpy's ufuncs do."""
+    spelled: Mapping[Language, tuple[str, int]]
+    """Its template and precedence in each language that has it.
+
+    An operand `{:3}` is in parentheses unless its precedence is 3 or higher."""
+
+
+def _operator(
+    compute: Callable[..., Value], precedence: int, text: str, python: str = "", latex: str = ""
+) -> Operation:
+    spelled: dict[Language, tuple[str, int]] = {
+        "text": (text, precedence),
+        "python": (python or text, precedence),
+        "latex": (latex or text, precedence),
+    }
+    return Operation(text.count("{"), compute, spelled)
+
+
+def _comparison(ufunc: np.ufunc, sign: str, latex: str) -> Operation:
+    """Return a comparison, which is 1 where it is true and 0 elsewhere."""
+    spelled: dict[Language, tuple[str, int]] = {
+        "text": (f"{{:2}} {sign} {{:2}}", COMPARISON),
+        "python": (f"np.where({{:2}} {sign} {{:2}}, 1.0, 0.0)", CLOSED),
+        "latex": (f"[{{:2}} {latex} {{:2}}]", CLOSED),  # Iverson's bracket
+    }
+    return Operation(2, ufunc, spelled)
+
+
+def _function(ufunc: np.ufunc, name: str, latex: str) -> Operation:
+    operands = "({}, {})" if ufunc.nin == 2 else "({})"
+    return _operator(ufunc, CLOSED, name + operands, f"np.{ufunc.__name__}{operands}", latex)
 
 
 def _power(base: Value, exponent: Value, out: NDArray[np.float64] | None) -> Value:
@@ -59,120 +104,49 @@ def _torus_distance(*positions_and_sizes: Value, out: object) -> Value:  # noqa:
     return ring_distance(x1, x2, nx) + ring_distance(y1, y2, ny) + ring_distance(z1, z2, nz)
 
 
-COMPARISONS = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-}
-"""The comparisons; they return 1 where they are true and 0 elsewhere."""
-
-NEGATE = "negate"
-"""The name of the unary minus, which differs from that of the binary one."""
-
-VARIADIC = frozenset({"min", "max"})
-"""Functions of two or more operands; min(a, b, c) is min(min(a, b), c)."""
-
-_UFUNCS = {
-    "abs": np.absolute,
-    "ceil": np.ceil,
-    "exp": np.exp,
-    "floor": np.floor,
-    "log": np.log,
-    "log1p": np.log1p,
-    "log2": np.log2,
-    "max": np.maximum,
-    "min": np.minimum,
-    "sqrt": np.sqrt,
-}
+_NINE = ", ".join(["{}"] * 9)
 
 FUNCTIONS = {
-    **{name: Operation(ufunc.nin, ufunc) for name, ufunc in _UFUNCS.items()},
-    "torus_distance": Operation(9, _torus_distance),
+    "abs": _function(np.absolute, "abs", r"\left|{}\right|"),
+    "ceil": _function(np.ceil, "ceil", r"\left\lceil {}\right\rceil"),
+    "exp": _function(np.exp, "exp", r"\exp\left({}\right)"),
+    "floor": _function(np.floor, "floor", r"\left\lfloor {}\right\rfloor"),
+    "log": _function(np.log, "log", r"\ln\left({}\right)"),
+    "log1p": _function(np.log1p, "log1p", r"\ln\left(1 + {}\right)"),
+    "log2": _function(np.log2, "log2", r"\log_2\left({}\right)"),
+    "max": _function(np.maximum, "max", r"\max\left({}, {}\right)"),
+    "min": _function(np.minimum, "min", r"\min\left({}, {}\right)"),
+    "sqrt": _function(np.sqrt, "sqrt", r"\sqrt{{{}}}"),
+    "torus_distance": Operation(
+        9,
+        _torus_distance,
+        {
+            "text": (f"torus_distance({_NINE})", CLOSED),
+            "latex": (
+                rf"\operatorname{{{{torus\_distance}}}}\left({_NINE}\right)",
+                CLOSED,
+            ),
+        },
+    ),
 }
 """The functions by name; logarithms are natural except log2, and min and max propagate NaN."""
 
 OPERATIONS = {
-    "+": Operation(2, np.add),
-    "-": Operation(2, np.subtract),
-    "*": Operation(2, np.multiply),
-    "/": Operation(2, np.divide),
-    "^": Operation(2, _power),
-    NEGATE: Operation(1, np.negative),
-    **{name: Operation(2, ufunc) for name, ufunc in COMPARISONS.items()},
+    "+": _operator(np.add, SUM, "{:2} + {:3}"),
+    "-": _operator(np.subtract, SUM, "{:2} - {:3}"),
+    "*": _operator(np.multiply, PRODUCT, "{:3}*{:4}", "{:3} * {:4}", r"{:3} \cdot {:4}"),
+    "/": _operator(np.divide, PRODUCT, "{:3}/{:4}", "{:3} / {:4}", r"\frac{{{}}}{{{}}}"),
+    "^": _operator(_power, POWER, "{:6}^{:4}", "{:6}**{:4}", "{:6}^{{{}}}"),
+    NEGATE: _operator(np.negative, SIGN, "-{:4}"),
+    "<": _comparison(np.less, "<", "<"),
+    "<=": _comparison(np.less_equal, "<=", r"\le"),
+    ">": _comparison(np.greater, ">", ">"),
+    ">=": _comparison(np.greater_equal, ">=", r"\ge"),
+    "==": _comparison(np.equal, "==", "="),
+    "!=": _comparison(np.not_equal, "!=", r"\ne"),
     **FUNCTIONS,
 }
 """All operations by their names in steps."""
-
-Language: TypeAlias = Literal["text", "python", "latex"]
-"""The syntax of formulas files, that of Python with numpy as `np`, and that of LaTeX."""
-
-COMPARISON, SUM, PRODUCT, SIGN, POWER, CLOSED = range(1, 7)
-"""Precedences: a higher one binds tighter, and what is closed never needs parentheses.
-
-−a^b is −(a^b), and −a·b is (−a)·b."""
-
-_CALLS = {name: f"({', '.join(['{}'] * function.arity)})" for name, function in FUNCTIONS.items()}
-
-_TEXT = {
-    NEGATE: ("-{:4}", SIGN),
-    "+": ("{:2} + {:3}", SUM),
-    "-": ("{:2} - {:3}", SUM),
-    "*": ("{:3}*{:4}", PRODUCT),
-    "/": ("{:3}/{:4}", PRODUCT),
-    "^": ("{:6}^{:4}", POWER),
-    **{sign: (f"{{:2}} {sign} {{:2}}", COMPARISON) for sign in COMPARISONS},
-    **{name: (name + operands, CLOSED) for name, operands in _CALLS.items()},
-}
-
-_PYTHON = _TEXT | {
-    "*": ("{:3} * {:4}", PRODUCT),
-    "/": ("{:3} / {:4}", PRODUCT),
-    "^": ("{:6}**{:4}", POWER),
-    **{sign: (f"np.where({{:2}} {sign} {{:2}}, 1.0, 0.0)", CLOSED) for sign in COMPARISONS},
-    **{name: (f"np.{ufunc.__name__}{_CALLS[name]}", CLOSED) for name, ufunc in _UFUNCS.items()},
-}
-del _PYTHON["torus_distance"]
-
-_LATEX = (
-    _TEXT
-    | {
-        "*": (r"{:3} \cdot {:4}", PRODUCT),
-        "/": (r"\frac{{{}}}{{{}}}", PRODUCT),
-        "^": ("{:6}^{{{}}}", POWER),
-        **{  # Iverson's bracket
-            sign: (f"[{{:2}} {latex} {{:2}}]", CLOSED)
-            for sign, latex in zip(
-                COMPARISONS, ("<", r"\le", ">", r"\ge", "=", r"\ne"), strict=True
-            )
-        },
-        "abs": (r"\left|{}\right|", CLOSED),
-        "ceil": (r"\left\lceil {}\right\rceil", CLOSED),
-        "exp": (r"\exp\left({}\right)", CLOSED),
-        "floor": (r"\left\lfloor {}\right\rfloor", CLOSED),
-        "log": (r"\ln\left({}\right)", CLOSED),
-        "log1p": (r"\ln\left(1 + {}\right)", CLOSED),
-        "log2": (r"\log_2\left({}\right)", CLOSED),
-        "max": (r"\max\left({}, {}\right)", CLOSED),
-        "min": (r"\min\left({}, {}\right)", CLOSED),
-        "sqrt": (r"\sqrt{{{}}}", CLOSED),
-        "torus_distance": (
-            rf"\operatorname{{{{torus\_distance}}}}\left{_CALLS['torus_distance'][:-1]}\right)",
-            CLOSED,
-        ),
-    }
-)
-
-TEMPLATES: Mapping[Language, Mapping[str, tuple[str, int]]] = {
-    "text": _TEXT,
-    "python": _PYTHON,
-    "latex": _LATEX,
-}
-"""How each language spells the operations that it has, with their precedences.
-
-An operand `{:3}` is in parentheses unless its precedence is 3 or higher."""
 
 
 class _Spelled(NamedTuple):
@@ -250,7 +224,7 @@ class Expression:
             elif step not in OPERATIONS:
                 stack.append(params[:, int(step[1:]) - 1].astype(np.float64))
             else:
-                arity, compute = OPERATIONS[step]
+                arity, compute, _ = OPERATIONS[step]
                 operands = stack[-arity:]
                 # the first operand that is an array holds the result
                 target = next((one for one in operands if isinstance(one, np.ndarray)), None)
@@ -293,7 +267,7 @@ class Expression:
         return f"{self._spelled(names, language):{PRODUCT}}"
 
     def _spelled(self, names: Mapping[int, str], language: Language) -> _Spelled:
-        templates, stack = TEMPLATES[language], list[_Spelled]()
+        stack = list[_Spelled]()
         parentheses = (r"\left(", r"\right)") if language == "latex" else ("(", ")")
         for step in self.steps:
             precedence = CLOSED
@@ -301,17 +275,17 @@ class Expression:
                 text = repr(step).removesuffix(".0")
                 if language == "latex":
                     text = number_in_language(step, language)
-            elif step in templates:
+            elif step in OPERATIONS:
+                if language not in OPERATIONS[step].spelled:
+                    raise ModelError(f"{step} is not a function of numpy: use predict")
                 operands = stack[-OPERATIONS[step].arity :]
                 del stack[-len(operands) :]
-                template, precedence = templates[step]
+                template, precedence = OPERATIONS[step].spelled[language]
                 text = template.format(*operands)
                 if language == "text" and step in VARIADIC:  # min(min(a, b), c) is min(a, b, c)
                     first, call = operands[0].text, f"{step}("
                     if operands[0].precedence == CLOSED and first.startswith(call):
                         text = f"{first[:-1]}, {operands[1]})"
-            elif step in OPERATIONS:
-                raise ModelError(f"{step} is not a function of numpy: use predict")
             else:
                 text = names.get(int(step[1:]), step)
                 text = _latex_name(text) if language == "latex" else text

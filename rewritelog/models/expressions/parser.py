@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from rewritelog.errors import ModelError
 from rewritelog.models.expressions.expression import (
-    CLOSED,
     COMPARISON,
     FUNCTIONS,
     NEGATE,
+    OPERATIONS,
     SIGN,
-    TEMPLATES,
     VARIADIC,
     Expression,
     Step,
@@ -119,12 +117,14 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
     r"|(?P<operator><=|>=|==|!=|\*\*|[-+*/^<>(),=])"
     r"|(?P<blank>[ \t\r\n]+)"
+    r"|(?P<end>\Z)"
+    r"|(?P<invalid>.)"
 )
 
 PRECEDENCE = {
-    operator: precedence
-    for operator, (_, precedence) in TEMPLATES["text"].items()
-    if precedence not in (SIGN, CLOSED)
+    name: operation.spelled["text"][1]
+    for name, operation in OPERATIONS.items()
+    if name not in (NEGATE, *FUNCTIONS)
 }
 """The precedence of each binary operator."""
 
@@ -132,32 +132,18 @@ _MISSPELLED = {"**": "^", "=": "=="}
 """Operators of other languages, and the ones to use in their place."""
 
 
-class _Token(NamedTuple):
-    kind: str
-    """`number`, `name`, `operator` or `end`."""
-    text: str
-    offset: int
-    """The offset of its first character, from 0."""
-
-
-def _tokenized(text: str, where: Origin) -> list[_Token]:
-    """Return the tokens of the text and an `end`; raise `FormulaError` for anything else."""
+def _tokenized(text: str, where: Origin) -> Iterator[re.Match[str]]:
+    """Yield the tokens of the text and its end; raise `FormulaError` for anything else."""
     if len(text) > MAX_LENGTH:
         raise where.error(f"the expression has {len(text)} characters; at most {MAX_LENGTH}")
-    tokens, at = [], 0
-    for match in _TOKEN.finditer(text):
-        if match.start() > at:
-            break
-        at = match.end()
-        kind, word = match.lastgroup, match.group()
-        if word in _MISSPELLED:
-            problem = f"unknown operator {word!r}; write {_MISSPELLED[word]!r}"
-            raise where.error(problem, match.start())
-        if kind != "blank":
-            tokens.append(_Token(kind or "", word, match.start()))
-    if at < len(text):
-        raise where.error(f"invalid character {text[at]!r}", at)
-    return [*tokens, _Token("end", "", at)]
+    for token in _TOKEN.finditer(text):
+        if token.lastgroup == "invalid":
+            raise where.error(f"invalid character {token[0]!r}", token.start())
+        if token[0] in _MISSPELLED:
+            problem = f"unknown operator {token[0]!r}; write {_MISSPELLED[token[0]]!r}"
+            raise where.error(problem, token.start())
+        if token.lastgroup != "blank":
+            yield token
 
 
 def is_name(text: str) -> bool:
@@ -177,7 +163,7 @@ class _Parser:
 
     def __init__(self, text: str, names: Mapping[str, int], parameters: int, where: Origin) -> None:
         self._steps: list[Step] = []
-        self._tokens = iter(_tokenized(text, where))
+        self._tokens = iter([*_tokenized(text, where)])  # all of them, before any is used
         self._names = names
         self._parameters = parameters
         self._where = where
@@ -186,19 +172,19 @@ class _Parser:
     def parsed(self) -> Expression:
         """Return the expression of the whole text."""
         self._expression(0, 0)
-        if self._next.kind != "end":
+        if self._next.lastgroup != "end":
             raise self._unexpected("an operator is missing before")
         return Expression(tuple(self._steps))
 
     def _expression(self, loosest: int, depth: int) -> None:
         """Read operands and operators of at least the precedence `loosest`."""
         self._operand(depth)
-        while PRECEDENCE.get(self._next.text, -1) >= loosest:
+        while PRECEDENCE.get(self._next[0], -1) >= loosest:
             operator = self._take()
-            precedence = PRECEDENCE[operator.text]
-            self._expression(precedence if operator.text == "^" else precedence + 1, depth + 1)
-            self._emit(operator.text, operator)
-            if precedence == COMPARISON == PRECEDENCE.get(self._next.text):
+            precedence = PRECEDENCE[operator[0]]
+            self._expression(precedence if operator[0] == "^" else precedence + 1, depth + 1)
+            self._emit(operator[0], operator)
+            if precedence == COMPARISON == PRECEDENCE.get(self._next[0]):
                 raise self._unexpected("comparisons do not chain: write (a < b)*(b < c); found")
 
     def _operand(self, depth: int) -> None:
@@ -206,74 +192,72 @@ class _Parser:
         if depth > MAX_DEPTH:
             problem = f"the expression is nested more than {MAX_DEPTH} deep"
             raise self._error(problem, self._next)
-        if self._next.kind not in ("number", "name") and self._next.text not in ("-", "+", "("):
+        if self._next.lastgroup not in ("number", "name") and self._next[0] not in ("-", "+", "("):
             raise self._unexpected("a number, a name or '(' is missing before")
         token = self._take()
-        if token.kind == "number":
-            value = float(token.text)
+        if token.lastgroup == "number":
+            value = float(token[0])
             if not math.isfinite(value):
-                raise self._error(f"{token.text} is larger than any float64", token)
+                raise self._error(f"{token[0]} is larger than any float64", token)
             self._emit(value, token)
-        elif token.text in FUNCTIONS:
+        elif token[0] in FUNCTIONS:
             self._call(token, depth)
-        elif token.kind == "name":
+        elif token.lastgroup == "name":
             self._emit(f"p{self._number_of(token)}", token)
-        elif token.text == "(":
+        elif token[0] == "(":
             self._expression(0, depth + 1)
-            self._close("')' is missing before")
+            self._skip(")", "')' is missing before")
         else:
             self._expression(SIGN, depth + 1)
-            if token.text == "-":
+            if token[0] == "-":
                 self._emit(NEGATE, token)
 
-    def _number_of(self, name: _Token) -> int:
+    def _number_of(self, name: re.Match[str]) -> int:
         """Return the number of the parameter that a name stands for."""
-        number = self._names.get(name.text) or parameter_number(name.text)
+        number = self._names.get(name[0]) or parameter_number(name[0])
         known = f"p1 to p{self._parameters}"
-        if number is None and self._next.text == "(":
+        if number is None and self._next[0] == "(":
             functions = ", ".join(FUNCTIONS)
-            raise self._error(f"unknown function {name.text!r}; known: {functions}", name)
+            raise self._error(f"unknown function {name[0]!r}; known: {functions}", name)
         if number is None:
             known = ", ".join([known, *self._names])
-            raise self._error(f"unknown name {name.text!r}; known: {known}", name)
+            raise self._error(f"unknown name {name[0]!r}; known: {known}", name)
         if not 1 <= number <= self._parameters:
-            raise self._error(f"unknown parameter {name.text!r}; known: {known}", name)
+            raise self._error(f"unknown parameter {name[0]!r}; known: {known}", name)
         return number
 
-    def _call(self, name: _Token, depth: int) -> None:
+    def _call(self, name: re.Match[str], depth: int) -> None:
         """Read `(a, b, …)` and emit the function; min and max after each argument but the first."""
-        if self._next.text != "(":
-            raise self._unexpected(f"'(' is missing after {name.text!r}, before")
-        self._take()
-        variadic, needed = name.text in VARIADIC, FUNCTIONS[name.text].arity
+        self._skip("(", f"'(' is missing after {name[0]!r}, before")
+        variadic, needed = name[0] in VARIADIC, FUNCTIONS[name[0]].arity
         arguments = 0
-        while self._next.text == "," if arguments else self._next.text != ")":
+        while self._next[0] == "," if arguments else self._next[0] != ")":
             if arguments:
                 self._take()
             self._expression(0, depth + 1)
             arguments += 1
             if variadic and arguments > 1:
-                self._emit(name.text, name)
-        self._close("',' or ')' is missing before")
+                self._emit(name[0], name)
+        self._skip(")", "',' or ')' is missing before")
         if arguments < needed or (arguments > needed and not variadic):
             least = "at least " if variadic else ""
-            takes = f"{name.text} takes {least}{count_text(needed, 'argument')}"
+            takes = f"{name[0]} takes {least}{count_text(needed, 'argument')}"
             raise self._error(f"{takes}, not {arguments}", name)
         if not variadic:
-            self._emit(name.text, name)
+            self._emit(name[0], name)
 
-    def _close(self, problem: str) -> None:
-        if self._next.text != ")":
+    def _skip(self, token: str, problem: str) -> None:
+        if self._next[0] != token:
             raise self._unexpected(problem)
         self._take()
 
-    def _take(self) -> _Token:
+    def _take(self) -> re.Match[str]:
         """Return the next token and advance, but not past the end."""
         taken = self._next
         self._next = next(self._tokens, taken)
         return taken
 
-    def _emit(self, step: Step, token: _Token) -> None:
+    def _emit(self, step: Step, token: re.Match[str]) -> None:
         if len(self._steps) >= MAX_STEPS:
             problem = f"the expression has more than {MAX_STEPS} numbers, names and operations"
             raise self._error(problem, token)
@@ -281,8 +265,8 @@ class _Parser:
 
     def _unexpected(self, problem: str) -> FormulaError:
         """Return the error that the next token is not expected here."""
-        token = "the end" if self._next.kind == "end" else repr(self._next.text)
+        token = "the end" if self._next.lastgroup == "end" else repr(self._next[0])
         return self._error(f"{problem} {token}", self._next)
 
-    def _error(self, problem: str, token: _Token) -> FormulaError:
-        return self._where.error(problem, token.offset)
+    def _error(self, problem: str, token: re.Match[str]) -> FormulaError:
+        return self._where.error(problem, token.start())
