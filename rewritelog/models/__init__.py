@@ -9,6 +9,5 @@ which `kinds.toml` has known forms; `located_toml` is TOML with the place of eac
 of all events, `fit_report` describes them. `outside` (regressors of third parties, as
 `module:Class`), `coefficients` (a fit made elsewhere) and `constant` do without it. `exact_matches`
 are mean times of identical parameters, which `equal_rows` finds. `form` declares what is stored of
-a fit, `fit_json` makes JSON of it and checks it, `model_file` writes it to a file and reads it
-back.
+a fit and makes JSON of it, `model_file` writes that to a file and reads it back.
 """

@@ -12,11 +12,11 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventKey, ModelFit, Prediction, TotalSpread, uncovered_text
-from rewritelog.models.fit_json import event_in_report
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.form import plain
 from rewritelog.models.formulas import ParamNames
-from rewritelog.text import LABEL_WIDTH, merged, shorten_all
+from rewritelog.text import LABEL_WIDTH, json_number, merged, shorten_all
 
 DOF = np.array([np.inf, 20, 10, 7, 5, 4, 3, 2, 1])
 STUDENT_UPPER = np.array([1.6449, 1.7247, 1.8125, 1.8946, 2.0150, 2.1318, 2.3534, 2.9200, 6.3138])
@@ -120,3 +120,24 @@ class FittedEvents(ModelFit):
         by_name = zip(self.fits.values(), names, strict=True)
         weak_points = (point for fit, name in by_name for point in fit_report.warn(fit, name))
         return (*nothing, *self.notes, *merged(weak_points))
+
+
+def event_in_report(fit: EventFit) -> dict[str, Any]:
+    """Return a fit as the JSON object of a report, without what only predictions need."""
+    document: dict[str, Any] = plain(fit, json_number, complete=True)
+    for name in ("check", "by_class"):
+        if document[name] is None:
+            del document[name]
+    if fit.by_class is not None:
+        del document["by_class"]["ratios"]
+    for class_fit in document["classes"]:
+        del class_fit["leverage_root"], class_fit["ratios"]
+        if correction := class_fit["function"].get("correction"):
+            del correction["params"]
+            for process in correction["processes"]:
+                del process["weights"]
+    if fit.exact_matches is not None:
+        weights = fit.exact_matches.weights
+        mean = json_number(float(weights.mean())) if len(weights) else None
+        document["exact_matches"] = {"sets": len(weights), "mean_weight": mean}
+    return document

@@ -1,19 +1,22 @@
 """What model files and reports hold of a fit: the fields of its classes, which are `Form`s.
 
-`fit_json` makes JSON of them. Fields that are arrays or expressions become lists and texts. When a
-file is read, types and limits are checked; what they cannot say, each class checks itself.
+Fields that are arrays or expressions become lists and texts in JSON. When a file is read, types and
+limits are checked; what they cannot say, each class checks itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats
-from rewritelog.models.expressions import MAX_PARAMETERS
+from rewritelog.models.expressions import MAX_PARAMETERS, Expression, FormulaError, parse
 
 AT = " - at `$"
 """What msgspec writes between a problem and the path to it, which ends with a backquote."""
@@ -48,6 +51,14 @@ else:
     """Arrays with a number for each parameter of the event; rows of these; with one more each."""
 
 
+LISTS: dict[Any, tuple[Any, Any]] = {
+    np.float64: (list[float], list[list[float]]),
+    np.int64: (list[Count], list[list[Count]]),
+    np.bool_: (list[bool], list[list[bool]]),
+}
+"""The lists that become arrays of one and of two dimensions, by the type of their numbers."""
+
+
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a fit that is an object of the JSON."""
 
@@ -62,3 +73,80 @@ def require_shape(path: str, values: Any, *shape: int) -> None:
     if np.shape(values) != shape:
         needed, actual = (" × ".join(map(str, lengths)) for lengths in (shape, np.shape(values)))
         raise misfit(f"must have {needed} numbers, not {actual}", path)
+
+
+def plain(value: Any, number: Callable[[float], object], *, complete: bool = False) -> Any:
+    """Return a part of a fit as JSON values, with or without fields that have their defaults.
+
+    `number` converts each float.
+    """
+    again = partial(plain, number=number, complete=complete)
+    if isinstance(value, Form):
+        config = value.__struct_config__
+        members = {} if config.tag is None else {str(config.tag_field): config.tag}
+        for name, key, default in _fields_of(type(value)):
+            part = getattr(value, name)
+            if complete or default is msgspec.NODEFAULT or part != default:
+                members[key] = again(part)
+        return members
+    if isinstance(value, dict):
+        return {key: again(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [again(part) for part in value]
+    if isinstance(value, Expression):
+        return str(value)
+    return number(value) if isinstance(value, float) else value
+
+
+@cache
+def _fields_of(form: type[Form]) -> list[tuple[str, str, Any]]:
+    """Return name, key and default of each field."""
+    return [
+        (
+            field.name,
+            field.encode_name,
+            field.default
+            if field.default_factory is msgspec.NODEFAULT
+            else field.default_factory(),
+        )
+        for field in msgspec.structs.fields(form)
+    ]
+
+
+FormT = TypeVar("FormT", bound=Form)
+
+
+def form_of(written: Mapping[str, Any], form: type[FormT], parameters: int) -> FormT:
+    """Return the part of a fit that a JSON object in a model file is.
+
+    `parameters` is the number of parameters of its event. Raise `ValueError` for anything else: the
+    problem, followed by `AT` and the path to it.
+    """
+    return msgspec.convert(written, form, dec_hook=partial(_decoded, parameters))
+
+
+def _decoded(parameters: int, kind: Any, value: Any) -> Any:
+    """Return the value of a field of a type that msgspec does not know."""
+    try:
+        if kind is Expression:
+            return parse(msgspec.convert(value, str), parameters=parameters)
+        if kind is Exact:
+            return Exact(msgspec.convert(value, float | Literal["nan", "inf", "-inf"]))
+        (number,) = get_args(get_args(kind)[-1])  # of numpy.ndarray[shape, numpy.dtype[number]]
+        nested = isinstance(value, list) and value and isinstance(value[0], list)
+        values = msgspec.convert(value, LISTS[number][bool(nested)])
+        widths = {ParameterRows: parameters, RowsWithSeconds: parameters + 1}
+        for index, row in enumerate(values if nested else ()):
+            require_shape(f"[{index}]", row, widths.get(kind, len(values[0])))
+        array: NDArray[Any] = np.array(values, number)
+        if kind == PerParameter:
+            require_shape("", array, parameters)
+        elif kind in widths:
+            require_shape("", array, len(array), widths[kind])
+    except FormulaError as error:
+        raise ValueError(f"column {error.column}: {error.problem}") from None
+    except msgspec.ValidationError as error:  # to which msgspec would not add a path
+        raise ValueError(str(error)) from None
+    return array

@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from rewritelog.errors import ModelError, spelled
 from rewritelog.models.base import Columns, EventKey
-from rewritelog.models.fit_json import event_in_file, event_of
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.form import AT, EventName, Form, ParameterCount, Text
-from rewritelog.text import printable, shorten
+from rewritelog.models.form import (
+    AT,
+    EventName,
+    Form,
+    ParameterCount,
+    Text,
+    form_of,
+    misfit,
+    plain,
+)
+from rewritelog.text import exact_number, printable, shorten
 
 FORMAT = "rewritelog model"
 VERSION = 6
@@ -74,6 +83,16 @@ def writable(fitted: Fitted) -> FittedEvents:
     return fitted.raw
 
 
+def event_in_file(fit: EventFit) -> dict[str, Any]:
+    """Return a fit as the JSON object of a model file; raise `ValueError` if that cannot be read.
+
+    That is so for a number that has to be finite and is not, or a name that no formula can have.
+    """
+    document: dict[str, Any] = plain(fit, exact_number)
+    event_of(document)
+    return document
+
+
 _INNERMOST = re.compile(r"[\[{]\n[^\[\]{}]*[\]}]")
 """A list or object, written over several lines, that contains no other one."""
 _UNPRINTABLE = re.compile(r"[^\n -~]")
@@ -117,6 +136,12 @@ _Few: TypeAlias = _Scalar | list[_Scalar] | dict[Text, _Scalar]
 _More: TypeAlias = _Scalar | list[_Few] | dict[Text, _Few]
 _Extra: TypeAlias = _Scalar | list[_More] | dict[Text, _More]
 """The JSON of a report's further keys, which nests at most so deep."""
+
+
+class _Parameters(msgspec.Struct):
+    """What has to be known of an event before its expressions are parsed."""
+
+    parameters: ParameterCount
 
 
 class _Document(Form, frozen=True, kw_only=True):
@@ -173,6 +198,15 @@ def parse_model(text: str, name: str) -> Fitted:
         extra=document.extra,
     )
     return Fitted(name, events, document.columns, document.source).kept()
+
+
+def event_of(written: Mapping[str, Any]) -> EventFit:
+    """Return the fit of a JSON object; raise `ValueError` as `form_of` does for anything else."""
+    fit = form_of(written, EventFit, msgspec.convert(written, _Parameters).parameters)
+    exact = fit.exact_matches
+    if exact is not None and len(exact.times.points) < len(exact.times.rows):
+        raise misfit("has a duplicated row", ".exact_matches.times.params")
+    return fit
 
 
 def size_problem(text: str) -> str:

@@ -16,10 +16,10 @@ from msgspec import structs
 from rewritelog.errors import ModelError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import Columns, EventTimings, ModelText, digest_of
-from rewritelog.models.fit_json import _decoded
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.form import _decoded
 from rewritelog.models.model_file import model_text, parse_model, writable
 from rewritelog.models.registry import load_model
 

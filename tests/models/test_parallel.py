@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from rewritelog.cores import limited_to
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fit_json import event_in_file
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
+from rewritelog.models.model_file import event_in_file
 from rewritelog.models.parallel import map_in_processes, one_blas_thread
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import Prediction
 from rewritelog.models.exact_matches import ExactMatches
-from rewritelog.models.expressions import Expression
+from rewritelog.models.expressions import Expression, FormulaError, Origin
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.diagnosis import (
     ENDS,
@@ -36,6 +36,7 @@ from rewritelog.models.form import (
     misfit,
     require_shape,
 )
+from rewritelog.models.formulas import checked_names
 
 
 def require_ascending(ratios: Floats) -> None:
@@ -156,6 +157,19 @@ class EventFit(
     """Mean measured times of parameters that were timed, and their weight beside the function's."""
     left_out: LeftOut | None = None
     """None for a fit to all lines."""
+
+    def __post_init__(self) -> None:
+        if self.names and len(self.names) != self.parameters:
+            raise misfit(f"has {len(self.names)} names for {self.parameters} parameters")
+        try:
+            checked_names([(name, Origin()) for name in self.names])
+        except FormulaError as error:
+            raise misfit(error.problem, ".names") from None
+        values = [class_fit.value for class_fit in self.classes]
+        if values[0] is not None or None in values[1:]:
+            raise misfit("only the first of the `classes` has the `value` null")
+        if len({*values}) < len(values):
+            raise misfit("two `classes` have the same `value`")
 
     def named(self, names: tuple[str, ...]) -> EventFit:
         """Return the fit with other names of its parameters."""
