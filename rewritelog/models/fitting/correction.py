@@ -195,7 +195,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     )
     best = min(_means(refined, samples), key=lambda fit: fit.held_out.mean_error)
     least_gain = max(tuning.LEAST_GAIN_CORRECTED, len(samples) ** -0.5)
-    clearly = best.held_out.clearly_better(plain, tuning.CLEARLY, least_gain)
+    clearly = best.held_out.clearly_better(plain, least_gain)
     return best if clearly else None
 
 

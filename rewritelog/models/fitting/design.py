@@ -21,7 +21,7 @@ from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.fitting.selection import MOST_TERMS, select_terms
+from rewritelog.models.fitting.selection import MOST_TERMS, Search, select_terms
 
 NARROWEST_RANGE = 1e-12
 """A parameter counts as constant if half its range is at most this share of its magnitude."""
@@ -42,8 +42,6 @@ class Parameters:
     highest: Floats
     used: tuple[int, ...]
     """Their numbers, counted from 1, without constant ones and duplicates."""
-    varying: tuple[int, ...]
-    """The numbers of those that are not constant."""
     ignored: Mapping[int, str]
     """The numbers of the others, and why no candidate term uses them."""
 
@@ -52,14 +50,12 @@ class Parameters:
         """Find the parameters that vary, and those that are linear functions of an earlier one."""
         lowest, highest = params.min(axis=0), params.max(axis=0)
         scaled: dict[int, Floats] = {}
-        varying: list[int] = []
         ignored: dict[int, str] = {}
         for number, column in enumerate(params.T, 1):
             low, high = float(lowest[number - 1]), float(highest[number - 1])
             if high / 2 - low / 2 <= NARROWEST_RANGE * max(abs(low), abs(high)):
                 ignored[number] = f"is constant {low + 0.0:.6g} in all samples"
                 continue
-            varying.append(number)
             # scaled to [0, 1], increasing linear functions of a parameter are equal to it
             units = (column - low) / (high - low)
             for other, known in scaled.items():
@@ -68,7 +64,7 @@ class Parameters:
                     break
             else:
                 scaled[number] = units
-        return cls(lowest, highest, tuple(scaled), tuple(varying), ignored)
+        return cls(lowest, highest, tuple(scaled), ignored)
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
         """Return the candidate terms of one parameter, the parameter itself first.
@@ -274,10 +270,7 @@ class SelectionSamples(Memo):
             part.values(terms),
             part.samples,
             self.loss,
-            non_negative=non_negative,
-            constant=0,
-            growth=excess_growth(self.table.slopes(terms)),
-            most=most,
+            Search(0, non_negative, excess_growth(self.table.slopes(terms)), len(terms), most),
         )
         return tuple(terms[index] for index in taken) or (ONE,)
 

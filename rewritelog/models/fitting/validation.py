@@ -53,16 +53,14 @@ class HeldOutPredictions:
         """Return the mean error."""
         return float(self.errors.mean())
 
-    def clearly_better(
-        self, other: HeldOutPredictions, standard_errors: float, least_gain: float
-    ) -> bool:
+    def clearly_better(self, other: HeldOutPredictions, least_gain: float) -> bool:
         """Return whether the mean error is lower than that of other predictions of these samples.
 
-        It has to be lower by so many standard errors of the difference, and by a share
+        It has to be lower by `CLEARLY` standard errors of the difference, and by a share
         `least_gain` of the other error.
         """
         gain = other.errors - self.errors
-        least = standard_errors * float(gain.std()) / math.sqrt(len(gain))
+        least = tuning.CLEARLY * float(gain.std()) / math.sqrt(len(gain))
         return float(gain.mean()) > max(least, least_gain * other.mean_error) + ROUNDING
 
 
@@ -114,7 +112,7 @@ class CrossValidation:
         if count >= tuning.ENOUGH:
             best = next(iter(self.families))
             for name, tried in self.predictions.items():
-                if tried.clearly_better(self.predictions[best], tuning.CLEARLY, tuning.LEAST_GAIN):
+                if tried.clearly_better(self.predictions[best], tuning.LEAST_GAIN):
                     best = name
             return {best: 1.0}
         errors = {name: max(tried.mean_error, 1e-9) for name, tried in self.predictions.items()}

@@ -32,7 +32,7 @@ from rewritelog.models.fitting.design import (
     knots_of,
 )
 from rewritelog.models.fitting.regression import least_squares, row_weights
-from rewritelog.models.fitting.selection import select
+from rewritelog.models.fitting.selection import Search, select
 
 NEW_SHARE = 1e-8
 """A column is tried beside others only if at least this share of its squared length is orthogonal
@@ -67,7 +67,7 @@ def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]
 def _selected(columns: Floats, times: TimesBesideConstant) -> tuple[list[int], Floats]:
     """Return the columns that are taken, the constant first, and their coefficients."""
     rows, target = columns * times.weights[:, None], times.logs * times.weights
-    chosen = select(rows, target, non_negative=False, constant=0)
+    chosen = select(rows, target, Search(non_negative=False))
     taken = [0, *(index for index in chosen if index)]
     return taken, least_squares(rows[:, taken], target)
 

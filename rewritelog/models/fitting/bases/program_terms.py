@@ -29,7 +29,7 @@ from rewritelog.models.fitting.design import (
     knots_of,
     product_of,
 )
-from rewritelog.models.fitting.selection import select_terms
+from rewritelog.models.fitting.selection import Search, select_terms
 
 
 def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -52,10 +52,11 @@ def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
         np.hstack([columns, part_columns[rows], branched.reshape(len(rows), -1)]),
         selection.samples,
         selection.loss,
-        non_negative=True,
-        constant=plain.index(ONE),
-        growth=np.concatenate([own, of_parts, np.repeat(own[:most], len(indicators))]),
-        plain=len(plain),
+        Search(
+            plain.index(ONE),
+            growth=np.concatenate([own, of_parts, np.repeat(own[:most], len(indicators))]),
+            plain=len(plain),
+        ),
     )
     known = [*plain, *parts]
 
