@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -29,65 +29,49 @@ _NUMBER = re.compile(r"[+-]?([0-9]++\.?[0-9]*+|\.[0-9]++)([eE][+-]?[0-9]++)?")
 
 
 @dataclass(frozen=True)
-class EventCoefficients:
-    """One line of the file."""
-
-    event: str
-    factors: tuple[float, ...]
-    """The coefficients before the constant, in the file's unit."""
-    constant: float
-
-    def evaluate(self, params: Floats) -> Floats:
-        """Return the value of each row, in the file's unit; NaN where the number does not fit."""
-        columns, count = params.T, len(self.factors)
-        if count == 2 * len(columns):
-            columns = np.stack((columns, columns * columns), axis=1).reshape(count, len(params))
-        values = np.full(len(params), self.constant if count == len(columns) else np.nan)
-        for factor, column in zip(self.factors, columns, strict=False):
-            values += factor * column
-        return values
-
-    def summary_line(self) -> str:
-        """Return a line that says how the coefficients are interpreted."""
-        count = len(self.factors)
-        readings = [
-            f"{word} in {count_text(count // power, 'parameter')}"
-            for power, word in ((1, "linear"), (2, "quadratic"))
-            if count % power == 0 and count // power <= MAX_PARAMETERS
-        ]
-        return f"{self.event}: {', or '.join(readings) if count else 'constant'}"
-
-
-@dataclass(frozen=True)
 class FittedCoefficients(ModelFit):
     """The coefficients of each event."""
 
     name: str
     """The name of the file."""
     unit_s: float
-    events: Mapping[str, EventCoefficients]
+    events: Mapping[str, tuple[float, ...]]
+    """Those of each line, the constant last, in the file's unit."""
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN for an event or parameter count without a line."""
-        coefficients = self.events.get(event)
-        if coefficients is None:
-            return np.full(len(params), np.nan)
+        columns, (*factors, constant) = params.T, self.events.get(event, (np.nan,))
+        if len(factors) == 2 * len(columns):
+            columns = np.stack((columns, columns * columns), axis=1).reshape(
+                len(factors), len(params)
+            )
+        values = np.full(len(params), constant if len(factors) == len(columns) else np.nan)
         with np.errstate(all="ignore"):
-            seconds = self.unit_s * coefficients.evaluate(params)
+            for factor, column in zip(factors, columns, strict=False):
+                values += factor * column
+            seconds = self.unit_s * values
         seconds[~np.isfinite(seconds)] = np.nan
         return seconds
 
     def describe(self) -> dict[str, Any]:
         """Return the contents of the file as a JSON object."""
-        return {
-            "file": self.name,
-            "unit_s": self.unit_s,
-            "events": [asdict(line) for line in self.events.values()],
-        }
+        events = [
+            {"event": event, "factors": list(factors), "constant": constant}
+            for event, (*factors, constant) in self.events.items()
+        ]
+        return {"file": self.name, "unit_s": self.unit_s, "events": events}
 
     def summary(self) -> tuple[str, ...]:
         """Return how each line is interpreted."""
-        return tuple(line.summary_line() for line in self.events.values())
+        lines = []
+        for event, (*factors, _) in self.events.items():
+            readings = [
+                f"{word} in {count_text(len(factors) // power, 'parameter')}"
+                for power, word in ((1, "linear"), (2, "quadratic"))
+                if len(factors) % power == 0 and len(factors) // power <= MAX_PARAMETERS
+            ]
+            lines.append(f"{event}: {', or '.join(readings) if factors else 'constant'}")
+        return tuple(lines)
 
 
 @dataclass(frozen=True)
@@ -122,14 +106,14 @@ class Coefficients(Model[CoefficientsOptions]):
         return self._fitted
 
 
-def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
-    """Return the coefficients by event; blank lines and lines that begin with `#` are skipped.
+def parse_coefficients(text: ModelText) -> dict[str, tuple[float, ...]]:
+    """Return the coefficients by event, the constant last.
 
-    The event's name is everything before the trailing numbers of a line, so it may contain
-    blanks. Raise `ModelError` with file and line for an invalid line or a duplicated event, and
-    for a file without coefficients.
+    Blank lines and lines that begin with `#` are skipped. The event's name is everything before the
+    trailing numbers of a line, so it may contain blanks. Raise `ModelError` with file and line for
+    an invalid line or a duplicated event, and for a file without coefficients.
     """
-    events: dict[str, EventCoefficients] = {}
+    events: dict[str, tuple[float, ...]] = {}
     lines: dict[str, int] = {}
     for number, line in enumerate(text.text.split("\n"), 1):
         words = line.split()
@@ -150,7 +134,7 @@ def parse_coefficients(text: ModelText) -> dict[str, EventCoefficients]:
         event = line.strip().rsplit(maxsplit=len(numbers))[0]
         if event in events:
             raise ModelError(f"{where}: event {event!r} is already in line {lines[event]}")
-        events[event], lines[event] = EventCoefficients(event, values[:-1], values[-1]), number
+        events[event], lines[event] = values, number
     if not events:
         raise ModelError(f"{printable(text.name)}: contains no coefficients")
     return events
