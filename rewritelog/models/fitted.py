@@ -186,10 +186,7 @@ class Fitted:
 
         Raise `ModelError` as `prediction` does, and if a factor is negative or NaN.
         """
-        where = self._place(event, "drawn_factors")
-        with errors_as_model_errors(where):
-            answer = self.raw.drawn_factors(event, params, numbers)
-        return _checked_factors(answer, len(params), where)
+        return self._factors("drawn_factors", event, params, numbers)
 
     def total_seconds(self, event: str, params: Floats, prediction: Prediction) -> Floats:
         """Return predictions in seconds as factors make their sums agree with measured ones.
@@ -197,13 +194,21 @@ class Fitted:
         Exact matches are left as they are: means of measured times already have the right sum.
         Raise `ModelError` as `factors` does.
         """
-        where = self._place(event, "retransformation")
-        with errors_as_model_errors(where):
-            answer = self.raw.retransformation(event, params)
-        factors = _checked_factors(answer, len(params), where)
+        factors = self._factors("retransformation", event, params)
         if factors is None:
             return prediction.seconds
         return prediction.seconds * np.where(prediction.exact, 1.0, factors)
+
+    def _factors(self, method: str, event: str, params: Floats, *more: Floats) -> Floats | None:
+        where = self._place(event, method)
+        with errors_as_model_errors(where):
+            answer = getattr(self.raw, method)(event, params, *more)
+        if answer is None:
+            return None
+        factors = checked_seconds(answer, len(params), where)
+        if not (factors >= 0).all():
+            raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
+        return factors
 
     def spread(self, event: str, parameters: int) -> TotalSpread | None:
         """Return the components of the error of a sum of the event's durations, or None.
@@ -225,12 +230,3 @@ class Fitted:
     def _place(self, event: str, method: str = "") -> str:
         """Return the beginning of an error."""
         return f"model {self.name!r}, event {event!r}" + (f": {method}()" if method else "")
-
-
-def _checked_factors(answer: object, rows: int, where: str) -> Floats | None:
-    if answer is None:
-        return None
-    factors = checked_seconds(answer, rows, where)
-    if not (factors >= 0).all():
-        raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
-    return factors

@@ -94,8 +94,8 @@ class FittedEvents(ModelFit):
     def named(self, names: ParamNames) -> FittedEvents:
         """Return the fits with names of their parameters; those that a formula gives are kept."""
         named = {
-            (event, count): fit if fit.names else fit.named(names.for_event(event, count))
-            for (event, count), fit in self.fits.items()
+            key: fit if fit.names else fit.named(names.for_event(*key))
+            for key, fit in self.fits.items()
         }
         unused = names.unused((*self.fits, *self.unfitted))
         return replace(self, fits=named, notes=(*self.notes, *unused))

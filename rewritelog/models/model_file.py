@@ -130,8 +130,6 @@ class _Key(Form, frozen=True, kw_only=True):
 
 
 _Scalar: TypeAlias = bool | int | float | Text | None
-
-
 _Few: TypeAlias = _Scalar | list[_Scalar] | dict[Text, _Scalar]
 _More: TypeAlias = _Scalar | list[_Few] | dict[Text, _Few]
 _Extra: TypeAlias = _Scalar | list[_More] | dict[Text, _More]

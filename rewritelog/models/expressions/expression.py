@@ -236,13 +236,9 @@ class Expression:
         """Return the product of the two."""
         return self.applied("*", other)
 
-    def applied(self, operation: str, other: Expression) -> Expression:
-        """Return an operation of two operands applied to the two."""
-        return Expression((*self.steps, *other.steps, operation))
-
-    def mapped(self, function: str) -> Expression:
-        """Return a function of one operand applied to it."""
-        return Expression((*self.steps, function))
+    def applied(self, operation: str, *others: Expression) -> Expression:
+        """Return an operation applied to it, and to others as its further operands."""
+        return Expression((*self.steps, *(step for one in others for step in one.steps), operation))
 
     def with_parameters(self, values: Mapping[int, Expression]) -> Expression:
         """Return it with an expression substituted for each parameter; none may be missing."""

@@ -26,7 +26,7 @@ from rewritelog.models.fitting.function import (
     Formula,
     growth_between,
 )
-from rewritelog.models.fitting.validation import CrossValidation, fit_family, map_trials
+from rewritelog.models.fitting.validation import CrossValidation, fit_family, map_trials, shares_of
 from rewritelog.models.form import Form
 from rewritelog.progress import report_progress
 
@@ -237,7 +237,4 @@ def _weights(
         name: float(np.exp(np.array(family_logs) - largest).mean())
         for name, family_logs in log_weights.items()
     }
-    enough = tuning.LEAST_PART * max(weights.values())
-    total = sum(weight for weight in weights.values() if weight >= enough)
-    falling = sorted(weights, key=lambda name: -weights[name])
-    return {name: weights[name] / total for name in falling if weights[name] >= enough}
+    return shares_of(weights, tuning.LEAST_PART * max(weights.values()))

@@ -122,8 +122,7 @@ class CrossValidation:
             for name, error in errors.items()
             if error <= tuning.NEARLY_AS_GOOD * least
         }
-        total = sum(weights.values())
-        return {name: weights[name] / total for name in _falling(weights)}
+        return shares_of(weights)
 
     def solve(self, weights: Mapping[str, float], samples: Samples | None = None) -> Formula:
         """Return the function of one family, or the mixture of several with their weights.
@@ -133,19 +132,14 @@ class CrossValidation:
         their weights.
         """
         selection, families = self.selection, self.families
-        chosen = {name: selection.chosen(families[name].choose_terms) for name in weights}
         first: dict[frozenset[Expression], str] = {}
         together: dict[str, float] = {}
         for name, weight in weights.items():
-            name_of_all = first.setdefault(frozenset(chosen[name]), name)
+            terms = frozenset(selection.chosen(families[name].choose_terms))
+            name_of_all = first.setdefault(terms, name)
             together[name_of_all] = together.get(name_of_all, 0.0) + weight
         names = _falling(together)
-        if samples is None or samples is selection.samples:
-            functions = [fit_family(families[name], selection) for name in names]
-        else:
-            functions = [
-                fit_terms(families[name], chosen[name], samples, selection.loss) for name in names
-            ]
+        functions = [fit_family(families[name], selection, samples) for name in names]
         return mixture_of(functions, [together[name] for name in names])
 
 
@@ -154,9 +148,22 @@ def _falling(weights: Mapping[str, float]) -> list[str]:
     return sorted(weights, key=lambda name: -weights[name])
 
 
-def fit_family(family: Family, selection: SelectionSamples) -> FittedFunction:
-    """Return the function of a family, with terms and coefficients from the same samples."""
+def shares_of(weights: Mapping[str, float], least: float = 0.0) -> dict[str, float]:
+    """Return the weights of at least this size, divided by their sum, the largest first."""
+    total = sum(weight for weight in weights.values() if weight >= least)
+    return {name: weights[name] / total for name in _falling(weights) if weights[name] >= least}
+
+
+def fit_family(
+    family: Family, selection: SelectionSamples, samples: Samples | None = None
+) -> FittedFunction:
+    """Return the function of a family.
+
+    Coefficients are fitted to `samples`, by default those with which terms are chosen.
+    """
     terms = selection.chosen(family.choose_terms)
+    if samples is not None and samples is not selection.samples:
+        return fit_terms(family, terms, samples, selection.loss)
     return selection.once(
         (terms, family.non_negative, family.may_be_negative),
         lambda: fit_terms(

@@ -147,7 +147,7 @@ def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
         larger = params[:, first - 1] > params[:, second - 1]
         if fewest <= larger.sum() <= len(params) - fewest:
             ratio = parse(f"max(p{first}, p{second})/min(p{first}, p{second})")
-            yield LogTerm(ratio.mapped("log"), ratio)
+            yield LogTerm(ratio.applied("log"), ratio)
 
 
 def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
@@ -179,7 +179,7 @@ def break_at(name: str, knot: float, *, hinge: bool) -> LogTerm:
     own, size = parse(name), constant(float(f"{knot:.6g}"))
     if hinge:
         base = own.applied("/", size).applied("max", ONE)
-        return LogTerm(base.mapped("log"), base, broken=name, knot=knot, hinge=True)
+        return LogTerm(base.applied("log"), base, broken=name, knot=knot, hinge=True)
     beyond = own.applied(">", size)
     return LogTerm(beyond, broken=name, knot=knot)
 

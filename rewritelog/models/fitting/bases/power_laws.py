@@ -60,7 +60,7 @@ class LogTerm:
         """Return the factor, the coefficient rounded to four digits."""
         rounded = constant(float(f"{coefficient:.4g}"))
         if self.base is None:
-            return rounded.times(self.column).mapped("exp")
+            return rounded.times(self.column).applied("exp")
         base = self.bounded if coefficient < 0 and self.bounded is not None else self.base
         return base if rounded == ONE else base.applied("^", rounded)
 
@@ -70,9 +70,9 @@ def power_of(number: int, parameters: Parameters) -> LogTerm:
     low, name = float(parameters.lowest[number - 1]), f"p{number}"
     if low <= 0:
         base = parse(f"(1 + {name})" if low == 0 else f"(1 + abs({name}))")
-        return LogTerm(base.mapped("log"), base)
+        return LogTerm(base.applied("log"), base)
     base = parse(name)
-    return LogTerm(base.mapped("log"), base, parse(bounded_below(name, low)))
+    return LogTerm(base.applied("log"), base, parse(bounded_below(name, low)))
 
 
 def product_of_powers(
