@@ -15,7 +15,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from rewritelog.models.base import ModelText
+from rewritelog.models.base import EventKey, ModelText
 from rewritelog.models.expressions import (
     FUNCTIONS,
     MAX_PARAMETERS,
@@ -103,21 +103,6 @@ class Formulas:
         entries = (entry for entry in self.entries if entry.is_for(event))
         return next((entry for entry in entries if entry.fits(parameters)), None)
 
-    def misfits(self, event: str, parameters: int) -> tuple[str, ...]:
-        """Return a sentence for each entry that matches the event but not its parameters.
-
-        It is empty if any entry applies: then the others are meant for other parameter counts.
-        """
-        if self.for_event(event, parameters) is not None:
-            return ()
-        return tuple(
-            f"{entry.where}: the formula is not used for {printable(event)} with "
-            f"{count_text(parameters, 'parameter')}: it "
-            + (f"names {len(entry.names)}" if entry.names else f"needs p{entry.highest_parameter}")
-            for entry in self.entries
-            if entry.is_for(event)
-        )
-
     def unused(self, events: Collection[str]) -> tuple[str, ...]:
         """Return a sentence for each entry that matches none of the events."""
         return tuple(
@@ -127,9 +112,20 @@ class Formulas:
             if not any(map(entry.is_for, events))
         )
 
-    def without_use(self, keys: Collection[tuple[str, int]]) -> tuple[str, ...]:
-        """Return a sentence for each entry of no use to these events (name and parameters)."""
-        misfits = (note for key in keys for note in self.misfits(*key))
+    def without_use(self, keys: Collection[EventKey]) -> tuple[str, ...]:
+        """Return a sentence for each entry of no use to these events.
+
+        An entry that does not apply to the parameters of an event has a use if another one does.
+        """
+        misfits = (
+            f"{entry.where}: the formula is not used for {printable(event)} with "
+            f"{count_text(parameters, 'parameter')}: it "
+            + (f"names {len(entry.names)}" if entry.names else f"needs p{entry.highest_parameter}")
+            for event, parameters in keys
+            if self.for_event(event, parameters) is None
+            for entry in self.entries
+            if entry.is_for(event)
+        )
         return (*self.unused([event for event, _ in keys]), *misfits)
 
 
@@ -283,7 +279,7 @@ class ParamNames:
                 return names
         return ()
 
-    def unused(self, events: Collection[tuple[str, int]]) -> Iterator[str]:
+    def unused(self, events: Collection[EventKey]) -> Iterator[str]:
         """Yield a sentence for each entry that matches none of the events (name and parameters)."""
         for pattern, names in self.entries.items():
             if any(len(names) == count and matches(pattern, event) for event, count in events):

@@ -79,8 +79,9 @@ def test_a_formula_is_not_used_for_another_number_of_parameters() -> None:
     """Torn lines show as another number: they fall to a later formula, or to none."""
     formulas = parse_formulas(NAMD, "namd.toml")
     assert formulas.for_event("calc_pair_x", 13) is formulas.entries[2]
-    assert formulas.misfits("calc_pair_x", 13) == ()
-    named, any_event = formulas.misfits("calc_pair_x", 0)
+    others = formulas.unused(["calc_pair_x"])
+    assert formulas.without_use([("calc_pair_x", 13)]) == others
+    named, any_event = formulas.without_use([("calc_pair_x", 0)])[len(others) :]
     assert named == (
         "namd.toml:2: the formula is not used for calc_pair_x with 0 parameters: it names 14"
     )
