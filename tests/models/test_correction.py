@@ -102,6 +102,29 @@ def test_few_lines_are_enough_where_the_waves_are_long(count: int) -> None:
     assert errors[1] < 0.8 * errors[0]
 
 
+def test_few_lines_of_many_parameters_are_corrected_on_a_power_law() -> None:
+    """Attention over new and cached keys, in waves of blocks: 60 lines show little of any sum."""
+    rng = np.random.default_rng(6)
+
+    def draw(count: int) -> tuple[Floats, Floats]:
+        def sizes(low: int, high: int) -> Floats:
+            return np.floor(np.exp(rng.uniform(np.log(low), np.log(high), count)))
+
+        batch, queries = sizes(1, 33), sizes(16, 16385)
+        cached = np.where(rng.random(count) < 0.4, sizes(16, 16385), 0)
+        heads = rng.choice([8.0, 16.0, 32.0, 64.0], count)
+        waves_of_blocks = np.maximum(1, batch * heads * np.ceil(queries / 64) / 108)
+        keys = np.ceil((cached + (queries + 64) / 2) / 128) * 128
+        seconds = 4e-6 + waves_of_blocks * (2e-6 + 1.5e-8 * keys)
+        return np.column_stack((batch, queries, cached, heads)), seconds
+
+    params, seconds = draw(60)
+    seconds = seconds * np.exp(0.04 * rng.normal(size=60))
+    others, expected = draw(1000)
+    fitted = auto(EventTimings("attention", params, seconds))
+    assert relative_errors(fitted.predict("attention", others), expected).mean() < 0.175
+
+
 def test_the_report_says_what_it_adds(corrected: Any) -> None:
     text = " ".join(" ".join(corrected.summary()).split())
     whole = only(corrected).whole

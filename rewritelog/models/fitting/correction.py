@@ -43,8 +43,9 @@ from rewritelog.progress import report_progress
 
 UseCorrection: TypeAlias = Literal["auto", "none"]
 
-SHORT_FORMULAS = ("short sum", "sum of power laws")
-"""The families of short formulas that a correction is tried on, beside the one selected."""
+SHORT_FORMULAS = ("short sum", "sum of power laws", "power law")
+"""The families of short formulas that a correction is tried on, beside the one selected; the last
+one with at most `TRIED_POINTS` samples, since with more a sum of power laws is no worse."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,8 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         short = fit.family in SHORT_FORMULAS
         return fit.held_out.mean_error * (1.0 if short else tuning.NEARLY_AS_GOOD_CORRECTED)
 
-    names = [name for name in dict.fromkeys((*SHORT_FORMULAS, selected)) if name in families]
+    short = SHORT_FORMULAS if len(samples) <= TRIED_POINTS else SHORT_FORMULAS[:-1]
+    names = [name for name in dict.fromkeys((*short, selected)) if name in families]
     tried = list[CorrectedFit]()
     for name in names:
         report_progress("corrections", len(tried), len(names) + 1)
