@@ -132,10 +132,29 @@ def _append(path: Path, text: str) -> None:
 
 
 OUTPUT: Final = Output()
+
+
+def _flush_at_end(output: Output) -> None:
+    """Write the buffered lines when a process of `multiprocessing` ends: it runs no `atexit`.
+
+    Before it begins its work, such a process may forget its finalizers.
+    """
+    if util := sys.modules.get("multiprocessing.util"):
+        util.Finalize(None, output.flush, exitpriority=0)
+        util.register_after_fork(output, _flush_at_end)
+
+
+def _after_in_child() -> None:
+    """Let the child write."""
+    OUTPUT.release()
+    _flush_at_end(OUTPUT)
+
+
 atexit.register(OUTPUT.flush)
+_flush_at_end(OUTPUT)
 # Or a child would wait for the lock of a thread that it does not have.
 os.register_at_fork(
-    before=OUTPUT.hold, after_in_parent=OUTPUT.release, after_in_child=OUTPUT.release
+    before=OUTPUT.hold, after_in_parent=OUTPUT.release, after_in_child=_after_in_child
 )
 
 
@@ -160,6 +179,8 @@ class _ThisThread(threading.local):
 
     state = _State.CLOSED
     began_ns = 0
+    block: bracket | None = None
+    """The `with` block that opened it; None for `start`."""
 
 
 _this_thread = _ThisThread()
@@ -190,7 +211,7 @@ def start(event: str | None = None, *params: float) -> None:
         state = _State.WANTED if _is_chosen(event, params) else _State.LEFT_OUT
     if _this_thread.state is not _State.CLOSED:
         _warn("start() within an open bracket, which is dropped")
-    _this_thread.state = state
+    _this_thread.state, _this_thread.block = state, None
     _this_thread.began_ns = perf_counter_ns()
 
 
@@ -221,6 +242,7 @@ class bracket:  # noqa: N801 - it is used as a function is
     def __enter__(self) -> Self:
         """Open the bracket."""
         start(self._event, *self._params)
+        _this_thread.block = self
         return self
 
     def __exit__(
@@ -229,11 +251,14 @@ class bracket:  # noqa: N801 - it is used as a function is
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close the bracket, with a line unless the block raised."""
-        if kind is None:
+        """Close the bracket, with a line unless the block raised or another bracket replaced it."""
+        own = _this_thread.block is self
+        if kind is not None:
+            _this_thread.state = _State.CLOSED if own else _this_thread.state
+        elif own:
             end(self._event, *self._params)
         else:
-            _this_thread.state = _State.CLOSED
+            _warn(f"end({self._event!r}) without start()")
 
 
 def bracketed(

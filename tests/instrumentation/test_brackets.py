@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import subprocess
@@ -78,6 +79,24 @@ def test_what_does_not_pair_up_is_a_warning_and_goes_on(lines: io.StringIO) -> N
     ]
     assert [warning.filename for warning in warned] == [__file__] * 2
     assert scanned(lines).events == ("inner",)
+
+
+def test_a_block_does_not_close_the_bracket_of_another_task(lines: io.StringIO) -> None:
+    async def task(number: int, seconds: float, fails: bool = False) -> None:
+        with tracebigsim.bracket("task", number):
+            await asyncio.sleep(seconds)
+            if fails:
+                raise KeyError(number)
+
+    async def tasks() -> None:
+        short, failing = task(0, 0), task(1, 0, fails=True)
+        await asyncio.gather(short, failing, task(2, 0.01), return_exceptions=True)
+
+    with pytest.warns(BracketWarning) as warned:
+        asyncio.run(tasks())
+    assert str(warned[-1].message) == "end('task') without start()"
+    assert scanned(lines).params.tolist() == [2]
+    assert scanned(lines).time[0] >= 0.01
 
 
 def test_wrong_params_close_the_bracket_too(lines: io.StringIO) -> None:
@@ -169,6 +188,28 @@ os.wait()
     subprocess.run([sys.executable, "-c", program], check=True, env=environment(**more))
     table = scan((tmp_path / "out").read_bytes())
     assert (len(table), table.events) == (2, ("parent", "child"))
+
+
+@pytest.mark.parametrize(
+    "method", by_tier(["fork", "spawn", "forkserver"], ["fork"], ["spawn", "forkserver"])
+)
+def test_workers_of_multiprocessing_write_buffered_lines_when_they_end(
+    method: str, tmp_path: Path
+) -> None:
+    program = f"""import multiprocessing, tracebigsim
+def work():
+    with tracebigsim.bracket("worker"):
+        pass
+if __name__ == "__main__":
+    worker = multiprocessing.get_context({method!r}).Process(target=work)
+    worker.start()
+    worker.join()
+"""
+    (tmp_path / "program.py").write_text(program)
+    more = {"TRACEBIGSIM_BUFFER_BYTES": "1000", "TRACEBIGSIM_OUTPUT": str(tmp_path / "out")}
+    command = [sys.executable, tmp_path / "program.py"]
+    subprocess.run(command, check=True, env=environment(**more))
+    assert scan((tmp_path / "out").read_bytes()).events == ("worker",)
 
 
 def test_a_child_of_a_program_with_threads_has_brackets() -> None:
