@@ -13,6 +13,7 @@ from typing import get_args
 
 import numpy as np
 
+from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.models.base import is_measured
 from rewritelog.models.expressions import (
@@ -409,23 +410,43 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"{low:.1f} × the predicted time and {shares[1]} {high:.1f} ×; pass a parameter that "
             f"tells them apart, or draw both with {spelled('spread', 'residual')}"
         )
-    # a few calls were much longer than predicted; calls that vary are as often much shorter
+    return _few_far_off(ratios, error or 0.0) or (
+        ("poor", _EXPLAINS_LITTLE)
+        if (error or 0.0) > LARGE_ERROR
+        else ("", "look for disturbed measurements or for a missing parameter")
+    )
+
+
+_EXPLAINS_LITTLE = (
+    "the parameters explain little of the time; pass parameters that determine it, split the event "
+    "by a category, or add timing lines"
+)
+
+
+def _few_far_off(ratios: Floats, error: float) -> tuple[str, str] | None:
+    """Return the cause as `_cause` does if a few calls are much longer or shorter than predicted.
+
+    Calls that vary are as often much longer as much shorter.
+    """
     long = np.count_nonzero(ratios > OUTLIER_FACTOR) / max(1, len(ratios))
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR) / max(1, len(ratios))
-    is_noise = long <= MORE_THAN_NOISE * short
-    if 0 < long <= FEW_LONG and not is_noise and error is not None and error <= LARGE_ERROR:
+    if 0 < long <= FEW_LONG and long > MORE_THAN_NOISE * short and error <= LARGE_ERROR:
         return "long calls", (
             f"{percent_text(long, 1)} of the calls took more than twice as "
             "long as predicted: they were disturbed, or do something else; time the event again "
             "on an idle machine, see whether these calls differ, or leave them out of totals with "
             f"{spelled('total', 'typical')}"
         )
-    if (error or 0.0) > LARGE_ERROR:
-        return "poor", (
-            "the parameters explain little of the time; pass parameters that determine it, split "
-            "the event by a category, or add timing lines"
+    others = ratios[ratios >= 1 / OUTLIER_FACTOR]
+    others_error = np.abs(1 / others - 1).sum() / max(1, len(others))
+    are_few = 0 < short <= FEW_LONG and short > MORE_THAN_NOISE * long
+    if are_few and others_error <= LARGE_ERROR and error > FAIR_ERROR:
+        return "short calls", (
+            f"{percent_text(short, 1)} of the calls took less than half as long as predicted: they "
+            "returned early, or their lines are damaged; pass a parameter that tells them apart, "
+            "or leave them out"
         )
-    return "", "look for disturbed measurements or for a missing parameter"
+    return None
 
 
 def one_call_share(fit: EventFit) -> float | None:
@@ -434,7 +455,7 @@ def one_call_share(fit: EventFit) -> float | None:
     The time of each is counted relative to its prediction.
     """
     ratios = fit.ratios
-    if len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
+    if fit.clock_step_s or len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
         return None
     return float(ratios[-1] / ratios.sum()) if ratios[-1] > ONE_CALL * ratios[:-1].mean() else None
 

@@ -161,6 +161,18 @@ def test_times_that_repeat_or_are_few_are_no_sign_of_a_coarse_clock(event: MakeT
     assert not any("clock" in text for text in exact.warnings() + few.warnings())
 
 
+def test_a_few_calls_that_return_early_are_named_as_such(event: MakeTimings) -> None:
+    p = np.arange(1.0, 201)
+    seconds = 1e-6 * p * (1 + 0.02 * np.sin(7 * p))
+    auto = Auto(AutoOptions())
+    early = auto.fit([event(p, seconds=np.where(p % 50 == 20, 1e-9, seconds))])
+    (warning,) = [text for text in early.warnings() if "held-out" in text]
+    assert "2.0 % of the calls took less than half as long as predicted" in warning
+    assert "short calls" in "".join(early.overview())
+    wild = auto.fit([event(p, seconds=1e-6 * np.random.default_rng(1).lognormal(0, 0.7, 200))])
+    assert "the parameters explain little" in " ".join(wild.warnings())
+
+
 def test_only_models_with_given_terms_are_advised_to_choose_others(event: MakeTimings) -> None:
     samples = event([1.0, 2, 3, 4, 5, 6], seconds=[9.0, 4, 2, 1, 0.02, 0.01])
     (fitted,) = fit(samples).fits.values()
