@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -254,9 +255,15 @@ def fit_warnings(read: Timings | None, fitted: Fitted) -> tuple[str, ...]:
 
 
 def warnings_of_uncovered(
-    uncovered: Mapping[str, int], fitted: Fitted, terms: Terms
+    uncovered: Mapping[str, int],
+    fitted: Fitted,
+    terms: Terms,
+    recorded: Mapping[str, Collection[int]] = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Yield a warning of the brackets or nodes of each event that a model does not cover."""
+    """Yield a warning of the brackets or nodes of each event that a model does not cover.
+
+    `recorded` are the numbers of parameters that each event has, as far as they are known.
+    """
     if not uncovered:
         return
     counts_of: dict[str, list[str]] = {}
@@ -268,7 +275,12 @@ def warnings_of_uncovered(
         counts = " and ".join(counts_of.get(event, ()))
         what = fitted.columns.removesuffix("s").replace("param", "parameter")
         what += "s" * (counts != "1")
-        timed = f", timed with {counts} {what}, not as many as its {terms.record}s have"
+        timed = f", timed with {counts} {what}, "
+        has = recorded.get(event, ())
+        if has and all(str(count) in counts_of.get(event, ()) for count in has):
+            timed += "but the model has no answer for these values"
+        else:
+            timed += f"not as many as its {terms.record}s have"
         names.append(f"{event!r} ({uncovered[event]:,}{timed if counts else ''})")
     covered = some_text([repr(event) for event in counts_of], _EVENTS_NAMED)
     renamed = ""

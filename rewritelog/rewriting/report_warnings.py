@@ -91,7 +91,8 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
         for name, event in statistics.events.items()
     }
     uncovered = {name: count for name, count in dilated.items() if count}
-    yield from warnings_of_uncovered(uncovered, report.fitted, report.terms)
+    recorded = {name: event.sums.keys() for name, event in statistics.events.items()}
+    yield from warnings_of_uncovered(uncovered, report.fitted, report.terms, recorded)
     yield from _about_events(statistics, report.terms)
 
 

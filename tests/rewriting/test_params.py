@@ -111,6 +111,19 @@ def test_untimed_events_are_dilated_and_named(logs: Path) -> None:
     assert {line.event: line.dilated for line in report.events} == {"other": 1, "k": 1}
 
 
+def test_values_that_the_model_has_no_answer_for_are_no_other_number_of_parameters(
+    logs: Path, tmp_path: Path
+) -> None:
+    write_params(logs, 0, (1, "k", 1))
+    text = "class Silent:\n    def fit(self, X, y):\n        return self\n"
+    text += "    def predict(self, X):\n        return X[:, 0] * float('nan')\n"
+    (tmp_path / "silent.py").write_text(text)
+    timings = write_timings(tmp_path / "lines", *[("k", float(n), float(n)) for n in (1, 2, 4)])
+    told = RewriteOptions(model=f"{tmp_path / 'silent.py'}:Silent", timings=(timings,))
+    answer = "'k' (1, timed with 1 parameter, but the model has no answer for these values)"
+    assert said(rewrite(logs, None, told), answer)
+
+
 def test_records_in_any_order_and_large_files(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for pe in (0, 1):
         write_params(logs, pe, *[(k, "k", k + 1) for k in (3, 0, 2, 1)])
