@@ -189,7 +189,7 @@ def to_floats(values: ArrayLike, what: str) -> Floats:
         raw = np.asarray(values)
         floats = raw if raw.dtype.kind in "cmM" else np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise UsageTypeError(f"{what} must be a table of numbers: {error}") from error
+        raise UsageTypeError(f"{what} must hold numbers: {error}") from error
     if raw.dtype.kind in "UScmM":
         raise UsageTypeError(f"{what} must hold numbers, not {raw.dtype.name}")
     return floats

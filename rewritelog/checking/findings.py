@@ -218,6 +218,10 @@ class Rule:
         """Return the rule with the function that finds its violations."""
         return replace(self, find=find)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickled rule holds: of reports, whose rules are only described."""
+        return {**self.__dict__, "find": None}
+
     def text(self) -> str:
         """Return the rule as text."""
         return f"{self.name} ({self.severity.value}): {self.says}\n{self.protects}"

@@ -105,7 +105,7 @@ class Timings:
             own.sort(key=lambda name: int(name[1:]))
         for number, name in enumerate([] if numbered else own, 1):
             if problem := name_problem(name, number):
-                raise UsageError(f"the column {problem}")
+                raise UsageError(f"the column {problem}; rename it")
         seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
         columns = [to_column(frame[name], len(frame), f"the column {name!r}") for name in own]
         params = np.column_stack([np.empty((len(frame), 0)), *columns])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import shutil
 import sys
 from dataclasses import replace
@@ -225,6 +226,22 @@ def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     lines = out.read_text().splitlines()
     assert lines[0] == "# lost cycles; parameters: P, D"
     assert any("event:{ lost::x }" in line and "params:{ 16 16 }" in line for line in lines)
+
+
+def test_reports_go_through_pickle(tmp_path: Path) -> None:
+    damaged = shutil.copytree(CELLS, tmp_path / "cells")
+    (damaged / "bgTrace1").write_bytes((CELLS / "bgTrace1").read_bytes()[:-9])
+    for report in (
+        rewritelog.check(damaged),
+        rewritelog.check(SAMPLE_LOGS / "transformer" / "training"),
+        rewritelog.replay(CELLS),
+        rewritelog.sweep(CELLS, {"dilation": [1, 2]}),
+        rewritelog.rewrite(CELLS, dilation=0.5),
+        rewritelog.diff(CELLS, CELLS),
+    ):
+        again = pickle.loads(pickle.dumps(report))  # noqa: S301 - our own
+        assert again.text() == report.text()
+        assert again.to_json() == report.to_json()
 
 
 @pytest.mark.long

@@ -170,7 +170,7 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
             UsageError,
             r"y of 'k' must have 2 values, but has shape \(1,\)",
         ),
-        ({"k": ([[1], [2]], [3, "x"])}, UsageTypeError, "y of 'k' must be a table of numbers"),
+        ({"k": ([[1], [2]], [3, "x"])}, UsageTypeError, "y of 'k' must hold numbers"),
     ],
 )
 def test_wrong_samples_are_refused(given: Any, error: type[Exception], said: str) -> None:
@@ -328,7 +328,7 @@ def test_reprs_are_short_and_notebooks_get_tables(
 
 
 def test_what_cannot_be_a_table_or_fitted_is_refused() -> None:
-    with pytest.raises(UsageTypeError, match="X of 'k' must be a table of numbers: int too large"):
+    with pytest.raises(UsageTypeError, match="X of 'k' must hold numbers: int too large"):
         rewritelog.fit({"k": ([[10**400]], [1.0])})
     with pytest.raises(UsageTypeError, match="must hold numbers, not complex128"):
         rewritelog.fit({"k": ([[1j]], [1.0])})
@@ -371,7 +371,7 @@ def test_a_column_that_no_formula_can_name_is_refused_in_one_sentence(
     frame = pd.DataFrame({"event": "k", name: rows, "m": rows % 2, "seconds": rows})
     with pytest.raises(UsageError) as refused:
         rewritelog.fit(frame)
-    assert str(refused.value) == f"the column '{name}' {problem}"
+    assert str(refused.value) == f"the column '{name}' {problem}; rename it"
 
 
 @pytest.mark.parametrize("name", ["lambda", "np"])

@@ -139,11 +139,11 @@ OPERATIONS = {
     "^": _operator(_power, POWER, "{:6}^{:4}", "{:6}**{:4}", "{:6}^{{{}}}"),
     NEGATE: _operator(np.negative, SIGN, "-{:4}"),
     "<": _comparison(np.less, "<", "<"),
-    "<=": _comparison(np.less_equal, "<=", r"\le"),
+    "<=": _comparison(np.less_equal, "<=", r"\leq"),
     ">": _comparison(np.greater, ">", ">"),
-    ">=": _comparison(np.greater_equal, ">=", r"\ge"),
+    ">=": _comparison(np.greater_equal, ">=", r"\geq"),
     "==": _comparison(np.equal, "==", "="),
-    "!=": _comparison(np.not_equal, "!=", r"\ne"),
+    "!=": _comparison(np.not_equal, "!=", r"\neq"),
     **FUNCTIONS,
 }
 """All operations by their names in steps."""
