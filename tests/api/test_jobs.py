@@ -268,7 +268,7 @@ def test_a_picture_is_returned_and_written(tmp_path: Path) -> None:
     assert (tmp_path / "t.svg").read_bytes() == drawn
     with pytest.raises(rewritelog.UsageError, match="no PE is chosen"):
         rewritelog.timeline(CELLS, tmp_path / "t.svg", pes=[])
-    with pytest.raises(rewritelog.UsageError, match="unknown kind of picture 'gif'"):
+    with pytest.raises(rewritelog.UsageError, match=r"a picture needs the ending \.png"):
         rewritelog.timeline(CELLS, tmp_path / "t.gif")
     with pytest.raises(rewritelog.UsageError, match="P, the number of PEs"):
         rewritelog.predict_run(rewritelog.fit(LINES, "least-squares"), {"D": 2})
