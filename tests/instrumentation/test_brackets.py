@@ -207,7 +207,7 @@ if __name__ == "__main__":
 """
     (tmp_path / "program.py").write_text(program)
     more = {"TRACEBIGSIM_BUFFER_BYTES": "1000", "TRACEBIGSIM_OUTPUT": str(tmp_path / "out")}
-    command = [sys.executable, tmp_path / "program.py"]
+    command = [sys.executable, str(tmp_path / "program.py")]
     subprocess.run(command, check=True, env=environment(**more))
     assert scan((tmp_path / "out").read_bytes()).events == ("worker",)
 
