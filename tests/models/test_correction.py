@@ -15,9 +15,10 @@ from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
+from rewritelog.models.fitting import process
 from rewritelog.models.fitting.correction import CorrectedFit, Similarity, _means
 from rewritelog.models.fitting.function import CorrectedFunction
-from rewritelog.models.fitting.process import MOST_POINTS
+from rewritelog.models.fitting.process import MOST_POINTS, Kernel
 from rewritelog.models.fitting.validation import HeldOutPredictions
 from rewritelog.models.model_file import model_text, parse_model
 
@@ -183,6 +184,26 @@ def test_equal_rows_have_equal_times_in_any_order(corrected: Any) -> None:
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(50), 3))
     once = corrected.predict("kernel", rows)
     assert corrected.predict("kernel", rows[order]).tolist() == once[order].tolist()
+
+
+@pytest.mark.parametrize("most", [0, 30, 1000])
+def test_rows_of_other_tables_are_predicted_once(
+    corrected: Any, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of the blocks of a log; what is kept is bounded, and changes no bit."""
+    correction = structs.replace(only(corrected).whole.function.correction)  # which knows no row
+    rows, computed = np.column_stack((drawn(80, 9), np.full(80, 1e-4))), list[int]()
+    expected = correction.factors(rows).tolist()
+    monkeypatch.setattr(process, "MOST_KNOWN", most)
+    means = Kernel.means
+    monkeypatch.setattr(
+        Kernel, "means", lambda *args: computed.append(len(args[3])) or means(*args)
+    )
+    again = structs.replace(correction)
+    tables = [again.factors(rows[begin : begin + 40]).tolist() for begin in (0, 20, 40, 0)]
+    assert tables == [expected[begin : begin + 40] for begin in (0, 20, 40, 0)]
+    passes = len(correction.processes)
+    assert (sum(computed) == 80 * passes) == (most == 1000)
 
 
 @pytest.mark.parametrize(

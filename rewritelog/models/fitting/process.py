@@ -58,6 +58,9 @@ TRIED_POINTS, MOST_POINTS = 500, 1000
 """A correction interpolates between at most so many samples: where formulas are compared, and in
 the one that is used."""
 
+MOST_KNOWN = 1 << 16
+"""Factors of so many rows are kept, some 15 MB."""
+
 InputKind: TypeAlias = Literal["log", "arsinh", "least", "aligned", "32", "64", "128", "256"]
 
 STEPS: tuple[InputKind, ...] = ("32", "64", "128", "256", "aligned")
@@ -320,23 +323,41 @@ class Correction(Form, frozen=True, dict=True):
         numbers = [process.inputs.parameters for process in self.processes]
         return [int(number) for number in np.unique(np.concatenate(numbers))]
 
+    @cached_property
+    def _known(self) -> dict[bytes, float]:
+        """The factors of rows, by their bytes; blocks of a log have many in common."""
+        return {}
+
     def factors(self, params: Floats) -> Floats:
-        """Return the factor of each row, shaped like `params`; equal rows are predicted once."""
+        """Return the factor of each row, shaped like `params`; equal rows are predicted once.
+
+        Threads may call this at the same time: a factor depends on its row alone.
+        """
         factors = np.ones(len(params))
         usable = np.flatnonzero(np.isfinite(params).all(axis=1))
         if not len(usable):
             return factors
         distinct = DistinctPoints.of_rows(params[usable])
-        rows = distinct.params
-        means = np.zeros(len(rows))
-        with np.errstate(all="ignore"):
-            for process, points in zip(self.processes, self.points, strict=True):
-                columns = process.inputs.columns(rows)
-                means += process.kernel.means(points, process.weights, columns)
-        means = np.where(np.isfinite(means), means / len(self.processes), 0.0)
-        of_rows = np.exp(np.clip(means, -self.most, self.most))
+        keys = distinct.params.view(f"V{distinct.params.itemsize * params.shape[1]}")[:, 0].tolist()
+        of_rows = np.array([self._known.get(key, np.nan) for key in keys])
+        new = np.flatnonzero(np.isnan(of_rows))
+        of_rows[new] = self._of_rows(distinct.params[new])
+        if len(self._known) + len(new) > MOST_KNOWN:
+            self._known.clear()
+        some = new[:MOST_KNOWN].tolist()
+        self._known.update((keys[row], float(of_rows[row])) for row in some)
         factors[usable] = of_rows[distinct.point_of_row]
         return factors
+
+    def _of_rows(self, params: Floats) -> Floats:
+        """Return the factors of rows of finite numbers."""
+        means = np.zeros(len(params))
+        with np.errstate(all="ignore"):
+            for process, points in zip(self.processes, self.points, strict=True):
+                columns = process.inputs.columns(params)
+                means += process.kernel.means(points, process.weights, columns)
+        means = np.where(np.isfinite(means), means / len(self.processes), 0.0)
+        return np.asarray(np.exp(np.clip(means, -self.most, self.most)))
 
 
 def _matern_5_2(squares: Floats) -> tuple[Floats, Floats]:
