@@ -196,9 +196,12 @@ def test_rows_of_other_tables_are_predicted_once(
     expected = correction.factors(rows).tolist()
     monkeypatch.setattr(process, "MOST_KNOWN", most)
     means = Kernel.means
-    monkeypatch.setattr(
-        Kernel, "means", lambda *args: computed.append(len(args[3])) or means(*args)
-    )
+
+    def counted(*args: Any) -> Floats:
+        computed.append(len(args[3]))
+        return means(*args)
+
+    monkeypatch.setattr(Kernel, "means", counted)
     again = structs.replace(correction)
     tables = [again.factors(rows[begin : begin + 40]).tolist() for begin in (0, 20, 40, 0)]
     assert tables == [expected[begin : begin + 40] for begin in (0, 20, 40, 0)]
