@@ -7,15 +7,22 @@ in `peers.json` of the reference data.
 
 from __future__ import annotations
 
+import copy
 import json
+import time
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
+from rewritelog.arrays import Floats
+from rewritelog.models.base import ModelFit
 from rewritelog.models.registry import load_model
 from rewritelog.timings.read import read_timings
+
+RECORDS, ROWS = 1_000_000, 20_000
+"""Records of a large log, with the rows of the test lines, and rows of which few are equal."""
 
 AHEAD = 1.05
 """A peer is ahead on a set if the error of `auto` is larger than its own by this factor."""
@@ -34,6 +41,10 @@ class MeasuredSet:
     """Σ predicted / Σ measured − 1."""
     coverage: float
     """Share of the test lines within their 90 % intervals."""
+    record_s: float
+    """CPU time of a prediction on one core, of `RECORDS` with the rows of the test lines."""
+    row_s: float
+    """The same of `ROWS` with parameters drawn one by one from the lines."""
     peers: dict[str, float]
     """The mean error of each peer."""
 
@@ -75,6 +86,9 @@ def _measure(folder: Path, name: str) -> MeasuredSet:
     ]
     low, high = fitted.interval(test.event, test.params)
     inside = (test.seconds >= low) & (test.seconds <= high)
+    drawn = np.random.default_rng(1)
+    records = test.params[drawn.integers(0, len(test.params), RECORDS)]
+    rows = np.column_stack([drawn.choice(column, ROWS) for column in train.params.T])
     predicted_s = float(fitted.predict(test.event, test.params).sum())
     return MeasuredSet(
         name=name,
@@ -82,5 +96,19 @@ def _measure(folder: Path, name: str) -> MeasuredSet:
         plain_error=errors[1],
         sum_error=predicted_s / float(test.seconds.sum()) - 1,
         coverage=float(inside.mean()),
+        record_s=_prediction_s(fitted, test.event, records),
+        row_s=_prediction_s(fitted, test.event, rows),
         peers={peer: percent / 100 for peer, percent in peers.items()},
     )
+
+
+def _prediction_s(fitted: ModelFit, event: str, params: Floats) -> float:
+    """Return the CPU time of a prediction, the least of three tries with all else warm."""
+    times_s = []
+    for _ in range(3):
+        fresh = copy.deepcopy(fitted)  # which has kept no prediction
+        fresh.predict(event, params[:1])
+        began_s = time.process_time()
+        fresh.predict(event, params)
+        times_s.append(time.process_time() - began_s)
+    return min(times_s) / len(params)
