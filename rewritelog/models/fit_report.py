@@ -426,7 +426,8 @@ _EXPLAINS_LITTLE = (
 def _few_far_off(ratios: Floats, error: float) -> tuple[str, str] | None:
     """Return the cause as `_cause` does if a few calls are much longer or shorter than predicted.
 
-    Calls that vary are as often much longer as much shorter.
+    Calls that vary are as often much longer as much shorter. Short ones that do not make up most of
+    the `error` are not worth a word.
     """
     long = np.count_nonzero(ratios > OUTLIER_FACTOR) / max(1, len(ratios))
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR) / max(1, len(ratios))
@@ -440,7 +441,7 @@ def _few_far_off(ratios: Floats, error: float) -> tuple[str, str] | None:
     others = ratios[ratios >= 1 / OUTLIER_FACTOR]
     others_error = np.abs(1 / others - 1).sum() / max(1, len(others))
     are_few = 0 < short <= FEW_LONG and short > MORE_THAN_NOISE * long
-    if are_few and others_error <= LARGE_ERROR and error > FAIR_ERROR:
+    if are_few and error > FAIR_ERROR and others_error <= min(LARGE_ERROR, error / 2):
         return "short calls", (
             f"{percent_text(short, 1)} of the calls took less than half as long as predicted: they "
             "returned early, or their lines are damaged; pass a parameter that tells them apart, "
