@@ -11,7 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, Ints, new_frame, to_column, to_seconds, to_table
+from rewritelog.arrays import (
+    Ints,
+    new_frame,
+    numbered,
+    rows_by_key,
+    to_column,
+    to_seconds,
+    to_table,
+)
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings, entry_of
@@ -100,25 +108,25 @@ class Timings:
         if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(f"the DataFrame has several columns {twice[0]!r}")
         own = [name for name in names if name not in ("event", "seconds")]
-        numbered = bool(own) and all(_PARAMETER.fullmatch(name) for name in own)
-        if numbered:
+        are_numbered = bool(own) and all(_PARAMETER.fullmatch(name) for name in own)
+        if are_numbered:
             own.sort(key=lambda name: int(name[1:]))
-        for number, name in enumerate([] if numbered else own, 1):
+        for number, name in enumerate([] if are_numbered else own, 1):
             if problem := name_problem(name, number):
                 raise UsageError(f"the column {problem}; rename it")
         seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
         columns = [to_column(frame[name], len(frame), f"the column {name!r}") for name in own]
         params = np.column_stack([np.empty((len(frame), 0)), *columns])
         named = (_event_of(*row) for row in enumerate(frame["event"].tolist(), 1))
-        events = np.array(list(named), dtype=object)
-        if numbered:
-            return cls._of(_numbered(events, params, seconds))
+        absent = np.isnan(params)
+        last = (~absent * np.arange(1, 1 + len(own))).max(axis=1, initial=0)
+        keys, key = numbered(zip(named, (last * are_numbered).tolist(), strict=True))
         made, called = [], {}
-        for event in dict.fromkeys(events.tolist()):
-            rows = events == event
-            used = ~np.isnan(params[rows]).all(axis=0)
+        for (event, count), rows in zip(keys, rows_by_key(key, key >= 0), strict=True):
+            used = np.arange(len(own)) < count if are_numbered else ~absent[rows].all(axis=0)
             made.append(EventTimings(event, params[rows][:, used], seconds[rows]))
-            called[event] = tuple(np.array(own, dtype=object)[used].tolist())
+            if not are_numbered:
+                called[event] = tuple(np.array(own, dtype=object)[used].tolist())
         return replace(cls._of(tuple(made)), names=called)
 
     @classmethod
@@ -218,19 +226,6 @@ def _event_of(sample: int, event: object) -> str:
     if not isinstance(event, str) and str(event) in _MISSING:
         raise UsageError(f"the column 'event' has no name for sample {sample}")
     return str(event)
-
-
-def _numbered(events: Any, params: Floats, seconds: Floats) -> tuple[EventTimings, ...]:
-    """Return samples by event and number of parameters, of which those after the last are NaN."""
-    counts = params.shape[1] - np.isnan(params[:, ::-1]).argmin(axis=1)
-    known = np.where(np.isnan(params).all(axis=1), 0, counts).tolist()
-    made: dict[tuple[str, int], list[int]] = {}
-    for row, key in enumerate(zip(events.tolist(), known, strict=True)):
-        made.setdefault(key, []).append(row)
-    return tuple(
-        EventTimings(event, params[rows][:, :count], seconds[rows])
-        for (event, count), rows in made.items()
-    )
 
 
 def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path, ...]:
