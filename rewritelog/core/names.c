@@ -1,4 +1,4 @@
-/* A hash table of distinct texts: keyed FNV-1a, open addressing, linear probing. */
+/* A hash table of distinct texts: a keyed multiplicative hash, open addressing, linear probing. */
 #include "core.h"
 
 #include <string.h>
@@ -13,12 +13,19 @@ static int64_t length_of(const uint8_t *text, int64_t most, bool is_name)
 /* Return where the search for a text begins in a table of a power of two of slots. */
 static int64_t slot_of(const uint8_t *text, int64_t length, uint64_t key, int64_t slots_len)
 {
-    uint64_t mix = UINT64_C(14695981039346656037) ^ key;
-    for (int64_t byte = 0; byte < length; byte++) {
-        mix = (mix ^ text[byte]) * UINT64_C(1099511628211);
-        mix ^= mix >> 32; /* or only the key's low byte would decide which texts collide */
+    const uint64_t golden = UINT64_C(0x9E3779B97F4A7C15); /* 2^64 divided by the golden ratio */
+    uint64_t mix = golden ^ key ^ (uint64_t)length;
+    uint64_t word;
+    for (; length >= 8; text += 8, length -= 8) {
+        memcpy(&word, text, 8);
+        mix = (mix ^ word) * golden;
+        mix ^= mix >> 32; /* or high bits, which whole numbers as floats differ in, would be lost */
     }
-    return (int64_t)(mix >> 32) & (slots_len - 1);
+    word = 0;
+    memcpy(&word, text, (size_t)length);
+    mix = (mix ^ word) * golden;
+    mix ^= mix >> 32;
+    return (int64_t)((mix * golden) >> 32) & (slots_len - 1);
 }
 
 int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, const int64_t *bytes,

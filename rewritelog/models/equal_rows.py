@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -33,27 +32,29 @@ class DistinctPoints:
     @classmethod
     def of_rows(cls, params: Floats) -> DistinctPoints:
         """Find the distinct rows."""
-        width = 8 * params.shape[1]
-        lengths = np.full(len(params), width)
-        rows = NumberedTexts.of(_bytes_of(params), np.arange(len(params)) * width, lengths)
+        width, table = 8 * params.shape[1], _without_signed_zeros(params)
+        at, lengths = np.arange(len(table)) * width, np.full(len(table), width)
+        rows = NumberedTexts.of(_bytes_of(table), at, lengths)
         counts = np.bincount(rows.numbers, minlength=len(rows.first)).astype(np.int64, copy=False)
-        return cls(params[rows.first], counts, rows.numbers, rows)
+        distinct = table if len(rows.first) == len(table) else table[rows.first]
+        return cls(distinct, counts, rows.numbers, rows)
 
     def find(self, params: Floats) -> Ints:
         """Return the index of the point that each row is, −1 for one that is none."""
         found = np.full(len(params), -1, dtype=np.int64)
         if params.shape[1] == self.params.shape[1]:
-            rows, width = _bytes_of(params), 8 * params.shape[1]
-            core.find_texts(self._bytes, width, rows, self.rows.key, self.rows.slots, found)
+            rows, width = _bytes_of(_without_signed_zeros(params)), 8 * params.shape[1]
+            known = _bytes_of(self.params)
+            core.find_texts(known, width, rows, self.rows.key, self.rows.slots, found)
         return found
 
-    @cached_property
-    def _bytes(self) -> Bytes:
-        return _bytes_of(self.params)
+
+def _without_signed_zeros(params: Floats) -> Floats:
+    return np.add(params, 0.0, order="C")  # -0 + 0 is 0
 
 
-def _bytes_of(params: Floats) -> Bytes:
-    return np.add(params, 0.0, order="C").view(np.uint8).reshape(-1)  # -0 + 0 is 0
+def _bytes_of(rows: Floats) -> Bytes:
+    return rows.view(np.uint8).reshape(-1)
 
 
 def is_among(rows: Floats, known: Floats) -> Flags:

@@ -18,10 +18,7 @@ ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
 
 class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts": "samples"}):
-    """The distinct parameter sets of one event's samples, each with the mean of its times.
-
-    Those of timings are in the order of hashes, which does not depend on that of the samples.
-    """
+    """The distinct parameter sets of one event's samples, each with the mean of its times."""
 
     seconds: Floats
     """Mean time of each set, shape (sets,)."""
@@ -40,21 +37,24 @@ class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts
         return DistinctPoints.of_rows(self.rows)
 
     @classmethod
-    def from_timings(cls, timings: EventTimings) -> ExactTimes:
-        """Group the samples by their parameters, all of which have to be finite.
+    def of(cls, points: DistinctPoints, seconds: Floats) -> ExactTimes:
+        """Return the means of samples with equal parameters, all of which have to be finite.
 
         Times are added in the order of the samples, so that the result is the same to the bit for
         the same samples. The mean of equal times is exactly that time.
         """
-        points = DistinctPoints.of_rows(timings.params)
-        group, counts = points.point_of_row, points.counts
-        base = timings.seconds[points.rows.first]
-        sums = np.bincount(group, weights=timings.seconds - base[group], minlength=len(points))
-        keys = np.zeros(len(points), dtype=np.uint64)
-        for column in points.params.T:
-            keys = mix(keys * GOLDEN ^ (column + 0.0).view(np.uint64))
+        base = seconds[points.rows.first]
+        weights = seconds - base[points.point_of_row]
+        sums = np.bincount(points.point_of_row, weights=weights, minlength=len(points))
+        return cls(base + sums / points.counts, points.counts, points.params)
+
+    def in_order(self) -> ExactTimes:
+        """Return them in the order of hashes, which does not depend on that of the samples."""
+        keys = np.zeros(len(self.rows), dtype=np.uint64)
+        for column in self.rows.T:
+            keys = mix(keys * GOLDEN ^ column.view(np.uint64))
         order = np.argsort(keys, kind="stable")
-        return cls((base + sums / counts)[order], counts[order], points.params[order])
+        return ExactTimes(self.seconds[order], self.counts[order], self.rows[order])
 
 
 class ExactMatches(Form, frozen=True):
@@ -95,12 +95,14 @@ def exact_matches_of(
     """
     if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
         return None
-    times = ExactTimes.from_timings(usable)
+    points = DistinctPoints.of_rows(usable.params)
+    times = ExactTimes.of(points, usable.seconds)
     if mode == "always":
-        return ExactMatches(times, np.ones(len(times.seconds)))
-    variance_ratio = _variance_ratio(times, held_out, predicted_s)
+        return ExactMatches(times.in_order(), np.ones(len(times.seconds)))
+    variance_ratio = _variance_ratio(times, points.find(held_out.params), held_out, predicted_s)
     if variance_ratio == 0:
         return None
+    times = times.in_order()
     return ExactMatches(times, _weight(variance_ratio, times.counts))
 
 
@@ -110,9 +112,13 @@ def _weight(variance_ratio: float, counts: Ints) -> Floats:
     return np.asarray(variance_ratio * counts / (1 + variance_ratio * counts))
 
 
-def _variance_ratio(times: ExactTimes, held_out: EventTimings, predicted_s: Floats) -> float:
-    """Return λ, the variance of the fit's errors divided by that of a single measurement."""
-    index = times.points.find(held_out.params)
+def _variance_ratio(
+    times: ExactTimes, index: Ints, held_out: EventTimings, predicted_s: Floats
+) -> float:
+    """Return λ, the variance of the fit's errors divided by that of a single measurement.
+
+    `index` is the set of each held-out sample, −1 if it has none.
+    """
     again = (index >= 0) & (times.counts[index] > 1) & (held_out.seconds > 0)
     if np.count_nonzero(again) < tuning.FEWEST_AGAIN:
         return 0.0
