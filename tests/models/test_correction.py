@@ -236,6 +236,7 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     assert correction.codes == (2,)
 
 
+@pytest.mark.slow
 def test_what_depends_on_size_as_such_is_corrected_by_the_formulas_time() -> None:
     """A cache holds n·m·k numbers or not, whatever n, m and k."""
     rng = np.random.default_rng(3)
@@ -248,6 +249,7 @@ def test_what_depends_on_size_as_such_is_corrected_by_the_formulas_time() -> Non
     assert errors.mean() < 0.035
 
 
+@pytest.mark.slow
 def test_the_least_size_may_be_a_case_of_its_own() -> None:
     """A single column may be summed by another loop, which few lines show."""
     rng = np.random.default_rng(5)
@@ -307,6 +309,7 @@ def test_an_outlier_does_not_bend_its_surroundings(row: int) -> None:
     assert error < 0.5
 
 
+@pytest.mark.slow
 def test_lines_may_come_in_the_order_of_their_sizes() -> None:
     """What is similar was learnt from the first lines, here those without waves."""
     rng = np.random.default_rng(2)
@@ -322,6 +325,7 @@ def test_lines_may_come_in_the_order_of_their_sizes() -> None:
     assert errors[0] < min(0.04, 1.1 * errors[1])
 
 
+@pytest.mark.slow
 def test_of_many_lines_some_are_interpolated_between() -> None:
     fitted = auto(waves(3000))
     function = only(fitted).whole.function
