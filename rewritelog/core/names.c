@@ -1,4 +1,4 @@
-/* A hash table of distinct texts: a keyed multiplicative hash, open addressing, linear probing. */
+/* A hash table of distinct texts: a hash with a secret key, open addressing, linear probing. */
 #include "core.h"
 
 #include <string.h>
@@ -10,22 +10,27 @@ static int64_t length_of(const uint8_t *text, int64_t most, bool is_name)
     return end ? end - text : most;
 }
 
+/* Return the bits mixed by a secret odd factor, a bijection. Of bits that differ in nothing but the
+   highest, products do so with any factor; after a fold a second product does not. */
+static uint64_t mixed(uint64_t bits, uint64_t factor)
+{
+    bits *= factor;
+    bits ^= bits >> 32;
+    bits *= factor;
+    return bits ^ bits >> 32;
+}
+
 /* Return where the search for a text begins in a table of a power of two of slots. */
 static int64_t slot_of(const uint8_t *text, int64_t length, uint64_t key, int64_t slots_len)
 {
-    const uint64_t golden = UINT64_C(0x9E3779B97F4A7C15); /* 2^64 divided by the golden ratio */
-    uint64_t mix = golden ^ key ^ (uint64_t)length;
-    uint64_t word;
+    uint64_t mix = key ^ (uint64_t)length, word;
     for (; length >= 8; text += 8, length -= 8) {
         memcpy(&word, text, 8);
-        mix = (mix ^ word) * golden;
-        mix ^= mix >> 32; /* or high bits, which whole numbers as floats differ in, would be lost */
+        mix = mixed(mix ^ word, key | 1);
     }
     word = 0;
     memcpy(&word, text, (size_t)length);
-    mix = (mix ^ word) * golden;
-    mix ^= mix >> 32;
-    return (int64_t)((mix * golden) >> 32) & (slots_len - 1);
+    return (int64_t)(mixed(mix ^ word, key | 1) >> 32) & (slots_len - 1);
 }
 
 int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, const int64_t *bytes,

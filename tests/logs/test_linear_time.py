@@ -83,15 +83,18 @@ def test_timelines(timeline_of: Callable[[int], list[dict[str, Any]]], tmp_path:
 def test_names_cannot_be_chosen_to_meet_in_one_slot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Names that the hash alone, without the key of each table, would put into one slot."""
+    """Names that the hash alone, with the key 0 for each table, would put into one slot."""
     numbers = np.arange(1, 3_000_000, dtype=np.uint64)
     numbers *= np.uint64(11_400_714_819_323_198_485)
     letters = np.stack([(numbers >> np.uint64(7 * k)) & np.uint64(127) for k in range(9)]) + 128
-    mixed = np.full(len(numbers), 14695981039346656037, dtype=np.uint64)
-    for letter in letters.astype(np.uint64):
-        mixed = (mixed ^ letter) * np.uint64(1099511628211)
+    mixed = np.full(len(numbers), 9, dtype=np.uint64)  # the length, with the key 0
+    for word in np.split(letters.astype(np.uint64), [8]):
+        for place, letter in enumerate(word):
+            mixed ^= letter << np.uint64(8 * place)
+        for _ in range(2):
+            mixed ^= mixed >> np.uint64(32)
     slots = 2048  # of the table of up to 1023 names
-    meeting = np.flatnonzero((mixed >> np.uint64(32)) & np.uint64(slots - 1) == 5)
+    meeting = np.flatnonzero((mixed >> np.uint64(32)) & np.uint64(slots - 1) == 133)
     chosen = letters[:, meeting[: slots // 2 - 1]].T.astype(np.uint8)
     logs = rewritelog.open_logs(
         write_logs(tmp_path / "in", [[seb(0, 1, name=name.tobytes()) for name in chosen]])

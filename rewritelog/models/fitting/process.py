@@ -58,8 +58,8 @@ TRIED_POINTS, MOST_POINTS = 500, 1000
 """A correction interpolates between at most so many samples: where formulas are compared, and in
 the one that is used."""
 
-MOST_KNOWN = 1 << 16
-"""Factors of so many rows are kept, some 15 MB."""
+MOST_KNOWN = 1 << 14
+"""Factors of so many rows of an event are kept, some 4 MB: a block of a log has fewer."""
 
 InputKind: TypeAlias = Literal["log", "arsinh", "least", "aligned", "32", "64", "128", "256"]
 
