@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -26,7 +26,7 @@ from rewritelog.models.expressions import (
     parameter_number,
     parse,
 )
-from rewritelog.models.located_toml import KeyPath, LocatedToml, read_toml
+from rewritelog.models.located_toml import LocatedToml, read_toml
 from rewritelog.text import count_text, matches, printable
 
 MAX_TERMS = 100
@@ -145,6 +145,12 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     category: str | UnsetType = UNSET
 
 
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A formulas file."""
+
+    formula: list[dict[str, Any]] = []
+
+
 def parse_formulas(text: str, name: str) -> Formulas:
     """Return the contents of a formulas file; `name` is its name in errors.
 
@@ -152,39 +158,27 @@ def parse_formulas(text: str, name: str) -> Formulas:
     and for invalid values.
     """
     toml = read_toml(text, name)
-    for key in toml.document:
-        if key != TABLE:
-            problem = f"unknown key {key!r}; formulas go under [[{TABLE}]]"
-            raise toml.of_key((key,)).error(problem)
-    tables = toml.document.get(TABLE, [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        problem = f"{TABLE} is written [[{TABLE}]], in double brackets, for each formula"
-        raise toml.of_value((TABLE,)).error(problem)
-    if not tables:
+    if isinstance(toml.document.get(TABLE), dict):
+        raise toml.place(TABLE).error(f"write [[{TABLE}]], in double brackets, for each formula")
+    count = len(toml.declared(_File).formula)
+    if not count:
         raise FormulaError(name, None, None, f"has no [[{TABLE}]]")
-    entries = [
-        _formula_of(toml, (TABLE, at), toml.declared(written, _Table, (TABLE, at)))
-        for at, written in enumerate(tables)
-    ]
-    return Formulas(name, tuple(entries))
+    return Formulas(name, tuple(_formula_of(toml, index) for index in range(count)))
 
 
-def _formula_of(toml: LocatedToml, path: KeyPath, table: _Table) -> EventFormula:
+def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
     """Return the formula of a table: terms of `kind` and `terms`, each multiplied by `times`."""
-    here = toml.of_key(path)
-
-    def at(*key: str | int) -> Origin:
-        return toml.of_value((*path, *key))
-
+    at = partial(toml.place, TABLE, index)
+    table, here = toml.declared(_Table, TABLE, index), at()
     names = checked_names([(name, at("params", k)) for k, name in enumerate(table.params)])
     numbers = {name: number for number, name in enumerate(names, 1) if name != "_"}
     parsed = partial(parse, names=numbers, parameters=len(names) or MAX_PARAMETERS)
     if not table.event:
         raise at("event").error("event is empty")
     sizes = [parsed(text, where=at("of", k)) for k, text in enumerate(table.of or ())]
-    terms = _kind_terms(table, sizes, len(names), at("kind"), toml.of_key((*path, "of")))
-    for index, text in enumerate(table.terms):
-        where = at("terms", index)
+    terms = _kind_terms(table, sizes, len(names), at("kind"), at("of"))
+    for number, text in enumerate(table.terms):
+        where = at("terms", number)
         term = parsed(text, where=where)
         if term in terms:
             raise where.error(f"the term {text!r} is duplicated")
@@ -297,11 +291,9 @@ def parse_param_names(text: ModelText) -> ParamNames:
     """
     toml = read_toml(text.text, text.name)
     entries = {}
-    for pattern, written in toml.document.items():
-        names = toml.declared(written, list[str], (pattern,))
-        if not names:
-            raise toml.of_value((pattern,)).error('expected "event" = ["name", "name"]')
-        named = [(name, toml.of_value((pattern, at))) for at, name in enumerate(names)]
+    for pattern in toml.document:
+        names = toml.declared(_Texts, pattern)
+        named = [(name, toml.place(pattern, index)) for index, name in enumerate(names)]
         entries[pattern] = checked_names(named)
     if not entries:
         raise FormulaError(text.name, None, None, "names no event")

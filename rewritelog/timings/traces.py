@@ -73,6 +73,12 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     params: Annotated[list[str], msgspec.Meta(max_length=MAX_PARAMETERS)] | None = None
 
 
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of entries."""
+
+    events: dict[str, dict[str, Any]] = {}
+
+
 @dataclass(frozen=True)
 class EventRule:
     """What a file says of the operations of a name or pattern."""
@@ -225,25 +231,22 @@ def read_event_params(path: Path | None) -> EventParams:
         return EventParams()
     read = read_model_text(path)
     toml = read_toml(read.text, read.name)
-    for key in toml.document:
-        if key != _TABLE:
-            raise toml.of_key((key,)).error(f'unknown key {key!r}; events are [{_TABLE}."NAME"]')
-    written = toml.declared(toml.document.get(_TABLE, {}), dict[str, _Written], (_TABLE,))
     rules = []
-    for pattern, entry in written.items():
+    for pattern in toml.declared(_File).events:
+        entry = toml.declared(_Written, _TABLE, pattern)
         try:
             timing_lines(entry.group or _TABLE, (), ())
         except LineFormatError as error:
-            raise toml.of_value((_TABLE, pattern, "group")).error(str(error)) from error
+            raise toml.place(_TABLE, pattern, "group").error(str(error)) from error
         texts, place = entry.params or [], (_TABLE, pattern, "params")
         words = dict.fromkeys(w for t in texts for w in _NAME.findall(t) if w not in FUNCTIONS)
         for word in words:
             if parameter_number(word) is not None:
                 problem = f"{word}: a parameter is made of dimensions, as a1, or attributes"
-                raise toml.of_value(place).error(problem)
+                raise toml.place(*place).error(problem)
         numbers = {word: number for number, word in enumerate(words, 1)}
         params = tuple(
-            parse(text, names=numbers, where=toml.of_value((*place, at)))
+            parse(text, names=numbers, where=toml.place(*place, at))
             for at, text in enumerate(texts)
         )
         chosen = None if entry.params is None else params

@@ -48,7 +48,7 @@ class FormulaError(ModelError):
     """An invalid formula; file, line and column are part of the message.
 
     Lines and columns count from 1, columns in characters. The line is None for a text that is not
-    in a file; both are None for a problem of the file as a whole.
+    in a file, the column where it is not known; both are None for a file as a whole.
     """
 
     def __init__(self, name: str, line: int | None, column: int | None, problem: str) -> None:
@@ -74,18 +74,13 @@ class Origin:
     """The name of the file, or of the text."""
     line: int | None = None
     """The line of its first character, from 1; None if it is not in a file."""
-    column: int = 1
-    """The column of its first character, from 1."""
-    positions: tuple[tuple[int, int], ...] = ()
-    """Line and column of each character and of the end, for a text with escapes or of several
-    lines; empty if its characters follow each other in one line."""
+    column: int | None = 1
+    """The column of its first character, from 1; None if it is not known."""
 
     def error(self, problem: str, offset: int = 0) -> FormulaError:
         """Return the error for a problem with the character at `offset`, counted from 0."""
-        if self.positions:
-            line, column = self.positions[min(offset, len(self.positions) - 1)]
-            return FormulaError(self.name, line, column, problem)
-        return FormulaError(self.name, self.line, self.column + offset, problem)
+        column = None if self.column is None else self.column + offset
+        return FormulaError(self.name, self.line, column, problem)
 
 
 def parse(
