@@ -73,7 +73,7 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
     for text, said in (
         ("latensy = 1\n", "latensy"),
         (f"latency = {'9' * 5000}\n", "toml:1: the line has"),
-        ("latency = ", "machine.toml: is not TOML: Invalid value (at line 1, column 11)"),
+        ("latency = ", "machine.toml: is not TOML: Invalid value"),
         ("latency = '3 parsec'", "machine.toml: latency: '3 parsec' is not a time"),
         ("bandwidth = 0", "machine.toml: bandwidth must be above 0"),
         ("a = " + "[\n" * 5000, "is nested too deep"),
