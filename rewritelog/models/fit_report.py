@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import get_args
@@ -89,6 +90,7 @@ MOST_ROWS = 100
 LINE_WIDTH = WIDTH - 2
 """Reports indent the summary by two."""
 
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _PARAMETER = re.compile(r"\bp([1-9][0-9]?)\b")
 
 
@@ -410,7 +412,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"{low:.1f} × the predicted time and {shares[1]} {high:.1f} ×; pass a parameter that "
             f"tells them apart, or draw both with {spelled('spread', 'residual')}"
         )
-    return _few_far_off(ratios, error or 0.0) or (
+    return _long_calls(ratios, error or 0.0) or (
         ("poor", _EXPLAINS_LITTLE)
         if (error or 0.0) > LARGE_ERROR
         else ("", "look for disturbed measurements or for a missing parameter")
@@ -423,31 +425,21 @@ _EXPLAINS_LITTLE = (
 )
 
 
-def _few_far_off(ratios: Floats, error: float) -> tuple[str, str] | None:
-    """Return the cause as `_cause` does if a few calls are much longer or shorter than predicted.
+def _long_calls(ratios: Floats, error: float) -> tuple[str, str] | None:
+    """Return the cause as `_cause` does if a few calls are much longer than predicted.
 
-    Calls that vary are as often much longer as much shorter. Short ones that do not make up most of
-    the `error` are not worth a word.
+    Calls that vary are as often much longer as much shorter.
     """
     long = np.count_nonzero(ratios > OUTLIER_FACTOR) / max(1, len(ratios))
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR) / max(1, len(ratios))
-    if 0 < long <= FEW_LONG and long > MORE_THAN_NOISE * short and error <= LARGE_ERROR:
-        return "long calls", (
-            f"{percent_text(long, 1)} of the calls took more than twice as "
-            "long as predicted: they were disturbed, or do something else; time the event again "
-            "on an idle machine, see whether these calls differ, or leave them out of totals with "
-            f"{spelled('total', 'typical')}"
-        )
-    others = ratios[ratios >= 1 / OUTLIER_FACTOR]
-    others_error = np.abs(1 / others - 1).sum() / max(1, len(others))
-    are_few = 0 < short <= FEW_LONG and short > MORE_THAN_NOISE * long
-    if are_few and error > FAIR_ERROR and others_error <= min(LARGE_ERROR, error / 2):
-        return "short calls", (
-            f"{percent_text(short, 1)} of the calls took less than half as long as predicted: they "
-            "returned early, or their lines are damaged; pass a parameter that tells them apart, "
-            "or leave them out"
-        )
-    return None
+    if not 0 < long <= FEW_LONG or long <= MORE_THAN_NOISE * short or error > LARGE_ERROR:
+        return None
+    return "long calls", (
+        f"{percent_text(long, 1)} of the calls took more than twice as "
+        "long as predicted: they were disturbed, or do something else; time the event again "
+        "on an idle machine, see whether these calls differ, or leave them out of totals with "
+        f"{spelled('total', 'typical')}"
+    )
 
 
 def one_call_share(fit: EventFit) -> float | None:
@@ -480,23 +472,15 @@ def share_text(value: float | None, digits: int = 0, sign: str = "") -> str:
 def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:
     """Return the parts joined after the head, in lines that break between parts; [] without parts.
 
-    Further lines are indented by the length of the head, or by `indent`. A part longer than a line
-    breaks after its `*` too.
+    Further lines are indented by the length of the head, or by `indent`.
     """
-    lines: list[str] = []
-    line = head
-    indent = len(head) if indent is None else indent
-    for number, part in enumerate(parts):
-        piece = part if number == 0 else joint + part
-        if number and len(line) + len(piece) + len(joint.rstrip()) > LINE_WIDTH:
-            lines.append(line + joint.rstrip())
-            line = " " * indent + part
-        else:
-            line += piece
-        while len(line) > LINE_WIDTH and (end := line.rfind("*", indent, LINE_WIDTH)) > indent:
-            lines.append(line[: end + 1])
-            line = " " * indent + line[end + 1 :]
-    return [*lines, line] if line != head else []
+    whole = [part.replace(" ", _NO_BREAK) for part in parts]
+    text = head.replace(" ", _NO_BREAK) + f"{joint.rstrip().replace(' ', _NO_BREAK)} ".join(whole)
+    margin = " " * (len(head) if indent is None else indent)
+    lines = textwrap.wrap(
+        text, LINE_WIDTH, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace(_NO_BREAK, " ") for line in lines] if whole else []
 
 
 _TIMES = {"text": "*", "python": " * ", "latex": r" \, "}

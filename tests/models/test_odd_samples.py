@@ -43,11 +43,8 @@ def test_a_collinear_parameter_is_dropped_and_changes_nothing(
     p = np.arange(1.0, 30)
     seconds = 1e-6 * (1 + p + 0.1 * p**2) + 1e-8 * np.sin(p)
     alone, both = fit(event(p, seconds=seconds)), fit(event(p, second(p), seconds=seconds))
-    assert dropped(both) == {
-        "p2": "a linear combination of the other terms (p1)",
-        "p2^2": dropped(both)["p2^2"],
-    }
-    assert "p1^2" in dropped(both)["p2^2"]
+    reason = "a linear combination of the other terms"
+    assert dropped(both) == {"p2": reason, "p2^2": reason}
     assert coefficients(both) == pytest.approx(coefficients(alone), rel=1e-9)
     assert "other parameters determine p2" in " ".join(both.warnings())
 
@@ -78,7 +75,7 @@ def test_the_square_of_a_sum_is_kept_where_the_sum_is_dropped(event: MakeTimings
 def test_a_binary_parameter_has_no_square(event: MakeTimings) -> None:
     p = np.array([0.0, 1, 0, 1, 1, 0])
     fitted = fit(event(p, seconds=[1.0, 3, 1, 3, 3, 1]))
-    assert dropped(fitted) == {"p1^2": "a linear combination of the other terms (p1)"}
+    assert dropped(fitted) == {"p1^2": "a linear combination of the other terms"}
     assert coefficients(fitted) == pytest.approx({"1": 1.0, "p1": 2.0})
     assert fitted.warnings() == ()
 
@@ -159,18 +156,6 @@ def test_times_that_repeat_or_are_few_are_no_sign_of_a_coarse_clock(event: MakeT
     exact = fit(event(steps, seconds=1e-6 * steps))
     few = fit(event(np.arange(1.0, 9), seconds=[1.0, 3, 2, 5, 2, 7, 3, 8]))
     assert not any("clock" in text for text in exact.warnings() + few.warnings())
-
-
-def test_a_few_calls_that_return_early_are_named_as_such(event: MakeTimings) -> None:
-    p = np.arange(1.0, 201)
-    seconds = 1e-6 * p * (1 + 0.02 * np.sin(7 * p))
-    auto = Auto(AutoOptions())
-    early = auto.fit([event(p, seconds=np.where(p % 50 == 20, 1e-9, seconds))])
-    (warning,) = [text for text in early.warnings() if "held-out" in text]
-    assert "2.0 % of the calls took less than half as long as predicted" in warning
-    assert "short calls" in "".join(early.overview())
-    wild = auto.fit([event(p, seconds=1e-6 * np.random.default_rng(1).lognormal(0, 0.7, 200))])
-    assert "the parameters explain little" in " ".join(wild.warnings())
 
 
 def test_only_models_with_given_terms_are_advised_to_choose_others(event: MakeTimings) -> None:

@@ -19,12 +19,11 @@ from msgspec.structs import replace
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.design import ONE, SelectionSamples
+from rewritelog.models.fitting.design import SelectionSamples
 from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.regression import (
     LEAST_LENGTH,
     columns_of,
-    least_squares,
     lengths_of,
     singular_values,
     unit_columns,
@@ -65,13 +64,6 @@ LEVEL = 0.9
 
 ENDS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
 """The quantile levels of the two ends of an interval."""
-
-
-INVOLVED = 1e-6
-"""A term with a coefficient below this share of the largest is not named in a combination."""
-
-MOST_NAMED = 4
-"""A linear combination of more terms is not spelled out."""
 
 
 class Coefficient(Form, frozen=True):
@@ -357,7 +349,6 @@ def dropped_terms(
     """
     params, ignored = selection.samples.params, selection.parameters.ignored
     constant = {number: why for number, why in ignored.items() if "constant" in why}
-    columns = unit_columns(columns_of(taken, params))
 
     def reason(term: Expression) -> str:
         if term.parameters and term.parameters <= constant.keys():
@@ -367,17 +358,7 @@ def dropped_terms(
             return f"not finite for {count_text(int((~finite).sum()), 'sample')}"
         if len(taken) >= len(params):
             return f"{count_text(len(params), 'sample')} cannot determine more terms"
-        column = unit_columns(columns_of([term], params))[:, 0]
-        shares = np.abs(least_squares(columns, column, collinear=None))
-        involved = [
-            str(other)
-            for other, share in zip(taken, shares, strict=True)
-            if share > INVOLVED * shares.max() and other != ONE
-        ]
-        if not involved:
-            return "constant in all samples"
-        named = f" ({', '.join(involved)})" if len(involved) <= MOST_NAMED else ""
-        return f"a linear combination of the other terms{named}"
+        return "a linear combination of the other terms"
 
     left_out = sorted((term for term in terms if term not in taken), key=str)
     return tuple(Dropped(str(term), reason(term)) for term in left_out)
