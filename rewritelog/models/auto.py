@@ -45,7 +45,7 @@ class Auto(EngineModel[AutoOptions]):
         if self._formulas is None:
             return fitted
         notes = self._formulas.without_use((*fitted.fits, *fitted.unfitted))
-        return replace(fitted, notes=notes, extra={"formulas": self._formulas.name})
+        return replace(fitted, notes=notes)
 
     def config(self, timings: EventTimings) -> FitConfig:
         """Return how an event is fitted: with its formula, if the file has one for it."""

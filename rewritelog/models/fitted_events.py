@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,6 @@ class FittedEvents(ModelFit):
     """Events without a sample in which all numbers are finite."""
     notes: tuple[str, ...] = ()
     """Further warnings, one sentence each."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """Further keys of the JSON report."""
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN for an event or parameter count without a fit."""
@@ -103,7 +101,7 @@ class FittedEvents(ModelFit):
     def describe(self) -> dict[str, Any]:
         """Return the options and all fits as a JSON object."""
         events = [event_in_report(fit) for fit in self.fits.values()]
-        return {**self.options, **self.extra, "events": events}
+        return {**self.options, "events": events}
 
     def summary(self) -> tuple[str, ...]:
         """Return each event's fit in a few lines."""

@@ -32,7 +32,7 @@ from rewritelog.models.form import (
 from rewritelog.text import exact_number, printable, shorten
 
 FORMAT = "rewritelog model"
-VERSION = 6
+VERSION = 7
 
 MAX_CONTAINERS = 4_000_000
 """The most lists and objects in a document: each takes about 200 bytes of memory for 2 of text."""
@@ -50,7 +50,7 @@ def model_text(fitted: Fitted) -> str:
     Floats are written so that they read back exactly.
     """
     fit = writable(fitted)
-    head = {
+    document = {
         "format": FORMAT,
         "version": VERSION,
         "source": fitted.source,
@@ -58,16 +58,13 @@ def model_text(fitted: Fitted) -> str:
         "columns": fitted.columns,
         "options": dict(fit.options),
         "notes": fit.notes,
-        "extra": dict(fit.extra),
         "unfitted": [{"event": event, "parameters": count} for event, count in fit.unfitted],
     }
     try:
-        events = [_pretty(event_in_file(event)) for event in fit.fits.values()]
-        text = _pretty(head).removesuffix("\n}")
+        document["events"] = [event_in_file(event) for event in fit.fits.values()]
+        return _pretty(document) + "\n"
     except ValueError as error:
         raise ModelError(f"the fit cannot be written: {error}") from error
-    listed = ",".join("\n    " + event.replace("\n", "\n    ") for event in events)
-    return f'{text},\n  "events": [{listed}\n  ]\n}}\n'
 
 
 def writable(fitted: Fitted) -> FittedEvents:
@@ -130,10 +127,6 @@ class _Key(Form, frozen=True, kw_only=True):
 
 
 _Scalar: TypeAlias = bool | int | float | Text | None
-_Few: TypeAlias = _Scalar | list[_Scalar] | dict[Text, _Scalar]
-_More: TypeAlias = _Scalar | list[_Few] | dict[Text, _Few]
-_Extra: TypeAlias = _Scalar | list[_More] | dict[Text, _More]
-"""The JSON of a report's further keys, which nests at most so deep."""
 
 
 class _Parameters(msgspec.Struct):
@@ -152,7 +145,6 @@ class _Document(Form, frozen=True, kw_only=True):
     columns: Columns
     options: dict[Text, _Scalar]
     notes: list[Text]
-    extra: dict[Text, _Extra]
     unfitted: list[_Key]
     events: list[dict[str, Any]]
 
@@ -193,7 +185,6 @@ def parse_model(text: str, name: str) -> Fitted:
         fits=fits,
         unfitted=tuple((entry.event, entry.parameters) for entry in document.unfitted),
         notes=tuple(document.notes),
-        extra=document.extra,
     )
     return Fitted(name, events, document.columns, document.source).kept()
 

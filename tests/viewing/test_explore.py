@@ -377,7 +377,7 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
     model = tmp_path / "saved/model.json"
     read = read_model_file(model)
     assert isinstance(read.raw, FittedEvents)
-    assert read.raw.extra["left_out"] == [f"{tmp_path / 't.txt'}:{len(LINES) + 1}"]
+    assert read.raw.notes == (f"sync: left out of the fit: {tmp_path / 't.txt'}:{len(LINES) + 1}",)
     assert read.source.lines == len(LINES)
     params = np.array([[3.0], [7.5], [400.0]])
     expected = result_of(session, event, changed).fit.predict_detailed(params).seconds

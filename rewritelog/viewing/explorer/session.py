@@ -27,7 +27,7 @@ from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
 from rewritelog.models.formulas import MAX_TERMS, EventFormula, ParamNames, parse_formulas
 from rewritelog.models.metrics import mean_relative_error
-from rewritelog.text import json_number
+from rewritelog.text import json_number, some_text
 from rewritelog.timings.samples import Timings
 from rewritelog.viewing.events import EventView, event_json
 from rewritelog.viewing.fit_pages import row_html
@@ -215,23 +215,22 @@ class Session:
         return EventView(timings, fitted, terms, where, left_out=left_out)
 
     def model(self, changed: Changed = NOT_CHANGED) -> Fitted:
-        """Return the model of the fits that there are, whose file lists the lines left out."""
+        """Return the model of the fits that there are; its notes say what the page changed."""
         plain = FitChoices().options
-        left_out, odd = [], []
-        by_key = {}
+        notes, by_key = list[str](), {}
         for entry, result in zip(self.entries, self.results(changed), strict=True):
             if result is None:
                 continue
             choices, fit = result.choices, result.fit
             by_key[fit.event, fit.parameters] = fit
-            left_out += [self.read.where(entry, row) for row in sorted(choices.left_out)]
+            if left_out := [self.read.where(entry, row) for row in sorted(choices.left_out)]:
+                notes.append(f"{fit.event}: left out of the fit: {some_text(left_out, 20)}")
             if choices.options != plain:
-                odd.append({"event": fit.event, "parameters": fit.parameters, **choices.options})
-        extra: dict[str, Any] = {"left_out": left_out} if left_out else {}
-        extra |= {"options_of_events": odd} if odd else {}
+                options = ", ".join(f"{name} {value}" for name, value in choices.options.items())
+                notes.append(f"{fit.event}: fitted with {options}")
         usable = set(self.entries)
         unfitted = [t.key for entry, t in enumerate(self.read.timings) if entry not in usable]
-        fits = FittedEvents("auto", plain, by_key, tuple(unfitted), extra=extra)
+        fits = FittedEvents("auto", plain, by_key, tuple(unfitted), tuple(notes))
         return Fitted("auto", fits)
 
     def kept_timings(self, changed: Changed) -> tuple[EventTimings, ...]:
