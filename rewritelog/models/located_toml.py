@@ -60,7 +60,8 @@ class LocatedToml:
         Each of these is searched for in the text after the one before: a key or header, a string.
         For a string that is written as it is, in one line, the column is known too.
         """
-        at, within, header, column = 0, self.document, "", None
+        within: Any = self.document
+        at, header, column = 0, "", None
         for step in path:
             if isinstance(step, str):
                 patterns, within = [_word(step)], within.get(step)
