@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
-from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventTimings
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitting import tuning
@@ -49,11 +48,8 @@ class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts
         return cls(base + sums / points.counts, points.counts, points.params)
 
     def in_order(self) -> ExactTimes:
-        """Return them in the order of hashes, which does not depend on that of the samples."""
-        keys = np.zeros(len(self.rows), dtype=np.uint64)
-        for column in self.rows.T:
-            keys = mix(keys * GOLDEN ^ column.view(np.uint64))
-        order = np.argsort(keys, kind="stable")
+        """Return them in an order that does not depend on that of the samples."""
+        order = np.lexsort((self.seconds, *self.rows.T))
         return ExactTimes(self.seconds[order], self.counts[order], self.rows[order])
 
 
