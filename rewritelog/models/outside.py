@@ -10,6 +10,7 @@ import inspect
 import re
 import sys
 import threading
+from ast import literal_eval
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,11 +35,11 @@ from rewritelog.models.base import (
     uncovered_text,
 )
 from rewritelog.models.checks import checked_seconds, errors_as_model_errors, problem_of
-from rewritelog.text import count_text, event_label, exact_number
+from rewritelog.text import count_text, event_label
 
 _NAME = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 _FILE = re.compile(r"(?P<file>.+\.py):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
-_WORDS = {"true": True, "false": False, "none": None}
+_WORDS = {"true": "True", "false": "False", "none": "None"}
 _ONE_AT_A_TIME = threading.Lock()
 """Held while a regressor predicts, since third-party classes need not be thread-safe."""
 
@@ -99,15 +100,12 @@ class FittedOutside(ModelFit):
 
     def describe(self) -> dict[str, Any]:
         """Return the regressor's name and arguments, and the samples of each event, as JSON."""
-        arguments: dict[str, object] = {}
-        for key, value in self.options.arguments.items():
-            is_plain = isinstance(value, str | int | None)
-            arguments[key] = value if is_plain else repr(value)
-            if isinstance(value, float):
-                arguments[key] = exact_number(value)
         return {
             "regressor": self.name,
-            "arguments": arguments,
+            "arguments": {
+                key: value if isinstance(value, str | int | None) else repr(value)
+                for key, value in self.options.arguments.items()
+            },
             "events": [
                 {
                     "event": event,
@@ -229,9 +227,6 @@ def _converted(value: object) -> object:
     """Return the number, boolean or None that a text spells; other values as they are."""
     if not isinstance(value, str):
         return value
-    if value.lower() in _WORDS:
-        return _WORDS[value.lower()]
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(value)
+    with suppress(ValueError, SyntaxError):
+        return literal_eval(_WORDS.get(value.lower(), value))
     return value

@@ -122,7 +122,7 @@ def test_a_fit_crosses_process_borders_and_is_described_in_json(plane: EventTimi
     assert seconds(again, [[10, 20]]) == seconds(fitted, [[10, 20]])
     described = json.loads(json.dumps(fitted.describe(), allow_nan=False))
     assert described["regressor"] == "regressors:Plane"
-    assert described["arguments"] == {"scale": 2.5}
+    assert described["arguments"] == {"scale": "2.5"}
     (only,) = described["events"]
     assert (only["event"], only["parameters"], only["samples"]) == ("kernel", 2, 30)
     assert only["lowest"] == plane.params.min(axis=0).tolist()
