@@ -36,16 +36,11 @@ def sum_error(predicted_s: Floats, measured_s: Floats) -> float | None:
 
 
 def r_squared(predicted_s: Floats, measured_s: Floats) -> float | None:
-    """Return R², the share of the variance of the measured times that is explained."""
+    """Return R², one minus the quotient of the sums of squared residuals and deviations."""
     if not len(measured_s):
         return None
     unit = float(np.abs(measured_s).max()) or 1.0  # in this unit squares cannot overflow
     with np.errstate(over="ignore"):
         variation = float(((measured_s / unit - (measured_s / unit).mean()) ** 2).sum())
         unexplained = float((((predicted_s - measured_s) / unit) ** 2).sum())
-    return explained_share(unexplained, variation)
-
-
-def explained_share(unexplained: float, variation: float) -> float | None:
-    """Return R² = 1 − unexplained / variation, the sums of squared residuals and deviations."""
     return json_number(1 - unexplained / variation) if variation > 0 else None

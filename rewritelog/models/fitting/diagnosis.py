@@ -31,7 +31,6 @@ from rewritelog.models.fitting.regression import (
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.form import Count, Exact, Form, Text
 from rewritelog.models.metrics import (
-    explained_share,
     mean_relative_error,
     r_squared,
     sum_error,
@@ -154,18 +153,15 @@ def diagnose(
     predicted_s = function.bounded(raw_s)
     sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
     leverage = leverages(columns, predicted_s, root)
-    measured_s, residual_s = samples.seconds, samples.seconds - predicted_s
-    # in units of the longest time squares cannot overflow
-    unit_s = np.float64(np.abs(measured_s).max(initial=0.0) or 1.0)
-    units, ratio = measured_s / unit_s, measured_s / predicted_s
-    chi2, chi2_u2 = (
-        float(np.nansum((residual_s / scale) ** 2)) for scale in (samples.sigma_s, unit_s)
-    )
+    measured_s, scale_s = samples.seconds, samples.sigma_s if samples.relative else 1.0
+    ratio = measured_s / predicted_s
     first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
+    # in units of the longest time squares cannot overflow
+    units = measured_s / (np.abs(measured_s).max(initial=0.0) or 1.0)
     squares = float((units**2).sum())
     quality = Quality(
-        r2=explained_share(chi2_u2, float(((units - units.mean()) ** 2).sum())),
-        chi2=chi2 if samples.relative else float(chi2_u2 * unit_s * unit_s),
+        r2=r_squared(predicted_s, measured_s),
+        chi2=float(np.nansum(((measured_s - predicted_s) / scale_s) ** 2)),
         relative=samples.relative,
         dof=max(0, len(samples) - len(function.terms)),
         rank=int((sizes > 1e-10 * sizes.max(initial=0)).sum()),
