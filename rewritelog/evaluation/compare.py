@@ -219,8 +219,8 @@ def compare(request: CompareCommand) -> CompareReport:
     warnings = dict.fromkeys(text for each in read.values() for text in each.warnings)
     if request.formulas is not None:
         text = read_model_text(request.formulas)
-        events = {samples.event for each in read.values() for samples in each.timings}
-        warnings |= dict.fromkeys(parse_formulas(text.text, text.name).unused(events))
+        keys = {samples.key for each in read.values() for samples in each.timings}
+        warnings |= dict.fromkeys(parse_formulas(text.text, text.name).unused(keys))
     fewer = "not all lines have counters: models of counters are tried on those that have them"
     failures = (
         f"{trial.model}: {trial.failed_fits} of {count_text(trial.fits, 'fit')} failed: "

@@ -44,7 +44,7 @@ class Auto(EngineModel[AutoOptions]):
         fitted = super().fit(timings)
         if self._formulas is None:
             return fitted
-        notes = self._formulas.without_use((*fitted.fits, *fitted.unfitted))
+        notes = self._formulas.unused((*fitted.fits, *fitted.unfitted))
         return replace(fitted, notes=notes)
 
     def config(self, timings: EventTimings) -> FitConfig:

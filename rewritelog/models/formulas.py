@@ -27,7 +27,7 @@ from rewritelog.models.expressions import (
     parse,
 )
 from rewritelog.models.located_toml import LocatedToml, read_toml
-from rewritelog.text import count_text, matches, printable
+from rewritelog.text import count_text, matches
 
 MAX_TERMS = 100
 """The most terms of a formula."""
@@ -79,15 +79,11 @@ class EventFormula:
         expressions = (*self.terms, *([self.category] if self.category else []))
         return max((number for term in expressions for number in term.parameters), default=0)
 
-    def is_for(self, event: str) -> bool:
-        """Return whether one of the patterns matches the event's name."""
-        return any(matches(pattern, event) for pattern in self.patterns)
-
-    def fits(self, parameters: int) -> bool:
-        """Return whether it applies to this number of parameters: as many as names, or enough."""
-        if self.names:
-            return parameters == len(self.names)
-        return parameters >= self.highest_parameter
+    def fits(self, event: str, parameters: int) -> bool:
+        """Return whether it is for the event, with as many parameters as names, or with enough."""
+        needed = len(self.names) or self.highest_parameter
+        enough = parameters == needed if self.names else parameters >= needed
+        return enough and any(matches(pattern, event) for pattern in self.patterns)
 
 
 @dataclass(frozen=True)
@@ -100,33 +96,16 @@ class Formulas:
 
     def for_event(self, event: str, parameters: int) -> EventFormula | None:
         """Return the first entry that matches the event and fits its number of parameters."""
-        entries = (entry for entry in self.entries if entry.is_for(event))
-        return next((entry for entry in entries if entry.fits(parameters)), None)
+        return next((entry for entry in self.entries if entry.fits(event, parameters)), None)
 
-    def unused(self, events: Collection[str]) -> tuple[str, ...]:
-        """Return a sentence for each entry that matches none of the events."""
+    def unused(self, keys: Collection[EventKey]) -> tuple[str, ...]:
+        """Return a sentence for each entry that fits none of the events."""
         return tuple(
-            f"{entry.where}: the formula for {', '.join(map(repr, entry.patterns))}"
-            " is not used: no event has such a name"
+            f"{entry.where}: the formula for {', '.join(map(repr, entry.patterns))} is not used: "
+            "no event has such a name and its parameters"
             for entry in self.entries
-            if not any(map(entry.is_for, events))
+            if not any(entry.fits(*key) for key in keys)
         )
-
-    def without_use(self, keys: Collection[EventKey]) -> tuple[str, ...]:
-        """Return a sentence for each entry of no use to these events.
-
-        An entry that does not apply to the parameters of an event has a use if another one does.
-        """
-        misfits = (
-            f"{entry.where}: the formula is not used for {printable(event)} with "
-            f"{count_text(parameters, 'parameter')}: it "
-            + (f"names {len(entry.names)}" if entry.names else f"needs p{entry.highest_parameter}")
-            for event, parameters in keys
-            if self.for_event(event, parameters) is None
-            for entry in self.entries
-            if entry.is_for(event)
-        )
-        return (*self.unused([event for event, _ in keys]), *misfits)
 
 
 _Pattern: TypeAlias = Annotated[str, Meta(min_length=1)]

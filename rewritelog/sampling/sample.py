@@ -341,7 +341,7 @@ def _remarks(
     keys = dict.fromkeys((stratum.event, stratum.parameters) for stratum in strata)
     remarks = list[str]()
     if formulas is not None:
-        remarks += formulas.without_use(keys)
+        remarks += formulas.unused(keys)
     if read is not None:
         remarks += read.warnings
         remarks += (

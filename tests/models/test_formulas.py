@@ -76,13 +76,13 @@ def test_a_formula_is_not_used_for_another_number_of_parameters() -> None:
     """Torn lines show as another number: they fall to a later formula, or to none."""
     formulas = parse_formulas(NAMD, "namd.toml")
     assert formulas.for_event("calc_pair_x", 13) is formulas.entries[2]
-    others = formulas.unused(["calc_pair_x"])
-    assert formulas.without_use([("calc_pair_x", 13)]) == others
-    named, any_event = formulas.without_use([("calc_pair_x", 0)])[len(others) :]
+    named, of_others = formulas.unused([("calc_pair_x", 13)])
     assert named == (
-        "namd.toml:2: the formula is not used for calc_pair_x with 0 parameters: it names 14"
+        "namd.toml:2: the formula for 'calc_pair_*' is not used: "
+        "no event has such a name and its parameters"
     )
-    assert any_event.endswith("with 0 parameters: it needs p1")
+    assert of_others.startswith("namd.toml:8: the formula for 'angles', 'dihedrals' is not used")
+    assert formulas.unused([("calc_pair_x", 14), ("angles", 2), ("other", 1)]) == ()
     assert formulas.for_event("angles", 20) is formulas.entries[1]  # nothing is named: p2 is enough
 
 

@@ -116,7 +116,7 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
 def test_a_formula_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "f.toml").write_text(FORMULA.replace('"side"]', '"side", "more"]'))
     report = run(logs, formulas=tmp_path / "f.toml")
-    assert said(report, "f.toml:2", "not used for pair")
+    assert said(report, "f.toml:2", "for 'pair' is not used")
     (tmp_path / "f.toml").write_text(FORMULA.replace('"n"]\ncat', '"m"]\ncat'))
     with pytest.raises(FormulaError, match=r"f\.toml:5:"):
         run(logs, formulas=tmp_path / "f.toml")

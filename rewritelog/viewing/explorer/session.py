@@ -166,7 +166,7 @@ class Session:
         if names is not None:
             notes += names.unused(keys)
         if formulas is not None:
-            notes += formulas.without_use(keys)
+            notes += formulas.unused(keys)
         self.warnings = tuple(notes)
         """The warnings of the timings, and of names and formulas that no event has."""
         self._results: dict[tuple[int, FitChoices], Result] = {}
