@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar, TypeVar
 
@@ -81,15 +80,11 @@ class EngineModel(Model[OptionsT]):
             ):
                 return fit_event(samples, self.config(samples))
 
-        def report(unfinished: Sequence[EventTimings]) -> None:
-            names = " and ".join(shorten(samples.event, 24) for samples in unfinished[:2])
-            done = len(usable) - len(unfinished)
-            report_progress(f"fitting {names}, events done", done, len(usable))
-
         fits: dict[EventKey, EventFit] = {}
         long = [samples for samples in usable.values() if len(samples.seconds) > FEW]
         with one_blas_thread():
-            others = map_in_processes(fit_one, long, report=report)
+            others = map_in_processes(fit_one, long)
             for key, samples in usable.items():
+                report_progress("fitting, events done", len(fits), len(usable))
                 fits[key] = next(others) if len(samples.seconds) > FEW else fit_one(samples)
         return FittedEvents(self.name, asdict(self.options), fits, tuple(unfitted))

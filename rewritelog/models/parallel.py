@@ -25,8 +25,6 @@ Result = TypeVar("Result")
 FEWEST = 8
 """With fewer items starting processes does not pay."""
 
-_REPORT_EVERY_S = 0.2
-
 _limits: list[threadpool_limits] = []
 _limits_lock = threading.Lock()
 """The limits that the `with` blocks of `one_blas_thread` set, in all threads."""
@@ -42,14 +40,12 @@ def map_in_processes(
     function: Callable[[Item], Result],
     items: Sequence[Item],
     fewest: int = FEWEST,
-    report: Callable[[Sequence[Item]], None] | None = None,
 ) -> Iterator[Result]:
     """Yield the function's result for each item, in order; exceptions are passed on.
 
     Processes are forked, so that only results, not the function, have to be picklable. Where
     forking is impossible (not Linux, an MPI job, a daemonic process), and with fewer than `fewest`
-    items, the items are processed here. While processes work, `report` gets the unfinished items,
-    those that are being processed first.
+    items, the items are processed here.
     """
     processes = min(cores(), len(items))
     may_fork = sys.platform == "linux" and "mpi4py.MPI" not in sys.modules
@@ -59,12 +55,7 @@ def map_in_processes(
         yield from map(function, items)
         return
     with _pool(processes, [partial(function, item) for item in items]) as pool:
-        results = [pool.apply_async(_run, (index,)) for index in range(len(items))]
-        for result in results:
-            while report is not None and not result.ready():
-                report([item for item, of in zip(items, results, strict=True) if not of.ready()])
-                result.wait(_REPORT_EVERY_S)
-            yield result.get()
+        yield from pool.imap(_run, range(len(items)))
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 import rewritelog
-from rewritelog.cores import limited_to
 from rewritelog.progress import listening
 
 LINE = "TRACEBIGSIM: event:{{ {} }}  time:{{ {:.9f} }}  params:{{ {:f} {:f} }}\n"
@@ -63,17 +62,6 @@ def test_processes_leave_progress_to_their_parent(tmp_path: Path) -> None:
         os.close(file)
     lines = told.read_text().splitlines()
     assert {line.split()[0] for line in lines} == {str(os.getpid())}
-    fitting = [line for line in lines if "fitting work" in line]
+    fitting = [line for line in lines if " fitting" in line]
     assert fitting
     assert all(line.endswith(", events done") for line in fitting)
-
-
-def test_a_bar_names_events_that_are_still_being_fitted(tmp_path: Path) -> None:
-    heard: list[tuple[str, int, int, str]] = []
-    events = [f"work{k}" for k in range(9)]
-    with limited_to(2), listening(lambda *stage: heard.append(stage)):
-        rewritelog.fit(_lines(tmp_path / "lines.txt", *events, count=10))
-    fitting = [stage for stage in heard if stage[0].startswith("fitting")]
-    assert fitting[0] == ("fitting work0 and work1, events done", 0, 9, "")
-    counts = [done for _, done, _, _ in fitting]
-    assert counts == sorted(counts)

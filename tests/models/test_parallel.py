@@ -4,10 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -44,26 +41,6 @@ def test_threads_that_use_processes_at_once_get_their_own_results() -> None:
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(doubled, range(0, 400, 100)))
     assert found == [[2 * n for n in range(first, first + 9)] for first in range(0, 400, 100)]
-
-
-def test_items_behind_a_slow_one_are_not_reported_as_unfinished(tmp_path: Path) -> None:
-    heard: list[list[int]] = []
-
-    def report(unfinished: Sequence[int]) -> None:
-        heard.append(list(unfinished))
-        if heard[-1] == [0]:
-            (tmp_path / "others are done").touch()
-
-    def wait_for_others(number: int) -> int:
-        while number == 0 and not (tmp_path / "others are done").exists():
-            time.sleep(0.01)
-        return number
-
-    with limited_to(2):
-        results = list(map_in_processes(wait_for_others, range(9), report=report))
-    assert results == list(range(9))
-    assert heard[-1] == [0]
-    assert all(unfinished == sorted(unfinished) for unfinished in heard)
 
 
 def test_one_job_is_this_process() -> None:
