@@ -143,14 +143,17 @@ def chosen_pes(
 ) -> tuple[int, ...] | None:
     """Return PEs, given as `pes` returns them; None for all.
 
-    `known` are all that there are, in order and without gaps. Raise `UsageError` for an invalid
-    text, and for others.
+    `known` are all that there are, in order. Raise `UsageError` for an invalid text, and for
+    others; a range may have some of these.
     """
-    first, last = known[0], known[-1]
-    if pes is None or isinstance(pes, str):
-        return None if pes is None else parse_pes(pes, last + 1, first, lane)
+    if pes is None:
+        return None
+    every, first, last = set(known), known[0], known[-1]
+    if isinstance(pes, str):
+        pes = parse_pes(pes, last + 1, first, lane)
+        pes = sorted(every.intersection(pes)) or pes
     for pe in pes:
-        if not first <= pe <= last:
+        if pe not in every:
             raise UsageError(f"{lane} {pe} is not in the log: it has {lane}s {first} to {last}")
     return tuple(sorted(set(pes)))
 

@@ -67,6 +67,12 @@ _OF_TRACES = (
         "other one forever.",
     ),
     Rule(
+        "rank-missing",
+        Severity.STOP,
+        "There is a file of every rank from 0 on.",
+        "ASTRA-sim ends with an error where one is missing; nothing else here needs all of them.",
+    ),
+    Rule(
         "cycle",
         Severity.STOP,
         "No node waits for itself, through whatever others.",
@@ -95,6 +101,8 @@ def check_traces(traces: Traces) -> CheckReport:
     work, size = partial(_check_rank, traces), traces.size_bytes
     for _, of_rank in map_blocks(work, traces.files, "checking", size):
         findings.add_all(of_rank)
+    if traces.absent:
+        findings.add("rank-missing", [Finding(Location(traces.path), traces.absent)])
     rules = {rule.name: rule for rule in _OF_TRACES}
     return CheckReport(traces.path, findings, rules, traces=traces)
 

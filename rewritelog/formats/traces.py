@@ -356,6 +356,14 @@ class Traces(Opened):
         return tuple(unit.rank for unit in self.files)
 
     @property
+    def absent(self) -> str:
+        """A phrase for the ranks that simulators need besides these, empty if there are none."""
+        count = self.pes[-1] + 1 - len(self.pes) if len(self.pes) > 1 else 0
+        first = next((rank for rank, pe in enumerate(self.pes) if rank != pe), 0)
+        others = f" nor of {count_text(count - 1, 'more rank')} below {self.pes[-1]}"
+        return f"there is no file of rank {first}{others * (count > 1)}" if count else ""
+
+    @property
     def folder(self) -> Path:
         """The folder of the files."""
         return self.files[0].path.parent

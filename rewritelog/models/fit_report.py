@@ -472,9 +472,11 @@ def share_text(value: float | None, digits: int = 0, sign: str = "") -> str:
 def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:
     """Return the parts joined after the head, in lines that break between parts; [] without parts.
 
-    Further lines are indented by the length of the head, or by `indent`.
+    Further lines are indented by the length of the head, or by `indent`. A part longer than a line
+    breaks after its `*` too.
     """
     whole = [part.replace(" ", _NO_BREAK) for part in parts]
+    whole = [part.replace("*", "* ") if len(part) > LINE_WIDTH else part for part in whole]
     text = head.replace(" ", _NO_BREAK) + f"{joint.rstrip().replace(' ', _NO_BREAK)} ".join(whole)
     margin = " " * (len(head) if indent is None else indent)
     lines = textwrap.wrap(

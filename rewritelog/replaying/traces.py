@@ -79,11 +79,11 @@ def load_traces(task: TraceTask, jobs: int) -> tuple[Workload, tuple[str, ...]]:
     """
     with limited_to(jobs):
         events = joined(list(task.logs.map(task.load)))
-    workload = workload_of(task.logs, events)
-    if task.params is None:
-        return workload, ()
-    matched = matching(task.params.rules, workload.names)
-    return workload, tuple(task.params.unused(matched))
+    workload, absent = workload_of(task.logs, events), task.logs.absent
+    remarks = [f"{absent}: nothing waits for these"] if absent else []
+    if task.params is not None:
+        remarks += task.params.unused(matching(task.params.rules, workload.names))
+    return workload, tuple(remarks)
 
 
 def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new_s",)) -> Workload:

@@ -232,6 +232,32 @@ def test_the_file_of_one_rank_is_one_rank(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_some_of_the_ranks_are_enough(tmp_path: Path) -> None:
+    collective = node(2, kind=COLL, deps=[1], duration=5)
+    path = write_traces(tmp_path / "t", [[node(1), collective, node(3, deps=[2])]] * 5)
+    for rank in (0, 2, 4):
+        (path / f"run.{rank}.et").unlink()
+    replayed = rewritelog.replay(path)
+    assert replayed.pes == 2
+    assert replayed.predicted_s == pytest.approx(25e-6)
+    lacking = "there is no file of rank 0 nor of 1 more rank below 3"
+    assert replayed.warnings[0] == f"{lacking}: nothing waits for these"
+    rewritten = rewritelog.rewrite(path, tmp_path / "out", dilation=2)
+    assert rewritten.run_time is not None
+    assert rewritten.run_time.after_s == pytest.approx(45e-6)
+    assert sorted(file.name for file in (tmp_path / "out").glob("*.et")) == [
+        "run.1.et", "run.3.et",
+    ]  # fmt: skip
+    report = rewritelog.check(path)
+    assert report.findings.counts["rank-missing"] == 1
+    assert f"{path}: {lacking}" in report.text()
+    assert "rank-missing" not in rewritelog.check(path / "run.3.et").findings.counts
+    assert rewritelog.export(path, tmp_path / "o", "chrome", pes="1-2", replayed=True).pes == 1
+    for pes in ("2", [2]):
+        with pytest.raises(UsageError, match=r"rank 2 is not in the log: it has ranks 1 to 3"):
+            rewritelog.export(path, tmp_path / "p", "chrome", pes=pes, replayed=True)
+
+
 def test_a_timeline_of_other_ranks_says_which_there_are(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = write_traces(tmp_path / "t", [[node(1)]])

@@ -323,7 +323,7 @@ def test_a_long_term_fits_80_columns(timings: Path, tmp_path: Path) -> None:
     formulas.write_text(f'[[formula]]\nevent = "k"\nterms = ["{factors}"]\n')
     report = rewritelog("fit", timings, "--formulas", formulas, "-v").stdout
     assert max(map(len, report.replace(str(timings), "timings.txt").splitlines())) <= 80
-    assert factors in "".join(line.strip() for line in report.splitlines())
+    assert factors.replace(" ", "") in "".join(report.split())
 
 
 def test_what_the_model_has_no_use_for_is_said(logs: Path, timings: Path) -> None:

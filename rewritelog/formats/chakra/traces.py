@@ -14,7 +14,7 @@ import numpy as np
 
 from rewritelog.arrays import Bytes, Ints
 from rewritelog.core import core
-from rewritelog.errors import DamagedLogError, Location, MissingFileError, RewriteLogError
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats.chakra.nodes import NODE_TYPES, PROBLEMS, NodePart
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.formats.traces import Traces, Unit
@@ -134,9 +134,6 @@ def open_chakra(path: Path) -> ChakraTraces | None:
         if before.rank == after.rank:
             other = before.path
             raise RewriteLogError(f"{after.path}: rank {after.rank} has another file, {other}")
-    missing = set(range(len(units))) - {unit.rank for unit in units}
-    if len(units) > 1 and missing:
-        raise MissingFileError(f"{path}: there is no file of rank {min(missing)}")
     return ChakraTraces(path, tuple(units))
 
 
