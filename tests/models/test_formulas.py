@@ -213,7 +213,7 @@ def test_what_is_composed_is_text_that_parses_again() -> None:
         ('terms = ["1", """\\\n   p1 \\\n  + q"""]', 3, None, "unknown name 'q'"),
         ("terms = ['p1 +']", 3, 15, "missing before the end"),
         ('terms = ["1"]\ncategory = "p1 <"', 4, 17, "missing before the end"),
-        ('terms = ["p2"]\nparams = ["n"]', 3, 11, "unknown parameter 'p2'; known: p1 to p1"),
+        ('terms = ["p2"]\nparams = ["n"]', 3, 11, "unknown name 'p2'; known: p1 to p1"),
         (
             'terms = ["1"]\nnames = ["n"]',
             4,

@@ -193,23 +193,15 @@ class Expression:
         The arithmetic is IEEE 754's, including NaN and infinity, without warnings. The value of a
         row does not depend on the other rows. Raise `ModelError` if a parameter is missing.
         """
+        if max(self.parameters, default=0) > params.shape[1]:
+            needed = f"{self} needs {max(self.parameters)} parameters"
+            raise ModelError(f"{needed}, not an array of {params.shape}")
         values = np.empty(len(params))
         with np.errstate(all="ignore"):
-            self.evaluate_into(values, params)
-        return values
-
-    def evaluate_into(self, values: Floats, params: Floats) -> None:
-        """Fill `values`, shape (rows,), like `evaluate`, but with numpy's warnings."""
-        try:
-            if len(params) <= BLOCK_ROWS:
-                values[:] = self._evaluate_block(params)
-                return
             for start in range(0, len(params), BLOCK_ROWS):
                 block = slice(start, start + BLOCK_ROWS)
                 values[block] = self._evaluate_block(params[block])
-        except IndexError:
-            needed = f"{self} needs {max(self.parameters)} parameters"
-            raise ModelError(f"{needed}, not an array of {params.shape}") from None
+        return values
 
     def _evaluate_block(self, params: Floats) -> Value:
         """Return the values of a block of rows: an array, or a constant for all of them.

@@ -110,7 +110,7 @@ def _parse_plain(text: str, parameters: int) -> Expression:
 _TOKEN = re.compile(
     r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
-    r"|(?P<operator><=|>=|==|!=|\*\*|[-+*/^<>(),=])"
+    r"|(?P<operator><=|>=|==|!=|[-+*/^<>(),])"
     r"|(?P<blank>[ \t\r\n]+)"
     r"|(?P<end>\Z)"
     r"|(?P<invalid>.)"
@@ -123,9 +123,6 @@ PRECEDENCE = {
 }
 """The precedence of each binary operator."""
 
-_MISSPELLED = {"**": "^", "=": "=="}
-"""Operators of other languages, and the ones to use in their place."""
-
 
 def _tokenized(text: str, where: Origin) -> Iterator[re.Match[str]]:
     """Yield the tokens of the text and its end; raise `FormulaError` for anything else."""
@@ -134,17 +131,13 @@ def _tokenized(text: str, where: Origin) -> Iterator[re.Match[str]]:
     for token in _TOKEN.finditer(text):
         if token.lastgroup == "invalid":
             raise where.error(f"invalid character {token[0]!r}", token.start())
-        if token[0] in _MISSPELLED:
-            problem = f"unknown operator {token[0]!r}; write {_MISSPELLED[token[0]]!r}"
-            raise where.error(problem, token.start())
         if token.lastgroup != "blank":
             yield token
 
 
 def is_name(text: str) -> bool:
     """Return whether the text can be a name: a letter or `_`, then letters, digits and `_`."""
-    match = _TOKEN.fullmatch(text)
-    return match is not None and match.lastgroup == "name"
+    return text.isidentifier() and text.isascii()
 
 
 def parameter_number(name: str) -> int | None:
@@ -210,15 +203,12 @@ class _Parser:
     def _number_of(self, name: re.Match[str]) -> int:
         """Return the number of the parameter that a name stands for."""
         number = self._names.get(name[0]) or parameter_number(name[0])
-        known = f"p1 to p{self._parameters}"
         if number is None and self._next[0] == "(":
             functions = ", ".join(FUNCTIONS)
             raise self._error(f"unknown function {name[0]!r}; known: {functions}", name)
-        if number is None:
-            known = ", ".join([known, *self._names])
+        if number is None or not 1 <= number <= self._parameters:
+            known = ", ".join([f"p1 to p{self._parameters}", *self._names])
             raise self._error(f"unknown name {name[0]!r}; known: {known}", name)
-        if not 1 <= number <= self._parameters:
-            raise self._error(f"unknown parameter {name[0]!r}; known: {known}", name)
         return number
 
     def _call(self, name: re.Match[str], depth: int) -> None:

@@ -156,9 +156,8 @@ class TermTable(Memo):
         self.params = params
         self.parameters = Parameters.of_samples(params)
         self._rows = np.vstack((params, self.parameters.corners()))
-        self._values = np.empty((0, len(self._rows)))
-        """The values of a term in each row, shape (at least all terms, samples and corners)."""
-        self._index: dict[Expression, int] = {}
+        self._values: dict[Expression, Floats] = {}
+        """The values of each term for samples and corners."""
         self._made: dict[Any, Any] = {}
 
     def candidates(
@@ -178,26 +177,19 @@ class TermTable(Memo):
 
     def values(self, terms: Sequence[Expression], rows: Ints) -> Floats:
         """Return the values of any terms for some rows, as `columns_of` would evaluate them."""
-        places = self._places(terms)
-        return np.asarray(self._values[places[:, None], rows].T)
+        return np.asarray(self._values_of(terms).take(rows, axis=1).T)
 
     def slopes(self, terms: Sequence[Expression]) -> Floats:
         """Return the slopes of terms (see `slopes_between`), shape (terms, parameters)."""
-        places = self._places(terms)
-        return slopes_between(self._values[places, len(self.params) :])
+        return slopes_between(self._values_of(terms)[:, len(self.params) :])
 
-    def _places(self, terms: Sequence[Expression]) -> Ints:
-        """Return the row of each term in the table of values; evaluate new terms."""
-        known, index = len(self._index), self._index
+    def _values_of(self, terms: Sequence[Expression]) -> Floats:
+        """Return the values of terms, shape (terms, samples and corners); evaluate new ones."""
         for term in terms:
-            index.setdefault(term, len(index))
-        if len(index) > len(self._values):
-            more = np.empty((max(len(self._values), len(index)), len(self._rows)))
-            self._values = np.concatenate((self._values, more))
-        with np.errstate(all="ignore"):
-            for place, term in enumerate(list(index)[known:], known):
-                term.evaluate_into(self._values[place], self._rows)
-        return np.array([index[term] for term in terms], dtype=np.int64)
+            if term not in self._values:
+                self._values[term] = term.evaluate(self._rows)
+        values = [self._values[term] for term in terms]
+        return np.array(values).reshape(len(terms), len(self._rows))
 
     def products(self, *, crossed: bool) -> list[Expression]:
         """Return the constant, functions of one parameter and, crossed, products of two and three.
