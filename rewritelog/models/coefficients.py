@@ -62,16 +62,11 @@ class FittedCoefficients(ModelFit):
         return {"file": self.name, "unit_s": self.unit_s, "events": events}
 
     def summary(self) -> tuple[str, ...]:
-        """Return how each line is interpreted."""
-        lines = []
-        for event, (*factors, _) in self.events.items():
-            readings = [
-                f"{word} in {count_text(len(factors) // power, 'parameter')}"
-                for power, word in ((1, "linear"), (2, "quadratic"))
-                if len(factors) % power == 0 and len(factors) // power <= MAX_PARAMETERS
-            ]
-            lines.append(f"{event}: {', or '.join(readings) if factors else 'constant'}")
-        return tuple(lines)
+        """Return a line for each event."""
+        return tuple(
+            f"{event}: a constant and {count_text(len(factors), 'factor')}"
+            for event, (*factors, _) in self.events.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +109,6 @@ def parse_coefficients(text: ModelText) -> dict[str, tuple[float, ...]]:
     an invalid line or a duplicated event, and for a file without coefficients.
     """
     events: dict[str, tuple[float, ...]] = {}
-    lines: dict[str, int] = {}
     for number, line in enumerate(text.text.split("\n"), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -128,13 +122,12 @@ def parse_coefficients(text: ModelText) -> dict[str, tuple[float, ...]]:
         if len(numbers) > MAX_COEFFICIENTS:
             raise ModelError(f"{where}: {len(numbers)} coefficients; at most {MAX_COEFFICIENTS}")
         values = tuple(map(float, numbers))
-        for written, value in zip(numbers, values, strict=True):
-            if not np.isfinite(value):
-                raise ModelError(f"{where}: {printable(written)} is larger than any float64")
+        if not np.isfinite(values).all():
+            raise ModelError(f"{where}: a number is larger than any float64: {shown!r}")
         event = line.strip().rsplit(maxsplit=len(numbers))[0]
         if event in events:
-            raise ModelError(f"{where}: event {event!r} is already in line {lines[event]}")
-        events[event], lines[event] = values, number
+            raise ModelError(f"{where}: event {event!r} is already in a line above")
+        events[event] = values
     if not events:
         raise ModelError(f"{printable(text.name)}: contains no coefficients")
     return events

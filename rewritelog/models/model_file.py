@@ -162,11 +162,9 @@ def parse_model(text: str, name: str) -> Fitted:
             f'{printable(name)}: $: is not a model file: it lacks "format": "{FORMAT}"'
         )
     if head.version != VERSION:
-        version = (
-            "no version" if head.version is None else f"version {shorten(repr(head.version), 80)}"
-        )
+        version = f"is of version {shorten(repr(head.version), 80)}"
         raise ModelError(
-            f"{printable(name)}: $: has {version}; this rewritelog reads {VERSION}: fit again"
+            f"{printable(name)}: $: {version}; this rewritelog reads {VERSION}: fit again"
         )
     document = _decoded(text, _Document, name)
     fits: dict[EventKey, EventFit] = {}
@@ -220,13 +218,8 @@ def _decoded(text: str, kind: type[T], name: str) -> T:
     except msgspec.ValidationError as error:
         raise _refused(name, "$", error) from error
     except msgspec.DecodeError as error:
-        problem, _, byte = str(error).rstrip(")").partition(" (byte ")
-        before = text.encode()[: int(byte or len(text))].decode(errors="replace")
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        problem = problem.removeprefix("JSON is malformed: ")
-        where = f"{printable(name)}:{line}:{column}"
         hint = "; `fit` makes one of timing lines" if "TRACEBIGSIM:" in text else ""
-        raise ModelError(f"{where}: is not JSON, so not a model file ({problem}){hint}") from error
+        raise ModelError(f"{printable(name)}: is not a model file: {error}{hint}") from error
     except RecursionError as error:
         raise ModelError(f"{printable(name)}: is nested too deeply") from error
 

@@ -82,11 +82,11 @@ def test_what_overflows_is_not_covered() -> None:
 def test_the_report_says_how_each_line_is_understood() -> None:
     fit = fitted(FILE + "many " + "1 " * 25 + "\n")
     assert fit.summary() == (
-        "Cell::pairForces: linear in 2 parameters, or quadratic in 1 parameter",
-        "Cell::bonded: linear in 2 parameters, or quadratic in 1 parameter",
-        "void run(int, char**): linear in 2 parameters, or quadratic in 1 parameter",
-        "only a constant: constant",
-        "many: quadratic in 12 parameters",
+        "Cell::pairForces: a constant and 2 factors",
+        "Cell::bonded: a constant and 2 factors",
+        "void run(int, char**): a constant and 2 factors",
+        "only a constant: a constant and 0 factors",
+        "many: a constant and 24 factors",
     )
     described = json.loads(json.dumps(fit.describe(), allow_nan=False))
     assert described["file"] == "c.txt"
@@ -110,8 +110,8 @@ def test_the_report_says_how_each_line_is_understood() -> None:
         ("kernel nan", "does not end in a number"),
         ("kernel 1_0", "does not end in a number"),
         ("1 2 3", "^c.txt:1: there is no event before the numbers: '1 2 3'"),
-        ("a 1\nb 2\na 3", "^c.txt:3: event 'a' is already in line 1"),
-        ("kernel 1 1e999", "^c.txt:1: 1e999 is larger than any float64"),
+        ("a 1\nb 2\na 3", "^c.txt:3: event 'a' is already in a line above"),
+        ("kernel 1 1e999", "^c.txt:1: a number is larger than any float64"),
         ("kernel" + " 1" * 42, "^c.txt:1: 42 coefficients; at most 41"),
         ("\x1b[31mkernel", r"does not end in a number: '\\\\x1b\[31mkernel'"),
     ],
