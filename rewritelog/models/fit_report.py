@@ -24,7 +24,7 @@ from rewritelog.models.expressions import (
     number_in_language,
     parse,
 )
-from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR, Coefficient, Quality, modes_of
+from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR, Coefficient, Quality
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import (
     CorrectedFunction,
@@ -384,7 +384,7 @@ def _inaccuracy(fit: EventFit, advice: str) -> str:
         symptoms.append(f"by more than a factor of 2 for {quality.outliers:,} of {judged:,} lines")
     if symptoms:
         return f"predictions are off {', '.join(symptoms)}: {advice}"
-    return advice if enough and modes_of(fit.ratios) is not None else ""
+    return ""
 
 
 def _cause(fit: EventFit) -> tuple[str, str]:
@@ -393,8 +393,8 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     The first is empty if they are accurate.
     """
     ratios, error = fit.ratios, fit.quality.held_out_error
-    call_share, modes = one_call_share(fit), modes_of(ratios)
-    if fit.clock_step_s and ((error or 0.0) > FAIR_ERROR or modes is not None):
+    call_share = one_call_share(fit)
+    if fit.clock_step_s and (error or 0.0) > FAIR_ERROR:
         return "coarse clock", (
             f"most calls take few steps of the clock, {time_text(fit.clock_step_s, 3)} each, "
             "so their times are rounded; time many calls in one bracket, or with a finer clock"
@@ -404,13 +404,6 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "
             f"{percent_text(call_share, 0)} of the time: it was disturbed or does more, and "
             f"{effect_on_totals(fit)}; time the event again on an idle machine"
-        )
-    if modes is not None and fit.samples >= ENOUGH:
-        (low, high), shares = modes[1], [percent_text(share, 0) for share in modes[0]]
-        return "two kinds", (
-            f"there are two kinds of calls, which no parameter tells apart: {shares[0]} take "
-            f"{low:.1f} × the predicted time and {shares[1]} {high:.1f} ×; pass a parameter that "
-            f"tells them apart, or draw both with {spelled('spread', 'residual')}"
         )
     return _long_calls(ratios, error or 0.0) or (
         ("poor", _EXPLAINS_LITTLE)

@@ -55,17 +55,6 @@ def test_totals_that_long_calls_raise_are_named_with_their_factor() -> None:
     assert "totals are 7.64 × those of usual times (total='typical' leaves that out)" in several
 
 
-def test_two_kinds_of_calls_without_other_symptoms_are_named_after_the_event() -> None:
-    """It was `kernel(p1): : there are two kinds of calls`."""
-    draw = np.random.default_rng(11)
-    params = draw.integers(10, 400, (400, 1)).astype(float)
-    kinds = np.where(draw.random(400) < 0.5, 0.87, 1.15)
-    seconds = 1e-8 * params[:, 0] * kinds * np.exp(0.002 * draw.standard_normal(400))
-    fitted = load_model("auto", {}).fit((EventTimings("kernel", params, seconds),))
-    (text,) = [text for text in fitted.warnings() if "two kinds of calls" in text]
-    assert text.startswith("kernel(p1): there are two kinds of calls")
-
-
 def test_many_events_without_any_time_have_a_table() -> None:
     """It was a `ZeroDivisionError`: those beyond the table have no share of a time of 0."""
     params = np.array([[1.0], [2.0], [3.0]])

@@ -144,13 +144,6 @@ def test_times_of_few_steps_are_too_short_for_the_clock(
     assert "coarse clock" in "".join(fitted.overview())
 
 
-def test_two_neighbouring_steps_of_a_clock_are_no_two_kinds_of_calls(event: MakeTimings) -> None:
-    p = np.tile([5.0, 6, 7, 8], 10)
-    steps = np.where(np.arange(40) < 8, 2, 3)
-    (warning,) = fit(event(p, seconds=steps * 1e-6)).warnings()
-    assert "few steps of the clock" in warning
-
-
 def test_times_that_repeat_or_are_few_are_no_sign_of_a_coarse_clock(event: MakeTimings) -> None:
     steps = np.repeat([1.0, 2, 3, 4], 9)
     exact = fit(event(steps, seconds=1e-6 * steps))

@@ -153,15 +153,6 @@ def test_interrupted_calls_add_to_totals_and_not_to_usual_times() -> None:
     assert any("total='typical'" in text for text in fitted.warnings())
 
 
-def test_two_kinds_of_calls_are_said() -> None:
-    rng = np.random.default_rng(7)
-    params = np.round(10 ** rng.uniform(1, 2, (120, 1)))
-    slow = rng.uniform(size=120) < 0.4
-    seconds = 1e-6 * params[:, 0] * np.where(slow, 2.0, 1.0) * np.exp(rng.normal(0, 0.02, 120))
-    warnings = " ".join(auto(params, seconds).warnings())
-    assert "two kinds of calls, which no parameter tells apart" in warnings
-
-
 @pytest.mark.parametrize("huge", [1e154, 1e200, 1e300])
 def test_an_absurd_time_costs_no_event_its_fit(huge: float) -> None:
     params = np.arange(1.0, 31.0)[:, None]

@@ -50,7 +50,7 @@ class Operation(NamedTuple):
     compute: Callable[..., Value]
     """Takes the operands, and as `out` an array for the result or None, as numpy's ufuncs do."""
     spelled: Mapping[Language, tuple[str, int]]
-    """Its template and precedence in each language that has it.
+    """Its template and precedence in each language.
 
     An operand `{:3}` is in parentheses unless its precedence is 3 or higher."""
 
@@ -117,16 +117,11 @@ FUNCTIONS = {
     "max": _function(np.maximum, "max", r"\max\left({}, {}\right)"),
     "min": _function(np.minimum, "min", r"\min\left({}, {}\right)"),
     "sqrt": _function(np.sqrt, "sqrt", r"\sqrt{{{}}}"),
-    "torus_distance": Operation(
-        9,
+    "torus_distance": _operator(
         _torus_distance,
-        {
-            "text": (f"torus_distance({_NINE})", CLOSED),
-            "latex": (
-                rf"\operatorname{{{{torus\_distance}}}}\left({_NINE}\right)",
-                CLOSED,
-            ),
-        },
+        CLOSED,
+        f"torus_distance({_NINE})",
+        latex=rf"\operatorname{{{{torus\_distance}}}}\left({_NINE}\right)",
     ),
 }
 """The functions by name; logarithms are natural except log2, and min and max propagate NaN."""
@@ -244,10 +239,7 @@ class Expression:
         return self.to_text({})
 
     def to_text(self, names: Mapping[int, str], language: Language = "text") -> str:
-        """Return the text in a language, with the parameters in `names` called by these names.
-
-        Raise `ModelError` for a function that the language does not have.
-        """
+        """Return the text in a language, with the parameters in `names` called by these names."""
         return self._spelled(names, language).text
 
     def as_factor(self, names: Mapping[int, str], language: Language = "text") -> str:
@@ -264,8 +256,6 @@ class Expression:
                 if language == "latex":
                     text = number_in_language(step, language)
             elif step in OPERATIONS:
-                if language not in OPERATIONS[step].spelled:
-                    raise ModelError(f"{step} is not a function of numpy: use predict")
                 operands = stack[-OPERATIONS[step].arity :]
                 del stack[-len(operands) :]
                 template, precedence = OPERATIONS[step].spelled[language]

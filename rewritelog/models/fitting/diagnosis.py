@@ -307,32 +307,6 @@ def leverages(columns: Floats, predicted_s: Floats, root: Floats) -> Floats:
     return sizes
 
 
-def modes_of(ratios: Floats) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """Return the two kinds of calls of ratios measured / predicted, which ascend; None for one.
-
-    These are their shares of the calls, and the geometric means of their ratios, lower one first.
-    The logarithms are divided where the variance between the two parts is largest (N. Otsu, "A
-    threshold selection method from gray-level histograms", 1979).
-    """
-    logs = np.log(ratios[ratios > 0])
-    count = len(logs)
-    if count < tuning.FEWEST_FOR_MODES or not logs.var() > 0:
-        return None
-    below = np.arange(1, count)
-    sums = np.cumsum(logs)
-    lower, upper = sums[:-1] / below, (sums[-1] - sums[:-1]) / (count - below)
-    between = below * (count - below) * (upper - lower) ** 2 / count**2
-    best = int(np.argmax(between))
-    share = (best + 1) / count
-    if (
-        between[best] < tuning.LEAST_EXPLAINED * logs.var()
-        or not tuning.LEAST_SHARE_OF_MODE <= share <= 1 - tuning.LEAST_SHARE_OF_MODE
-        or upper[best] - lower[best] < np.log(tuning.LEAST_FACTOR)
-    ):
-        return None
-    return (share, 1 - share), (float(np.exp(lower[best])), float(np.exp(upper[best])))
-
-
 def dropped_terms(
     terms: Sequence[Expression],
     taken: Sequence[Expression],

@@ -140,16 +140,6 @@ WIDER_WITH_FEW = 0.25  # how much wider, as a share of the width in logarithms, 
 # by nearly 0. Without a trial they widen at `UNKNOWN_RATE`.
 LEAST_RATE, MOST_RATE, NEAREST, UNKNOWN_RATE = 0.1, 1e6, 0.1, 1.0
 
-# ---- Two kinds of calls
-
-FEWEST_FOR_MODES = 20  # with fewer ratios two modes cannot be distinguished from one
-LEAST_SHARE_OF_MODE = 0.05  # a smaller share of the calls is no mode, but counts as interrupted
-LEAST_FACTOR = 1.2  # least quotient of the centres of the two modes
-
-# Least share of the variance of the logarithms that the division explains; the best division of a
-# normal distribution explains 2/π = 0.64.
-LEAST_EXPLAINED = 0.8
-
 # ---- Measured times beside the fit
 
 DETERMINED = 0.5  # from this weight of the measured mean on a prediction counts as an exact match
