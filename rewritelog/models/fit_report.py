@@ -14,7 +14,6 @@ from typing import get_args
 
 import numpy as np
 
-from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.models.base import is_measured
 from rewritelog.models.expressions import (
@@ -97,6 +96,7 @@ _PARAMETER = re.compile(r"\bp([1-9][0-9]?)\b")
 def summarise(fit: EventFit) -> list[str]:
     """Return one event's fit in a few lines: quality, formula, ranges, what was dropped."""
     lines, rename = list[str](), renaming(fit.names)
+    label = event_label(fit.event, fit.parameters, names=fit.names)
 
     def add(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> None:
         lines.extend(_wrap(head, map(rename, parts), joint, indent))
@@ -104,7 +104,7 @@ def summarise(fit: EventFit) -> list[str]:
     for part in fit.classes:
         is_whole = part is fit.whole
         indent = "  " if is_whole else "    "
-        head = f"{_label(fit)}: " if is_whole else f"  class {part.value:g}: "
+        head = f"{label}: " if is_whole else f"  class {part.value:g}: "
         samples = fit.samples if is_whole else part.samples
         add(head, _quality_texts(part, samples), ", ", len(indent))
         if is_whole and fit.by_class is None:
@@ -346,10 +346,6 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     return [Remark(cause, label, fit.seconds, text) for cause, text in texts.items() if text]
 
 
-def _label(fit: EventFit) -> str:
-    return event_label(fit.event, fit.parameters, names=fit.names)
-
-
 def _few_lines(fit: EventFit) -> str:
     """Return that there are too few samples for the coefficients; empty if there are enough.
 
@@ -392,47 +388,34 @@ def _cause(fit: EventFit) -> tuple[str, str]:
 
     The first is empty if they are accurate.
     """
-    ratios, error = fit.ratios, fit.quality.held_out_error
-    call_share = one_call_share(fit)
-    if fit.clock_step_s and (error or 0.0) > FAIR_ERROR:
+    ratios, error = fit.ratios, fit.quality.held_out_error or 0.0
+    if fit.clock_step_s and error > FAIR_ERROR:
         return "coarse clock", (
             f"most calls take few steps of the clock, {time_text(fit.clock_step_s, 3)} each, "
             "so their times are rounded; time many calls in one bracket, or with a finer clock"
         )
-    if call_share:
+    if call_share := one_call_share(fit):
         return "one long call", (
             f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "
             f"{percent_text(call_share, 0)} of the time: it was disturbed or does more, and "
             f"{effect_on_totals(fit)}; time the event again on an idle machine"
         )
-    return _long_calls(ratios, error or 0.0) or (
-        ("poor", _EXPLAINS_LITTLE)
-        if (error or 0.0) > LARGE_ERROR
-        else ("", "look for disturbed measurements or for a missing parameter")
-    )
-
-
-_EXPLAINS_LITTLE = (
-    "the parameters explain little of the time; pass parameters that determine it, split the event "
-    "by a category, or add timing lines"
-)
-
-
-def _long_calls(ratios: Floats, error: float) -> tuple[str, str] | None:
-    """Return the cause as `_cause` does if a few calls are much longer than predicted.
-
-    Calls that vary are as often much longer as much shorter.
-    """
-    long = np.count_nonzero(ratios > OUTLIER_FACTOR) / max(1, len(ratios))
-    short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR) / max(1, len(ratios))
-    if not 0 < long <= FEW_LONG or long <= MORE_THAN_NOISE * short or error > LARGE_ERROR:
-        return None
-    return "long calls", (
-        f"{percent_text(long, 1)} of the calls took more than twice as "
-        "long as predicted: they were disturbed, or do something else; time the event again "
-        "on an idle machine, see whether these calls differ, or leave them out of totals with "
-        f"{spelled('total', 'typical')}"
-    )
+    if error > LARGE_ERROR:
+        return "poor", (
+            "the parameters explain little of the time; pass parameters that determine it, split "
+            "the event by a category, or add timing lines"
+        )
+    long = np.count_nonzero(ratios > OUTLIER_FACTOR)
+    short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR)
+    # calls that vary are as often much longer as much shorter
+    if MORE_THAN_NOISE * short < long <= FEW_LONG * len(ratios):
+        return "long calls", (
+            f"{percent_text(long / len(ratios), 1)} of the calls took more than twice as long as "
+            "predicted: they were disturbed, or do something else; time the event again on an idle "
+            "machine, see whether these calls differ, or leave them out of totals with "
+            f"{spelled('total', 'typical')}"
+        )
+    return "", "look for disturbed measurements or for a missing parameter"
 
 
 def one_call_share(fit: EventFit) -> float | None:
