@@ -116,7 +116,7 @@ def summarise(fit: EventFit) -> list[str]:
             others = count_text(len(part.function.members) - 1, "other function")
             text = f"to {weight}; the prediction is a mean of this and {others}"
             lines.append(" " * len(head) + text)
-        add(f"{indent}corrected: ", _correction_texts(part, fit.parameters), "; ")
+        add(f"{indent}corrected: ", _correction_texts(part), "; ")
         if is_whole:
             add("  beyond the range: ", _growth_texts(fit), ", ")
     if fit.by_class is not None:
@@ -238,7 +238,7 @@ def _term_texts(fit: ClassFit) -> list[str]:
     return texts
 
 
-def _correction_texts(fit: ClassFit, parameters: int) -> list[str]:
+def _correction_texts(fit: ClassFit) -> list[str]:
     """Return what the correction of a function adds to its formula, if it has one."""
     function, after = fit.function, fit.quality.held_out_error
     if not isinstance(function, CorrectedFunction) or fit.formula_error is None or after is None:
@@ -247,10 +247,6 @@ def _correction_texts(fit: ClassFit, parameters: int) -> list[str]:
     parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
     if after >= fit.formula_error:  # it was chosen by errors of which none counts much
         parts.append("most lines are predicted better, and a few that are far off worse")
-    used = [f"p{number}" for number in function.correction.parameters]
-    if len(used) < parameters:
-        used += ["the formula's time"] if function.correction.by_seconds else []
-        parts.append("it depends on " + some_text(used, 5))
     codes = function.correction.codes
     return [*parts, *(f"the values of p{number} count as codes without order" for number in codes)]
 

@@ -308,21 +308,6 @@ class Correction(Form, frozen=True, dict=True):
         codes = [process.inputs.parameters[process.kernel.codes] for process in self.processes]
         return tuple(np.unique(np.concatenate(codes)).tolist())
 
-    @property
-    def by_seconds(self) -> bool:
-        """Whether it depends on the formula's seconds."""
-        return self.params.shape[1] in self._numbers
-
-    @property
-    def parameters(self) -> tuple[int, ...]:
-        """The parameters that it depends on, counted from 1."""
-        return tuple(number for number in self._numbers if number < self.params.shape[1])
-
-    @property
-    def _numbers(self) -> list[int]:
-        numbers = [process.inputs.parameters for process in self.processes]
-        return [int(number) for number in np.unique(np.concatenate(numbers))]
-
     @cached_property
     def _known(self) -> dict[bytes, float]:
         """The factors of rows, by their bytes; blocks of a log have many in common."""
