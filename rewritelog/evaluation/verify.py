@@ -185,13 +185,11 @@ def verify(
         known = some_text([event_label(*key) for key in fitted.keys], 5)
         has = f"; it has fits for {known}" * bool(known)
         uncovered = [f"the model has no fit for {some_text(missing, 5)}{has}"]
-    keys = (*fitted.keys, *getattr(fitted.raw, "unfitted", ()))
-    unused = () if names is None else names.unused(keys)
     return VerifyReport(
         fitted=fitted,
         read=read,
         overall=PredictedLines.joined(list(chain(*parts.values()))).score(),
         events=tuple(scores.items()),
         worst=tuple(sorted(bad, key=lambda line: -line.relative_error)[:worst]),
-        warnings=(*read.warnings, *unused, *uncovered),
+        warnings=(*read.warnings, *uncovered),
     )

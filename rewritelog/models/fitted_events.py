@@ -95,8 +95,7 @@ class FittedEvents(ModelFit):
             key: fit if fit.names else fit.named(names.for_event(*key))
             for key, fit in self.fits.items()
         }
-        unused = names.unused((*self.fits, *self.unfitted))
-        return replace(self, fits=named, notes=(*self.notes, *unused))
+        return replace(self, fits=named)
 
     def describe(self) -> dict[str, Any]:
         """Return the options and all fits as a JSON object."""

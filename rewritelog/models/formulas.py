@@ -6,7 +6,7 @@ TOML, which `docs/formulas.md` describes; every error names file, line and colum
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -240,8 +240,6 @@ def name_problem(text: str, number: int) -> str:
 class ParamNames:
     """The entries of a file of parameter names, in its order."""
 
-    name: str
-    """The name of the file in messages."""
     entries: Mapping[str, tuple[str, ...]]
     """The names for each event or pattern; the first match is used."""
 
@@ -251,16 +249,6 @@ class ParamNames:
             if len(names) == parameters and matches(pattern, event):
                 return names
         return ()
-
-    def unused(self, events: Collection[EventKey]) -> Iterator[str]:
-        """Yield a sentence for each entry that matches none of the events (name and parameters)."""
-        for pattern, names in self.entries.items():
-            if any(len(names) == count and matches(pattern, event) for event, count in events):
-                continue
-            yield (
-                f"{self.name}: the names for {pattern!r} are not used: no event of that "
-                f"name has {count_text(len(names), 'parameter')}"
-            )
 
 
 def parse_param_names(text: ModelText) -> ParamNames:
@@ -276,4 +264,4 @@ def parse_param_names(text: ModelText) -> ParamNames:
         entries[pattern] = checked_names(named)
     if not entries:
         raise FormulaError(text.name, None, None, "names no event")
-    return ParamNames(text.name, entries)
+    return ParamNames(entries)

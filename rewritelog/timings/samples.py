@@ -242,7 +242,7 @@ def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path
 def names_of(path: Path | None, timings: Timings | tuple[Path, ...]) -> ParamNames | None:
     """Return the names of parameters in a file, or of the columns of samples in memory."""
     if path is None and isinstance(timings, Timings) and timings.names:
-        return ParamNames("the columns of the timings", timings.names)
+        return ParamNames(timings.names)
     return read_param_names(path)
 
 

@@ -163,12 +163,10 @@ class Session:
             for formula, timings in zip(by_event, self.events, strict=True)
         )
         keys, notes = [timings.key for timings in read.timings], [*read.warnings]
-        if names is not None:
-            notes += names.unused(keys)
         if formulas is not None:
             notes += formulas.unused(keys)
         self.warnings = tuple(notes)
-        """The warnings of the timings, and of names and formulas that no event has."""
+        """The warnings of the timings, and of formulas that no event has."""
         self._results: dict[tuple[int, FitChoices], Result] = {}
         self.most_parameters = max((timings.parameters for timings in self.events), default=0)
 
