@@ -581,7 +581,6 @@ def test_a_formula_that_no_event_has_is_a_warning(tmp_path: Path) -> None:
 
 def test_parameters_have_their_names(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", *LINES)
-    names = parse_param_names(ModelText("names.toml", '"sync" = ["pes"]\n"none" = ["x"]\n'))
+    names = parse_param_names(ModelText("names.toml", '"sync" = ["pes"]\n'))
     session = fitted_first(Session(read_timings([timings]), None, names))
     assert session.view(0).label == "sync(pes)"
-    assert ["'none'" in warning for warning in session.warnings] == [True]
