@@ -107,8 +107,7 @@ def summarise(fit: EventFit) -> list[str]:
         head = f"{label}: " if is_whole else f"  class {part.value:g}: "
         samples = fit.samples if is_whole else part.samples
         add(head, _quality_texts(part, samples), ", ", len(indent))
-        if is_whole and fit.by_class is None:
-            add("  on held-out samples: ", _held_out_texts(fit.quality), ", ")
+        add(f"{indent}on held-out samples: ", _held_out_texts(part.quality), ", ")
         head = f"{indent}seconds = "
         add(head, _term_texts(part), " + ")
         if isinstance(part.function, FittedMixture):
@@ -119,8 +118,6 @@ def summarise(fit: EventFit) -> list[str]:
         add(f"{indent}corrected: ", _correction_texts(part), "; ")
         if is_whole:
             add("  beyond the range: ", _growth_texts(fit), ", ")
-    if fit.by_class is not None:
-        add("  by class, on held-out samples: ", _held_out_texts(fit.quality), ", ")
     ranges = (
         f"p{number} {low:.6g} to {high:.6g}"
         for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
@@ -371,7 +368,7 @@ def _inaccuracy(fit: EventFit, advice: str) -> str:
         symptoms.append(f"by {share_text(quality.held_out_error)} on average on held-out lines")
     if enough and sum_error is not None and abs(sum_error) > LARGE_SUM_ERROR:
         symptoms.append(f"by {share_text(sum_error, 0, '+')} in their sum")
-    judged = fit.whole.samples if fit.by_class is None else fit.samples
+    judged = fit.judged.samples
     if enough and quality.outliers > MANY_OUTLIERS * judged:
         symptoms.append(f"by more than a factor of 2 for {quality.outliers:,} of {judged:,} lines")
     if symptoms:

@@ -80,8 +80,7 @@ class FittedEvents(ModelFit):
         if fit is None or len(fit.ratios) < 2:
             return None
         quality, ratios, count = fit.quality, fit.ratios, len(fit.ratios)
-        functions = [part.function for part in fit.classes[1:] or fit.classes]
-        terms = min(sum(len(function.terms) for function in functions), count - 2)
+        terms = min(len(fit.judged.function.terms), count - 2)
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
         upper = np.interp(1 / (count - 1), 1 / DOF, STUDENT_UPPER)
         single *= float(upper / STUDENT_UPPER[0])  # wider for few samples
@@ -122,11 +121,8 @@ class FittedEvents(ModelFit):
 def event_in_report(fit: EventFit) -> dict[str, Any]:
     """Return a fit as the JSON object of a report, without what only predictions need."""
     document: dict[str, Any] = plain(fit, json_number, complete=True)
-    for name in ("check", "by_class"):
-        if document[name] is None:
-            del document[name]
-    if fit.by_class is not None:
-        del document["by_class"]["ratios"]
+    if fit.left_out is None:
+        del document["check"]
     for class_fit in document["classes"]:
         del class_fit["leverage_root"], class_fit["ratios"]
         if correction := class_fit["function"].get("correction"):

@@ -39,13 +39,6 @@ from rewritelog.models.form import (
 from rewritelog.models.formulas import checked_names
 
 
-def require_ascending(ratios: Floats) -> None:
-    """Raise `ValueError` for ratios that do not ascend."""
-    require_shape(".ratios", ratios, len(ratios))
-    if not (np.diff(ratios) >= 0).all():
-        raise misfit("`ratios` are not in ascending order")
-
-
 class ClassFit(Form, frozen=True, kw_only=True):
     """The function of one class of an event's calls, or of all of them."""
 
@@ -74,7 +67,9 @@ class ClassFit(Form, frozen=True, kw_only=True):
         terms = len(self.function.terms)
         rows = min(len(self.leverage_root), terms)
         require_shape(".leverage_root", self.leverage_root, rows, terms)
-        require_ascending(self.ratios)
+        require_shape(".ratios", self.ratios, len(self.ratios))
+        if not (np.diff(self.ratios) >= 0).all():
+            raise misfit("`ratios` are not in ascending order")
 
     def predict(
         self, params: Floats, lowest: Floats, highest: Floats
@@ -114,18 +109,6 @@ class LeftOut(Form, frozen=True, kw_only=True):
     sum_error: float | None
 
 
-class ByClass(Form, frozen=True):
-    """How well an event with classes is predicted, each call by the function of its class."""
-
-    quality: Quality
-    """Rank, leverage and what else concerns one function is that of the function of all samples."""
-    ratios: Floats
-    """Measured / predicted seconds of held-out samples, ascending."""
-
-    def __post_init__(self) -> None:
-        require_ascending(self.ratios)
-
-
 class EventFit(
     Form, frozen=True, kw_only=True, rename={"unusable": "unusable_samples", "left_out": "check"}
 ):
@@ -151,8 +134,6 @@ class EventFit(
     """Mean error of each family on held-out samples, by name."""
     classes: Annotated[tuple[ClassFit, ...], Meta(min_length=1)]
     """The function of all samples first, then one for each class with enough samples."""
-    by_class: ByClass | None = None
-    """None without classes."""
     exact_matches: ExactMatches | None = None
     """Mean measured times of parameters that were timed, and their weight beside the function's."""
     left_out: LeftOut | None = None
@@ -181,9 +162,15 @@ class EventFit(
         return self.classes[0]
 
     @property
+    def judged(self) -> ClassFit:
+        """The fit by which the event is judged: that of the class from which most errors come."""
+        classes = self.classes[1:] or self.classes
+        return max(classes, key=lambda part: part.samples * (part.quality.held_out_error or 0.0))
+
+    @property
     def quality(self) -> Quality:
-        """The quality of predictions, each by the function of its class."""
-        return self.whole.quality if self.by_class is None else self.by_class.quality
+        """The quality of the fit by which the event is judged."""
+        return self.judged.quality
 
     @property
     def ratios(self) -> Floats:
@@ -191,7 +178,7 @@ class EventFit(
 
         Those to predictions below zero, which no rewrite uses, are left out.
         """
-        ratios = self.whole.ratios if self.by_class is None else self.by_class.ratios
+        ratios = self.judged.ratios
         return ratios[ratios >= 0]
 
     def predict(self, params: Floats) -> Floats:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,10 +24,8 @@ from rewritelog.models.fitting.diagnosis import (
     Dropped,
     diagnose,
     dropped_terms,
-    on_held_out,
-    outliers,
 )
-from rewritelog.models.fitting.event_fit import ByClass, ClassFit, EventFit
+from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.extrapolation import growth_of
 from rewritelog.models.fitting.families import automatic_families
 from rewritelog.models.fitting.function import (
@@ -40,7 +37,6 @@ from rewritelog.models.fitting.function import (
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, Weighting, coarse_step, without_short_scales
 from rewritelog.models.fitting.validation import cross_validate, fit_family
-from rewritelog.models.metrics import r_squared
 from rewritelog.progress import report_progress
 
 PROPORTIONAL = "proportional"
@@ -80,7 +76,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         np.concatenate([fitted.tried.params for fitted in tried]),
         np.concatenate([fitted.tried.seconds for fitted in tried]),
     )
-    fit = EventFit(
+    return EventFit(
         event=timings.event,
         parameters=usable.parameters,
         names=config.names,
@@ -100,7 +96,6 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
             np.concatenate([fitted.predicted_s for fitted in tried]),
         ),
     )
-    return structs.replace(fit, by_class=_by_class(fit, usable, whole, classes))
 
 
 class _Fitted(NamedTuple):
@@ -164,35 +159,6 @@ def _fit_class(
     if final_s is None:
         return _Fitted(fit, errors, selection.samples.part(slice(0)), np.zeros(0))
     return _Fitted(fit, errors, selection.samples, final_s)
-
-
-def _by_class(
-    fit: EventFit, usable: EventTimings, whole: _Fitted, classes: Sequence[_Fitted]
-) -> ByClass | None:
-    """Return how well the functions of classes predict their samples, and that of all the others.
-
-    None without classes.
-    """
-    if fit.category is None or not classes:
-        return None
-    values = np.array([part.fit.value for part in classes], dtype=np.float64)
-    others = ~np.isin(fit.category.evaluate(whole.tried.params), values)
-    tried = [whole.tried.part(others), *(part.tried for part in classes)]
-    held_out_s = np.concatenate(
-        [whole.predicted_s[others], *(part.predicted_s for part in classes)]
-    )
-    later = ~np.concatenate([part.first for part in tried]) & np.isfinite(held_out_s)
-    predicted_s = fit.predict(usable.params)
-    first_call = float(usable.seconds[0] / predicted_s[0])
-    quality = structs.replace(
-        fit.whole.quality,
-        r2=r_squared(predicted_s, usable.seconds),
-        outliers=outliers(usable.seconds, predicted_s),
-        negative=sum(part.fit.quality.negative for part in classes),
-        first_call=first_call if is_measured(fit.event) and math.isfinite(first_call) else None,
-    )
-    measured_s = np.concatenate([part.seconds for part in tried])
-    return ByClass(*on_held_out(quality, measured_s, held_out_s, later))
 
 
 def _families(
