@@ -50,8 +50,6 @@ class Growth(Form, frozen=True):
     error: float | None = None
     """How fast intervals widen with the `distance`, from the trial (`widening_rate`); None without
     one."""
-    least_s: float = 0.0
-    """Least prediction beyond the range, but for rows with parameters below it, in proportion."""
 
     @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
@@ -78,7 +76,6 @@ class Growth(Form, frozen=True):
             seconds = at_edge * growth_between(self.function, edge, rows)
         usable = np.isfinite(seconds) & (seconds > 0)
         known = np.where(usable, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME))
-        known = np.maximum(known, self.least_s * smaller)
         return np.where(np.isnan(params).any(axis=1), np.nan, known)
 
 
@@ -106,8 +103,6 @@ def growth_of(
     `held_out_s` the seconds that they predict, corrected or not, for held-out samples.
     """
     samples = validation.selection.samples
-    positive = samples.seconds[samples.seconds > 0]
-    least_s = tuning.LEAST_SHARE_OF_TIME * float(positive.min()) if len(positive) else 0.0
     weights, error = own, None
     splits = list(_trial_splits(validation.selection))
     if splits:
@@ -118,7 +113,7 @@ def growth_of(
         ratios = np.zeros(0) if held_out_s is None else ratios_of(samples.seconds, held_out_s)
         error = widening_rate(ratios, np.exp(-residual), distances)
     function = None if weights == own else validation.solve(weights)
-    return Growth(function, error, least_s)
+    return Growth(function, error)
 
 
 def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
@@ -150,9 +145,7 @@ def _logs_in_trials(
         small, large = selection.part(rows[0]), selection.samples.part(rows[1])
         logs = {}
         for name, family in families.items():
-            grown = Growth(None, None, LEAST_S).predict(
-                fit_family(family, small), large.params, *small.samples.range
-            )
+            grown = Growth().predict(fit_family(family, small), large.params, *small.samples.range)
             logs[name] = np.log(np.maximum(grown, LEAST_S) / large.sigma_s)
         return logs
 

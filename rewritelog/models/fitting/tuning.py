@@ -126,8 +126,7 @@ PRIOR_WEIGHT_OF_OWN = 3.0  # that of the family that was selected within the ran
 LEAST_PART = 0.05  # families with less than this share of the largest weight have none
 LARGEST_LOG_ERROR = 5.0  # larger errors, as differences of logarithms, count as this
 
-# No prediction above the range is below this share of the shortest measured time. Where a function
-# has no value above 0, it counts as no less than this share of its value at the edge.
+# Where a function has no value above 0, it counts as no less than this share of that at the edge.
 LEAST_SHARE_OF_TIME = 0.01
 
 # ---- Intervals
