@@ -19,9 +19,6 @@ from rewritelog.models.parallel import map_in_processes, one_blas_thread
 from rewritelog.progress import part_of, report_progress
 from rewritelog.text import shorten
 
-FEW = 3
-"""A fit of so few samples takes less time than its transfer from another process."""
-
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -81,10 +78,8 @@ class EngineModel(Model[OptionsT]):
                 return fit_event(samples, self.config(samples))
 
         fits: dict[EventKey, EventFit] = {}
-        long = [samples for samples in usable.values() if len(samples.seconds) > FEW]
         with one_blas_thread():
-            others = map_in_processes(fit_one, long)
-            for key, samples in usable.items():
+            for fit in map_in_processes(fit_one, list(usable.values())):
+                fits[fit.event, fit.parameters] = fit
                 report_progress("fitting, events done", len(fits), len(usable))
-                fits[key] = next(others) if len(samples.seconds) > FEW else fit_one(samples)
         return FittedEvents(self.name, asdict(self.options), fits, tuple(unfitted))
