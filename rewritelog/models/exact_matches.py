@@ -16,7 +16,7 @@ from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
 
-class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts": "samples"}):
+class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "counts": "samples"}):
     """The distinct parameter sets of one event's samples, each with the mean of its times."""
 
     seconds: Floats
@@ -25,52 +25,27 @@ class ExactTimes(Form, frozen=True, dict=True, rename={"rows": "params", "counts
     """Number of samples of each set, shape (sets,)."""
     rows: ParameterRows
     """The sets, shape (sets, parameters)."""
+    weights: Floats
+    """The weight of each set's mean, in [0, 1]; the fit has the rest."""
 
     def __post_init__(self) -> None:
         require_shape(".seconds", self.seconds, len(self.rows))
         require_shape(".samples", self.counts, len(self.rows))
+        require_shape(".weights", self.weights, len(self.rows))
+        if not ((self.weights >= 0) & (self.weights <= 1)).all():
+            raise misfit("must be between 0 and 1", ".weights")
 
     @cached_property
     def points(self) -> DistinctPoints:
         """The sets, which all differ."""
         return DistinctPoints.of_rows(self.rows)
 
-    @classmethod
-    def of(cls, points: DistinctPoints, seconds: Floats) -> ExactTimes:
-        """Return the means of samples with equal parameters, all of which have to be finite.
-
-        Times are added in the order of the samples, so that the result is the same to the bit for
-        the same samples. The mean of equal times is exactly that time.
-        """
-        base = seconds[points.rows.first]
-        weights = seconds - base[points.point_of_row]
-        sums = np.bincount(points.point_of_row, weights=weights, minlength=len(points))
-        return cls(base + sums / points.counts, points.counts, points.params)
-
-    def in_order(self) -> ExactTimes:
-        """Return them in an order that does not depend on that of the samples."""
-        order = np.lexsort((self.seconds, *self.rows.T))
-        return ExactTimes(self.seconds[order], self.counts[order], self.rows[order])
-
-
-class ExactMatches(Form, frozen=True):
-    """The mean times of measured parameter sets, and their weights."""
-
-    times: ExactTimes
-    weights: Floats
-    """The weight of each set's mean, in [0, 1]; the fit has the rest."""
-
-    def __post_init__(self) -> None:
-        require_shape(".weights", self.weights, len(self.times.rows))
-        if not ((self.weights >= 0) & (self.weights <= 1)).all():
-            raise misfit("must be between 0 and 1", ".weights")
-
     def blend(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
         """Return the weighted means of the fit's and the measured seconds; flag exact matches."""
-        index = self.times.points.find(params)
+        index = self.points.find(params)
         known = index >= 0
         weight = np.where(known, self.weights[index], 0.0)
-        means = np.where(known, self.times.seconds[index], 0.0)
+        means = np.where(known, self.seconds[index], 0.0)
         blended = np.where(weight == 1, means, seconds + weight * (means - seconds))
         unknown = np.isnan(seconds) & known & (weight > 0)
         return np.where(unknown, means, blended), known & (weight >= tuning.DETERMINED)
@@ -91,15 +66,29 @@ def exact_matches_of(
     """
     if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
         return None
-    points = DistinctPoints.of_rows(usable.params)
-    times = ExactTimes.of(points, usable.seconds)
-    if mode == "always":
-        return ExactMatches(times.in_order(), np.ones(len(times.seconds)))
-    variance_ratio = _variance_ratio(times, points.find(held_out.params), held_out, predicted_s)
+    points, variance_ratio = DistinctPoints.of_rows(usable.params), np.inf
+    means = mean_times(points, usable.seconds)
+    if mode == "auto":
+        variance_ratio = _variance_ratio(means, points, held_out, predicted_s)
     if variance_ratio == 0:
         return None
-    times = times.in_order()
-    return ExactMatches(times, _weight(variance_ratio, times.counts))
+    # in an order that does not depend on that of the samples
+    order = np.lexsort((means, *points.params.T))
+    counts = points.counts[order]
+    weights = _weight(variance_ratio, counts)
+    return ExactMatches(means[order], counts, points.params[order], weights)
+
+
+def mean_times(points: DistinctPoints, seconds: Floats) -> Floats:
+    """Return the mean of the times of each point, which have to be finite.
+
+    They are added in the order of the samples, so that the result is the same to the bit for the
+    same samples. The mean of equal times is exactly that time.
+    """
+    base = seconds[points.rows.first]
+    weights = seconds - base[points.point_of_row]
+    sums = np.bincount(points.point_of_row, weights=weights, minlength=len(points))
+    return np.asarray(base + sums / points.counts)
 
 
 def _weight(variance_ratio: float, counts: Ints) -> Floats:
@@ -109,18 +98,16 @@ def _weight(variance_ratio: float, counts: Ints) -> Floats:
 
 
 def _variance_ratio(
-    times: ExactTimes, index: Ints, held_out: EventTimings, predicted_s: Floats
+    means: Floats, points: DistinctPoints, held_out: EventTimings, predicted_s: Floats
 ) -> float:
-    """Return λ, the variance of the fit's errors divided by that of a single measurement.
-
-    `index` is the set of each held-out sample, −1 if it has none.
-    """
-    again = (index >= 0) & (times.counts[index] > 1) & (held_out.seconds > 0)
+    """Return λ, the variance of the fit's errors divided by that of a single measurement."""
+    index = points.find(held_out.params)
+    again = (index >= 0) & (points.counts[index] > 1) & (held_out.seconds > 0)
     if np.count_nonzero(again) < tuning.FEWEST_AGAIN:
         return 0.0
     index, measured = index[again], held_out.seconds[again]
-    predicted, others = predicted_s[again], times.counts[index] - 1
-    mean = (times.seconds[index] * times.counts[index] - measured) / others
+    predicted, others = predicted_s[again], points.counts[index] - 1
+    mean = (means[index] * points.counts[index] - measured) / others
     best, least = 0.0, _limited_errors(predicted, measured)
     for variance_ratio in tuning.VARIANCE_RATIOS[1:]:
         errors = _limited_errors(

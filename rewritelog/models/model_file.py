@@ -191,8 +191,8 @@ def event_of(written: Mapping[str, Any]) -> EventFit:
     """Return the fit of a JSON object; raise `ValueError` as `form_of` does for anything else."""
     fit = form_of(written, EventFit, msgspec.convert(written, _Parameters).parameters)
     exact = fit.exact_matches
-    if exact is not None and len(exact.times.points) < len(exact.times.rows):
-        raise misfit("has a duplicated row", ".exact_matches.times.params")
+    if exact is not None and len(exact.points) < len(exact.rows):
+        raise misfit("has a duplicated row", ".exact_matches.params")
     return fit
 
 

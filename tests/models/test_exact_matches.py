@@ -79,7 +79,7 @@ def test_a_mean_of_more_times_has_more_weight() -> None:
     )
     fitted = auto(more, exact_match="auto", correction="none").fits["kernel", 1]
     assert fitted.exact_matches is not None
-    weights = fitted.exact_matches.weights[fitted.exact_matches.times.points.find(sets)]
+    weights = fitted.exact_matches.weights[fitted.exact_matches.points.find(sets)]
     assert weights[0] > weights[1:].max()
     assert ((weights > 0) & (weights < 1)).all()
 

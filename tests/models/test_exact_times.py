@@ -10,8 +10,8 @@ import pytest
 from rewritelog import hashing
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings
-from rewritelog.models.equal_rows import DistinctPoints, is_among
-from rewritelog.models.exact_matches import ExactTimes
+from rewritelog.models.equal_rows import is_among
+from rewritelog.models.exact_matches import ExactMatches, exact_matches_of
 
 
 def means_by_hand(params: Floats, seconds: Floats) -> Any:
@@ -27,8 +27,10 @@ def samples(rows: int = 5000, columns: int = 3, values: Any = 12, seed: int = 21
     return EventTimings("kernel", params, rng.uniform(1, 2, rows))
 
 
-def times_of(timings: EventTimings) -> ExactTimes:
-    return ExactTimes.of(DistinctPoints.of_rows(timings.params), timings.seconds).in_order()
+def times_of(timings: EventTimings) -> ExactMatches:
+    matches = exact_matches_of(timings, "always", timings, timings.seconds)
+    assert matches is not None
+    return matches
 
 
 def looked_up(timings: EventTimings, rows: Any) -> Any:
@@ -52,7 +54,7 @@ def test_means_are_those_of_the_rows_grouped_by_hand(columns: int) -> None:
 
 
 def test_shared_hashes_never_mix_up_rows() -> None:
-    """These have one hash by splitmix64, which orders times; others share slots of the table."""
+    """These have one hash by splitmix64; others share slots of the table."""
     first = np.arange(1.0, 4001.0)
     second = hashing.mix(first.view(np.uint64).copy()) * hashing.GOLDEN ^ np.uint64(7)
     params: Floats = np.column_stack((first, second.view(np.float64)))
