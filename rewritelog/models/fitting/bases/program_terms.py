@@ -133,25 +133,18 @@ def _loops_and_trees(
         if low >= 0 and len(np.unique(column)) > tuning.MOST_VALUES:
             for knot in _knots(column, tuning.HINGES):
                 yield from _times_each(own.applied("min", knot), others)
-                yield from _times_each(_excess_over(own, knot), others)
+                beyond = own.applied("-", knot).applied("max", constant(0.0))
+                yield from _times_each(beyond, others)
     for first, second in combinations(numbers, 2):
         thirds = [third for third in numbers if third not in (first, second)]
         for text in _pair_texts(f"p{first}", f"p{second}", parameters, first, second):
             yield from _times_each(parse(text), thirds)
-    for first, second in _positive_pairs(parameters, numbers):
-        for knot in _knots(params[:, first - 1] * params[:, second - 1], tuning.HINGES):
-            yield _excess_over(parse(f"p{first}*p{second}"), knot)
 
 
 def _times_each(term: Expression, others: Sequence[int]) -> Iterator[Expression]:
     """Yield a term, alone and times each of other parameters."""
     yield term
     yield from (term.times(parse(f"p{other}")) for other in others)
-
-
-def _excess_over(term: Expression, knot: Expression) -> Expression:
-    """Return max(term − knot, 0)."""
-    return term.applied("-", knot).applied("max", constant(0.0))
 
 
 def _pair_texts(a: str, b: str, parameters: Parameters, first: int, second: int) -> Iterator[str]:
