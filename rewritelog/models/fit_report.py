@@ -315,12 +315,9 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     inaccurate, advice = _cause(fit)
     texts[inaccurate] = _inaccuracy(fit, advice)
     if quality.negative:
-        is_automatic = len(fit.family_errors) > 1
-        better = "choose other terms, or " + spelled("model", "auto")
-        if is_automatic:
-            better = "add lines of such calls, or give the event a formula"
         texts["negative"] = (
-            f"the fit is below zero for {quality.negative:,} of its own samples; {better}"
+            f"the fit is below zero for {quality.negative:,} of its own samples; choose other "
+            "terms, or add lines of such calls"
         )
     accurate = fit.samples >= ENOUGH and (quality.held_out_error or 0.0) <= LARGE_ERROR
     accurate = accurate and inaccurate != "coarse clock"

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from rewritelog import __version__
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError
 from rewritelog.models.base import (
     Columns,
@@ -147,25 +147,23 @@ class Fitted:
         not numeric, or is infinite. NaN means "not covered".
         """
         where, rows = self._place(event), len(params)
+
+        def flags(given: object) -> Flags:
+            mask = np.zeros(rows, dtype=np.bool_)
+            mask[:] = given
+            return mask
+
         with errors_as_model_errors(where):
-            answer: Any = self.raw.predict_detailed(event, params)
-        if not isinstance(answer, Prediction):
-            kind = type(answer).__name__
-            raise ModelError(f"{where}: predict_detailed() returned {kind}, not a Prediction")
-        seconds = checked_seconds(answer.seconds, rows, where)
-        below = seconds < 0
-        masks = {
-            "exact": answer.exact,
-            "outside": answer.outside,
-            "remote": np.zeros(rows, dtype=np.bool_) if answer.remote is None else answer.remote,
-            "negative": below if answer.negative is None else answer.negative,
-        }
-        for name, given in masks.items():
-            masks[name] = mask = np.asarray(given)
-            if mask.dtype != np.bool_:
-                raise ModelError(f"{where}: {name} is of type {mask.dtype}, not bool")
-            require_rows(mask, rows, f"{where}: {name}")
-        return Prediction(np.where(below, 0.0, seconds), **masks)
+            answer = self.raw.predict_detailed(event, params)
+            seconds = checked_seconds(answer.seconds, rows, where)
+            below = seconds < 0
+            return Prediction(
+                np.where(below, 0.0, seconds),
+                flags(answer.exact),
+                flags(answer.outside),
+                flags(False if answer.remote is None else answer.remote),
+                flags(below if answer.negative is None else answer.negative),
+            )
 
     def bounds(self, event: str, params: Floats) -> tuple[Floats, Floats]:
         """Return the bounds in seconds of each row's 90 % interval, NaN where they are unknown.
@@ -217,12 +215,8 @@ class Fitted:
         """
         where = self._place(event, "total_spread")
         with errors_as_model_errors(where):
-            spread: Any = self.raw.total_spread(event, parameters)
-            if spread is None:
-                return None
-            if not isinstance(spread, TotalSpread):
-                raise ModelError(f"{where} returned {type(spread).__name__}, not a TotalSpread")
-            for value in (spread.single, spread.common):
+            spread = self.raw.total_spread(event, parameters)
+            for value in () if spread is None else (spread.single, spread.common):
                 if not 0 <= value < math.inf:
                     raise ModelError(f"{where} returned a spread of {value}")
         return spread

@@ -36,7 +36,7 @@ from rewritelog.models.fitting.process import (
     conditioned,
     learn,
 )
-from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.samples import Samples, random_rows
 from rewritelog.models.fitting.validation import CrossValidation, HeldOutPredictions, fit_family
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
@@ -153,11 +153,11 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     plain = validation.predictions[selected]
     if plain.mean_error < tuning.GOOD_ENOUGH:
         return None
-    if not Inputs.of(samples.params[samples.random_rows(TRIED_POINTS)]).kinds:
+    if not Inputs.of(samples.params[random_rows(len(samples), TRIED_POINTS)]).kinds:
         return None  # no parameter varies
 
     def trial(name: str, similar: Similarity | None, *, refine: bool = False) -> CorrectedFit:
-        rows = samples.random_rows(MOST_POINTS if refine else TRIED_POINTS)
+        rows = random_rows(len(samples), MOST_POINTS if refine else TRIED_POINTS)
         part = samples.part(rows)
         formula = fit_family(families[name], validation.selection)
         raw = formula.raw(samples.params)

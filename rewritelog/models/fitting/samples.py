@@ -113,11 +113,7 @@ class Samples:
 
     def random_part(self, most: int) -> Samples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
-        return self if len(self) <= most else self.part(self.random_rows(most))
-
-    def random_rows(self, count: int) -> Ints:
-        """Return the rows of a pseudo-random part of at most `count` samples."""
-        return random_rows(len(self), count)
+        return self if len(self) <= most else self.part(random_rows(len(self), most))
 
 
 def coarse_step(seconds: Floats) -> float:
