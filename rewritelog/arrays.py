@@ -283,10 +283,10 @@ def with_text(rows: Table) -> Rows:
         elif kind.kind == "O":
             texts[name] = [_text(name_bytes) for name_bytes in rows[name].tolist()]
         kinds.append((name, kind))
-    made = np.empty(len(rows), dtype=kinds)
+    table = np.empty(len(rows), dtype=kinds)
     for name, _ in kinds:
-        made[name] = texts.get(name, rows[name])
-    return made.view(Rows)
+        table[name] = texts.get(name, rows[name])
+    return table.view(Rows)
 
 
 def columns_of(rows: Table) -> NamedColumns:

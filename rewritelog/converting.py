@@ -242,8 +242,10 @@ def convert(request: ConvertCommand) -> Conversion:
             head = _converted_head(file, borders[-1], target)
             create_file(folder / file.path.name, int(borders[-1][-1]), head)
         work = FlushingWork(partial(_converted, logs, target, borders), folder, flush=True)
-        for _, done in map_blocks(work, logs.units(in_turn=True), "converting", logs.units_bytes):
-            counts += done
+        for _, written in map_blocks(
+            work, logs.units(in_turn=True), "converting", logs.units_bytes
+        ):
+            counts += written
         (folder / logs.summary_path.name).write_bytes(_converted_summary(logs, version, byte_order))
         copy_companions(logs, folder, _COPIED)
     heads = logs.size_bytes - logs.units_bytes

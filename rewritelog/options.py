@@ -208,11 +208,11 @@ class Declaration:
 
     def converted(self, value: object) -> Any:
         """Return a flag, number, text or choice; raise `ValueError` if it is not as declared."""
-        made: Any = convert(value, self.kind)
-        infinite = isinstance(made, float) and math.isinf(made)
-        if infinite or not all(holds(made, bound) for holds, _, bound in self._bounds):
-            raise ValueError(f"{made} is not {self.expected}")
-        return made
+        converted: Any = convert(value, self.kind)
+        infinite = isinstance(converted, float) and math.isinf(converted)
+        if infinite or not all(holds(converted, bound) for holds, _, bound in self._bounds):
+            raise ValueError(f"{converted} is not {self.expected}")
+        return converted
 
     def checked(self, value: Any) -> Any:
         """Return a value, converted if it has no `Kind`; raise `UsageError` for an invalid one."""
@@ -235,10 +235,10 @@ class Declaration:
         return called(kind.opener, value, self.label)
 
 
-def called(function: str, *given: Any) -> Any:
+def called(function: str, *arguments: Any) -> Any:
     """Return what `module:function` makes of what is given; the module is imported then."""
     module, _, name = function.partition(":")
-    return getattr(import_module(f"rewritelog.{module}"), name)(*given)
+    return getattr(import_module(f"rewritelog.{module}"), name)(*arguments)
 
 
 def option(
@@ -416,15 +416,15 @@ def pairs(values: Any, name: str) -> tuple[tuple[str, Any], ...]:
     items = units.items_of(values.items() if isinstance(values, Mapping) else values)
     if items is None or isinstance(values, str):
         raise UsageTypeError(f"{name} takes names with values, not {values!r}")
-    made = []
+    named_values = []
     for item in items:
         key, value = item if isinstance(item, tuple) and len(item) == 2 else (None, None)
         if isinstance(item, str):
             key, _, value = item.rpartition("=")
         if not (key and isinstance(key, str)):
             raise UsageError(f"{name} takes NAME=VALUE, not {item!r}")
-        made.append((key, value))
-    return tuple(made)
+        named_values.append((key, value))
+    return tuple(named_values)
 
 
 def settings(values: Any, name: str) -> dict[str, Any]:

@@ -97,9 +97,9 @@ def moment(value: object, what: str) -> float:
 def _quantity(value: object, what: str, kind: str) -> float:
     """Return a quantity in its base unit; raise `UsageError` naming `what` for anything else."""
     if not isinstance(value, str):
-        if math.isnan(made := number(value, what)):
+        if math.isnan(quantity := number(value, what)):
             raise UsageError(f"{what}: {value!r} is not a number")
-        return made
+        return quantity
     units, known, examples = _UNITS[kind]
     match = _NUMBER.fullmatch(value.strip())
     if match is None or match[2] not in ("", *units):
@@ -107,11 +107,11 @@ def _quantity(value: object, what: str, kind: str) -> float:
     if match[2]:
         factor = Decimal(units[match[2]])
         return float(_EXACT.multiply(_EXACT.create_decimal(match[1]), factor))
-    made = float(match[1])
-    if made and not math.isinf(made):
-        written = (examples if made < _LARGE else examples.replace("G", "")).format(match[1])
+    quantity = float(match[1])
+    if quantity and not math.isinf(quantity):
+        written = (examples if quantity < _LARGE else examples.replace("G", "")).format(match[1])
         raise UsageError(f"{what}: {value!r} has no unit: write {written}")
-    return made
+    return quantity
 
 
 _LONGEST_RANGE = 24
@@ -148,12 +148,12 @@ def chosen_pes(
     """
     if pes is None:
         return None
-    every, first, last = set(known), known[0], known[-1]
+    known_pes, first, last = set(known), known[0], known[-1]
     if isinstance(pes, str):
         pes = parse_pes(pes, last + 1, first, lane)
-        pes = sorted(every.intersection(pes)) or pes
+        pes = sorted(known_pes.intersection(pes)) or pes
     for pe in pes:
-        if pe not in every:
+        if pe not in known_pes:
             raise UsageError(f"{lane} {pe} is not in the log: it has {lane}s {first} to {last}")
     return tuple(sorted(set(pes)))
 

@@ -36,12 +36,12 @@ def main() -> None:
         description="Bracketed kernels of programs, and their timing lines.",
         epilog="stats, merge: commands for timing lines, see `rewritelog stats --help`.",
     )
-    asked = parser.add_mutually_exclusive_group(required=True)
+    choices = parser.add_mutually_exclusive_group(required=True)
     for option, (folder, text) in FOLDERS.items():
-        asked.add_argument(
+        choices.add_argument(
             option, dest="asked", action="store_const", const=folder, help=f"print {text}"
         )
-    asked.add_argument(
+    choices.add_argument(
         "--version", dest="asked", action="store_const", const=_version, help="print the version"
     )
     text = f"{parser.parse_args().asked()}\n"

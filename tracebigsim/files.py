@@ -117,7 +117,7 @@ def _decompression_errors() -> tuple[type[Exception], ...]:
 
 def compression_of(start: bytes) -> tuple[str, str] | None:
     """Return the kind of compressed data that begin so, and the module that reads them, or None."""
-    return next((found for magic, found in _MAGICS.items() if start.startswith(magic)), None)
+    return next((names for magic, names in _MAGICS.items() if start.startswith(magic)), None)
 
 
 def _utf16_of(start: bytes) -> str:

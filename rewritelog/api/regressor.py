@@ -30,8 +30,8 @@ def not_fitted(message: str) -> Exception:
     theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
     if theirs is None:
         return NotFittedError(message)
-    both: type[Exception] = type("NotFittedError", (NotFittedError, theirs), {})
-    return both(message)
+    error_type: type[Exception] = type("NotFittedError", (NotFittedError, theirs), {})
+    return error_type(message)
 
 
 @dataclass(kw_only=True, eq=False)

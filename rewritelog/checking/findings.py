@@ -231,7 +231,7 @@ class Rule:
         if self.find is None:
             return
         parts = list(self.find(block))
-        first = [finding for _, some in parts for finding in some]
+        first = [finding for _, of_part in parts for finding in of_part]
         first.sort(key=lambda finding: (finding.location.pe or 0, finding.location.seb or 0))
         findings.add(self.name, first, sum(count for count, _ in parts))
 

@@ -129,10 +129,10 @@ def _do(cls: type[Command[Any]], values: dict[str, Any]) -> int:
     """Do a command, and print or write what it makes; return its exit code."""
     prints = cls.prints_lines and is_stdout(values.get("output", STANDARD_STREAM))
     with nullcontext() if prints and sys.stdout.isatty() else console.progress():
-        done = _on_engine(cls, values)
-        if done is None:
+        outcome = _on_engine(cls, values)
+        if outcome is None:
             return 0
-        command, result = done
+        command, result = outcome
         if cls.prints_lines:
             for piece in result.pieces(as_json=command.as_json):
                 sys.stdout.write(piece)

@@ -166,18 +166,18 @@ class Command(Options, Generic[Result], group=OUTPUT):
     @classmethod
     def of_shell(cls, values: Mapping[str, Any]) -> Command[Result]:
         """Return the command of a command line, given the values of its fields."""
-        made = object.__new__(cls)
+        command = object.__new__(cls)
         own = {option.field for option in cls.own()}
-        settle(made, **{name: value for name, value in values.items() if name not in own})
-        made.__init__(**{name: value for name, value in values.items() if name in own})  # type: ignore[misc]
-        return made
+        settle(command, **{name: value for name, value in values.items() if name not in own})
+        command.__init__(**{name: value for name, value in values.items() if name in own})  # type: ignore[misc]
+        return command
 
     def __post_init__(self) -> None:
         """Open what is given; raise `OutputError` before any work if an output cannot be written.
 
         See `check_outputs` and `check_new_folder`.
         """
-        kinds = {each.field: each.kind for each in declarations(type(self))}
+        kinds = {option.field: option.kind for option in declarations(type(self))}
         kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
         unopened = {field: getattr(self, field) for field in kinds}
         super().__post_init__()
@@ -208,11 +208,11 @@ class Command(Options, Generic[Result], group=OUTPUT):
     def writes_to_stdout(self) -> bool:
         """Whether a file that it writes, apart from the report, is standard output."""
         return any(
-            is_stdout(getattr(self, each.field))
-            for each in declarations(type(self))
-            if isinstance(each.kind, Kind)
-            and each.kind.use in ("file", "checked")
-            and each.field != "report_file"
+            is_stdout(getattr(self, option.field))
+            for option in declarations(type(self))
+            if isinstance(option.kind, Kind)
+            and option.kind.use in ("file", "checked")
+            and option.field != "report_file"
         )
 
     def also_read(self) -> Iterator[Path]:
@@ -238,7 +238,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
     @classmethod
     def own(cls) -> tuple[Declaration, ...]:
         """Return the declarations of this command's own fields, which Python takes."""
-        return tuple(each for each in declarations(cls) if each not in SHELL_OPTIONS)
+        return tuple(option for option in declarations(cls) if option not in SHELL_OPTIONS)
 
     def run(self) -> Any:
         """Do the job; return its result."""
@@ -307,13 +307,13 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         except TypeError as error:
             takes = ", ".join(signature.parameters)
             raise UsageTypeError(f"{name}: {error}; it takes {takes}") from error
-        made = command(*args, **options)
-        result = made.done()
-        if made.html is not None:
+        instance = command(*args, **options)
+        result = instance.done()
+        if instance.html is not None:
             from rewritelog.output.files import write_text_file
 
-            write_text_file(made.html, made.page(result))
-        return made.returned(result)
+            write_text_file(instance.html, instance.page(result))
+        return instance.returned(result)
 
     del call.__wrapped__
     (returned,) = get_args(next(b for b in cls.__orig_bases__ if get_origin(b) is Command))

@@ -119,7 +119,7 @@ COMPLETERS: dict[str, Callable[[str, LookUp], Iterable[str]]] = {
     "model": _models,
     "models": _model_lists,
     "event": _events,
-    "event=": lambda *asked: [f"{name}=" for name in _events(*asked)],
+    "event=": lambda *arguments: [f"{name}=" for name in _events(*arguments)],
     "machine": _machines,
     "rule": _rules,
 }

@@ -111,9 +111,9 @@ def seconds_of(side: BlockRecords) -> Floats:
 def rows_by_name(whole: Sides, common: Sides) -> Rows:
     """Return the durations of all SEBs by name; those of `common`, the SEBs of both sides, pair."""
     names, number = joined_texts([distinct_names(side.sebs) for side in (*whole, common[0])])
-    a, b, both = np.split(number, np.cumsum([len(side.sebs) for side in whole]))
+    a, b, paired = np.split(number, np.cumsum([len(side.sebs) for side in whole]))
     timed = [Timed(a, seconds_of(whole[0])), Timed(b, seconds_of(whole[1]))]
-    pairs = [Timed(both, seconds_of(side)) for side in common]
+    pairs = [Timed(paired, seconds_of(side)) for side in common]
     return rows_of(list(map(printable, names)), timed, pairs)
 
 
@@ -125,10 +125,10 @@ def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int]
     different numbers of brackets.
     """
     seconds = [seconds_of(side) for side in common]
-    both = ~np.isnan(seconds[0]) & ~np.isnan(seconds[1])
+    are_timed = ~np.isnan(seconds[0]) & ~np.isnan(seconds[1])
     brackets = [side.brackets for side in common]
     counts = [side.counts for side in brackets]
-    same = both & (counts[0] == counts[1])
+    same = are_timed & (counts[0] == counts[1])
     kept = [same[side.seb] for side in brackets]
     paired = Paired.of(common[0], records, same)
     whole = paired.bracket < 0
@@ -138,12 +138,12 @@ def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int]
     alone = paired.seb[whole]
     order = np.argsort(np.append(brackets[0].seb[kept[0]], alone), kind="stable")
     pairs = [
-        Timed(names, np.append((side.ends - side.starts)[mine], of_sebs[alone])).take(order)
-        for side, mine, of_sebs in zip(brackets, kept, seconds, strict=True)
+        Timed(names, np.append((side.ends - side.starts)[rows], of_sebs[alone])).take(order)
+        for side, rows, of_sebs in zip(brackets, kept, seconds, strict=True)
     ]
-    irregular = [int(np.count_nonzero(both & (counted == IRREGULAR))) for counted in counts]
+    irregular = [int(np.count_nonzero(are_timed & (counted == IRREGULAR))) for counted in counts]
     by_event = rows_of([NO_RECORD, *map(printable, records.events)], pairs, pairs)
-    return by_event, irregular, int(np.count_nonzero(both & ~same))
+    return by_event, irregular, int(np.count_nonzero(are_timed & ~same))
 
 
 def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]) -> Rows:
@@ -170,12 +170,12 @@ def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]
     rows: Rows = {}
     for k in np.flatnonzero(counts[0] + counts[1]).tolist():
         of_name = slice(bounds[k], bounds[k + 1])
-        mine = ratios[of_name]
+        ratios_of_name = ratios[of_name]
         a_s, b_s = (NOTHING.plus(side[k].tolist()) for side in sums)
         row = Row((int(counts[0][k]), int(counts[1][k])), a_s, b_s)
-        if len(mine):
+        if len(ratios_of_name):
             row.bins = np.bincount(bins[of_name], minlength=BINS)
-            row.lowest, row.highest = float(mine.min()), float(mine.max())
+            row.lowest, row.highest = float(ratios_of_name.min()), float(ratios_of_name.max())
         rows.setdefault(labels[k], Row()).add(row)
     return rows
 

@@ -83,8 +83,8 @@ class Totals:
             self.compared[name] = replace(
                 known, count=known.count + change.count, first=known.first or change.first
             )
-        for mine, more in zip(self.sides, other.sides, strict=True):
-            mine.update(more)
+        for side, other_side in zip(self.sides, other.sides, strict=True):
+            side.update(other_side)
         self.common.update(other.common)
         self.earlier_s = min(self.earlier_s, other.earlier_s)
         self.later_s = max(self.later_s, other.later_s)

@@ -90,20 +90,20 @@ def _cut(
     A side is given by its logs, the index of the file, and that of the first timeline in it.
     """
     borders = [logs.files[file].borders[first:] for logs, file, first in sides]
-    done = 0
-    while done < len(pes):
-        number = len(pes) - done
+    begin = 0
+    while begin < len(pes):
+        number = len(pes) - begin
         for bounds in borders:
-            room = int(np.searchsorted(bounds, bounds[done] + block_bytes, side="right"))
-            number = min(number, max(1, room - 1 - done))
+            room = int(np.searchsorted(bounds, bounds[begin] + block_bytes, side="right"))
+            number = min(number, max(1, room - 1 - begin))
         yield (
-            pes[done : done + number],
+            pes[begin : begin + number],
             [
-                Block(file, int(bounds[done]), int(bounds[done + number]), first + done, number)
+                Block(file, int(bounds[begin]), int(bounds[begin + number]), first + begin, number)
                 for (_, file, first), bounds in zip(sides, borders, strict=True)
             ],
         )
-        done += number
+        begin += number
 
 
 def _compare_pair(a: LogSet, b: LogSet, params: ParamFolder | None, pair: Pair) -> Totals:
@@ -153,12 +153,12 @@ def _both(
     loaded: dict[int, LoadedBlock], layouts: tuple[Layout, Layout]
 ) -> tuple[LoadedBlock, LoadedBlock]:
     """Return the sides that are there, and for a missing one the same pieces without SEBs."""
-    some = next(iter(loaded.values()))
-    none = np.zeros(len(some.pes), dtype=np.int64)
-    pieces = some.pieces._replace(starts=none, ends=none, counts=none)
+    present = next(iter(loaded.values()))
+    none = np.zeros(len(present.pes), dtype=np.int64)
+    pieces = present.pieces._replace(starts=none, ends=none, counts=none)
     buffer = np.zeros(0, dtype=np.uint8)
     a, b = (
-        loaded.get(k) or replace(some, buffer=buffer, pieces=pieces, layout=lay)
+        loaded.get(k) or replace(present, buffer=buffer, pieces=pieces, layout=lay)
         for k, lay in enumerate(layouts)
     )
     return a, b

@@ -41,14 +41,14 @@ def compare_traces(a: Traces, b: Traces) -> Comparison:
     Raise `NotComparableError` for different ranks, `DamagedLogError` for damage.
     """
     if a.pes != b.pes:
-        ranks = (some_text([str(rank) for rank in each.pes], 5) for each in (a, b))
+        ranks = (some_text([str(rank) for rank in side.pes], 5) for side in (a, b))
         raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
     totals, heads = Totals(), list[HeadDifference]()
     work = partial(_compare_units, a, b, dict(zip(a.pes, b.files, strict=True)))
     for _, (of_rank, of_head) in map_blocks(work, a.files, "comparing", a.size_bytes):
         totals.add(of_rank)
         heads += of_head
-    packed = [str(sum(unit.is_packed for unit in each.files)) for each in (a, b)]
+    packed = [str(sum(unit.is_packed for unit in side.files)) for side in (a, b)]
     files = [] if packed[0] == packed[1] else [HeadDifference("packed files", *packed)]
     return Comparison((a, b), totals, tuple(files), tuple(heads))
 
@@ -82,15 +82,15 @@ def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | N
     note = partial(_note, totals, rank)
     for name in ("only in A", "only in B", _PLACE):  # first in reports, though known last
         note(name, np.zeros(0, dtype=np.int64), ())
-    for both, are_pairs in _paired(parts):
-        names = Texts.joined(events["name"] for events in both)
+    for sides, are_pairs in _paired(parts):
+        names = Texts.joined(events["name"] for events in sides)
         timed = [
             Timed(number, events["duration_s"])
-            for number, events in zip(np.split(names.number, [len(both[0])]), both, strict=True)
+            for number, events in zip(np.split(names.number, [len(sides[0])]), sides, strict=True)
         ]
         pairs = timed if are_pairs else [side.take(np.arange(0)) for side in timed]
         add_rows(totals.by_name, rows_of(list(map(printable, names.distinct)), timed, pairs))
-        for which, counts, events in zip("AB", totals.sides, both, strict=True):
+        for which, counts, events in zip("AB", totals.sides, sides, strict=True):
             counts["SEBs"] += len(events)
             totals.common[f"nodes of {which}"] += len(events)
             if not are_pairs:
@@ -98,9 +98,9 @@ def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | N
                 texts.insert(1 - "AB".index(which), ABSENT)
                 note(f"only in {which}", events["number"], texts)
         if are_pairs:
-            totals.common["SEBs"] += len(both[0])
-            numbers.append((both[0]["number"], both[1]["number"]))
-            _compare(traces, both, note)
+            totals.common["SEBs"] += len(sides[0])
+            numbers.append((sides[0]["number"], sides[1]["number"]))
+            _compare(traces, sides, note)
     old, new = map(np.concatenate, zip(*numbers, strict=True))
     order = np.argsort(old)
     place = np.argsort(np.argsort(new[order]))
@@ -122,12 +122,12 @@ def _paired(
         waiting = sum(len(events) for side in left for events in side)
         if pair and waiting < 2 * looked_at:
             continue  # else the same ones would be looked at many times
-        both = [joined(side) for side in left]
-        ids = np.concatenate([events["id"] for events in both])
-        rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(both[0])]))
+        sides = [joined(side) for side in left]
+        ids = np.concatenate([events["id"] for events in sides])
+        rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(sides[0])]))
         order = np.argsort(rows[0])
-        old, new = (events.take(own[order]) for events, own in zip(both, rows, strict=True))
-        for side, events, own in zip(left, both, rows, strict=True):
+        old, new = (events.take(own[order]) for events, own in zip(sides, rows, strict=True))
+        for side, events, own in zip(left, sides, rows, strict=True):
             side[:] = [events.take(np.setdiff1d(np.arange(len(events)), own))]
         looked_at = len(left[0][0]) + len(left[1][0])
         yield (old, new), True

@@ -212,14 +212,14 @@ def compare(request: CompareCommand) -> CompareReport:
     models = _models(request)
     read = _read(request, {model.columns for model in models.values()})
     tried = tuple(
-        _cross_validate_model(name, each, read[each.columns], request)
-        for name, each in models.items()
+        _cross_validate_model(name, model, read[model.columns], request)
+        for name, model in models.items()
     )
-    lines = max(len(each) for each in read.values())
-    warnings = dict.fromkeys(text for each in read.values() for text in each.warnings)
+    lines = max(len(of_model) for of_model in read.values())
+    warnings = dict.fromkeys(text for of_model in read.values() for text in of_model.warnings)
     if request.formulas is not None:
         text = read_model_text(request.formulas)
-        keys = {samples.key for each in read.values() for samples in each.timings}
+        keys = {samples.key for of_model in read.values() for samples in of_model.timings}
         warnings |= dict.fromkeys(parse_formulas(text.text, text.name).unused(keys))
     fewer = "not all lines have counters: models of counters are tried on those that have them"
     failures = (
@@ -228,8 +228,8 @@ def compare(request: CompareCommand) -> CompareReport:
         for trial in tried
         if trial.failed_fits
     )
-    differ = len({len(each) for each in read.values()}) > 1
-    most = max(len(samples.seconds) for each in read.values() for samples in each)
+    differ = len({len(of_model) for of_model in read.values()}) > 1
+    most = max(len(samples.seconds) for of_model in read.values() for samples in of_model)
     alone = (
         f"{request.folds:,} folds, but no event has more than {count_text(most, 'line')}: each is "
         "held out alone, and every model was fitted as often"

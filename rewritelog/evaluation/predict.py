@@ -104,10 +104,10 @@ class Predictions:
     def _tables(self) -> Iterator[Iterator[dict[str, Any]]]:
         """Yield the records of some lines at a time."""
         for path in self.files:
-            done, stage = 0, f"predicting {printable(str(path))}"
+            lines, stage = 0, f"predicting {printable(str(path))}"
             for _, table in self.malformed.scanned(path, strict=self.strict):
-                report_progress(f"{stage}, {done:,} lines done" if done else stage)
-                done += len(table)
+                report_progress(f"{stage}, {lines:,} lines done" if lines else stage)
+                lines += len(table)
                 yield self._records(path, table)
 
     def _records(self, path: Path, table: LineTable) -> Iterator[dict[str, Any]]:

@@ -66,7 +66,7 @@ class ChromeMaker:
             kept = finite[seb]
             events[name] = list(make(rows[kept], sebs["start_time"][seb[kept]]))
         flows = list(self._flows(sebs[finite]))
-        counts = {name: len(some) for name, some in events.items()}
+        counts = {name: len(of_kind) for name, of_kind in events.items()}
         counts |= {"flows": len(flows) // 2, "left out": int(np.count_nonzero(~finite))}
         return TraceEvents(_lines(chain(*events.values(), flows)), counts)
 
@@ -157,11 +157,11 @@ def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
     counts = Counter[str]()
     file.write('{"displayTimeUnit": "ns", "traceEvents": [')
     separator = "\n"
-    for some in events:
-        if some.text:
-            file.write(separator + some.text)
+    for part in events:
+        if part.text:
+            file.write(separator + part.text)
             separator = ",\n"
-        counts.update(some.counts)
+        counts.update(part.counts)
     file.write("\n]}\n")
     return counts
 

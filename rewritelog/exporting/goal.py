@@ -79,8 +79,8 @@ class _Lines:
         text = np.empty(min(len(order), _ROWS_AT_ONCE) * _LINE_BYTES, dtype=np.uint8)
         texts = []
         for at in range(0, len(order), _ROWS_AT_ONCE):
-            some = order[at : at + _ROWS_AT_ONCE]
-            length = core.write_lines(kinds[some], numbers[some], _COLUMNS, _TEXT, _BEGINS, text)
+            rows = order[at : at + _ROWS_AT_ONCE]
+            length = core.write_lines(kinds[rows], numbers[rows], _COLUMNS, _TEXT, _BEGINS, text)
             texts.append(text[:length].tobytes())
         return b"".join(texts), np.bincount(kinds, minlength=len(_KINDS))
 
@@ -149,11 +149,11 @@ def write_goal(file: BinaryIO, pes: int, parts: Iterable[GoalPart]) -> dict[str,
 
 def _add_operations(lines: _Lines, steps: Steps, place: Ints) -> None:
     """Add the operations of SEBs, and what sends and the computations after them wait for."""
-    every, sender = np.arange(len(steps.seb)), steps.sender
-    ends = _nanoseconds(steps, steps.duration_s, every)
+    all_steps, sender = np.arange(len(steps.seb)), steps.sender
+    ends = _nanoseconds(steps, steps.duration_s, all_steps)
     sent = _nanoseconds(steps, steps.offset_s, sender)
     seb, rows = steps.seb[sender], np.arange(len(sender))
-    rank = rows - np.searchsorted(sender, every)[sender]  # among those of its step
+    rank = rows - np.searchsorted(sender, all_steps)[sender]  # among those of its step
     caused = np.flatnonzero(steps.cause_pe >= 0)
     cause = steps.cause_bytes, steps.cause_pe, steps.cause_number % _TAGS
     lines.add("receive", place[caused], steps.seb[caused], *(column[caused] for column in cause))
@@ -169,11 +169,13 @@ def _add_operations(lines: _Lines, steps: Steps, place: Ints) -> None:
     lines.add("send after part", place[sender], seb, rank, seb, rank[begun[group]])
     following = np.append(begun, len(rows))[group + 1]
     within = following < np.searchsorted(sender, sender, side="right")
-    some = np.flatnonzero(within)
-    following = rank[following[some]]
-    lines.add("part after send", place[sender[some]], seb[some], following, seb[some], rank[some])
-    some = np.flatnonzero(~within)
-    lines.add("end after send", place[sender[some]], seb[some], seb[some], rank[some])
+    chosen = np.flatnonzero(within)
+    following = rank[following[chosen]]
+    lines.add(
+        "part after send", place[sender[chosen]], seb[chosen], following, seb[chosen], rank[chosen]
+    )
+    chosen = np.flatnonzero(~within)
+    lines.add("end after send", place[sender[chosen]], seb[chosen], seb[chosen], rank[chosen])
 
 
 def _requirements(steps: Steps) -> Iterator[tuple[str, Ints, Ints, Ints]]:
@@ -185,8 +187,8 @@ def _requirements(steps: Steps) -> Iterator[tuple[str, Ints, Ints, Ints]]:
         (caused, steps.seb[caused], "receive"),
         (steps.required_by, steps.required, "end"),
     ):
-        for name, some in (("part", divided[step]), ("end", ~divided[step])):
-            yield f"{name} after {what}", step[some], steps.seb[step[some]], other[some]
+        for name, chosen in (("part", divided[step]), ("end", ~divided[step])):
+            yield f"{name} after {what}", step[chosen], steps.seb[step[chosen]], other[chosen]
 
 
 def _nanoseconds(steps: Steps, seconds: Floats, of: Ints) -> Ints:

@@ -133,9 +133,9 @@ def _collect(logs: LogSet, matching: Matching, *, receivers: bool) -> None:
             awaited.tofile(awaited_file)
             waiting.append((keys, sent))
             if last:
-                every, rows = (np.concatenate(columns) for columns in zip(*waiting, strict=True))
-                order = np.argsort(every, kind="stable")
-                every[order].tofile(keys_file)
+                all_keys, rows = (np.concatenate(columns) for columns in zip(*waiting, strict=True))
+                order = np.argsort(all_keys, kind="stable")
+                all_keys[order].tofile(keys_file)
                 rows[order].tofile(sent_file)
                 waiting = []
 

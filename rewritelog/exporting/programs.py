@@ -195,8 +195,8 @@ def program_part(
     make: Callable[[Steps, Contents], Part], steps: StepMaker, contents: Contents
 ) -> tuple[Counter[str], Part]:
     """Return what `Steps` counts, and what a format makes of SEBs as steps."""
-    made = steps.steps_of(contents)
-    return made.counts, make(made, contents)
+    block_steps = steps.steps_of(contents)
+    return block_steps.counts, make(block_steps, contents)
 
 
 def _pairs(other: Ints) -> Ints:

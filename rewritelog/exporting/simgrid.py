@@ -85,8 +85,8 @@ def _texts(steps: Steps) -> list[str]:
     """Return the lines of each SEB as one text."""
     begin = np.searchsorted(steps.sender, np.arange(len(steps.seb) + 1)).tolist()
     what = "SimGrid needs a finite number of flops"
-    every = np.arange(len(steps.seb))
-    steps.scaled(steps.duration_s, every, FLOPS_PER_S, np.inf, what)
+    all_steps = np.arange(len(steps.seb))
+    steps.scaled(steps.duration_s, all_steps, FLOPS_PER_S, np.inf, what)
     durations, offsets = steps.duration_s.tolist(), steps.offset_s.tolist()
     causes = (steps.pe, steps.cause_pe, steps.cause_number, steps.cause_bytes)
     transfers = (steps.pe[steps.sender], steps.receiver_pe, steps.number, steps.size_bytes)

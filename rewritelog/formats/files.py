@@ -68,16 +68,16 @@ class InputFile(OpenFile):
     def read_into(self, buffer: Bytes, offset: int) -> None:
         """Fill the buffer from `offset`; raise `DamagedLogError` if the file ends before."""
         view = buffer.data
-        done = 0
-        while done < len(view):
+        filled = 0
+        while filled < len(view):
             try:
-                got = os.preadv(self._fd, [view[done:]], offset + done)
+                got = os.preadv(self._fd, [view[filled:]], offset + filled)
             except OSError as error:
                 raise self._unreadable(error) from error
             if got == 0:
-                missing = len(view) - done
-                raise self._ends_early(offset + done, missing)
-            done += got
+                missing = len(view) - filled
+                raise self._ends_early(offset + filled, missing)
+            filled += got
 
     def close(self) -> None:
         """Close the file; raise `RewriteLogError` if the system reports that reading failed."""

@@ -408,6 +408,8 @@ def joined(parts: Sequence[Events]) -> Events:
     """Return the events of parts or units, one after the other; these lose their columns."""
     columns = {}
     for name in list(parts[0].columns):
-        some = [part.columns.pop(name) for part in parts]
-        columns[name] = Texts.joined(some) if isinstance(some[0], Texts) else np.concatenate(some)
+        of_parts = [part.columns.pop(name) for part in parts]
+        columns[name] = (
+            Texts.joined(of_parts) if isinstance(of_parts[0], Texts) else np.concatenate(of_parts)
+        )
     return Events(columns)

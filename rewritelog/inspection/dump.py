@@ -39,7 +39,7 @@ _AT_ONCE = 1000
 class Items:
     """The messages, events or dependencies of a SEB, which become Python objects one by one."""
 
-    made: Callable[[slice], Iterator[Any]]
+    objects: Callable[[slice], Iterator[Any]]
     begin: int
     end: int
 
@@ -48,13 +48,13 @@ class Items:
 
     def __iter__(self) -> Iterator[Any]:
         for low in range(self.begin, self.end, _AT_ONCE):
-            yield from self.made(slice(low, min(low + _AT_ONCE, self.end)))
+            yield from self.objects(slice(low, min(low + _AT_ONCE, self.end)))
 
 
 def _records(block: BlockRecords) -> Iterator[Record]:
     """Yield each SEB: its location, its fields in this log version, and its lists as `Items`."""
     backward, forward = block.backward["other"], block.forward["other"]
-    made: dict[str, Callable[[slice], Iterator[Any]]] = {
+    objects: dict[str, Callable[[slice], Iterator[Any]]] = {
         "messages": _dicts(block.messages),
         "events": _events(block.events),
         "backward": lambda rows: iter(backward[rows].tolist()),
@@ -68,7 +68,7 @@ def _records(block: BlockRecords) -> Iterator[Record]:
             "seb": int(block.index[k]),
             "offset": int(offsets[k]),
             **fields,
-            **{name: Items(made[name], *firsts[name][k : k + 2]) for name in LISTS},
+            **{name: Items(objects[name], *firsts[name][k : k + 2]) for name in LISTS},
         }
 
 
@@ -77,25 +77,25 @@ def _dicts(records: Records) -> Callable[[slice], Iterator[Record]]:
     names = list(records.dtype.names or ())
     columns = [records.raw(name) for name in names]
 
-    def made(rows: slice) -> Iterator[Record]:
+    def dicts(rows: slice) -> Iterator[Record]:
         for values in zip(*(column[rows].tolist() for column in columns), strict=True):
             yield dict(zip(names, values, strict=True))
 
-    return made
+    return dicts
 
 
 def _events(events: Records) -> Callable[[slice], Iterator[Record]]:
     """Return a function that makes dicts of log events, whose `data` is an index or a text."""
-    made_fields, texts = _dicts(events), events.at + events.dtype.itemsize
+    fields_of, texts = _dicts(events), events.at + events.dtype.itemsize
 
-    def made(rows: slice) -> Iterator[Record]:
-        for at, event in zip(texts[rows].tolist(), made_fields(rows), strict=True):
+    def dicts(rows: slice) -> Iterator[Record]:
+        for at, event in zip(texts[rows].tolist(), fields_of(rows), strict=True):
             number = event.pop("number")
             text = events.buffer[at : at + number]
             pointer = event["type"] == EventType.PROJECTIONS
             yield {**event, "data": number if pointer else text.tobytes()}
 
-    return made
+    return dicts
 
 
 _TEXTS_A_PIECE = 500
@@ -144,8 +144,8 @@ def json_pieces(record: Record) -> Iterator[str]:
 def _joined(texts: Iterable[str], separator: str) -> Iterator[str]:
     """Yield texts with separators between them, several hundred in a piece."""
     between, rest = "", iter(texts)
-    while some := list(islice(rest, _TEXTS_A_PIECE)):
-        yield between + separator.join(some)
+    while piece := list(islice(rest, _TEXTS_A_PIECE)):
+        yield between + separator.join(piece)
         between = separator
 
 

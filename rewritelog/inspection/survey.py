@@ -153,11 +153,11 @@ class _Cells:
         """Add some of the messages, each to its worker thread of every node."""
         known = np.flatnonzero(which)
         known = known[np.argsort(worker[known], kind="stable")]
-        for some in np.split(known, np.flatnonzero(np.diff(worker[known])) + 1):
-            for number in worker[some[:1]]:
+        for of_worker in np.split(known, np.flatnonzero(np.diff(worker[known])) + 1):
+            for number in worker[of_worker[:1]]:
                 receivers = np.diff(-((number - self._borders) // workers))
-                for k, weights in enumerate((None, self._size[some])):
-                    sent = np.bincount(self._row[some], weights, minlength=len(receivers))
+                for k, weights in enumerate((None, self._size[of_worker])):
+                    sent = np.bincount(self._row[of_worker], weights, minlength=len(receivers))
                     self._strided[k, :, :-1] += sent[:, np.newaxis] * receivers
 
     def sums(self) -> Floats:

@@ -111,9 +111,9 @@ class OutputFile(OpenFile):
     def write(self, data: NDArray[np.uint8] | bytes, offset: int) -> None:
         """Write all of `data` at `offset`; raise `OSError` if that fails."""
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
-        done = 0
-        while done < len(view):
-            done += self._write_some(view[done:], offset + done)
+        written = 0
+        while written < len(view):
+            written += self._write_some(view[written:], offset + written)
 
     def _write_some(self, view: memoryview, offset: int) -> int:
         if self._uncached:

@@ -166,8 +166,8 @@ def _unlink_files(folder: Path, until_s: float = math.inf) -> None:
 
     paths = folder.iterdir()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        while time.monotonic() < until_s and (some := list(islice(paths, _FEW_FILES))):
-            list(pool.map(unlink, some))
+        while time.monotonic() < until_s and (batch := list(islice(paths, _FEW_FILES))):
+            list(pool.map(unlink, batch))
 
 
 def _remove(folder: Path) -> str:

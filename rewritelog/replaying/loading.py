@@ -280,13 +280,13 @@ def _renumbered(
     parts: list[BlockColumns], level: str, column: str, lists: list[list[Name]]
 ) -> list[Name]:
     """Give each name the same number in all parts; return the sorted names."""
-    every = sorted({name for names in lists for name in names})
-    numbers = {name: number for number, name in enumerate(every)}
+    all_names = sorted({name for names in lists for name in names})
+    numbers = {name: number for number, name in enumerate(all_names)}
     for part, names in zip(parts, lists, strict=True):
         codes = np.array([numbers[name] for name in names], dtype=np.int32)
         if names:
             part.levels[level][column] = codes[part.levels[level][column]]
-    return every
+    return all_names
 
 
 def _joined(parts: list[BlockColumns], level: str, counts: Ints, order: Ints) -> dict[Any, Any]:

@@ -121,7 +121,7 @@ def _report(
     cases = [replace(outcome.case, free=gain.name) for gain in names]
     cases += [replace(outcome.case, free_event=gain.name) for gain in events]
     pairs = zip((*names, *events), cases, strict=True)
-    asked = [partial(with_gain, outcome, gain, case) for gain, case in pairs]
+    replays = [partial(with_gain, outcome, gain, case) for gain, case in pairs]
 
     def analysis() -> tuple[LostCycles, CriticalPath, Blocked]:
         lost = NO_LOST_CYCLES if nodes else lost_cycles(outcome, options.lost_as)
@@ -130,9 +130,9 @@ def _report(
     answers, workers = list[Gain](), cores(options.jobs)
     with ThreadPoolExecutor(workers) as executor:
         analysing = executor.submit(analysis)
-        for answer in in_order(executor, operator.call, asked, workers):
+        for answer in in_order(executor, operator.call, replays, workers):
             answers.append(answer)
-            report_progress("replaying without a name or event", len(answers), len(asked))
+            report_progress("replaying without a name or event", len(answers), len(replays))
         lost, path, blocked = analysing.result()
     pe_s = np.bincount(sebs.pe, busy_s, workload.pes)
     counts = np.diff(sebs.first_of_pe)

@@ -29,9 +29,9 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     Unless a network is given, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
     be: the report says why. Otherwise raise a `RewriteLogError` for these.
     """
-    network, asked = command.read_network(), command.describes_network
-    report = rewrite(command.logs, command.out, command, sys.maxsize if asked else MOST_SEBS)
-    if not asked and report.count(BlockCount.SEBS) > MOST_SEBS:
+    network, is_given = command.read_network(), command.describes_network
+    report = rewrite(command.logs, command.out, command, sys.maxsize if is_given else MOST_SEBS)
+    if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:
         item = report.terms.item
         networks = f"{spelled('network', 'log')} or {spelled('machine')}"
         why = f"logs of over a million {item}s are replayed with {networks} only"
@@ -39,7 +39,7 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     try:
         return replace(report, run_time=_run_time(report, network))
     except RewriteLogError as error:
-        if asked:
+        if is_given:
             raise
         return replace(report, no_run_time=str(error))
 

@@ -57,7 +57,7 @@ class Case:
             delays = delays_s(self.network, step_bytes)
             seconds[seb] = np.multiply(steps, delays, out=np.zeros_like(delays), where=steps > 0)
         if self.free is not None:
-            is_free = np.array([each == self.free for each in workload.names], dtype=np.bool_)
+            is_free = np.array([name == self.free for name in workload.names], dtype=np.bool_)
             seconds[is_free[sebs.name]] = 0.0
         if self.free_event is not None:
             regions = self._free_regions(workload)
@@ -226,7 +226,7 @@ def prepare(
         tasks = [task]
         if dilates:
             rules = (replace(task.dilations, factor=factor) for factor in _SWEPT)
-            tasks = [replace(task, dilations=each) for each in rules]
+            tasks = [replace(task, dilations=rule) for rule in rules]
         params = task.params or list_params(options.params or source.folder)
         workload = load_workload(tasks, params, options.jobs)
         if predictor.fitted.uses_params and not len(workload.regions.seb):

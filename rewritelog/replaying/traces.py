@@ -56,7 +56,7 @@ def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
     keys, lane = np.unique((3 * events["rank"] + where) * size + place, return_inverse=True)
     rank, where = np.divmod(keys // size, 3)
     groups = (shorten(group, _GROUP_WIDTH) for group in events["group"].distinct)
-    networks = [*(f", {each}" for each in traces.types)]
+    networks = [*(f", {type_name}" for type_name in traces.types)]
     networks += [f", group {group}" if group else "" for group in groups]
     words = ("stream {}", "CPU thread {}", "network{}")
     rows = zip(rank.tolist(), where.tolist(), numbers[keys % size].tolist(), strict=True)

@@ -455,7 +455,7 @@ def _closing(report: RewriteReport) -> Iterator[str]:
             f"{1e6 * rounding.item_s:.2g} µs, their sum in a {report.terms.lane} by less than "
             f"1 µs{zero}"
         )
-    done = f"done in {report.seconds:.2f} s on {count_text(report.workers, kind)}"
-    yield f"{printable(target)}: {done}"
+    took = f"done in {report.seconds:.2f} s on {count_text(report.workers, kind)}"
+    yield f"{printable(target)}: {took}"
     if report.no_run_time and not report.changes_nothing:
         yield f"no predicted run time: {report.no_run_time}"

@@ -158,8 +158,8 @@ def _add_up(task: Task, draft: Path | None, most_kept: int, *, flush: bool) -> B
     statistics = BlockStatistics()
     work = FlushingWork[Any, BlockStatistics](task.rewrite, draft, flush=flush)
     units = task.logs.units(in_turn=True)
-    for _, done in map_blocks(work, units, "rewriting", task.logs.units_bytes):
-        statistics.add(done)
+    for _, of_block in map_blocks(work, units, "rewriting", task.logs.units_bytes):
+        statistics.add(of_block)
         if statistics.count(BlockCount.SEBS) > most_kept:
             statistics.kept.clear()
     return statistics

@@ -51,8 +51,8 @@ def read_folder(
     for group, (records, noted) in zip(groups, results, strict=True):
         parts.append(replace(records, piece=np.array(group)[records.piece]))
         notes.append(noted)
-        done = min(len(parts) * PES_AT_A_TIME, len(named))
-        report_progress("reading params, PE", done, len(named))
+        pes_read = min(len(parts) * PES_AT_A_TIME, len(named))
+        report_progress("reading params, PE", pes_read, len(named))
     warnings = []
     if faulty := sum(note.faulty for note in notes):
         shown = [fault for note in notes for fault in note.faults][:FAULTS_SHOWN]
@@ -70,15 +70,16 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunR
 
     Raise `TimingError` as `read_folder` does.
     """
-    every = read_folder(source, logs.pes, strict=strict)
-    known, warnings = every.seb < _seb_counts(logs)[every.pe], list(every.warnings)
+    all_records = read_folder(source, logs.pes, strict=strict)
+    known = all_records.seb < _seb_counts(logs)[all_records.pe]
+    warnings = list(all_records.warnings)
     if not known.all():
         first = int(np.argmin(known))
         records = count_text(int(np.count_nonzero(~known)), "param record")
         warnings.append(
             f"left out: {records} of SEBs that the log does not have, such as "
-            f"{source.path(int(every.pe[first]))}, SEB {every.seb[first]}; the params may belong "
-            "to other logs"
+            f"{source.path(int(all_records.pe[first]))}, SEB {all_records.seb[first]}; the params "
+            "may belong to other logs"
         )
     if strange := sorted(source.pes.difference(logs.pes)):
         warnings.append(
@@ -86,8 +87,8 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunR
             f"have, such as {source.path(strange[0])}"
         )
     columns = ("event", "piece", "seb", "param_start", "param_count")
-    kept: dict[str, Any] = {name: getattr(every, name)[known] for name in columns}
-    return replace(every, **kept, warnings=tuple(warnings))
+    kept: dict[str, Any] = {name: getattr(all_records, name)[known] for name in columns}
+    return replace(all_records, **kept, warnings=tuple(warnings))
 
 
 def _seb_counts(logs: LogSet) -> Ints:

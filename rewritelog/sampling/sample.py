@@ -100,12 +100,12 @@ class SampleReport(Readable):
     def listing(self) -> str:
         """Return the list of the chosen SEBs, sorted by PE and SEB, with comments before it."""
         o = self.options
-        asked = f"method {o.method}, seed {o.seed}, fraction {o.fraction:g}, floor {o.floor}"
+        settings = f"method {o.method}, seed {o.seed}, fraction {o.fraction:g}, floor {o.floor}"
         formulas = "" if o.formulas is None else f", formulas {printable(str(o.formulas))}"
         head = (
             f"# rewritelog {__version__} sample: {self.chosen} of {self.records} param records of "
             f"{printable(str(self.logs.folder))}\n"
-            f"# {asked}{formulas}\n"
+            f"# {settings}{formulas}\n"
             "# a line: the PE, then the line of its param file\n"
         )
         return head + "".join(self._line(row) for row in self.rows.tolist())
@@ -182,16 +182,16 @@ class SampleReport(Readable):
         """The warnings, one sentence each."""
         once, size = self.chosen - self.replicates, list[str]()
         chosen = count_text(once, "SEB is chosen", "SEBs are chosen")
-        asked = round(self.options.fraction * self.records)
-        if once > asked:
+        requested = round(self.options.fraction * self.records)
+        if once > requested:
             size.append(
-                f"{chosen}, more than the {asked:,} of {spelled('fraction')}: "
+                f"{chosen}, more than the {requested:,} of {spelled('fraction')}: "
                 f"{spelled('floor', self.options.floor)} asks for so many of each event and "
                 "category, if there are as many"
             )
-        if once < asked:
+        if once < requested:
             size.append(
-                f"{chosen}, fewer than the {asked:,} of {spelled('fraction')}: all other SEBs "
+                f"{chosen}, fewer than the {requested:,} of {spelled('fraction')}: all other SEBs "
                 "have parameters that are chosen or timed already"
             )
         return (*self.remarks, *size, *self._span_warnings(), *self._spread_warnings())
@@ -270,7 +270,7 @@ def sample(options: SampleCommand) -> SampleReport:
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = _strata_of(run, timings, spreads, formulas, options.replicates)
     choices = choose(strata, Plan(options.fraction, options.method, options.seed, options.floor))
-    made = SampleReport(
+    report = SampleReport(
         logs=source,
         out=out,
         options=options,
@@ -281,8 +281,8 @@ def sample(options: SampleCommand) -> SampleReport:
         run=run,
     )
     if out is not None:
-        write_text_file(out, made.listing())
-    return made
+        write_text_file(out, report.listing())
+    return report
 
 
 def _strata_of(

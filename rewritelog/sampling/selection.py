@@ -293,7 +293,7 @@ def _spanned(stratum: Stratum, params: Floats) -> tuple[Floats, Floats]:
     """
     if not stratum.terms:
         return params, stratum.timed
-    both = np.concatenate([params, stratum.timed])
-    columns = np.column_stack([term.evaluate(both) for term in stratum.terms])
+    points = np.concatenate([params, stratum.timed])
+    columns = np.column_stack([term.evaluate(points) for term in stratum.terms])
     usable = (np.abs(columns) <= LARGEST_TERM).all(axis=0)
     return columns[: len(params), usable], columns[len(params) :, usable]

@@ -258,11 +258,11 @@ def events_for(cells: int) -> tuple[SynthEvent, ...]:
     return tuple(map(scaled_event, EVENTS))
 
 
-def timing_lines(seed: int, count: int, made: tuple[SynthEvent, ...] = EVENTS) -> Iterator[str]:
+def timing_lines(seed: int, count: int, events: tuple[SynthEvent, ...] = EVENTS) -> Iterator[str]:
     """Yield timing lines of all events, with noise as on a real machine."""
     lines = np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM)
     for k, start in enumerate(mix(lines).tolist()):
-        event = made[k % len(made)]
+        event = events[k % len(events)]
         numbers = sequence(len(event.params) + _NOISE_DRAWS, start) >> np.uint64(33)
         draws = iter(numbers.tolist())
         values = tuple(p.low + next(draws) % p.span for p in event.params)

@@ -77,14 +77,14 @@ class Timings:
     @classmethod
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
         """Return timings from `{event: (X, y)}`: a row of X and a time in seconds per sample."""
-        made = []
+        timings = []
         for event, pair in samples.items() if isinstance(samples, Mapping) else [(None, None)]:
             if not isinstance(event, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageTypeError("timings are a mapping of an event's name to (X, y)")
             params = to_table(pair[0], None, f"X of {event!r}")
             seconds = to_seconds(pair[1], len(params), f"y of {event!r}")
-            made.append(EventTimings(event, params, seconds))
-        return cls._of(tuple(made))
+            timings.append(EventTimings(event, params, seconds))
+        return cls._of(tuple(timings))
 
     @classmethod
     def from_pandas(cls, frame: Any) -> Timings:
@@ -121,13 +121,13 @@ class Timings:
         absent = np.isnan(params)
         last = (~absent * np.arange(1, 1 + len(own))).max(axis=1, initial=0)
         keys, key = numbered(zip(named, (last * are_numbered).tolist(), strict=True))
-        made, called = [], {}
+        timings, called = [], {}
         for (event, count), rows in zip(keys, rows_by_key(key, key >= 0), strict=True):
             used = np.arange(len(own)) < count if are_numbered else ~absent[rows].all(axis=0)
-            made.append(EventTimings(event, params[rows][:, used], seconds[rows]))
+            timings.append(EventTimings(event, params[rows][:, used], seconds[rows]))
             if not are_numbered:
                 called[event] = tuple(np.array(own, dtype=object)[used].tolist())
-        return replace(cls._of(tuple(made)), names=called)
+        return replace(cls._of(tuple(timings)), names=called)
 
     @classmethod
     def _of(cls, samples: tuple[EventTimings, ...]) -> Timings:

@@ -51,8 +51,8 @@ class KindStats:
     def add(self, params: Floats, times: Floats) -> None:
         """Add lines; `params` has the shape (lines, parameters)."""
         known = [self.lowest, self.highest] if self.lines else []
-        every = np.vstack([params, *known])
-        self.lowest, self.highest = every.min(axis=0), every.max(axis=0)
+        rows = np.vstack([params, *known])
+        self.lowest, self.highest = rows.min(axis=0), rows.max(axis=0)
         self.lines += len(times)
         self.total += float(times.sum())
 

@@ -117,10 +117,10 @@ class EventParams:
         many of these lack each dimension or attribute.
         """
         names = part["name"]
-        rules, rule = numbered(last_match(self.rules, each, _BY_DEFAULT) for each in names.distinct)
+        rules, rule = numbered(last_match(self.rules, text, _BY_DEFAULT) for text in names.distinct)
         events, event = numbered(
-            rules[which].group or event_name(each)
-            for which, each in zip(rule.tolist(), names.distinct, strict=True)
+            rules[which].group or event_name(text)
+            for which, text in zip(rule.tolist(), names.distinct, strict=True)
         )
         name, lacking = names.number[rows], Counter[str]()
         table = np.full((len(rows), MAX_PARAMETERS), np.nan)
@@ -131,7 +131,7 @@ class EventParams:
                 table[own] = _by_default(part, rows[own])
                 continue
             inputs = _columns(len(own), (_variable(part, rows[own], v) for v in of_rule.variables))
-            values = _columns(len(own), (each.evaluate(inputs) for each in of_rule.params))
+            values = _columns(len(own), (term.evaluate(inputs) for term in of_rule.params))
             table[own, : values.shape[1]] = values
             is_complete[own] = np.isfinite(values).all(axis=1)
             unknown = np.isnan(inputs[~is_complete[own]]).sum(axis=0).tolist()
@@ -211,18 +211,18 @@ def _inputs(text: str) -> list[Tensors]:
     """Return the dimensions of the tensors of each input, which is one or a list of some."""
     try:
         read = json.loads(text) if text else []
-        return [list(_tensors(each)) for each in read] if isinstance(read, list) else []
+        return [list(_tensors(item)) for item in read] if isinstance(read, list) else []
     except (ValueError, RecursionError):
         return [[[float(digits) for digits in re.findall(r"[0-9]{1,18}", text)]]]
 
 
 def _tensors(read: object) -> Iterator[list[float]]:
     if isinstance(read, list):
-        numbers = (each for each in read if isinstance(each, int | float) and abs(each) < 1e18)
+        numbers = (item for item in read if isinstance(item, int | float) and abs(item) < 1e18)
         if dimensions := [float(number) for number in numbers]:
             yield dimensions
-        for each in read:
-            yield from _tensors(each)
+        for item in read:
+            yield from _tensors(item)
 
 
 def read_event_params(path: Path | None) -> EventParams:

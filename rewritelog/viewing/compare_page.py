@@ -43,8 +43,8 @@ def compare_page(report: CompareReport) -> str:
         known = (of_event.get(event) for of_event in errors.values())
         return min((error for error in known if error is not None), default=-1.0)
 
-    every = dict.fromkeys(event for of_event in errors.values() for event in of_event)
-    events = sorted(every, key=least, reverse=True)
+    names = dict.fromkeys(event for of_event in errors.values() for event in of_event)
+    events = sorted(names, key=least, reverse=True)
     labels = dict(zip(events, shorten_all(events, LABEL_WIDTH), strict=True))
     plot = new_plot("predicted time", "measured time", height=480, seconds="xy", name="event")
     for number, model in enumerate(errors):

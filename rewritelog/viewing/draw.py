@@ -154,9 +154,11 @@ def layer_bars(view: TimelineView, bars: Bars, layer: int) -> tuple[Bars, Any]:
 
     Rows are on an axis that points down.
     """
-    mine = bars.take(np.flatnonzero(bars.layer == layer))
+    of_layer = bars.take(np.flatnonzero(bars.layer == layer))
     top = BRACKET_TOP if view.over_names(layer) else TOP
-    return mine, np.stack([mine.start_s, mine.end_s, mine.row + top, mine.row + BOTTOM])
+    return of_layer, np.stack(
+        [of_layer.start_s, of_layer.end_s, of_layer.row + top, of_layer.row + BOTTOM]
+    )
 
 
 def _over_time(view: TimelineView) -> dict[str, Any]:

@@ -91,9 +91,9 @@ def _shares_section(report: RewriteReport) -> Section:
     """Return the section of shares of time by what determined it, before and after."""
     old_s, new_s = _determined(report)
     items = f"{report.terms.item}s"
-    some = [part for part in range(len(DETERMINED)) if old_s[part] or new_s[part]] or [0]
-    names = [DETERMINED[part] for part in some]
-    bars = dict(zip(names, np.transpose([old_s, new_s])[some], strict=True))
+    parts = [part for part in range(len(DETERMINED)) if old_s[part] or new_s[part]] or [0]
+    names = [DETERMINED[part] for part in parts]
+    bars = dict(zip(names, np.transpose([old_s, new_s])[parts], strict=True))
     plot = new_plot(
         f"time of all {items}", "logs", height=220, seconds="x", tools="save", rows=[*_SIDES]
     )
@@ -103,9 +103,9 @@ def _shares_section(report: RewriteReport) -> Section:
         height=0.6,
         source={"y": [0.5, 1.5], **bars},
         line_color="#000000",
-        fill_color=[(COLOURS[0], COLOURS[4], COLOURS[1], OTHER)[part] for part in some],
+        fill_color=[(COLOURS[0], COLOURS[4], COLOURS[1], OTHER)[part] for part in parts],
         legend_label=names,
-        hatch_pattern=[" /x."[part] for part in some],
+        hatch_pattern=[" /x."[part] for part in parts],
         hatch_alpha=0.4,
         hatch_color="#000000",
     )
@@ -116,7 +116,7 @@ def _shares_section(report: RewriteReport) -> Section:
 
     rows = [
         (name, *map(time_text, (old, new)), percent(old, old_s.sum()), percent(new, new_s.sum()))
-        for name, old, new in zip(names, old_s[some], new_s[some], strict=True)
+        for name, old, new in zip(names, old_s[parts], new_s[parts], strict=True)
     ]
     heads = ("determined by", "old", "new", "share of old", "share of new")
     table = TextTable(heads, rows, caption=f"Time of all {items} by what determined it")
@@ -165,8 +165,8 @@ def _names_section(what: str, ranked: Named) -> Section:
         "old": [float(row.a_s) for _, row in named],
         "new": [float(row.b_s) for _, row in named],
     }
-    every = [*times["old"], *times["new"]]
-    wide = is_wide(min(every, default=0.0), max(every, default=0.0))
+    both_s = [*times["old"], *times["new"]]
+    wide = is_wide(min(both_s, default=0.0), max(both_s, default=0.0))
     scale = "log" if wide else "linear"
     labels, y = [name for name, _ in named], np.arange(len(named)) + 0.5
     plot = new_plot("total time", what, seconds="x", rows=labels, x_axis_type=scale)

@@ -243,8 +243,8 @@ def _replayed_lines(
     shown = sent
     if len(sent) > MOST_MESSAGES:
         shown = np.random.default_rng(seed).choice(sent, MOST_MESSAGES, replace=False)
-    mine = np.flatnonzero(inside & np.isin(message[to], shown))
-    arrived_s = times.ready_s[to[mine]]
+    chosen = np.flatnonzero(inside & np.isin(message[to], shown))
+    arrived_s = times.ready_s[to[chosen]]
     return MessageLines(
-        from_row[mine], to_row[mine], sent_s[mine], arrived_s, len(sent), len(shown)
+        from_row[chosen], to_row[chosen], sent_s[chosen], arrived_s, len(sent), len(shown)
     )

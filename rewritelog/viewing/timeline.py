@@ -260,7 +260,7 @@ def timeline_view(
     the runs have different PEs, if a PE is not in them, if there is nothing between the times, or
     for messages of traces; `DamagedLogError` if a block is damaged.
     """
-    drawn = _chosen_pes(runs, pes)
+    shown_pes = _chosen_pes(runs, pes)
     extents = [_extent(run, colour_by) for run in runs]
     has_events = any(+extent.event_s for extent in extents)
     colour_by = colour_by or ("event" if has_events else "name")
@@ -270,7 +270,7 @@ def timeline_view(
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
     names, others = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
     times = _window(runs[0].logs, extents, *window)
-    view = TimelineView(drawn, *times, colour_by, names, others, columns)
+    view = TimelineView(shown_pes, *times, colour_by, names, others, columns)
     panels = [_panel(run, extent, view, seed) for run, extent in zip(runs, extents, strict=True)]
     return replace(view, panels=tuple(panels))
 
@@ -308,9 +308,9 @@ def _window(
     to_s = last_s if to_s is None else to_s
     length_s = to_s - from_s
     if not (0 < length_s < math.inf and from_s < last_s and to_s > first_s):
-        asked = f" from {time_range_text(from_s, to_s)}" if from_s <= to_s else ""
+        window_text = f" from {time_range_text(from_s, to_s)}" if from_s <= to_s else ""
         lasting = time_range_text(first_s, last_s)
-        raise UsageError(f"nothing to draw{asked}: the logs last from {lasting}")
+        raise UsageError(f"nothing to draw{window_text}: the logs last from {lasting}")
     return from_s, to_s
 
 

@@ -144,7 +144,7 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
         (["fit", timings, "-o", tmp_path / "x", "--report", tmp_path / "x"], 1, "two outputs"),
         (["fit", tmp_path / "none"], 1, "does not exist"),
         (["fit"], 2, "TIMINGS"),
-        (["predict", timings, timings], 1, "is not JSON"),
+        (["predict", timings, timings], 1, "JSON is malformed"),
         (["predict", timings], 2, "FILE"),
         (
             [
@@ -175,7 +175,7 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
         (["compare", timings, "--models", ""], 2, "at least one model"),
         (["compare", timings, "--models", "auto", "--folds", "1"], 2, "an integer of 2 or more"),
         (["compare", timings, "--folds", "3", "--fraction", "0.5"], 2, "--folds or --fraction"),
-        (["rewrite", cells, "--dry-run", "--fitted", timings], 1, "is not JSON"),
+        (["rewrite", cells, "--dry-run", "--fitted", timings], 1, "JSON is malformed"),
         (["rewrite", cells, "--dry-run", "--fitted", "m", "--model", "auto"], 2, "with --model"),
     ):
         done = run(*args)

@@ -122,13 +122,13 @@ def event_rows(block: BlockRecords) -> Table:
 
 def dependency_rows(block: BlockRecords) -> Table:
     """Return the dependencies of a block, the backward ones first, as rows of `DEPENDENCY_ROW`."""
-    both = []
+    tables = []
     for forward, records in enumerate((block.backward, block.forward)):
         rows = np.zeros(len(records), dtype=DEPENDENCY_ROW)
         rows["pe"], rows["seb"] = block.pe[records.seb], block.index[records.seb]
         rows["forward"], rows["other"] = forward, records["other"]
-        both.append(rows)
-    return np.concatenate(both)
+        tables.append(rows)
+    return np.concatenate(tables)
 
 
 MAKERS = {
