@@ -288,8 +288,8 @@ def _measured(
     return loaded.block, sizes, losses
 
 
-def _add_losses(losses: dict[LostField, Loss], more: dict[LostField, Loss]) -> None:
-    for field, loss in more.items():
+def _add_losses(losses: dict[LostField, Loss], others: dict[LostField, Loss]) -> None:
+    for field, loss in others.items():
         losses[field] = losses[field] + loss if field in losses else loss
 
 

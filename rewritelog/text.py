@@ -237,8 +237,8 @@ def count_text(number: int, noun: str, plural: str | None = None) -> str:
 
 def some_text(names: Sequence[str], shown: int) -> str:
     """Return names as a list in a sentence: the first `shown` and the number of the rest."""
-    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
-    return f"{', '.join(names[:shown])}{more}"
+    rest = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+    return f"{', '.join(names[:shown])}{rest}"
 
 
 MOST_ALIKE = 5

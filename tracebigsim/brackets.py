@@ -252,10 +252,10 @@ class bracket:  # noqa: N801 - it is used as a function is
         traceback: TracebackType | None,
     ) -> None:
         """Close the bracket, with a line unless the block raised or another bracket replaced it."""
-        own = _this_thread.block is self
+        is_own = _this_thread.block is self
         if kind is not None:
-            _this_thread.state = _State.CLOSED if own else _this_thread.state
-        elif own:
+            _this_thread.state = _State.CLOSED if is_own else _this_thread.state
+        elif is_own:
             end(self._event, *self._params)
         else:
             _warn(f"end({self._event!r}) without start()")

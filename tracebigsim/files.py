@@ -196,9 +196,9 @@ def _whole_lines(stream: BinaryIO, chunk_bytes: int) -> Iterator[TextChunk]:
         data = pending + piece
         cut = data.rfind(b"\n") + 1
         in_long_line = in_long_line or len(data) - cut > MAX_LINE_BYTES
-        kept = cut + MAX_LINE_BYTES + 1 if in_long_line else cut
-        if data[:kept]:
-            yield TextChunk(np.frombuffer(data, np.uint8)[:kept], line, offset)
+        end = cut + MAX_LINE_BYTES + 1 if in_long_line else cut
+        if data[:end]:
+            yield TextChunk(np.frombuffer(data, np.uint8)[:end], line, offset)
         line += data.count(b"\n")
         offset += len(data) if in_long_line else cut
         pending = b"" if in_long_line else data[cut:]

@@ -160,20 +160,20 @@ def scan(text: Text, first_line: int = 1, offset_bytes: int = 0) -> LineTable:
             "counters": counters[: state["counters"][0]],
         }
         parts.append({name: column.copy() for name, column in columns.items()})
-    whole = {
+    joined = {
         name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else column
         for name, column in parts[0].items()
     }
-    whole["offset"] += offset_bytes
+    joined["offset"] += offset_bytes
     count = int(state["faults"][0])
     return LineTable(
         events=tuple(numbers),
-        time_unit=whole.pop("unit").astype(np.uint8),
-        param_start=_starts(whole.pop("param_counts")),
-        counter_start=_starts(whole.pop("counter_counts")),
+        time_unit=joined.pop("unit").astype(np.uint8),
+        param_start=_starts(joined.pop("param_counts")),
+        counter_start=_starts(joined.pop("counter_counts")),
         faults=tuple(_fault(data, row, offset_bytes) for row in faults[:count].tolist()),
         fault_count=count,
-        **whole,
+        **joined,
     )
 
 

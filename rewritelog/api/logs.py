@@ -178,9 +178,9 @@ class Params:
 
     def __repr__(self) -> str:
         names = ", ".join(shorten(name, 30) for name in self.events[:2])
-        more = ", …" if len(self.events) > 2 else ""
+        ellipsis = ", …" if len(self.events) > 2 else ""
         records, events = count_text(len(self), "record"), count_text(len(self.events), "event")
-        return f"<Params: {records} of {events} ({names}{more})>"
+        return f"<Params: {records} of {events} ({names}{ellipsis})>"
 
     def _repr_html_(self) -> str:
         counts = np.bincount(self.records.event, minlength=len(self.events)).tolist()

@@ -98,10 +98,12 @@ def _dependency_cycle(block: CheckedBlock) -> Iterator[Violations]:
     records = block.records
     seb, other = _pairs(block, records.backward)
     piece = records.piece[seb]
-    whole = (records.pieces.counts == records.loaded.totals) & (records.loaded.block.part is None)
-    disordered = np.zeros(len(whole), dtype=np.bool_)
+    are_whole = (records.pieces.counts == records.loaded.totals) & (
+        records.loaded.block.part is None
+    )
+    disordered = np.zeros(len(are_whole), dtype=np.bool_)
     disordered[piece[other >= records.index[seb]]] = True
-    chosen = (disordered & whole)[piece]
+    chosen = (disordered & are_whole)[piece]
     if chosen.any():
         group, heads = cycles(
             seb[chosen], (records.pieces.begins[piece] + other)[chosen], len(records.sebs)

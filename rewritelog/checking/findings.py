@@ -304,9 +304,9 @@ class CheckReport(Readable):
             for name in self.of(severity):
                 lines.append(f"{severity.value}: {name}: {self.rules[name].says}")
                 lines += [f"  {finding}" for finding in self.findings.shown[name]]
-                more = self.findings.counts[name] - len(self.findings.shown[name])
-                if more:
-                    lines.append(f"  and {more:,} more")
+                left_out = self.findings.counts[name] - len(self.findings.shown[name])
+                if left_out:
+                    lines.append(f"  and {left_out:,} more")
         lines += [f"not checked: {printable(text)}" for text in self.not_checked]
         return "\n".join([*lines, self._end()])
 

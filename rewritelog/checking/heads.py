@@ -72,8 +72,8 @@ def with_likely_version(error: DamagedLogError, logs: LogSet) -> DamagedLogError
 
 def version_text(version: int) -> str:
     """Return the name of a detected version, with others of the same layout."""
-    others = [other for other, same in _SAME_LAYOUT.items() if same == version]
-    return " or ".join(str(number) for number in (version, *others))
+    same_layout = [other for other, same in _SAME_LAYOUT.items() if same == version]
+    return " or ".join(str(number) for number in (version, *same_layout))
 
 
 def _samples(files: Sequence[TimelineFile]) -> Iterator[tuple[ByteOrder, Ints, Bytes]]:
@@ -95,21 +95,21 @@ def _fit(samples: Sequence[tuple[ByteOrder, Ints, Bytes]], version: int) -> tupl
     exact = total = 0
     for order, whole_borders, window in samples:
         lay, borders = layout(version, order), np.minimum(whole_borders, len(window))
-        kept = np.flatnonzero(np.diff(borders) > COUNT_BYTES)
-        starts, ends = borders[kept], borders[kept + 1]
+        not_empty = np.flatnonzero(np.diff(borders) > COUNT_BYTES)
+        starts, ends = borders[not_empty], borders[not_empty + 1]
         raw = window[starts[:, np.newaxis] + np.arange(COUNT_BYTES)].view(lay.count)[:, 0]
         counts = np.maximum(raw.astype(np.int64), 0)
         claimed = Pieces(starts + COUNT_BYTES, ends, counts, np.zeros_like(counts))
         pieces, sebs, faults = walk(window, claimed, lay)
-        piece = np.repeat(np.arange(len(kept)), pieces.counts)
+        piece = np.repeat(np.arange(len(not_empty)), pieces.counts)
         index = np.arange(len(sebs)) - pieces.begins[piece]
         records = Records(window, lay.seb, newest_layout().seb, index, sebs["at"].copy())
-        right = np.bincount(piece, records["seqno"] == index, len(kept))
+        right = np.bincount(piece, records["seqno"] == index, len(not_empty))
         codes = faults[:, core.FAULT_CODE].tolist()
         cut = np.array([code in FAULTS and FAULTS[code].truncated for code in codes], dtype=bool)
         cut &= (ends == len(window)) & (len(window) == _SAMPLE_BYTES) & (right > 0)
-        whole = (np.array(codes) == core.OK) & (pieces.counts == counts)
-        exact += int(((right == pieces.counts) & (counts > 0) & (whole | cut)).sum())
+        are_whole = (np.array(codes) == core.OK) & (pieces.counts == counts)
+        exact += int(((right == pieces.counts) & (counts > 0) & (are_whole | cut)).sum())
         total += int(right.sum())
     return exact, total
 

@@ -269,13 +269,13 @@ def check_logs(
     by_index = {file.index: file for file in files}
     key = secrets.randbits(64)
     work = CheckPass(summary, by_index, source, key, block_bytes, _no_flags(size))
-    for _, more in map_blocks(work, work.blocks(), "checking", size):
-        findings.add_all(more)
+    for _, of_block in map_blocks(work, work.blocks(), "checking", size):
+        findings.add_all(of_block)
     why_not = _not_checked(summary, findings)
     never_sent = np.flatnonzero(work.flags[1] > work.flags[0])
     if not why_not and len(never_sent):
-        for more in map_over(replace(work, never_sent=never_sent), work.blocks()):
-            findings.add_all(more)
+        for of_block in map_over(replace(work, never_sent=never_sent), work.blocks()):
+            findings.add_all(of_block)
     if source is not None:
         unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)
         problem = f"the log has PEs 0 to {summary.total_pes - 1}"

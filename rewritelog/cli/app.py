@@ -82,7 +82,9 @@ def _run_command(texts: list[str]) -> int:
     """Run the command that a command line names; return its exit code."""
     if completing():
         known = {name: words_of(commands.command_class(name)) for name in commands.NAMES}
-        parse((), {name: [*own, *flags_of_models(own)] for name, own in known.items()})
+        parse(
+            (), {name: [*declared, *flags_of_models(declared)] for name, declared in known.items()}
+        )
     if not texts:
         typer.echo(overview(), err=True)
         return WRONG_USAGE
@@ -96,18 +98,18 @@ def _run_command(texts: list[str]) -> int:
         return 0 if _answered("", before) else WRONG_USAGE
     cls = commands.command_class(name)
     console.run.failure = cls.failure
-    own, flags = words_of(cls), []
-    spelled = {spelling for word in own for spelling in word.names}
+    declared, flags = words_of(cls), []
+    spelled = {spelling for word in declared for spelling in word.names}
     if not all(text.partition("=")[0] in spelled for text in texts if text.startswith("--")):
-        flags = flags_of_models(own)
-    before, parsed = parse(texts, {name: [*own, *flags]})
+        flags = flags_of_models(declared)
+    before, parsed = parse(texts, {name: [*declared, *flags]})
     console.run.debug = bool(before["debug"] or parsed["debug"])
     if _answered("", before) or _answered(name, parsed):
         return 0
-    for word in (*own, *flags):
+    for word in (*declared, *flags):
         if word.names and not (word.is_flag or word.several) and len(parsed[word.field] or ()) > 1:
             console.note(f"{word.name} is given more than once: the last value is used")
-    values = values_of(parsed, [*own, *flags])
+    values = values_of(parsed, [*declared, *flags])
     console.run.quiet = "quiet" in values
     code = _do(cls, values)
     return code or int("fail_on_warning" in values and console.run.warnings > 0)
@@ -184,8 +186,8 @@ def _show(report: Readable, command: Command[Any]) -> str:
         if not is_stdout(command.report_file):  # where it is written
             (sys.stderr if beside else sys.stdout).write(json)
     elif not command.quiet:
-        more = f"\n{report.details()}" if command.verbose else f"-v: {report.more}"
-        text = f"{report.text()}\n{more}" if report.more else report.text()
+        rest = f"\n{report.details()}" if command.verbose else f"-v: {report.more}"
+        text = f"{report.text()}\n{rest}" if report.more else report.text()
         console.show(text, err=beside)
     console.hint_all(getattr(report, "hints", ()))
     return json

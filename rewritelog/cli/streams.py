@@ -86,9 +86,9 @@ class EscapedMessages(io.TextIOWrapper):
         if not isinstance(text, str):
             raise TypeError(f"messages are text, not {type(text).__name__}")
         for part in _COLOURS.split(text):
-            own = _COLOURS.fullmatch(part)
+            is_colour = _COLOURS.fullmatch(part)
             super().write(
-                part if own else "".join(c if c in "\n\r" else printable(c) for c in part)
+                part if is_colour else "".join(c if c in "\n\r" else printable(c) for c in part)
             )
         return len(text)
 

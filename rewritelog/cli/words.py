@@ -40,16 +40,16 @@ def words_of(command: type[Command[Any]]) -> list[Declaration]:
     return sorted(words, key=lambda word: not word.positional)
 
 
-def flags_of_models(own: Sequence[Declaration]) -> list[Declaration]:
+def flags_of_models(declared: Sequence[Declaration]) -> list[Declaration]:
     """Return the options of all built-in models, if a command makes a model, except its own.
 
     They are known only after all models have been imported.
     """
-    if not any(word.field == "model_options" for word in own):
+    if not any(word.field == "model_options" for word in declared):
         return []
     from rewritelog.models.registry import built_in_options  # noqa: PLC0415 - imports all models
 
-    taken = {name for word in own for name in word.names}
+    taken = {name for word in declared for name in word.names}
     flags = [option for option in built_in_options() if option.name not in taken]
     return [
         replace(flag, field=MODEL_OPTION + flag.field, kind=str if flag.is_flag else flag.kind)
@@ -106,8 +106,8 @@ def plain_words(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]
     arguments = [place for place, _ in places if place not in moved][1:]  # without the command
     if "--" in texts or not any(_NEGATIVE.fullmatch(texts[place]) for place in arguments):
         return plain
-    others = [text for place, text in enumerate(plain) if place not in arguments]
-    return [*others, "--", *(texts[place] for place in arguments)]
+    options = [text for place, text in enumerate(plain) if place not in arguments]
+    return [*options, "--", *(texts[place] for place in arguments)]
 
 
 _NEGATIVE = re.compile(r"-\.?[0-9].*")
@@ -189,8 +189,10 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[s
             raise typer.TyperException(f"missing {what} '{word.name}'{allowed}")
     for field in [name for name in values if name.startswith(MODEL_OPTION)]:
         option = field.removeprefix(MODEL_OPTION)
-        others = values.setdefault("model_options", [])
-        if any(text.rpartition("=")[0] == option for text in others if isinstance(text, str)):
+        model_options = values.setdefault("model_options", [])
+        if any(
+            text.rpartition("=")[0] == option for text in model_options if isinstance(text, str)
+        ):
             raise UsageError(f"the model option {option!r} is given more than once")
-        others.append((option, values.pop(field)))
+        model_options.append((option, values.pop(field)))
     return values

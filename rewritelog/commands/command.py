@@ -167,9 +167,9 @@ class Command(Options, Generic[Result], group=OUTPUT):
     def of_shell(cls, values: Mapping[str, Any]) -> Command[Result]:
         """Return the command of a command line, given the values of its fields."""
         command = object.__new__(cls)
-        own = {option.field for option in cls.own()}
-        settle(command, **{name: value for name, value in values.items() if name not in own})
-        command.__init__(**{name: value for name, value in values.items() if name in own})  # type: ignore[misc]
+        fields = {option.field for option in cls.own()}
+        settle(command, **{name: value for name, value in values.items() if name not in fields})
+        command.__init__(**{name: value for name, value in values.items() if name in fields})  # type: ignore[misc]
         return command
 
     def __post_init__(self) -> None:
@@ -293,9 +293,9 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
     """Return the Python function of a command, with its signature."""
     cls: Any = command
     name = snake_case(cls.__name__.removesuffix("Command"))
-    own: dict[str, Declaration] = {option.field: option for option in cls.own()}
+    options_by_field: dict[str, Declaration] = {option.field: option for option in cls.own()}
     parameters = [
-        parameter.replace(annotation=own[parameter.name].shown)
+        parameter.replace(annotation=options_by_field[parameter.name].shown)
         for parameter in inspect.signature(cls).parameters.values()
     ]
     signature = inspect.Signature(parameters)
@@ -318,7 +318,9 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
     del call.__wrapped__
     (returned,) = get_args(next(b for b in cls.__orig_bases__ if get_origin(b) is Command))
     text, example, after = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")
-    listed = "".join(f"- `{field.name}`: {own[field.name].help}\n" for field in parameters)
+    listed = "".join(
+        f"- `{field.name}`: {options_by_field[field.name].help}\n" for field in parameters
+    )
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{text.rstrip()}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
     call.__signature__ = signature.replace(return_annotation=_type_text(returned))  # type: ignore[attr-defined]

@@ -78,9 +78,9 @@ Rows = dict[str | None, Row]
 """Durations by name; None is the row of all names beyond the first `MOST_ROWS`."""
 
 
-def add_rows(rows: Rows, more: Rows) -> None:
+def add_rows(rows: Rows, others: Rows) -> None:
     """Add rows; a new name beyond `MOST_ROWS` goes to the row of the others."""
-    for name, row in more.items():
+    for name, row in others.items():
         full = name not in rows and len(rows) >= MOST_ROWS
         rows.setdefault(None if full else name, Row()).add(row)
 
@@ -129,17 +129,17 @@ def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int]
     brackets = [side.brackets for side in common]
     counts = [side.counts for side in brackets]
     same = are_timed & (counts[0] == counts[1])
-    kept = [same[side.seb] for side in brackets]
+    are_compared = [same[side.seb] for side in brackets]
     paired = Paired.of(common[0], records, same)
-    whole = paired.bracket < 0
+    is_whole_seb = paired.bracket < 0
     event = np.zeros(len(brackets[0]), dtype=np.int64)
-    event[paired.bracket[~whole]] = records.event[paired.record[~whole]] + 1
-    names = np.append(event[kept[0]], records.event[paired.record[whole]] + 1)
-    alone = paired.seb[whole]
-    order = np.argsort(np.append(brackets[0].seb[kept[0]], alone), kind="stable")
+    event[paired.bracket[~is_whole_seb]] = records.event[paired.record[~is_whole_seb]] + 1
+    names = np.append(event[are_compared[0]], records.event[paired.record[is_whole_seb]] + 1)
+    alone = paired.seb[is_whole_seb]
+    order = np.argsort(np.append(brackets[0].seb[are_compared[0]], alone), kind="stable")
     pairs = [
         Timed(names, np.append((side.ends - side.starts)[rows], of_sebs[alone])).take(order)
-        for side, rows, of_sebs in zip(brackets, kept, seconds, strict=True)
+        for side, rows, of_sebs in zip(brackets, are_compared, seconds, strict=True)
     ]
     irregular = [int(np.count_nonzero(are_timed & (counted == IRREGULAR))) for counted in counts]
     by_event = rows_of([NO_RECORD, *map(printable, records.events)], pairs, pairs)

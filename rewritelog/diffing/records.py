@@ -106,19 +106,19 @@ _ENTRIES_SHOWN = 5
 
 def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder | None) -> Totals:
     """Compare a loaded pair; raise `DamagedLogError` if a side is damaged."""
-    whole = records_of(loaded[0]), records_of(loaded[1])
+    all_records = records_of(loaded[0]), records_of(loaded[1])
     totals = Totals()
-    for side, counts in zip(whole, totals.sides, strict=True):
+    for side, counts in zip(all_records, totals.sides, strict=True):
         counts["SEBs"] = len(side.sebs)
         counts["unclosed"] = int(np.count_nonzero(np.isnan(seconds_of(side))))
         counts.update({name: int(side.walked[name].sum()) for name in LISTS})
     records = NO_RECORDS
-    if params is not None and len(whole[0].sebs):
+    if params is not None and len(all_records[0].sebs):
         records, notes = read_params(params, loaded[0], strict=False)
         totals.faulty_lines = notes.faulty
-    pair = _Pair(totals, *_common_sebs(*whole))
+    pair = _Pair(totals, *_common_sebs(*all_records))
     pair.compare_all()
-    totals.by_name = rows_by_name(whole, (pair.a, pair.b))
+    totals.by_name = rows_by_name(all_records, (pair.a, pair.b))
     totals.by_event, irregular, unpaired = rows_by_event((pair.a, pair.b), records)
     totals.common["unpaired"] = unpaired
     for counts, of_side in zip(totals.sides, irregular, strict=True):
@@ -261,8 +261,8 @@ class _Pair:
 
     def compare_dependencies(self, name: str, old: Records, new: Records) -> None:
         """Compare the lists of dependencies of each SEB."""
-        counts, others = self.counts(name)
-        changed = counts != others
+        counts, other_counts = self.counts(name)
+        changed = counts != other_counts
         changed[old.seb[old["other"] != new["other"]]] = True
 
         def text(side: BlockRecords, row: int) -> str:

@@ -208,8 +208,8 @@ class Comparison(Readable):
 
 def _change_line(what: str, changes: tuple[HeadDifference, ...]) -> str:
     shown = [str(change) for change in changes[:_SHOWN]]
-    more = [f"and {len(changes) - _SHOWN:,} more"] if len(changes) > _SHOWN else []
-    return f"{what}: {'; '.join([*shown, *more]) or 'the same'}"
+    rest = [f"and {len(changes) - _SHOWN:,} more"] if len(changes) > _SHOWN else []
+    return f"{what}: {'; '.join([*shown, *rest]) or 'the same'}"
 
 
 def _rows_json(rows: Rows) -> list[dict[str, Any]]:

@@ -54,11 +54,11 @@ def compare_traces(a: Traces, b: Traces) -> Comparison:
 
 
 def _compare_units(
-    a: Traces, b: Traces, others: dict[int, Unit], unit: Unit
+    a: Traces, b: Traces, units_of_b: dict[int, Unit], unit: Unit
 ) -> tuple[Totals, list[HeadDifference]]:
     """Return the differences of the nodes of a rank, and of what comes before these."""
     heads: tuple[list[bytes], list[bytes]] = [], []
-    parts = zip_longest(_kept(a, unit, heads[0]), _kept(b, others[unit.rank], heads[1]))
+    parts = zip_longest(_kept(a, unit, heads[0]), _kept(b, units_of_b[unit.rank], heads[1]))
     totals = compare_parts(a, unit.rank, parts)
     if heads[0][0] == heads[1][0]:
         return totals, []
@@ -126,9 +126,9 @@ def _paired(
         ids = np.concatenate([events["id"] for events in sides])
         rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(sides[0])]))
         order = np.argsort(rows[0])
-        old, new = (events.take(own[order]) for events, own in zip(sides, rows, strict=True))
-        for side, events, own in zip(left, sides, rows, strict=True):
-            side[:] = [events.take(np.setdiff1d(np.arange(len(events)), own))]
+        old, new = (events.take(taken[order]) for events, taken in zip(sides, rows, strict=True))
+        for side, events, taken in zip(left, sides, rows, strict=True):
+            side[:] = [events.take(np.setdiff1d(np.arange(len(events)), taken))]
         looked_at = len(left[0][0]) + len(left[1][0])
         yield (old, new), True
     yield (left[0][0], left[1][0]), False

@@ -258,10 +258,10 @@ def _models(request: CompareCommand) -> dict[str, Model[Any]]:
             continue
         cls = model_class(name)
         known = {option.field for option in describe_options(name, cls)}
-        own = {key: options[key] for key in options if key.replace("-", "_") in known}
+        own_options = {key: options[key] for key in options if key.replace("-", "_") in known}
         files = {what: text for what, text in texts.items() if what == cls.takes_text}
-        models[name] = load_model(name, own, files)
-        unused -= {*own, *files}
+        models[name] = load_model(name, own_options, files)
+        unused -= {*own_options, *files}
     if unused:
         raise UsageError(
             f"none of the models has the option {sorted(unused)[0].replace('_', '-')!r}"
@@ -323,8 +323,8 @@ def _cross_validate_model(
             fitted, fits = None, fits + 1
             try:
                 with part_of(name, number, len(splits), "part"):
-                    kept = split.fitted_to(timings) if model.needs_timings else ()
-                    fitted = Fitted.of(model, name, kept)
+                    training = split.fitted_to(timings) if model.needs_timings else ()
+                    fitted = Fitted.of(model, name, training)
             except ModelError as error:
                 failures.append(str(error))
             held_out += _predicted(fitted, timings, split)
@@ -368,12 +368,12 @@ def _by_event(
 
 def _score(repeats: Sequence[PredictedLines]) -> Score:
     """Return the score over all repeats, with mean magnitudes of the errors of sums."""
-    whole = PredictedLines.joined(repeats).score()
+    overall = PredictedLines.joined(repeats).score()
     if len(repeats) == 1:
-        return whole
+        return overall
     scores = [repeat.score() for repeat in repeats]
     means = {}
     for name in ("sum_error", "later_sum_error"):
         errors = [abs(error) for score in scores if (error := getattr(score, name)) is not None]
         means[name] = fmean(errors) if errors else None
-    return Score(**(asdict(whole) | means))
+    return Score(**(asdict(overall) | means))

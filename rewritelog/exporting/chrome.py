@@ -63,8 +63,8 @@ class ChromeMaker:
             ("log events", contents["log_events"], self._instants),
         ):
             seb = contents.row_of(rows)
-            kept = finite[seb]
-            events[name] = list(make(rows[kept], sebs["start_time"][seb[kept]]))
+            are_finite = finite[seb]
+            events[name] = list(make(rows[are_finite], sebs["start_time"][seb[are_finite]]))
         flows = list(self._flows(sebs[finite]))
         counts = {name: len(of_kind) for name, of_kind in events.items()}
         counts |= {"flows": len(flows) // 2, "left out": int(np.count_nonzero(~finite))}
@@ -94,10 +94,10 @@ class ChromeMaker:
 
     def _instants(self, rows: Table, starts: Floats) -> Iterator[Event]:
         times = starts + rows["r_time"]
-        kept = (rows["type"] != EventType.PROJECTIONS) & _finite_us(times)
-        rows = rows[kept]
+        are_drawn = (rows["type"] != EventType.PROJECTIONS) & _finite_us(times)
+        rows = rows[are_drawn]
         texts = _shown([text.split(b"\0", 1)[0] for text in rows["text"]], "(no text)")
-        events = zip(texts, _microseconds(times[kept]), rows["pe"].tolist(), strict=True)
+        events = zip(texts, _microseconds(times[are_drawn]), rows["pe"].tolist(), strict=True)
         for text, ts, pe in events:
             shown: Event = {"name": text, "cat": "event", "ph": "i", "s": "t", "ts": ts}
             yield shown | self._track(pe)

@@ -90,16 +90,16 @@ class Contents:
         return {}
 
     def _rows_of(self, name: str, block: BlockRecords) -> Table:
-        own = {"brackets": self._bracket_rows, "params": self._record_rows}
-        return own[name](block) if name in own else MAKERS[name](block)
+        makers = {"brackets": self._bracket_rows, "params": self._record_rows}
+        return makers[name](block) if name in makers else MAKERS[name](block)
 
     def _chosen(self, name: str, rows: Table) -> Table:
         """Return the rows of the interval."""
         if name != "sebs":
             return rows[np.isin(_keys(rows), self._keys)]
         end = np.maximum(rows["start_time"], rows["end_time"])
-        kept = (end >= self.interval[0]) & (rows["start_time"] <= self.interval[1])
-        return np.asarray(rows[kept])
+        in_interval = (end >= self.interval[0]) & (rows["start_time"] <= self.interval[1])
+        return np.asarray(rows[in_interval])
 
     def row_of(self, rows: Table) -> Ints:
         """Return the row in `sebs` of the SEB of each row of another table."""
@@ -218,8 +218,8 @@ def _pieces(logs: LogSet, pes: Sequence[int], sizes: Ints) -> Iterator[_Piece]:
             yield _Piece(list(_blocks(logs, run)), size)
             continue
         for part in logs.load([logs.timeline_block(run.start)], PART_BYTES):
-            kept = replace(part, buffer=part.buffer.copy())
-            yield _Piece([kept], len(part.buffer))
+            copied = replace(part, buffer=part.buffer.copy())
+            yield _Piece([copied], len(part.buffer))
 
 
 def _runs(pes: Sequence[int], sizes: Ints) -> Iterator[range]:

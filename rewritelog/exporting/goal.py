@@ -100,7 +100,7 @@ class GoalPart:
 def goal_part(steps: Steps, contents: Contents) -> GoalPart:
     """Return the lines of SEBs."""
     lines, pes = _Lines(), np.array(contents.pes)
-    whole = contents.first and contents.last
+    is_whole = contents.first and contents.last
     rank = np.searchsorted(pes, steps.pe)
     place = np.arange(len(steps.pe)) + 2 * rank + 1
     first = np.searchsorted(steps.pe, pes) + 2 * np.arange(len(pes))
@@ -112,13 +112,13 @@ def goal_part(steps: Steps, contents: Contents) -> GoalPart:
     for name, step, seb, other in _requirements(steps):
         later = other > seb
         lines.add(name, place[step[~later]], seb[~later], other[~later])
-        if whole:
+        if is_whole:
             lines.add(name, closing[rank[step[later]]], seb[later], other[later])
         else:
             after_end.append((name, seb[later], other[later]))
-    if whole:
+    if is_whole:
         lines.add("close", closing)
-    return GoalPart(*lines.text(), after_end, contents.last and not whole)
+    return GoalPart(*lines.text(), after_end, contents.last and not is_whole)
 
 
 def write_goal(file: BinaryIO, pes: int, parts: Iterable[GoalPart]) -> dict[str, int]:

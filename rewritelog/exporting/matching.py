@@ -72,13 +72,13 @@ class Matching:
         """
         row, _ = self.find(key_of(messages["pe"], messages["msg_id"]))
         counts = np.zeros(len(messages), dtype=np.int64)
-        own = np.unique(row, return_index=True)[1]
-        own = own[self.sent["seb"][row[own]] == messages["seb"][own]]
-        begins, ends = (np.searchsorted(self.received, row[own] + k << 32) for k in (0, 1))
-        counts[own] = ends - begins
+        first_rows = np.unique(row, return_index=True)[1]
+        first_rows = first_rows[self.sent["seb"][row[first_rows]] == messages["seb"][first_rows]]
+        begins, ends = (np.searchsorted(self.received, row[first_rows] + k << 32) for k in (0, 1))
+        counts[first_rows] = ends - begins
         message = np.repeat(np.arange(len(messages)), counts)
-        order = np.argsort(own)
-        return message, self.received[spans(begins[order], counts[own[order]])] & 0xFFFFFFFF
+        order = np.argsort(first_rows)
+        return message, self.received[spans(begins[order], counts[first_rows[order]])] & 0xFFFFFFFF
 
     def causes(self, sebs: Table) -> tuple[Table, Flags]:
         """Return the starting message of each SEB, and whether it was sent."""

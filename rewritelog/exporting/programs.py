@@ -128,9 +128,9 @@ class StepMaker:
         """Return the steps of successive SEBs, in the order of the timelines."""
         sebs = contents["sebs"]
         causes, sent = self.matching.causes(sebs)
-        own = sent & (sebs["src_pe"] == sebs["pe"])
+        to_itself = sent & (sebs["src_pe"] == sebs["pe"])
         durations = durations_of(sebs)
-        sender = np.where(own, causes["seb"], -1)
+        sender = np.where(to_itself, causes["seb"], -1)
         required_by, required, invalid = self._required(contents, sent, sender)
         message, receiver = self.matching.receivers_of(contents["messages"])
         counts = {
@@ -143,7 +143,7 @@ class StepMaker:
             sebs["pe"],
             sebs["seb"],
             durations,
-            np.where(sent & ~own, sebs["src_pe"], -1).astype(np.int64),
+            np.where(sent & ~to_itself, sebs["src_pe"], -1).astype(np.int64),
             np.where(sent, sebs["msg_id"], 0).astype(np.int64),
             _sizes(causes),
             required_by,

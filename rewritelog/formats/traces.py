@@ -219,16 +219,16 @@ class UnitWriter:
                 f"{Location(part.unit.path, node=part.first + int(bad[0]))}: the new duration "
                 f"{duration_s[bad[0]]:g} s is no number of microseconds of 64 bits"
             )
-        whole = np.floor(micros)
-        rest = np.cumsum(np.concatenate([[self._carried], micros - whole]))
-        whole += np.diff(np.floor(rest + 0.5))
+        rounded = np.floor(micros)
+        rest = np.cumsum(np.concatenate([[self._carried], micros - rounded]))
+        rounded += np.diff(np.floor(rest + 0.5))
         self._carried = float(rest[-1] - np.floor(rest[-1] + 0.5))
         self.rounding += Rounding(
-            1e-6 * float(np.abs(whole - micros).max(initial=0.0)),
+            1e-6 * float(np.abs(rounded - micros).max(initial=0.0)),
             1e-6 * abs(self._carried),
-            int(np.count_nonzero((whole == 0) & (micros > 0))),
+            int(np.count_nonzero((rounded == 0) & (micros > 0))),
         )
-        new = np.where(changes, np.maximum(whole, 0.0).astype(np.uint64), part["duration_us"])
+        new = np.where(changes, np.maximum(rounded, 0.0).astype(np.uint64), part["duration_us"])
         data = part.written(new)
         if self._packer is not None:
             data = np.frombuffer(self._packer.compress(data.tobytes()), dtype=np.uint8)
@@ -360,8 +360,8 @@ class Traces(Opened):
         """A phrase for the ranks that simulators need besides these, empty if there are none."""
         count = self.pes[-1] + 1 - len(self.pes) if len(self.pes) > 1 else 0
         first = next((rank for rank, pe in enumerate(self.pes) if rank != pe), 0)
-        others = f" nor of {count_text(count - 1, 'more rank')} below {self.pes[-1]}"
-        return f"there is no file of rank {first}{others * (count > 1)}" if count else ""
+        further = f" nor of {count_text(count - 1, 'more rank')} below {self.pes[-1]}"
+        return f"there is no file of rank {first}{further * (count > 1)}" if count else ""
 
     @property
     def folder(self) -> Path:

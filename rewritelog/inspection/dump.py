@@ -199,8 +199,8 @@ def _head_lines(record: Record) -> Iterator[str]:
         operation = _MPI_OPERATIONS.get(record["mpi_op"], "unknown")
         yield _labelled("mpiOp, mpiSize", f"{record['mpi_op']} ({operation}), {record['mpi_size']}")
     labels = format_names("seb")
-    others = [name for name in labels if name in record and name not in _SHOWN_TOGETHER]
-    for name in sorted(others, key=lambda name: name.endswith("_time")):
+    rest = [name for name in labels if name in record and name not in _SHOWN_TOGETHER]
+    for name in sorted(rest, key=lambda name: name.endswith("_time")):
         value = record[name]
         text = " ".join(map(str, value)) if isinstance(value, list) else repr(value)
         yield _labelled(labels[name], f"{text} s" if name.endswith("_time") else text)

@@ -135,9 +135,9 @@ class LogInfo(Readable):
         summary = {name: _json(value) for name, value in vars(self.summary).items()}
         summary["timeline_files"] = summary.pop("files")
         apart = ("summary", "provenance", "unpaired", "traffic")
-        own = {name: _json(value) for name, value in vars(self).items() if name not in apart}
+        fields = {name: _json(value) for name, value in vars(self).items() if name not in apart}
         return {
-            **own,
+            **fields,
             "bytes": self.size_bytes,
             "machine": summary,
             "traffic": self.traffic.to_json(),

@@ -210,10 +210,10 @@ class Survey:
 
 def read_survey(logs: AnyTraces, work: Callable[[Iterator[Any]], Survey]) -> Survey:
     """Return the counts and sums of all logs or traces, given what returns those of a unit."""
-    whole = Survey()
+    total = Survey()
     for part in logs.map(work):
-        whole.add(part)
-    return whole
+        total.add(part)
+    return total
 
 
 def survey_of_block(

@@ -271,13 +271,13 @@ def descriptor_of(path: Path) -> int | None:
 
     Even if it is a file, it is written at its position, and not replaced.
     """
-    own = Path(f"/proc/{os.getpid()}/fd")
+    descriptors = Path(f"/proc/{os.getpid()}/fd")
     name = Path.cwd() / path if not path.is_absolute() else path
     for _ in range(_MOST_LINKS):
         if str(name) in _STANDARD:
             return _STANDARD[str(name)]
         folder = Path(os.path.realpath(name.parent))
-        if folder == own and name.name.isdecimal():
+        if folder == descriptors and name.name.isdecimal():
             return int(name.name)
         if not name.is_symlink():
             return None

@@ -108,9 +108,9 @@ def lost_cycles(
     workload = outcome.workload
     of_name = [last_match(lost_as, name, None) for name in workload.names]
     of_event = [last_match(lost_as, event, useful(event)) for event in workload.events]
-    own = {useful(event) for event in workload.events}
+    of_events = {useful(event) for event in workload.events}
     used = {name for name in (*of_name, *of_event) if name is not None}
-    busy = (*sorted(used & own), OTHER, *sorted(used - own - {OTHER, *IDLE}))
+    busy = (*sorted(used & of_events), OTHER, *sorted(used - of_events - {OTHER, *IDLE}))
     categories, count = (*busy, *IDLE), min(workload.pes, ranges)
     first = np.arange(count, dtype=np.int64) * workload.pes // count
     range_of_pe = np.repeat(np.arange(count), np.diff([*first, workload.pes]))

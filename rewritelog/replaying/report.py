@@ -259,9 +259,9 @@ def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | Non
         (category for category in totals if category.startswith("useful[")), key=totals.__getitem__
     )
     if most_events is not None and len(events) > most_events:
-        others = events[: len(events) - most_events + 1]
-        name = f"useful: {len(others):,} more events"
-        totals = {name: math.fsum(totals.pop(category) for category in others), **totals}
+        least = events[: len(events) - most_events + 1]
+        name = f"useful: {len(least):,} more events"
+        totals = {name: math.fsum(totals.pop(category) for category in least), **totals}
     whole = lost.pes * lost.predicted_s
     columns: dict[str, Iterable[str]] = {
         "PE time": totals,
@@ -311,10 +311,9 @@ def _gains_text(report: ReplayReport) -> str:
         head = f"If {items}{' or events' if report.event_gains else ''} took no time"
         parts.append(_gains_table(head, tuple(worth[:_GAIN_ROWS]), report.predicted_s))
     if report.gains_left_out:
-        more = count_text(report.gains_left_out, "more name or event", "more names and events")
-        parts.append(
-            f"Not replayed without {more}, since the log is large; {spelled('gains', 10)} does so"
-        )
+        left_out = count_text(report.gains_left_out, "more name or event", "more names and events")
+        why = f"since the log is large; {spelled('gains', 10)} does so"
+        parts.append(f"Not replayed without {left_out}, {why}")
     return "\n".join(parts)
 
 
@@ -358,9 +357,9 @@ def _blocked_text(report: ReplayReport) -> str:
         f"  {blocked.in_circles:,} are in cycles or wait for one",
     ]
     for seb in blocked.examples:
-        more = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
+        woken = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
         where = f"{item} {seb.seb} of {report.lane_name(seb.pe)}"
-        lines.append(f"  {where} ({printable(seb.name)}): {seb.reason}{more}")
+        lines.append(f"  {where} ({printable(seb.name)}): {seb.reason}{woken}")
     return "\n".join(map(wrapped, lines))
 
 

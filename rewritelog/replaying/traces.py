@@ -142,11 +142,11 @@ def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Tr
     )
     group = events["group"].number[collectives]
     place = times_before(events["rank"][collectives] * len(events["group"].distinct) + group)
-    _, first, own = np.unique(
+    _, first, collective = np.unique(
         np.stack([group, place], axis=1), axis=0, return_index=True, return_inverse=True
     )
     together = np.arange(len(events))
-    together[collectives] = collectives[first][own.reshape(-1)]
+    together[collectives] = collectives[first][collective.reshape(-1)]
     size_bytes = np.maximum(np.nan_to_num(events["comm_size"]), 0.0)
     np.maximum.at(size_bytes, together[collectives], size_bytes[collectives])
     ranks = np.bincount(together[collectives], minlength=len(events))

@@ -165,8 +165,8 @@ class RewriteReport(Readable):
     def by_dilation(self) -> float | None:
         """The share of the new time that only dilation determines; None without any time."""
         if not self.fitted.uses_params:
-            kept = self.overheads.untouched.new or 0.0
-            return 1.0 - kept if self.statistics.seconds(DurationSum.NEW) > 0 else None
+            untouched = self.overheads.untouched.new or 0.0
+            return 1.0 - untouched if self.statistics.seconds(DurationSum.NEW) > 0 else None
         return self.overheads.by_dilation.new
 
     @property
@@ -277,20 +277,24 @@ def _sebs_sentence(report: RewriteReport) -> str:
 
 def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield the basis of the new time: fits with their error, and dilation."""
-    alone, kept = report.by_dilation, report.overheads.untouched.new
-    others = f", {percent_text(kept, 1)} is in {report.terms.item}s of other types" if kept else ""
+    alone, untouched = report.by_dilation, report.overheads.untouched.new
+    of_other_types = (
+        f", {percent_text(untouched, 1)} is in {report.terms.item}s of other types"
+        if untouched
+        else ""
+    )
     if not report.fitted.uses_params:
         if not report.changes_nothing:
-            share = percent_text(alone, 1) if kept else "All"
-            yield f"{share} of the new time rests on {spelled('dilation')} alone{others}."
+            share = percent_text(alone, 1) if untouched else "All"
+            yield f"{share} of the new time rests on {spelled('dilation')} alone{of_other_types}."
         return
     if alone is None:
         return
     error = _error_text(report.bracketed)
     within = f" (±{error})".replace("±> ", "over ±") if error else ""
     yield (
-        f"{percent_text(1 - alone - (kept or 0.0), 1)} of the new time comes from the model"
-        f"{within}, {percent_text(alone, 1)} rests on {spelled('dilation')} alone{others}."
+        f"{percent_text(1 - alone - (untouched or 0.0), 1)} of the new time comes from the model"
+        f"{within}, {percent_text(alone, 1)} rests on {spelled('dilation')} alone{of_other_types}."
     )
     predictions = sum(line.by_model + line.by_exact for line in report.events)
     outside = sum(line.outside + line.remote for line in report.events)
@@ -350,9 +354,9 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
     events = sorted(report.events, key=lambda line: -line.new_s)
     shown = events if len(events) <= _MOST_EVENTS + 1 else events[:_MOST_EVENTS]
     names, seconds = [printable(line.event) for line in shown], [(e.old_s, e.new_s) for e in shown]
-    if others := events[len(shown) :]:
-        names.append(f"{len(others):,} more events")
-        seconds.append((rounded_sum(e.old_s for e in others), rounded_sum(e.new_s for e in others)))
+    if rest := events[len(shown) :]:
+        names.append(f"{len(rest):,} more events")
+        seconds.append((rounded_sum(e.old_s for e in rest), rounded_sum(e.new_s for e in rest)))
     for name, share in _others(report) if events else ():
         names.append(name)
         seconds.append((share.old_s, share.new_s))
@@ -376,8 +380,8 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
 def _table(columns: dict[str, list[str]]) -> list[str]:
     """Return the lines of a table of the columns with any text; short ones end with blanks."""
     rows = len(next(iter(columns.values())))
-    kept = {head: column for head, column in columns.items() if any(column)}
-    return TextTable.of({h: c + [""] * (rows - len(c)) for h, c in kept.items()}).lines()
+    filled = {head: column for head, column in columns.items() if any(column)}
+    return TextTable.of({h: c + [""] * (rows - len(c)) for h, c in filled.items()}).lines()
 
 
 def _others(report: RewriteReport) -> Iterator[tuple[str, Share]]:

@@ -87,8 +87,8 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> RunR
             f"have, such as {source.path(strange[0])}"
         )
     columns = ("event", "piece", "seb", "param_start", "param_count")
-    kept: dict[str, Any] = {name: getattr(all_records, name)[known] for name in columns}
-    return replace(all_records, **kept, warnings=tuple(warnings))
+    of_known: dict[str, Any] = {name: getattr(all_records, name)[known] for name in columns}
+    return replace(all_records, **of_known, warnings=tuple(warnings))
 
 
 def _seb_counts(logs: LogSet) -> Ints:

@@ -41,10 +41,10 @@ def allocate(total: int, weights: Floats, least: Ints, most: Ints) -> Ints:
         enough = np.clip(middle * weights, least, most).sum() >= total
         low, factor = (low, middle) if enough else (middle, factor)
     shares = np.clip(factor * weights, least, most)
-    whole = np.minimum(np.floor(shares * _ROUNDING).astype(np.int64), most)
-    fraction = np.where(whole < most, shares - whole, -np.inf)
-    whole[np.argsort(-fraction, kind="stable")[: total - int(whole.sum())]] += 1
-    return whole
+    floors = np.minimum(np.floor(shares * _ROUNDING).astype(np.int64), most)
+    fraction = np.where(floors < most, shares - floors, -np.inf)
+    floors[np.argsort(-fraction, kind="stable")[: total - int(floors.sum())]] += 1
+    return floors
 
 
 COVERAGE_SHARE = 1 / 2

@@ -213,5 +213,5 @@ def _seb_bytes(row: Any, lay: Layout, surface: float, is_first: bool) -> bytes:
 
 
 def _message(number: int, node: int, size: int) -> dict[str, Any]:
-    own = {"msg_id": number, "dst_node": node, "tid": min(node, 0), "size": size}
-    return MISSING | own | {"send_time": 0.0, "recv_time": 0.0}
+    fields = {"msg_id": number, "dst_node": node, "tid": min(node, 0), "size": size}
+    return MISSING | fields | {"send_time": 0.0, "recv_time": 0.0}

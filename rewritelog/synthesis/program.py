@@ -111,8 +111,8 @@ class SyntheticProgram:
 
     def has_extra(self, pe: Ints, iteration: Ints) -> Flags:
         """Return whether PEs have extra SEBs after iterations, with probability ½."""
-        whole = (iteration + 1) * self.slots <= self.length
-        return np.asarray(whole & (draw(self.extra_keys(pe, iteration), 1, 2) == 1))
+        is_whole = (iteration + 1) * self.slots <= self.length
+        return np.asarray(is_whole & (draw(self.extra_keys(pe, iteration), 1, 2) == 1))
 
     def event_params(self, event: Ints, keys: Keys) -> Ints:
         """Return the parameters of brackets, shape (brackets, most parameters)."""

@@ -160,11 +160,11 @@ class _Growing:
     def __init__(self, first: NDArray[Any]) -> None:
         self._rows, self._used = first, len(first)
 
-    def append(self, more: NDArray[Any]) -> None:
-        used = self._used + len(more)
+    def append(self, rows: NDArray[Any]) -> None:
+        used = self._used + len(rows)
         if used > len(self._rows):
             self._resize(used + used // 8)
-        self._rows[self._used : used] = more
+        self._rows[self._used : used] = rows
         self._used = used
 
     def finished(self) -> Any:

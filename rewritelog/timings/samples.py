@@ -107,26 +107,28 @@ class Timings:
             raise UsageError(f"the DataFrame has no column {min(missing)!r}")
         if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(f"the DataFrame has several columns {twice[0]!r}")
-        own = [name for name in names if name not in ("event", "seconds")]
-        are_numbered = bool(own) and all(_PARAMETER.fullmatch(name) for name in own)
+        parameters = [name for name in names if name not in ("event", "seconds")]
+        are_numbered = bool(parameters) and all(_PARAMETER.fullmatch(name) for name in parameters)
         if are_numbered:
-            own.sort(key=lambda name: int(name[1:]))
-        for number, name in enumerate([] if are_numbered else own, 1):
+            parameters.sort(key=lambda name: int(name[1:]))
+        for number, name in enumerate([] if are_numbered else parameters, 1):
             if problem := name_problem(name, number):
                 raise UsageError(f"the column {problem}; rename it")
         seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
-        columns = [to_column(frame[name], len(frame), f"the column {name!r}") for name in own]
+        columns = [
+            to_column(frame[name], len(frame), f"the column {name!r}") for name in parameters
+        ]
         params = np.column_stack([np.empty((len(frame), 0)), *columns])
         named = (_event_of(*row) for row in enumerate(frame["event"].tolist(), 1))
         absent = np.isnan(params)
-        last = (~absent * np.arange(1, 1 + len(own))).max(axis=1, initial=0)
+        last = (~absent * np.arange(1, 1 + len(parameters))).max(axis=1, initial=0)
         keys, key = numbered(zip(named, (last * are_numbered).tolist(), strict=True))
         timings, called = [], {}
         for (event, count), rows in zip(keys, rows_by_key(key, key >= 0), strict=True):
-            used = np.arange(len(own)) < count if are_numbered else ~absent[rows].all(axis=0)
+            used = np.arange(len(parameters)) < count if are_numbered else ~absent[rows].all(axis=0)
             timings.append(EventTimings(event, params[rows][:, used], seconds[rows]))
             if not are_numbered:
-                called[event] = tuple(np.array(own, dtype=object)[used].tolist())
+                called[event] = tuple(np.array(parameters, dtype=object)[used].tolist())
         return replace(cls._of(tuple(timings)), names=called)
 
     @classmethod
@@ -208,9 +210,9 @@ class Timings:
 
     def __repr__(self) -> str:
         names = ", ".join(shorten(name, 30) for name in self.events[:2])
-        more = ", …" if len(self.events) > 2 else ""
+        ellipsis = ", …" if len(self.events) > 2 else ""
         lines, events = count_text(len(self), "sample"), count_text(len(self.events), "event")
-        return f"<Timings: {lines} of {events} ({names}{more})>"
+        return f"<Timings: {lines} of {events} ({names}{ellipsis})>"
 
     def _repr_html_(self) -> str:
         rows = []

@@ -126,15 +126,17 @@ class EventParams:
         table = np.full((len(rows), MAX_PARAMETERS), np.nan)
         is_complete = np.ones(len(rows), dtype=np.bool_)
         for which, of_rule in enumerate(rules):
-            own = np.flatnonzero(rule[name] == which)
+            nodes = np.flatnonzero(rule[name] == which)
             if of_rule.params is None:
-                table[own] = _by_default(part, rows[own])
+                table[nodes] = _by_default(part, rows[nodes])
                 continue
-            inputs = _columns(len(own), (_variable(part, rows[own], v) for v in of_rule.variables))
-            values = _columns(len(own), (term.evaluate(inputs) for term in of_rule.params))
-            table[own, : values.shape[1]] = values
-            is_complete[own] = np.isfinite(values).all(axis=1)
-            unknown = np.isnan(inputs[~is_complete[own]]).sum(axis=0).tolist()
+            inputs = _columns(
+                len(nodes), (_variable(part, rows[nodes], v) for v in of_rule.variables)
+            )
+            values = _columns(len(nodes), (term.evaluate(inputs) for term in of_rule.params))
+            table[nodes, : values.shape[1]] = values
+            is_complete[nodes] = np.isfinite(values).all(axis=1)
+            unknown = np.isnan(inputs[~is_complete[nodes]]).sum(axis=0).tolist()
             lacking.update(dict(zip(of_rule.variables, unknown, strict=True)))
         known = np.flatnonzero(is_complete)
         records = ParamRecords(
@@ -371,12 +373,14 @@ def _lines(
         rows = chosen[duration_s[chosen] > 0]
         records, lacking = params.records(part, rows)
         lines = np.full(len(records), "", dtype=object)
-        for event, values, own in _calls(records):
+        for event, values, of_call in _calls(records):
             try:
-                lines[own] = timing_lines(event, values.tolist(), duration_s[records.seb[own]])
+                lines[of_call] = timing_lines(
+                    event, values.tolist(), duration_s[records.seb[of_call]]
+                )
             except LineFormatError:
                 continue
-            written.calls[event, values.tobytes()] += len(own)
+            written.calls[event, values.tobytes()] += len(of_call)
         unusable = len(rows) - int(np.count_nonzero(lines))
         written.left_out.update(zero=len(chosen) - len(rows), unusable=unusable)
         written.lacking.update(lacking)
@@ -391,6 +395,10 @@ def _calls(records: ParamRecords) -> Iterator[tuple[str, Floats, Ints]]:
     params = rows[records.param_start // MAX_PARAMETERS]
     table = np.column_stack([records.event, params])
     calls = DistinctPoints.of_rows(table).point_of_row
-    for own in rows_by_key(calls, np.ones(len(calls), dtype=np.bool_)):
-        first = own[0]
-        yield records.events[records.event[first]], params[first, : records.param_count[first]], own
+    for of_call in rows_by_key(calls, np.ones(len(calls), dtype=np.bool_)):
+        first = of_call[0]
+        yield (
+            records.events[records.event[first]],
+            params[first, : records.param_count[first]],
+            of_call,
+        )

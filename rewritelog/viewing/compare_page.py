@@ -74,8 +74,8 @@ def _summary(report: CompareReport) -> Iterator[str]:
     ranked = sorted((error, model) for model, error in known.items() if error is not None)
     if ranked:
         (least, best), *others = ranked
-        more = "".join(f", {model}'s {percent_text(error)}" for error, model in others)
-        yield f"{best} is best: its mean relative error is {percent_text(least)}{more}."
+        rest = "".join(f", {model}'s {percent_text(error)}" for error, model in others)
+        yield f"{best} is best: its mean relative error is {percent_text(least)}{rest}."
     for trial in report.tried:
         if trial.failed_fits:
             yield f"{trial.model}: {trial.failed_fits} of {trial.fits} fits failed."

@@ -88,9 +88,9 @@ def page_text(
         divs = {name: div.replace(random_id, f"bokeh-{number}") for name, div in divs.items()}
     resources = Resources(mode="inline", components=["bokeh"], log_level="error").render()
     folded = warnings[WARNINGS_SHOWN:MOST_WARNINGS]
-    more = count_text(len(warnings) - WARNINGS_SHOWN, "more warning")
+    left_out = count_text(len(warnings) - WARNINGS_SHOWN, "more warning")
     if len(warnings) > MOST_WARNINGS:
-        more += f", {len(folded):,} of them shown: the report has all"
+        left_out += f", {len(folded):,} of them shown: the report has all"
     data = [item for section in sections for item in section.data.items()]
     return rendered(
         "page.html",
@@ -104,7 +104,7 @@ def page_text(
         resources=resources if plots else "",
         warnings=warnings[:WARNINGS_SHOWN],
         folded=folded,
-        more=more,
+        more=left_out,
         scripts=dict.fromkeys(["pages.js", *(part.script for part in sections if part.script)]),
         data={name: json_of(value) for name, value in data},
     )

@@ -185,11 +185,11 @@ def message_lines(
         return _replayed_lines(outcome, rows, window, seed)
     draw, count = np.random.default_rng(seed), 0
     chosen, numbers = np.empty(0, MESSAGE_ROW), np.empty(0)
-    for more in logs.map(partial(_sent, rows, window)):
-        count += len(more)
-        numbers = np.append(numbers, draw.random(len(more)))
+    for of_unit in logs.map(partial(_sent, rows, window)):
+        count += len(of_unit)
+        numbers = np.append(numbers, draw.random(len(of_unit)))
         first = np.argsort(numbers, kind="stable")[:MOST_MESSAGES]
-        chosen, numbers = np.append(chosen, more)[first], numbers[first]
+        chosen, numbers = np.append(chosen, of_unit)[first], numbers[first]
     keys = _keys(chosen["pe"], chosen["msg_id"])
     order = np.argsort(keys, kind="stable")
     blocks = list(logs.map(partial(_started, keys[order], rows)))
@@ -215,10 +215,10 @@ def _started(keys: Ints, rows: Ints, parts: Iterator[LoadedBlock], /) -> tuple[I
     places, to_rows = [], []
     for part in parts:
         block = records_of(part)
-        own = _keys(block.sebs["src_pe"], block.sebs["msg_id"])
-        place, row = np.searchsorted(keys, own), rows[block.pe]
+        named = _keys(block.sebs["src_pe"], block.sebs["msg_id"])
+        place, row = np.searchsorted(keys, named), rows[block.pe]
         hit = (row >= 0) & (place < len(keys))
-        hit[hit] = keys[place[hit]] == own[hit]
+        hit[hit] = keys[place[hit]] == named[hit]
         places.append(place[hit])
         to_rows.append(row[hit])
     return np.concatenate(places), np.concatenate(to_rows)

@@ -229,8 +229,8 @@ class TimelineView:
 
     def shares(self, panel: Panel) -> Floats:
         """Return the share of the PEs' time over the run's own length by layer."""
-        own = (panel.to_s - panel.from_s) / (self.to_s - self.from_s)
-        return np.asarray(self.over_time(panel).mean(axis=0) / (own if own > 0 else 1.0))
+        share = (panel.to_s - panel.from_s) / (self.to_s - self.from_s)
+        return np.asarray(self.over_time(panel).mean(axis=0) / (share if share > 0 else 1.0))
 
     def busy_share(self, panel: Panel) -> float:
         """Return the share of the PEs' time in SEBs."""
@@ -268,9 +268,9 @@ def timeline_view(
     for extent in extents:
         seconds.update(extent.event_s if colour_by == "event" else extent.name_s)
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
-    names, others = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
+    names, other_names = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
     times = _window(runs[0].logs, extents, *window)
-    view = TimelineView(shown_pes, *times, colour_by, names, others, columns)
+    view = TimelineView(shown_pes, *times, colour_by, names, other_names, columns)
     panels = [_panel(run, extent, view, seed) for run, extent in zip(runs, extents, strict=True)]
     return replace(view, panels=tuple(panels))
 
@@ -316,21 +316,21 @@ def _window(
 
 def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Panel:
     rows, sebs, left_out = view.rows_of_pes(len(run.pes)), 0, 0
-    kept, known = list[Bars](), 0
+    all_bars, known = list[Bars](), 0
     parts, steps = np.zeros((2, view.rows, view.columns + 1, len(view.layers)))
     for bars, closed, not_closed in run.map(partial(_bars, view, rows), view.colour_by):
         _add_times(parts, steps, bars, view)
         sebs, left_out, known = sebs + closed, left_out + not_closed, known + len(bars.row)
-        kept.append(bars)
+        all_bars.append(bars)
         if known > MOST_BARS:
-            kept.clear()
+            all_bars.clear()
     members = np.bincount(rows[rows >= 0])
     cells = (parts + steps.cumsum(axis=1))[:, :-1] / members[:, None, None]
     if view.colour_by == "event":  # brackets lie within their SEBs
         cells[:, :, -1] = np.maximum(cells[:, :, -1] - cells[:, :, :-1].sum(axis=2), 0.0)
     single = None
     if known <= MOST_BARS:
-        single = Bars._make(map(np.concatenate, zip(*kept, strict=True)))
+        single = Bars._make(map(np.concatenate, zip(*all_bars, strict=True)))
     from_s, to_s = max(view.from_s, extent.earliest_s), min(view.to_s, extent.latest_s)
     lines = None
     if seed is not None and run.logs.has_messages:

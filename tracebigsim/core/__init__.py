@@ -82,15 +82,17 @@ class Library:
         arrays, lengths = list[tuple[int, _Array]](), list[tuple[int, int]]()
         args, previous = 0, ""
         for place, parameter in enumerate(filter(None, map(str.strip, parameters.split(",")))):
-            *words, own = parameter.replace("*", " * ").split()
+            *words, parameter_name = parameter.replace("*", " * ").split()
             kind = words[words.index("*") - 1] if "*" in words else words[-1]
             if "*" in words:
                 dtype = self.structs.get(kind) or np.dtype(_NUMBERS[kind][1])
-                arrays.append((args, _Array(f"{name}: {own}", dtype, "const" not in words)))
-            elif own == f"{previous}_len":
+                arrays.append(
+                    (args, _Array(f"{name}: {parameter_name}", dtype, "const" not in words))
+                )
+            elif parameter_name == f"{previous}_len":
                 lengths.append((place, args - 1))
             kinds.append(_ADDRESS if "*" in words else _NUMBERS[kind][0])
-            args, previous = place + 1 - len(lengths), own
+            args, previous = place + 1 - len(lengths), parameter_name
         function.argtypes = kinds
         return _checked(name, function, args, arrays, lengths)
 

@@ -238,10 +238,10 @@ def _load_whole(
     first = block.first_timeline
     faults = (_count_fault(file, first + k, int(counts[k])) for k in invalid.tolist())
     on_faults(faults, len(invalid))
-    kept = known & valid
-    counts = counts[kept]
-    pieces = Pieces(starts[kept] + COUNT_BYTES, ends[kept], counts, np.zeros_like(counts))
-    pes, closed = file.pes[inside][kept], file.closed[inside][kept]
+    usable = known & valid
+    counts = counts[usable]
+    pieces = Pieces(starts[usable] + COUNT_BYTES, ends[usable], counts, np.zeros_like(counts))
+    pes, closed = file.pes[inside][usable], file.closed[inside][usable]
     return LoadedBlock(block, file, window, layout, pieces, pes, counts, closed)
 
 

@@ -79,14 +79,14 @@ class NodePart(Part):
     def attributes(self, name: str) -> Table:
         """Return the core's struct `attribute` for each node; common ones are read together."""
         if name not in self._attributes:
-            names = [each.encode() for each in (_COMMON if name in _COMMON else (name,))]
+            names = [text.encode() for text in (_COMMON if name in _COMMON else (name,))]
             attributes = np.empty((len(names), len(self)), dtype=core.structs["attribute"])
             texts = np.frombuffer(b"".join(names), dtype=np.uint8)
             core.read_attributes(
                 self.buffer, self.nodes, texts, np.cumsum([*map(len, names)]), attributes
             )
             self._attributes |= {
-                each.decode(): own for each, own in zip(names, attributes, strict=True)
+                encoded.decode(): column for encoded, column in zip(names, attributes, strict=True)
             }
         return self._attributes[name]
 

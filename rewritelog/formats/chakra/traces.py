@@ -75,14 +75,14 @@ class ChakraTraces(Traces):
                 if count:
                     heads = int(first < 0)
                     begin = int(nodes["end"][0]) if heads else at
-                    own = nodes[heads:count].copy()
-                    yield NodePart(unit, max(first, 0), buffer[at:begin], buffer, own)
+                    of_part = nodes[heads:count].copy()
+                    yield NodePart(unit, max(first, 0), buffer[at:begin], buffer, of_part)
                     first, at = first + count, int(nodes["end"][count - 1])
                 elif fault[core.FAULT_CODE] in (core.WIRE_OK, core.MESSAGE_CUT) and not is_last:
                     size_bytes = max(PART_BYTES, len(buffer) - at)
-                    more = read(size_bytes)
-                    is_last = len(more) < size_bytes
-                    offset, at, buffer = offset + at, 0, np.concatenate([buffer[at:], more])
+                    following = read(size_bytes)
+                    is_last = len(following) < size_bytes
+                    offset, at, buffer = offset + at, 0, np.concatenate([buffer[at:], following])
                 else:
                     raise _damage(unit, first, offset, fault)
         if first < 0:

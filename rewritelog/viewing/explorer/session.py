@@ -71,9 +71,9 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
 
     def kept(self, lines: int) -> Flags:
         """Return which of `lines` lines the fit uses."""
-        kept = np.ones(lines, dtype=np.bool_)
-        kept[[*self.left_out]] = False
-        return kept
+        are_kept = np.ones(lines, dtype=np.bool_)
+        are_kept[[*self.left_out]] = False
+        return are_kept
 
     def config(self, parameters: int) -> FitConfig:
         """Return the fit's configuration; raise `FormulaError` for an invalid text."""
@@ -123,11 +123,11 @@ class Result:
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
         """Return measures of the fit's quality on its own lines and on held-out lines, by name."""
         quality = self.fit.quality
-        kept = timings.part(self.choices.kept(len(timings.seconds)))
-        predicted = np.maximum(self.fit.predict(kept.params), 0.0)
+        samples = timings.part(self.choices.kept(len(timings.seconds)))
+        predicted = np.maximum(self.fit.predict(samples.params), 0.0)
         numbers = {
             "R² on the lines of the fit": quality.r2,
-            "mean error on the lines of the fit": mean_relative_error(predicted, kept.seconds),
+            "mean error on the lines of the fit": mean_relative_error(predicted, samples.seconds),
             "R² on held-out lines": quality.held_out_r2,
             "mean error on held-out lines": quality.held_out_error,
             "error of the sum on held-out lines": quality.held_out_sum_error,
@@ -174,11 +174,11 @@ class Session:
         """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
         timings = self.events[event]
         config = choices.config(timings.parameters)
-        kept = timings.part(choices.kept(len(timings.seconds)))
-        if not len(kept.usable().seconds):
+        samples = timings.part(choices.kept(len(timings.seconds)))
+        if not len(samples.usable().seconds):
             raise UsageError("no line with usable numbers is left to fit to: put some back")
-        single_terms = single_term_functions(kept, choices.weights, choices.loss)
-        return Result(choices, fit_event(kept, config).named(self._names[event]), single_terms)
+        single_terms = single_term_functions(samples, choices.weights, choices.loss)
+        return Result(choices, fit_event(samples, config).named(self._names[event]), single_terms)
 
     def keep(self, event: int, result: Result) -> None:
         """Keep a fit of an event."""
@@ -233,11 +233,13 @@ class Session:
 
     def kept_timings(self, changed: Changed) -> tuple[EventTimings, ...]:
         """Return the samples that the model is fitted to, in the order of the files."""
-        kept = list(self.read.timings)
+        timings = list(self.read.timings)
         for entry, result in zip(self.entries, self.results(changed), strict=True):
             if result is not None:
-                kept[entry] = kept[entry].part(result.choices.kept(len(kept[entry].seconds)))
-        return tuple(kept)
+                timings[entry] = timings[entry].part(
+                    result.choices.kept(len(timings[entry].seconds))
+                )
+        return tuple(timings)
 
     def row(self, event: int, changed: Changed = NOT_CHANGED) -> str:
         """Return an event's row of the overview, as HTML."""
