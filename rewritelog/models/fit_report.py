@@ -128,7 +128,6 @@ def summarise(fit: EventFit) -> list[str]:
         by_reason.setdefault(drop.reason, []).append(drop.term)
     dropped = (f"{', '.join(terms)} ({reason})" for reason, terms in by_reason.items())
     add("  dropped: ", dropped, "; ")
-    add("  ", _left_out_texts(fit), ", ")
     return lines
 
 
@@ -246,20 +245,6 @@ def _correction_texts(fit: ClassFit) -> list[str]:
         parts.append("most lines are predicted better, and a few that are far off worse")
     codes = function.correction.codes
     return [*parts, *(f"the values of p{number} count as codes without order" for number in codes)]
-
-
-def _left_out_texts(fit: EventFit) -> list[str]:
-    """Return how well a fit to lines drawn at random predicts the others, as parts of a line."""
-    if fit.left_out is None:
-        return []
-    head = f"{fit.left_out.drawn:,} of {fit.left_out.lines:,} lines drawn; "
-    if fit.left_out.mean_relative_error is None:
-        return [f"{head}none is left to measure the error with"]
-    return [
-        f"{head}on the {fit.left_out.left_out:,} left out: mean relative error "
-        + share_text(fit.left_out.mean_relative_error, 1),
-        f"error of the sum {share_text(fit.left_out.sum_error, 2, '+')}",
-    ]
 
 
 def _growth_texts(fit: EventFit) -> list[str]:
