@@ -155,7 +155,7 @@ def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
     if not table.event:
         raise at("event").error("event is empty")
     sizes = [parsed(text, where=at("of", k)) for k, text in enumerate(table.of or ())]
-    terms = _kind_terms(table, sizes, len(names), at("kind"), at("of"))
+    terms = _kind_terms(table, sizes, at("kind"), at("of"))
     for number, text in enumerate(table.terms):
         where = at("terms", number)
         term = parsed(text, where=where)
@@ -178,11 +178,11 @@ def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
 
 
 def _kind_terms(
-    table: _Table, sizes: Sequence[Expression], names: int, where: Origin, of_key: Origin
+    table: _Table, sizes: Sequence[Expression], where: Origin, of_key: Origin
 ) -> list[Expression]:
     """Return the terms of `kind` for the sizes in `of`, or for p1, p2, … without it.
 
-    `names` is the number of names in `params`; the origins are those of `kind` and `of`.
+    The origins are those of `kind` and `of`.
     """
     if table.kind is UNSET:
         if table.of is not UNSET:
@@ -191,13 +191,11 @@ def _kind_terms(
     kind = kinds().get(table.kind)
     if kind is None:
         raise where.error(f"unknown kind {table.kind!r}; known: {', '.join(kinds())}")
-    needed = f"{table.kind} needs {count_text(len(kind.of), 'size')}"
     if table.of is UNSET:
-        if names and len(kind.of) > names:
-            raise where.error(f"{needed}, but params has {count_text(names, 'name')}")
         return list(kind.expressions())
     if len(sizes) != len(kind.of):
-        raise of_key.error(f"{needed} ({', '.join(kind.of)}), not {len(sizes)}")
+        needed = f"{table.kind} needs {count_text(len(kind.of), 'size')} ({', '.join(kind.of)})"
+        raise of_key.error(f"{needed}, not {len(sizes)}")
     by_number = dict(enumerate(sizes, 1))
     return [_checked(term.with_parameters(by_number), where) for term in kind.expressions()]
 

@@ -238,7 +238,6 @@ def test_what_is_composed_is_text_that_parses_again() -> None:
         ('kind = "n-log"', 3, 9, "unknown kind 'n-log'; known: constant, linear, n-log-n"),
         ("kind = 3", 3, None, "kind: Expected `str`, got `int`"),
         ('kind = "linear"\nof = ["p1", "p2"]', 4, None, r"linear needs 1 size \(n\), not 2"),
-        ('kind = "fft-3d"\nparams = ["n"]', 3, 9, "fft-3d needs 3 sizes, but params has 1 name"),
         ('kind = "linear"\nof = ["p1 p2"]', 4, 11, "an operator is missing"),
         ('terms = ["1"]\nof = ["p1"]', 4, None, "of needs a kind"),
         ('terms = ["1"]\ntimes = ["p1"]', 4, None, "times: Expected `str`, got `array`"),

@@ -46,10 +46,6 @@ FARTHEST, ROUNDS = 4.0, 20
 SHORTER = 3.0
 """It may be this many times as far below it: disturbances lengthen times, and few shorten them."""
 
-KEPT_BYTES = 31 << 20
-"""glibc returns freed memory to the system, and each step would ask for it again, unless as much as
-this was freed at once before: a step takes a sixth longer."""
-
 _LOG_LENGTHS = (-4.0, 7.0)
 _LOG_DEVIATIONS = (-7.0, 2.0)
 """Bounds in the search for lengths and deviations; the latter relative to that of the values."""
@@ -411,7 +407,6 @@ def learn(
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - heavy
 
-    np.empty(KEPT_BYTES, dtype=np.uint8)
     some = random_rows(len(points), most)
     points, values = points[some], values[some]
     spread = float(np.sqrt(np.mean(values**2))) or 1.0
