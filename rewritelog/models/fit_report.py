@@ -252,8 +252,8 @@ def _growth_texts(fit: EventFit) -> list[str]:
     if fit.whole.growth is None or fit.whole.growth.function is None:
         return []
     growing = np.flatnonzero(fit.highest > 0)
-    rows = np.vstack((fit.highest, fit.highest + np.diag(fit.highest)[growing]))
     with np.errstate(all="ignore"):
+        rows = np.vstack((fit.highest, fit.highest + np.diag(fit.highest)[growing]))
         seconds = fit.predict(rows)
         factors = seconds[1:] / seconds[0]
     steepest = [index for index in np.argsort(-factors, kind="stable") if factors[index] > FLAT]
