@@ -12,13 +12,12 @@ from keyword import iskeyword
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
 
 Value: TypeAlias = Any
-"""A float64 array that may be overwritten, or a `np.float64`; numpy has no name for both."""
+"""A float64 array, or a `np.float64`; numpy has no name for both."""
 
 BLOCK_ROWS = 1 << 13
 """Rows evaluated at a time, so that all temporaries stay in the cache."""
@@ -48,7 +47,6 @@ class Operation(NamedTuple):
 
     arity: int
     compute: Callable[..., Value]
-    """Takes the operands, and as `out` an array for the result or None, as numpy's ufuncs do."""
     spelled: Mapping[Language, tuple[str, int]]
     """Its template and precedence in each language.
 
@@ -81,14 +79,14 @@ def _function(ufunc: np.ufunc, name: str, latex: str) -> Operation:
     return _operator(ufunc, CLOSED, name + operands, f"np.{ufunc.__name__}{operands}", latex)
 
 
-def _power(base: Value, exponent: Value, out: NDArray[np.float64] | None) -> Value:
+def _power(base: Value, exponent: Value) -> Value:
     """Return base^exponent; squares, the most common power, by one multiplication."""
     if isinstance(exponent, np.float64) and exponent == 2:
-        return np.multiply(base, base, out=out)
-    return np.power(base, exponent, out=out)
+        return base * base
+    return np.power(base, exponent)
 
 
-def _torus_distance(*positions_and_sizes: Value, out: object) -> Value:  # noqa: ARG001
+def _torus_distance(*positions_and_sizes: Value) -> Value:
     """Return the Manhattan distance of two cells in a periodic grid.
 
     It is the sum of min(d, n − d) over the dimensions, where d = |a − b| modulo n. It distinguishes
@@ -201,8 +199,7 @@ class Expression:
     def _evaluate_block(self, params: Floats) -> Value:
         """Return the values of a block of rows: an array, or a constant for all of them.
 
-        Each array on the stack is a contiguous copy that operations may overwrite. That saves
-        temporaries, and keeps the memory layout, by which numpy chooses its loops, the same.
+        Each array on the stack is a contiguous copy: numpy chooses its loops by the memory layout.
         """
         stack: list[Value] = []
         for step in self.steps:
@@ -212,11 +209,8 @@ class Expression:
                 stack.append(params[:, int(step[1:]) - 1].astype(np.float64))
             else:
                 arity, compute, _ = OPERATIONS[step]
-                operands = stack[-arity:]
-                # the first operand that is an array holds the result
-                target = next((one for one in operands if isinstance(one, np.ndarray)), None)
-                result = compute(*operands, out=target)
-                stack[-arity:] = [np.float64(result) if target is None else result]
+                result = np.asarray(compute(*stack[-arity:]), dtype=np.float64)
+                stack[-arity:] = [result[()]]
         return stack[0]
 
     def times(self, other: Expression) -> Expression:
