@@ -50,6 +50,10 @@ class Growth(Form, frozen=True):
     error: float | None = None
     """How fast intervals widen with the `distance`, from the trial (`widening_rate`); None without
     one."""
+    most_s: float | None = None
+    """The longest measured time; None for no upper bound. The upper bound of a prediction is the
+    larger of this time and the value at the edge, times p/highest for each parameter beyond its
+    range, to the local power of the function at the edge, at least 1."""
 
     @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
@@ -76,7 +80,34 @@ class Growth(Form, frozen=True):
             seconds = at_edge * growth_between(self.function, edge, rows)
         usable = np.isfinite(seconds) & (seconds > 0)
         known = np.where(usable, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME))
+        if self.most_s is not None:
+            function = inner if self.function is None else self.function
+            limit = np.fmax(at_edge, self.most_s) * _largest_growth(function, params, edge, highest)
+            known = np.fmin(known, limit)
         return np.where(np.isnan(params).any(axis=1), np.nan, known)
+
+
+def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest: Floats) -> Floats:
+    """Return the largest factor by which each row may exceed the times within the range.
+
+    A function that grows with the power s of a parameter at the edge of the range may go on doing
+    so; a steeper term that hardly contributes there must not take over.
+    """
+    factor = np.ones(len(params))
+    for column in range(params.shape[1]):
+        rows = np.flatnonzero((params[:, column] > highest[column]) & (highest[column] > 0))
+        if not len(rows):
+            continue
+        inside = edge[rows].copy()
+        inside[:, column] *= tuning.WITHIN
+        growth = growth_between(function, inside, edge[rows])
+        power = np.fmax(np.log(growth) / -math.log(tuning.WITHIN), 1.0)
+        further = (params[rows, column] / highest[column]) ** power
+        if highest[column] <= tuning.DEEPEST:
+            rate = np.fmax(np.log(growth), 0.0) / (1 - tuning.WITHIN)
+            further = np.fmax(further, np.exp(rate * (params[rows, column] / highest[column] - 1)))
+        factor[rows] *= further
+    return factor
 
 
 def is_outside(params: Floats, lowest: Floats, highest: Floats) -> Flags:
@@ -103,6 +134,7 @@ def growth_of(
     `held_out_s` the seconds that they predict, corrected or not, for held-out samples.
     """
     samples = validation.selection.samples
+    most_s = float(samples.seconds.max()) if (samples.seconds > 0).any() else None
     weights, error = own, None
     splits = list(_trial_splits(validation.selection))
     if splits:
@@ -113,7 +145,7 @@ def growth_of(
         ratios = np.zeros(0) if held_out_s is None else ratios_of(samples.seconds, held_out_s)
         error = widening_rate(ratios, np.exp(-residual), distances)
     function = None if weights == own else validation.solve(weights)
-    return Growth(function, error)
+    return Growth(function, error, most_s)
 
 
 def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:

@@ -125,6 +125,7 @@ POWER_OF_ERRORS = 9.0
 PRIOR_WEIGHT_OF_OWN = 3.0  # that of the family that was selected within the range
 LEAST_PART = 0.05  # families with less than this share of the largest weight have none
 LARGEST_LOG_ERROR = 5.0  # larger errors, as differences of logarithms, count as this
+WITHIN = 0.8  # the power at the edge is measured from this share of the largest value to it
 
 # Where a function has no value above 0, it counts as no less than this share of that at the edge.
 LEAST_SHARE_OF_TIME = 0.01
