@@ -41,12 +41,12 @@ class DistinctPoints:
 
     def find(self, params: Floats) -> Ints:
         """Return the index of the point that each row is, −1 for one that is none."""
-        found = np.full(len(params), -1, dtype=np.int64)
+        numbers = np.full(len(params), -1, dtype=np.int64)
         if params.shape[1] == self.params.shape[1]:
             rows, width = _bytes_of(_without_signed_zeros(params)), 8 * params.shape[1]
             known = _bytes_of(self.params)
-            core.find_texts(known, width, rows, self.rows.key, self.rows.slots, found)
-        return found
+            core.find_texts(known, width, rows, self.rows.key, self.rows.slots, numbers)
+        return numbers
 
 
 def _without_signed_zeros(params: Floats) -> Floats:

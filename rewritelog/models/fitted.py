@@ -86,8 +86,8 @@ class Fitted:
         """Return the model fitted to timings; raise `ModelError` naming it if that fails."""
         with errors_as_model_errors(f"model {name!r} cannot be fitted"):
             fit: Any = model.fit(timings)  # outsiders may break the type
-            given = getattr(model, "options", None)  # outsiders may leave it out
-            options = {} if given is None else asdict(given)
+            declared = getattr(model, "options", None)  # outsiders may leave it out
+            options = {} if declared is None else asdict(declared)
         if not isinstance(fit, ModelFit):
             kind = type(fit).__name__
             raise ModelError(f"model {name!r}: fit() returned {kind}, not a ModelFit")
@@ -116,8 +116,8 @@ class Fitted:
         """Return of how many of these timing lines it is a fit, in words."""
         checks = [fit.left_out for fit in self.fits.values() if fit.left_out is not None]
         unused = sum(check.lines - check.drawn for check in checks)
-        drawn = f"{lines - unused:,} of " if unused else ""
-        return f"fitted to {drawn}{count_text(lines, 'timing line')}"
+        of_drawn = f"{lines - unused:,} of " if unused else ""
+        return f"fitted to {of_drawn}{count_text(lines, 'timing line')}"
 
     def named(self: Self, names: ParamNames | None) -> Self:
         """Return it with names of parameters, if any; those that a formula gives are kept."""
@@ -148,9 +148,9 @@ class Fitted:
         """
         where, rows = self._place(event), len(params)
 
-        def flags(given: object) -> Flags:
+        def flags(answer: object) -> Flags:
             mask = np.zeros(rows, dtype=np.bool_)
-            mask[:] = given
+            mask[:] = answer
             return mask
 
         with errors_as_model_errors(where):

@@ -167,9 +167,11 @@ def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
     if not terms:
         raise here.error("terms or kind is missing")
     if table.times is not UNSET:
-        times, one, where = parsed(table.times, where=at("times")), parse("1"), at("times")
-        terms = [times if term == one else _checked(times.times(term), where) for term in terms]
-        terms = list(dict.fromkeys([one, *terms]))
+        times, constant, where = parsed(table.times, where=at("times")), parse("1"), at("times")
+        terms = [
+            times if term == constant else _checked(times.times(term), where) for term in terms
+        ]
+        terms = list(dict.fromkeys([constant, *terms]))
     category = None
     if table.category is not UNSET:
         category = parsed(table.category, where=at("category"))

@@ -72,8 +72,8 @@ class LocatedToml:
                 patterns = list(map(_string, within[: step + 1])) if strings else [header] * step
                 within = within[step]
             for pattern in patterns:
-                found = re.compile(pattern).search(self._text, at)
-                at = found.end() if found else at
+                match = re.compile(pattern).search(self._text, at)
+                at = match.end() if match else at
             start = at - len(str(within))
             before = self._text.rfind("\n", 0, start) + 1
             column = start - before + 1 if self._text[start:at] == within else None

@@ -143,11 +143,11 @@ class Outside(Model[OutsideOptions]):
         """
         if not callable(maker):
             raise ModelError(f"model {name!r} is neither a class nor a function")
-        made = {key.replace("-", "_"): _converted(value) for key, value in arguments.items()}
+        converted = {key.replace("-", "_"): _converted(value) for key, value in arguments.items()}
         with suppress(ValueError, TypeError):  # some callables have no signature
             if "random_state" in inspect.signature(maker).parameters:
-                made.setdefault("random_state", 0)
-        super().__init__(OutsideOptions(made))
+                converted.setdefault("random_state", 0)
+        super().__init__(OutsideOptions(converted))
         self._name, self._maker = name, maker
         self._new()  # to raise errors of arguments before timings are read
 

@@ -145,8 +145,8 @@ def make_options(name: str, cls: type[Model[Any]], values: Mapping[str, object])
     """
     known = {option.field: option for option in describe_options(name, cls)}
     converted: dict[str, object] = {}
-    for given, value in values.items():
-        key = given.replace("-", "_")
+    for spelling, value in values.items():
+        key = spelling.replace("-", "_")
         if key not in known:
             names = ", ".join(known) or "none"
             raise UsageError(f"model {name!r} has no option {_called(key)!r}; its options: {names}")

@@ -219,7 +219,9 @@ class Expression:
 
     def applied(self, operation: str, *others: Expression) -> Expression:
         """Return an operation applied to it, and to others as its further operands."""
-        return Expression((*self.steps, *(step for one in others for step in one.steps), operation))
+        return Expression(
+            (*self.steps, *(step for operand in others for step in operand.steps), operation)
+        )
 
     def with_parameters(self, values: Mapping[int, Expression]) -> Expression:
         """Return it with an expression substituted for each parameter; none may be missing."""

@@ -75,17 +75,17 @@ class Similarity:
             kernel = learn(points, likely, codes, kernel)
         return cls(inputs, kernel)
 
-    def part(self, some: Flags) -> Similarity:
+    def part(self, are_kept: Flags) -> Similarity:
         """Return the similarity by some of the inputs alone."""
-        indices = np.flatnonzero(some)
+        indices = np.flatnonzero(are_kept)
         return Similarity(self.inputs.part(indices), self.kernel.part(indices))
 
     def simpler(self, parameters: int) -> Iterator[Similarity]:
         """Yield those without the formula's seconds, and without steps of tiles, if it has any."""
         sizes = np.array([kind not in STEPS for kind in self.inputs.kinds])
-        for some in (self.inputs.parameters <= parameters, sizes):
-            if some.any() and not some.all():
-                yield self.part(some)
+        for are_kept in (self.inputs.parameters <= parameters, sizes):
+            if are_kept.any() and not are_kept.all():
+                yield self.part(are_kept)
 
     def refined(self, params: Floats, logs: Floats) -> Similarity:
         """Return the similarity learnt from more of the samples, without idle parts and inputs.
@@ -208,12 +208,12 @@ def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[Corrected
     """
     yield from fits
     for count in range(2, len(fits) + 1):
-        for some in combinations(fits, count):
+        for subset in combinations(fits, count):
             with np.errstate(all="ignore"):  # a formula may predict 0 or less
-                logs = np.mean([np.log(fit.held_out.predicted_s) for fit in some], axis=0)
+                logs = np.mean([np.log(fit.held_out.predicted_s) for fit in subset], axis=0)
             yield replace(
-                some[0],
-                similarities=tuple(similarity for fit in some for similarity in fit.similarities),
+                subset[0],
+                similarities=tuple(similarity for fit in subset for similarity in fit.similarities),
                 held_out=HeldOutPredictions.compared(np.exp(logs), samples),
             )
 

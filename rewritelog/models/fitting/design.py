@@ -142,8 +142,8 @@ class Memo:
         """Return what `make` returns for a key, calling it only the first time."""
         if key not in self._made:
             self._made[key] = make()
-        made: Made = self._made[key]
-        return made
+        value: Made = self._made[key]
+        return value
 
 
 class TermTable(Memo):
@@ -206,7 +206,7 @@ class TermTable(Memo):
             if sum(len(first) * len(second) for first, second in pairs) > tuning.MOST_CROSSES:
                 pairs = [(first[:1], second[:1]) for first, second in pairs]
             products: list[tuple[Expression, ...]] = []
-            products += [both for pair in pairs for both in product(*pair)]
+            products += [factors for pair in pairs for factors in product(*pair)]
             if len(functions) <= tuning.MOST_FOR_TRIPLES:
                 products += combinations([own for own, *_ in functions], 3)
             return [*single, *map(product_of, products)]

@@ -282,9 +282,9 @@ def coverage(ratios: Floats) -> float | None:
     if len(finite) < tuning.ENOUGH_RATIOS:
         return None
     halves, inside = (finite[::2], finite[1::2]), 0
-    for mine, others in (halves, halves[::-1]):
-        low, high = quantiles(np.sort(others), ENDS)
-        inside += int(((mine >= low) & (mine <= high)).sum())
+    for tested, calibrating in (halves, halves[::-1]):
+        low, high = quantiles(np.sort(calibrating), ENDS)
+        inside += int(((tested >= low) & (tested <= high)).sum())
     return inside / len(finite)
 
 

@@ -115,8 +115,8 @@ def _fit_class(
 
     `params` are those of all samples of the event.
     """
-    drawn = Samples.of(usable, config.weights).random_part(tuning.MOST_FITTED)
-    samples = without_short_scales(drawn, config.loss)
+    usable_part = Samples.of(usable, config.weights).random_part(tuning.MOST_FITTED)
+    samples = without_short_scales(usable_part, config.loss)
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
     validation = cross_validate(_families(selection, config, params), selection)
     weights = validation.select()

@@ -100,13 +100,13 @@ class Kernel(Form, frozen=True):
         """The factors of squared distances in the rough part, shape (inputs,)."""
         return np.asarray(1.0 / self.rough_lengths**2)
 
-    def part(self, some: Ints) -> Kernel:
+    def part(self, indices: Ints) -> Kernel:
         """Return the kernel of the inputs with these indices."""
         return replace(
             self,
-            codes=self.codes[some],
-            smooth_lengths=self.smooth_lengths[some],
-            rough_lengths=self.rough_lengths[some],
+            codes=self.codes[indices],
+            smooth_lengths=self.smooth_lengths[indices],
+            rough_lengths=self.rough_lengths[indices],
         )
 
     @property
@@ -188,10 +188,12 @@ class Inputs(Form, frozen=True):
             if not np.ptp(values):
                 continue
             middle = median(np.abs(values)) or 1.0
-            mine = _kinds(values)
-            parameters += [number] * len(mine)
-            kinds += mine
-            units += [float(values.min()) if kind == "least" else middle for kind in mine]
+            kinds_of_values = _kinds(values)
+            parameters += [number] * len(kinds_of_values)
+            kinds += kinds_of_values
+            units += [
+                float(values.min()) if kind == "least" else middle for kind in kinds_of_values
+            ]
         unscaled = cls(
             np.array(parameters, dtype=np.int64),
             tuple(kinds),
@@ -205,14 +207,14 @@ class Inputs(Form, frozen=True):
         scaled = replace(unscaled, centres=columns.mean(axis=0), deviations=deviations)
         return scaled.part(varying)
 
-    def part(self, some: Ints) -> Inputs:
+    def part(self, indices: Ints) -> Inputs:
         """Return the inputs with these indices."""
         return Inputs(
-            self.parameters[some],
-            tuple(self.kinds[index] for index in some),
-            self.units[some],
-            self.centres[some],
-            self.deviations[some],
+            self.parameters[indices],
+            tuple(self.kinds[index] for index in indices),
+            self.units[indices],
+            self.centres[indices],
+            self.deviations[indices],
         )
 
     def columns(self, params: Floats) -> Floats:
@@ -325,8 +327,8 @@ class Correction(Form, frozen=True, dict=True):
         of_rows[new] = self._of_rows(distinct.params[new])
         if len(self._known) + len(new) > MOST_KNOWN:
             self._known.clear()
-        some = new[:MOST_KNOWN].tolist()
-        self._known.update((keys[row], float(of_rows[row])) for row in some)
+        remembered = new[:MOST_KNOWN].tolist()
+        self._known.update((keys[row], float(of_rows[row])) for row in remembered)
         factors[usable] = of_rows[distinct.point_of_row]
         return factors
 
@@ -407,8 +409,8 @@ def learn(
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - heavy
 
-    some = random_rows(len(points), most)
-    points, values = points[some], values[some]
+    rows = random_rows(len(points), most)
+    points, values = points[rows], values[rows]
     spread = float(np.sqrt(np.mean(values**2))) or 1.0
     likelihood = _Likelihood(points, values / spread, codes)
     inputs = points.shape[1]

@@ -95,10 +95,10 @@ class Samples:
         times = _midranks(self.seconds)
         ranks = {number: _midranks(self.params[:, number - 1]) for number in numbers}
         return {
-            number: abs(float(np.corrcoef(mine, times)[0, 1]))
-            if np.ptp(mine) and np.ptp(times)
+            number: abs(float(np.corrcoef(ranks_of_parameter, times)[0, 1]))
+            if np.ptp(ranks_of_parameter) and np.ptp(times)
             else 0.0
-            for number, mine in ranks.items()
+            for number, ranks_of_parameter in ranks.items()
         }
 
     def part(self, rows: Flags | Ints | slice) -> Samples:

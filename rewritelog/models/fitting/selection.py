@@ -45,11 +45,11 @@ def select_terms(columns: Floats, samples: Samples, loss: Loss, search: Search) 
     taken = select(rows, target, search)
     if loss == "huber" and taken and len(samples) > len(taken) + 2:
         weights = np.ones(len(target))
-        some = unit_columns(rows[:, taken])
+        units = unit_columns(rows[:, taken])
         for _ in range(3):
-            weighted, times = some * weights[:, None], target * weights
+            weighted, times = units * weights[:, None], target * weights
             size = least_squares(weighted, times, non_negative=search.non_negative)
-            weights = row_weights(some @ size - target)
+            weights = row_weights(units @ size - target)
         taken = select(rows * weights[:, None], target * weights, search)
     return taken
 

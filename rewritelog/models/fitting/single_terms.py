@@ -50,9 +50,9 @@ class SingleTermFunctions:
 
     def of(self, parameter: int) -> tuple[SingleTermFunction, ...]:
         """Return the functions of a parameter, the one with the largest held-out R² first."""
-        mine = [function for function in self.functions if function.parameter == parameter]
-        r2 = [-np.inf if one.held_out_r2 is None else one.held_out_r2 for one in mine]
-        return tuple(mine[index] for index in np.argsort(-np.array(r2), kind="stable"))
+        functions = [function for function in self.functions if function.parameter == parameter]
+        r2 = [-np.inf if one.held_out_r2 is None else one.held_out_r2 for one in functions]
+        return tuple(functions[index] for index in np.argsort(-np.array(r2), kind="stable"))
 
 
 @np.errstate(all="ignore")

@@ -81,9 +81,9 @@ class CrossValidation:
     def predictions(self) -> dict[str, HeldOutPredictions]:
         """What each family predicts of each sample by its fit without the sample's fold."""
         samples = self.selection.samples
-        each = np.arange(len(samples))
+        indices = np.arange(len(samples))
         return {
-            name: HeldOutPredictions.compared(seconds[self.folds, each], samples)
+            name: HeldOutPredictions.compared(seconds[self.folds, indices], samples)
             for name, seconds in self.predicted_by_fold_s.items()
         }
 

@@ -225,13 +225,13 @@ def _evidence(shapes: Floats, others: Floats | None, times: Floats) -> tuple[Flo
     c and d are those of a robust fit; each one costs log(noise / √n), the width of its posterior
     relative to that of its prior (Laplace's approximation). The likelihood is NaN without a fit.
     """
-    one, other = shapes / times, None if others is None else others / times
+    first, second = shapes / times, None if others is None else others / times
     count, terms = len(times), 1 if others is None else 2
-    _, _, relative = _lines(one, other, np.ones_like(one))
+    _, _, relative = _lines(first, second, np.ones_like(first))
     errors = np.abs(relative - 1)
     medians = np.partition(errors, count // 2, axis=1)[:, count // 2, None]
     corners = HUBER * (1.4826 * medians + LEAST_SPREAD)
-    c, d, relative = _lines(one, other, np.sqrt(huber_weights(errors, corners)))
+    c, d, relative = _lines(first, second, np.sqrt(huber_weights(errors, corners)))
     logs = np.log(np.maximum(relative, np.exp(-LARGEST_ERROR)))
     squares = np.minimum(logs, LARGEST_ERROR) ** 2
     chunks = np.arange(0, count, CHUNK)
@@ -244,14 +244,14 @@ def _evidence(shapes: Floats, others: Floats | None, times: Floats) -> tuple[Flo
     return np.logaddexp.reduce(likelihoods) - terms / 2 * np.log(count), d / c
 
 
-def _lines(one: Floats, other: Floats | None, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return c, d and c·one + d·other nearest to 1 for each row; NaN unless both are positive."""
-    ones = one * weights
+def _lines(first: Floats, second: Floats | None, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return c, d and c·first + d·second nearest to 1 in each row; NaN unless both are positive."""
+    ones = first * weights
     square, along = np.einsum("ij,ij->i", ones, ones), np.einsum("ij,ij->i", ones, weights)
-    if other is None:
+    if second is None:
         c = along / square
-        return c, np.zeros(len(c)), c[:, None] * one
-    others = other * weights
+        return c, np.zeros(len(c)), c[:, None] * first
+    others = second * weights
     own, level = np.einsum("ij,ij->i", others, others), np.einsum("ij,ij->i", others, weights)
     cross = np.einsum("ij,ij->i", ones, others)
     determinant = own * square - cross * cross
@@ -260,7 +260,7 @@ def _lines(one: Floats, other: Floats | None, weights: Floats) -> tuple[Floats, 
         (square * level - cross * along) / determinant,
     )
     c[~((determinant > LEAST_SHARE * own * square) & (c > 0) & (d > 0))] = np.nan
-    return c, d, c[:, None] * one + d[:, None] * other
+    return c, d, c[:, None] * first + d[:, None] * second
 
 
 def _average(factors: Sequence[_Factor], functions: _Functions) -> Expression:

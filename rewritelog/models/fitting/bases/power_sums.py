@@ -96,10 +96,10 @@ def _splits(laws: Floats) -> Floats:
     for split in range(len(laws)):
         for column in range(1, laws.shape[1]):
             for step in (SPLIT, -SPLIT):
-                both = np.vstack((laws, laws[split]))
-                both[[split, -1], 0] -= np.log(2)
-                both[[split, -1], column] += (step, -step)
-                splits.append(both)
+                divided = np.vstack((laws, laws[split]))
+                divided[[split, -1], 0] -= np.log(2)
+                divided[[split, -1], column] += (step, -step)
+                splits.append(divided)
     return np.array(splits)
 
 

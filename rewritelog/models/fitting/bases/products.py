@@ -62,7 +62,7 @@ def product_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
     factors = product_factors(selection.samples, selection.parameters)
     count = len(factors)
     sizes = range(1, count + 1) if count <= tuning.MOST_FACTORS else (1, 2, count)
-    partial = [product_of(some) for size in sizes for some in combinations(factors, size)]
+    partial = [product_of(subset) for size in sizes for subset in combinations(factors, size)]
     return selection.select_from((ONE, *partial))
 
 
@@ -152,10 +152,10 @@ def _errors_of(samples: Samples) -> _Errors:
         determinant = ones * square - cross * cross
         constant = (square * level - cross * along) / determinant
         slope = (ones * along - cross * level) / determinant
-        both = (determinant > 0) & (constant > 0) & (slope > 0)
-        only_constant = (determinant > 0) & (constant > 0) & ~both
-        constant = np.where(both, constant, np.where(only_constant, level / ones, 0.0))
-        slope = np.where(both, slope, np.where(only_constant, 0.0, along / square))
+        are_positive = (determinant > 0) & (constant > 0) & (slope > 0)
+        only_constant = (determinant > 0) & (constant > 0) & ~are_positive
+        constant = np.where(are_positive, constant, np.where(only_constant, level / ones, 0.0))
+        slope = np.where(are_positive, slope, np.where(only_constant, 0.0, along / square))
         errors = np.abs(constant * weights[:, None] + slope * shapes - target[:, None])
         return np.asarray(np.fmin(errors, 1.0).mean(axis=0) * _PENALTY)
 
