@@ -26,8 +26,8 @@ from rewritelog.models.fitting.process import (
     MOST_LEARNT_FROM,
     MOST_POINTS,
     SHORTER,
-    STEPS,
     STEPS_FROM_SIMILAR,
+    TILES,
     TRIED_POINTS,
     Correction,
     Inputs,
@@ -81,8 +81,8 @@ class Similarity:
         return Similarity(self.inputs.part(indices), self.kernel.part(indices))
 
     def simpler(self, parameters: int) -> Iterator[Similarity]:
-        """Yield those without the formula's seconds, and without steps of tiles, if it has any."""
-        sizes = np.array([kind not in STEPS for kind in self.inputs.kinds])
+        """Yield those without the formula's seconds, and without tiles, if it has any."""
+        sizes = np.array([kind not in TILES for kind in self.inputs.kinds])
         for are_kept in (self.inputs.parameters <= parameters, sizes):
             if are_kept.any() and not are_kept.all():
                 yield self.part(are_kept)
@@ -261,7 +261,7 @@ def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
     """
     from scipy.spatial import KDTree  # noqa: PLC0415 - heavy
 
-    sizes = points[:, [kind not in STEPS for kind in inputs.kinds]]
+    sizes = points[:, [kind not in TILES for kind in inputs.kinds]]
     _, nearest = KDTree(sizes).query(sizes, min(tuning.NEIGHBOURS, len(sizes)))
     middles = np.median(logs[nearest], axis=1)
     apart = logs - middles

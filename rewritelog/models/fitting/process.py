@@ -57,20 +57,16 @@ the one that is used."""
 MOST_KNOWN = 1 << 14
 """Factors of so many rows of an event are kept, some 4 MB: a block of a log has fewer."""
 
-InputKind: TypeAlias = Literal["log", "arsinh", "least", "aligned", "32", "64", "128", "256"]
+InputKind: TypeAlias = Literal["log", "arsinh", "least", "64", "128", "256"]
 
-STEPS: tuple[InputKind, ...] = ("32", "64", "128", "256", "aligned")
-"""Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted; and
-whether it is a multiple of powers of two."""
-
-MOST_ALIGNED = 16
-"""Multiples of higher powers of two fill the vectors of a processor no better."""
+TILES: tuple[InputKind, ...] = ("64", "128", "256")
+"""Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted."""
 
 POSITIVE = ("deviations", "smooth_lengths", "rough_lengths")
 """What of inputs and kernels is divided by, or has logarithms."""
 
 MANY_VALUES = 32
-"""Steps of tiles are looked for in whole-number parameters with at least this many values."""
+"""Whole-number parameters with at least this many values have wasted parts of tiles."""
 
 FEWEST_AT_LEAST, SHARE_AT_LEAST, FEWEST_SIZES = 5, 0.01, 17
 """Whether a parameter has its least value, 0 or 1, is an input if so many samples do, and this
@@ -158,7 +154,7 @@ class Kernel(Form, frozen=True):
 
 
 class Inputs(Form, frozen=True):
-    """What the process knows of a row of parameters: sizes, wasted parts of tiles, alignment.
+    """What the process knows of a row of parameters: sizes, and wasted parts of tiles.
 
     Kernels often treat the least size, such as one column, in a way of its own.
     """
@@ -167,7 +163,7 @@ class Inputs(Form, frozen=True):
     """The parameter of each input, counted from 1, shape (inputs,); the number after the last one
     is that of the formula's seconds."""
     kinds: Annotated[tuple[InputKind, ...], Meta(min_length=1)]
-    """`log`, `arsinh`, `least`, `aligned`, or the size of a tile."""
+    """`log`, `arsinh`, `least`, or the size of a tile."""
     units: Floats
     """What the parameter is divided by before its arsinh is taken, or its least value, shape
     (inputs,)."""
@@ -236,7 +232,7 @@ def _kinds(values: Floats) -> list[InputKind]:
     if least in (0, 1) and at_least >= enough and distinct >= FEWEST_SIZES:
         kinds.append("least")
     if distinct >= MANY_VALUES and least >= 1 and (values == np.rint(values)).all():
-        kinds += STEPS
+        kinds += TILES
     return kinds
 
 
@@ -248,10 +244,7 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
         return np.log(np.maximum(values, unit * 1e-9))
     if kind == "least":
         return np.asarray(values <= unit, dtype=np.float64)
-    whole = np.clip(np.rint(values), 1.0, 2.0**52)
-    if kind == "aligned":
-        return np.asarray(np.log2(np.gcd(whole.astype(np.int64), MOST_ALIGNED)))
-    tile = float(kind)
+    whole, tile = np.clip(np.rint(values), 1.0, 2.0**52), float(kind)
     return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
 
 
