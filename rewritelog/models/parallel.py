@@ -80,8 +80,9 @@ def one_blas_thread() -> Iterator[None]:
             _limits.pop()
 
 
-def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
-    """Return a pool of processes; signals are blocked until these have set up their handlers.
+@contextmanager
+def forking() -> Iterator[None]:
+    """Block signals while processes are forked, until these have set up their handlers.
 
     Python warns if the caller has threads: one could hold a lock that the work needs, which is
     arithmetic, and takes none.
@@ -90,12 +91,18 @@ def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
     try:
         with _forking, warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
-            return multiprocessing.get_context("fork").Pool(processes, _set_up, (before, work))
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _set_up(mask: set[int], work: Sequence[Callable[[], Any]]) -> None:
+def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
+    """Return a pool of processes."""
+    with forking():
+        return multiprocessing.get_context("fork").Pool(processes, _set_up, (work,))
+
+
+def _set_up(work: Sequence[Callable[[], Any]]) -> None:
     """Prepare a child process.
 
     Signals end it at once, without the parent's handlers and traceback. It inherits the work, which
@@ -104,7 +111,7 @@ def _set_up(mask: set[int], work: Sequence[Callable[[], Any]]) -> None:
     _work[:] = work
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def _run(index: int) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from signal import SIGINT
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.rewriting.run import rewrite
+from rewritelog.stopping import Stopped
 from rewritelog.text import LABEL_WIDTH, shorten_all
 from rewritelog.timings.read import read_timings
 from rewritelog.timings.texts import read_model_text, read_param_names
@@ -25,7 +26,7 @@ from rewritelog.viewing.extra import require
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
-    from rewritelog.viewing.explorer.server import Effect, Explorer
+    from rewritelog.viewing.explorer.server import Effect
 
 MOST_EVENTS = 3_000
 """The live page shows every event as a row, and refuses timings with more events than this."""
@@ -37,9 +38,8 @@ def explore(options: ExploreCommand) -> None:
     Pages ask for the fits of all events. Raise a `RewriteLogError` for inputs that cannot be read.
     """
     require("bokeh", "explore")
-    require("tornado", "explore")
     from rewritelog.viewing.explorer.saving import Saving  # noqa: PLC0415 - an extra
-    from rewritelog.viewing.explorer.server import serve  # noqa: PLC0415
+    from rewritelog.viewing.explorer.server import Explorer  # noqa: PLC0415
     from rewritelog.viewing.explorer.session import Session  # noqa: PLC0415
 
     formulas = None if options.formulas is None else read_model_text(options.formulas)
@@ -61,17 +61,24 @@ def explore(options: ExploreCommand) -> None:
     session = Session(read, formulas, names)
     effect = None if options.logs is None else _effect_on(options.logs, options.params)
 
-    with ExitStack() as opened:
+    with Explorer(session, saving, effect, options.dilation or 1.0) as explorer, _until_ctrl_c():
+        explorer.document()  # the first time takes longest
+        sys.stdout.write(f"open {explorer.address}\nCtrl-C stops the server\n")
+        sys.stdout.flush()
+        with nullcontext() if options.no_browser else _browser_at(explorer.address):
+            explorer.serve_forever()
 
-        def ready(explorer: Explorer) -> None:
-            address = explorer.access.address
-            explorer.document()  # the first time takes longest
-            sys.stdout.write(f"open {address}\nCtrl-C stops the server\n")
-            sys.stdout.flush()
-            if not options.no_browser:
-                opened.enter_context(_browser_at(address))
 
-        asyncio.run(serve(session, saving, effect, ready, options.dilation or 1.0))
+@contextmanager
+def _until_ctrl_c() -> Iterator[None]:
+    """Let Ctrl-C end the `with` block, and nothing else."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    except Stopped as end:
+        if end.number != SIGINT:
+            raise
 
 
 _OPEN = """\

@@ -7,8 +7,10 @@ import json
 import math
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
 from pathlib import Path
+from threading import Thread, Timer
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,6 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
-from rewritelog.cores import limited_to
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
@@ -31,10 +32,11 @@ pytest.importorskip("bokeh", reason="needs the extra [view]")
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
-from rewritelog.viewing.explorer import requests, server
+from rewritelog.viewing.explorer import server
+from rewritelog.viewing.explorer.processes import Processes
 from rewritelog.viewing.explorer.requests import read_request
 from rewritelog.viewing.explorer.saving import Saving, formulas_text
-from rewritelog.viewing.explorer.server import in_process, serve
+from rewritelog.viewing.explorer.server import Explorer
 from rewritelog.viewing.explorer.session import (
     NOT_CHANGED,
     Changed,
@@ -85,22 +87,17 @@ def number_of(session: Session, event: str) -> int:
     return next(k for k in session.numbers if session.events[k].event == event)
 
 
-def converse(session: Session, talk: Callable[[str], Awaitable[None]]) -> None:
+def converse(session: Session, talk: Callable[[str], Coroutine[Any, Any, None]]) -> None:
     """Serve a session while `talk` is given its address."""
 
-    async def both() -> None:
-        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        saving = Saving(Path("nowhere"), [], None)
-        server = asyncio.create_task(
-            serve(session, saving, None, lambda it: address.set_result(it.access.address))
-        )
+    with Explorer(session, Saving(Path("nowhere"), [], None)) as explorer:
+        serving = Thread(target=explorer.serve_forever, args=(0.02,))
+        serving.start()
         try:
-            await talk(await address)
+            asyncio.run(talk(explorer.address))
         finally:
-            server.cancel()
-            await asyncio.gather(server, return_exceptions=True)
-
-    asyncio.run(both())
+            explorer.shutdown()
+            serving.join()
 
 
 async def asked(address: str, request: Any, **headers: str) -> Any:
@@ -168,7 +165,7 @@ def test_an_odd_request_is_refused_and_leaves_no_traceback(
         host = address.split("/")[2]
         request = f"{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
         answer = await said_to(address, request.encode())
-        assert answer.startswith(b"HTTP/1.1 404 ")
+        assert answer.startswith(b"HTTP/1.0 404 ")
 
     converse(session, talk)
     assert caplog.records == []
@@ -177,7 +174,7 @@ def test_an_odd_request_is_refused_and_leaves_no_traceback(
 def test_a_crowd_of_half_open_connections_keeps_nobody_out(
     session: Session, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "MOST_WAITING", 20)
+    monkeypatch.setattr(server, "MOST_WAITING", 20)
 
     async def talk(address: str) -> None:
         port = int(address.split(":")[2].split("/", maxsplit=1)[0])
@@ -245,7 +242,7 @@ def test_only_the_own_page_may_send_much(session: Session, token: bool, accepted
         answer = await said_to(
             address, f"{head}\r\n{length}".encode() + (body if accepted else b"")
         )
-        assert (answer.startswith(b"HTTP/1.1 200 "), b"a fit" in answer) == (accepted, False)
+        assert (answer.startswith(b"HTTP/1.0 200 "), b"a fit" in answer) == (accepted, False)
 
     converse(session, talk)
 
@@ -477,32 +474,39 @@ def test_work_is_stopped_and_its_errors_come_back() -> None:
     def fail() -> None:
         raise UsageError("no")
 
-    async def work() -> None:
-        assert await in_process(lambda: 6 * 7) == 42
-        with pytest.raises(UsageError, match="no"):
-            await in_process(fail)
-        long = asyncio.create_task(in_process(lambda: time.sleep(600)))
-        await asyncio.sleep(0.1)
-        long.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await long
-        with pytest.raises(RewriteLogError, match="without a result"):
-            await in_process(lambda: os._exit(3))
+    processes = Processes()
+    assert processes.result(lambda: 6 * 7) == 42
+    with pytest.raises(UsageError, match="no"):
+        processes.result(fail)
+    with pytest.raises(RewriteLogError, match="without a result"):
+        processes.result(lambda: os._exit(3))
+    Timer(0.1, processes.stop).start()
+    with pytest.raises(CancelledError):
+        processes.result(lambda: time.sleep(600))
+    Timer(0.1, processes.end).start()
+    for _ in range(2):
+        with pytest.raises(CancelledError):
+            processes.result(lambda: time.sleep(600))
 
-    asyncio.run(work())
 
-
-def test_a_page_can_stop_the_fit_that_it_asked_for(session: Session) -> None:
+def test_a_page_can_stop_the_fit_that_it_asked_for(session: Session, tmp_path: Path) -> None:
     """The server did not read its next message before the fit was done."""
-    session.fit = lambda *_: time.sleep(600)  # type: ignore[method-assign,assignment]
+    begun = tmp_path / "begun"
+
+    def fit(*_: object) -> None:
+        begun.touch()
+        time.sleep(600)
+
+    session.fit = fit  # type: ignore[method-assign,assignment]
 
     async def talk(address: str) -> None:
-        fit = asyncio.create_task(asked(address, refit(0)))
-        rewrite = {"do": "rewrite", "dilation": 1}
-        while "a fit is in progress" not in (await asked(address, rewrite))["error"]:
-            pass  # the server may not have got the first request yet
+        fitting = asyncio.create_task(asked(address, refit(0)))
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        for request in (refit(0), {"do": "rewrite", "dilation": 1}):
+            assert "a fit is in progress" in (await asked(address, request))["error"]
         assert await asked(address, {"do": "stop"}) == {}
-        assert await fit == {"stopped": True}
+        assert await fitting == {"stopped": True}
 
     converse(session, talk)
 
@@ -521,37 +525,37 @@ def wait_long(event: int, choices: FitChoices) -> Result:
     raise UsageError(f"event {event} as {choices} was not stopped")
 
 
-@pytest.mark.parametrize("stop", [False, True])
-def test_first_fits_keep_to_the_number_of_jobs_and_are_stopped(
-    stop: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_fits_are_stopped(tmp_path: Path) -> None:
     lines = [(f"e{k}", 1e-6 * n, float(n)) for k in range(5) for n in range(1, 5)]
     session = Session(read_timings([write_timings(tmp_path / "t.txt", *lines)]))
-    running, most = 0, 0
-
-    async def counted(*words: Any) -> Any:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        try:
-            return await in_process(*words)
-        finally:
-            running -= 1
-
-    monkeypatch.setattr(server, "in_process", counted)
-    if stop:
-        session.fit = wait_long  # type: ignore[method-assign]
+    session.fit = wait_long  # type: ignore[method-assign]
 
     async def talk(address: str) -> None:
-        requests = [asyncio.create_task(asked(address, first_fit_of(k))) for k in range(5)]
-        while stop and not all(request.done() for request in requests):
+        fits = [asyncio.create_task(asked(address, first_fit_of(k))) for k in range(5)]
+        while not all(fit.done() for fit in fits):
             assert await asked(address, {"do": "stop"}) == {}
-        answers = await asyncio.gather(*requests)
-        assert all(("row" in answer) != stop for answer in answers)
+        assert await asyncio.gather(*fits) == [{"stopped": True}] * 5
 
-    with limited_to(1):
-        converse(session, talk)
-    assert most == 1
+    converse(session, talk)
+
+
+def test_the_end_of_the_server_stops_fits(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *LINES)
+    session, begun = Session(read_timings([timings])), tmp_path / "begun"
+
+    def fit(event: int, choices: FitChoices) -> Result:
+        begun.touch()
+        return wait_long(event, choices)
+
+    session.fit = fit  # type: ignore[method-assign]
+
+    async def talk(address: str) -> None:
+        fitting = asyncio.create_task(asked(address, first_fit_of(0)))
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        fitting.cancel()
+
+    converse(session, talk)
 
 
 def test_a_dilation_is_checked_before_the_fits(tmp_path: Path) -> None:

@@ -1,41 +1,60 @@
-"""Web server of the live page, and its answers to the requests of pages."""
+"""Web server of the live page, and its answers to the requests of pages.
+
+Requests are refused without the token in the address, with another host's name, or from a page of
+another origin, unless that only leads a browser here. This also defeats DNS rebinding, where a
+foreign name resolves to 127.0.0.1. Connections without an accepted request are closed after a
+while, and before that if there are many of them.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
+import logging
+import math
+import re
 import secrets
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from multiprocessing.connection import Connection
-from signal import SIGINT
-from typing import Any, cast
-
-from tornado.http1connection import HTTP1Connection
-from tornado.httpserver import HTTPServer
-from tornado.httputil import HTTPConnection, HTTPMessageDelegate
-from tornado.netutil import bind_sockets
-from tornado.web import Application, RequestHandler, stream_request_body
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from socket import SHUT_RDWR, socket
+from socketserver import ThreadingTCPServer
+from typing import Any
 
 from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError, spelled
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted import Fitted
-from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
-from rewritelog.viewing.explorer.requests import HOST, WAIT_S, Access, Queue
+from rewritelog.viewing.explorer.processes import Processes
 from rewritelog.viewing.explorer.saving import Saving
-from rewritelog.viewing.explorer.session import NOT_CHANGED, Changed, Session
+from rewritelog.viewing.explorer.session import NOT_CHANGED, Changed, FitChoices, Session
 from rewritelog.viewing.fit_pages import OWN_LINES, events_sections, quality_lines
 from rewritelog.viewing.page import POLICY, asset, json_of, page_text
 
+_log = logging.getLogger(__name__)
+
+HOST = "127.0.0.1"
+
+WAIT_S = 30
+"""A connection may wait this long without an accepted request."""
+
+MOST_WAITING = 256
+"""So many connections may wait without an accepted request; the oldest of more are closed."""
+
+MOST_DIGITS, MOST_DIGITS_REFUSED = 7, 4
+"""How long bodies are that are read, in digits of their length: those of the page and of others."""
+
 HEADERS = {
     "Cache-Control": "no-store",
+    "Content-Type": "text/html; charset=UTF-8",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -48,36 +67,71 @@ Effect = Callable[[Fitted, Fitted, float], dict[str, Any]]
 """Computes the effect of the first fits and of others on a rewrite, and on the run."""
 
 
-class Explorer(Application):
-    """The web application: one session, which all open pages show."""
+class Explorer(ThreadingTCPServer):
+    """The server of one session, which all open pages show; it serves until it is interrupted."""
+
+    request_queue_size = 128
 
     def __init__(
         self,
         session: Session,
-        access: Access,
         saving: Saving,
         effect: Effect | None = None,
         dilation: float = 1.0,
     ) -> None:
-        super().__init__([(r".*", _Page)], log_function=lambda _handler: None)
+        super().__init__((HOST, 0), _Page)
+        self.origin = f"http://{HOST}:{self.server_address[1]}"
+        self.path = f"/{secrets.token_urlsafe(32)}/"
+        self.address = f"{self.origin}{self.path}"
         self.session = session
-        self.access = access
-        self.queue = Queue()
-        self._free = asyncio.Semaphore(cores())
-        """Of the first fits, as many are made at a time as there are cores."""
-        self._first_fits: set[asyncio.Task[Any]] = set()
-        self._work: set[asyncio.Task[Any]] = set()
-        """What else is done for a request, at most one task."""
         self._saving = saving
         self._effect = effect
         self._dilation = dilation if effect else None
+        self._first_fits, self._work = Processes(), Processes()
+        self._since: dict[socket, float] = {}
+        """Since when each connection waits; infinite once its request is accepted."""
+        self._crowded = False
 
-    def start_request(
-        self, server_conn: object, request_conn: HTTPConnection
-    ) -> HTTPMessageDelegate:
-        """Wait for the next request of a connection."""
-        self.queue.join(request_conn)
-        return super().start_request(server_conn, request_conn)
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer the request of a connection in a thread."""
+        self._since[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def accept(self, connection: socket) -> None:
+        """Wait no more for a connection, whose request is accepted."""
+        self._since[connection] = math.inf
+
+    def service_actions(self) -> None:
+        """Close connections that have waited too long, and the first ones of too many."""
+        waiting = [(of, since_s) for of, since_s in [*self._since.items()] if since_s < math.inf]
+        too_many, until_s = len(waiting) - MOST_WAITING, time.monotonic() - WAIT_S
+        if too_many > 0 and not self._crowded:
+            _log.warning(
+                f"rewritelog: warning: more than {MOST_WAITING} connections to the page wait "
+                "without a valid request; the oldest are closed"
+            )
+            self._crowded = True
+        for place, (connection, since_s) in enumerate(waiting):
+            if place < too_many or since_s < until_s:
+                _end(connection)
+
+    def close_request(self, request: Any) -> None:
+        """Forget a connection, and close it."""
+        self._since.pop(request, None)
+        super().close_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report what a thread raised, unless that is a connection that has ended."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+    def server_close(self) -> None:
+        """Stop all processes and threads; files that are being saved are written first."""
+        for processes in (self._first_fits, self._work):
+            processes.end()
+        for connection in [*self._since]:
+            _end(connection)
+        super().server_close()
 
     def document(self) -> str:
         """Return the page as HTML; its policy allows connections to its own origin only."""
@@ -95,7 +149,7 @@ class Explorer(Application):
             self._verdict(),
             [*sections, replace(last, script="explore.js", data={"explore-data": state})],
             session.warnings,
-            policy=f"{POLICY}; connect-src {self.access.origin}",
+            policy=f"{POLICY}; connect-src {self.origin}",
             head=asset("explore_bar.html"),
         )
 
@@ -111,24 +165,24 @@ class Explorer(Application):
         lines = count_text(len(session.read), "timing line")
         return [f"{lines} of {self._files()}; {words}.", *quality_lines(views, ())]
 
-    async def answer(self, body: bytes) -> dict[str, Any]:
+    def answer(self, body: bytes) -> dict[str, Any]:
         """Carry out the request in a body; return what the page is told."""
         try:
             request = requests.read_request(body, self.session.events)
             self._check_possible(request)
-            return await self._do(request)
+            return self._do(request)
         except FormulaError as error:
             place = {"line": error.line, "column": error.column, "where": error.name}
             return {"error": str(error), **place}
         except RewriteLogError as error:
             return {"error": str(error)}
-        except asyncio.CancelledError:
+        except CancelledError:
             return {"stopped": True}
 
     def _check_possible(self, request: requests.Request) -> None:
         """Raise `RewriteLogError` if a request has to wait, or needs logs."""
         is_fit = isinstance(request, requests.Fit) and not request.first
-        if self._work and (is_fit or isinstance(request, requests.Rewrite)):
+        if self._work.running and (is_fit or isinstance(request, requests.Rewrite)):
             raise RewriteLogError("a fit is in progress: wait for it, or stop it")
         if isinstance(request, requests.Save | requests.Rewrite):
             results = self.session.results(request.changed)
@@ -137,187 +191,101 @@ class Explorer(Application):
         if self._effect is None and isinstance(request, requests.Rewrite):
             raise RewriteLogError(f"no logs were given: start explore with {spelled('logs')} DIR")
 
-    async def _do(self, request: requests.Request) -> dict[str, Any]:
+    def _do(self, request: requests.Request) -> dict[str, Any]:
         session, changed, effect = self.session, request.changed, self._effect
         match request:
             case requests.Stop():
-                for task in self._work or self._first_fits:  # fits so far are kept
-                    task.cancel()
+                (self._work if self._work.running else self._first_fits).stop()
             case requests.Save():
                 return {"saved": self._saving.save(session, changed)}
             case requests.Rewrite(dilation=dilation) if effect is not None:
                 models = session.model(), session.model(changed)
-                told: dict[str, Any] = await _result(lambda: effect(*models, dilation), self._work)
+                told: dict[str, Any] = self._work.result(lambda: effect(*models, dilation))
                 return told
             case requests.Predict(event=event, params=params):
                 return session.predict(event, params, changed)
             case requests.Fit(event=event, first=True):
-                await self._fit_first(event)
+                if session.result(event) is None:
+                    self._fit(event, session.first_choices[event], self._first_fits)
                 return {"row": session.row(event), "verdict": self._verdict(changed)}
             case requests.Check(event=event):
                 session.choices(event, changed).config(session.events[event].parameters)
             case requests.Show(event=event):
                 if isinstance(request, requests.Fit) and session.result(event, changed) is None:
-                    choices = session.choices(event, changed)
-                    fit = await _result(partial(session.fit, event, choices), self._work)
-                    session.keep(event, fit)
+                    self._fit(event, session.choices(event, changed), self._work)
                 return {**session.state_of(event, changed), "verdict": self._verdict(changed)}
         return {}
 
-    async def _fit_first(self, event: int) -> None:
-        """Fit an event as `fit` does, unless that is done."""
-        async with self._free:
-            if self.session.result(event) is None:
-                work = partial(self.session.fit, event, self.session.first_choices[event])
-                self.session.keep(event, await _result(work, self._first_fits))
-
-    async def end(self) -> None:
-        """Stop all processes."""
-        tasks = [*self._first_fits, *self._work]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    def _fit(self, event: int, choices: FitChoices, processes: Processes) -> None:
+        """Fit an event as chosen, and keep the fit."""
+        self.session.keep(event, processes.result(partial(self.session.fit, event, choices)))
 
 
-async def _result(work: Callable[[], Any], tasks: set[asyncio.Task[Any]]) -> Any:
-    """Return the result of work in another process; while it runs it is in `tasks`."""
-    task = asyncio.create_task(in_process(work))
-    tasks.add(task)
-    try:
-        return await task
-    finally:
-        tasks.remove(task)
+def _end(connection: socket) -> None:
+    """Have the thread of a connection end."""
+    with suppress(OSError):  # it has ended
+        connection.shutdown(SHUT_RDWR)
 
 
-async def in_process(work: Callable[[], Any]) -> Any:
-    """Return the result of work in another process, which ends at once if the task is cancelled.
-
-    So the page stays responsive, and the work can be stopped. As the process is forked, only the
-    result must be picklable, not the work. Raise the `RewriteLogError` that it raises.
-    """
-    context, ready = multiprocessing.get_context("fork"), asyncio.Event()
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send_result, args=(work, sender), daemon=True)
-    process.start()
-    sender.close()
-    loop, descriptor = asyncio.get_running_loop(), receiver.fileno()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        await ready.wait()
-        result = receiver.recv()
-    except (EOFError, OSError):  # the latter if it ended while it sent
-        raise RewriteLogError("the fit's process ended without a result") from None
-    finally:
-        loop.remove_reader(descriptor)
-        receiver.close()
-        process.kill()
-        process.join()
-    if isinstance(result, RewriteLogError):
-        raise result
-    return result
-
-
-def _send_result(work: Callable[[], Any], sender: Connection) -> None:
-    """Send the result or the error; Ctrl-C and progress are the parent's."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN if number == SIGINT else signal.SIG_DFL)
-    try:
-        with listening(None):
-            sender.send(work())
-    except RewriteLogError as error:
-        sender.send(error)
-
-
-@stream_request_body
-class _Page(RequestHandler):
+class _Page(BaseHTTPRequestHandler):
     """Sends the page, and answers its requests; refuses all others, with the bare status."""
 
-    application: Explorer
+    server: Explorer
 
-    def set_default_headers(self) -> None:
-        for name, value in HEADERS.items():
-            self.set_header(name, value)
+    def setup(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # they are for the main thread
+        super().setup()
 
-    def prepare(self) -> None:
-        self._body = bytearray()
-        refusal = self.application.access.refusal(self.request)
-        if refusal is None:
-            self.application.queue.leave(self.request.connection)
-            # only requests of the page may have a long body
-            cast(HTTP1Connection, self.request.connection).set_max_body_size(requests.MOST_BYTES)
+    def parse_request(self) -> bool:
+        """Read a request; return whether it is accepted."""
+        if not super().parse_request():
+            return False
+        refusal, length = self._refusal(), self.headers.get("Content-Length", "0")
+        most = MOST_DIGITS if refusal is None else MOST_DIGITS_REFUSED
+        if re.fullmatch(f"[0-9]{{1,{most}}}", length):
+            self._body = self.rfile.read(int(length))
         else:
-            self.set_status(refusal)
-            self.finish(f"{refusal}\n")
+            refusal = refusal or HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        if refusal is None:
+            self.server.accept(self.connection)
+        else:
+            self.send_error(refusal)
+        return refusal is None
 
-    def data_received(self, chunk: bytes) -> None:
-        """Take a part of a request's body."""
-        self._body += chunk
+    def _refusal(self) -> HTTPStatus | None:
+        """Return the status with which a request is refused, None if it is accepted.
 
-    def get(self) -> None:
+        Requests of the user or of the page itself are accepted, not those of a page of another
+        site. What only takes the user here may come from elsewhere: a link, or the file that
+        `explore` opens.
+        """
+        headers, own = self.headers, self.server
+        own_host = headers.get_all("Host") == [own.origin.removeprefix("http://")]
+        origin = headers.get_all("Origin")
+        own_origin = origin == [own.origin] or (origin is None and self.command != "POST")
+        by_user = headers.get("Sec-Fetch-Site") in (None, "none", "same-origin")
+        fetch = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")
+        if not (own_host and own_origin and (by_user or fetch == ("navigate", "document"))):
+            return HTTPStatus.FORBIDDEN
+        path = self.path.partition("?")[0]
+        own_path = secrets.compare_digest(path.encode(), own.path.encode())
+        return None if own_path else HTTPStatus.NOT_FOUND
+
+    def do_GET(self) -> None:
         """Send the page."""
-        self.finish(self.application.document())
+        self._send(HTTPStatus.OK, self.server.document())
 
-    async def post(self) -> None:
+    def do_POST(self) -> None:
         """Answer a request of the page."""
-        self.finish(json_of(await self.application.answer(bytes(self._body))))
+        self._send(HTTPStatus.OK, json_of(self.server.answer(self._body)))
 
+    def send_error(self, code: int, *_: object) -> None:  # type: ignore[override]
+        """Refuse a request, with the bare status."""
+        self._send(code, f"{int(code)}\n")
 
-async def serve(
-    session: Session,
-    saving: Saving,
-    effect: Effect | None,
-    ready: Callable[[Explorer], None],
-    dilation: float = 1.0,
-) -> None:
-    """Serve the page until Ctrl-C; `ready` is called with the running server.
-
-    Other signals that the process handles end the server first.
-    """
-    sockets = bind_sockets(0, HOST)
-    access = Access(sockets[0].getsockname()[1], secrets.token_urlsafe(32))
-    explorer = Explorer(session, access, saving, effect, dilation)
-    server = HTTPServer(
-        explorer,
-        max_body_size=1 << 16,
-        max_header_size=1 << 14,
-        idle_connection_timeout=WAIT_S,
-        body_timeout=WAIT_S,
-    )
-    server.add_sockets(sockets)
-    ended = asyncio.Event()
-    try:
-        with _signals_passed_to(ended):
-            ready(explorer)
-            await ended.wait()
-    finally:
-        server.stop()
-        await explorer.end()
-        await server.close_all_connections()
-
-
-@contextmanager
-def _signals_passed_to(ended: asyncio.Event) -> Iterator[None]:
-    """Set an event on Ctrl-C, and on each other signal that the process handles.
-
-    Handlers of Python would interrupt a save at any point, and asyncio drops what they raise in a
-    callback. In the end those signals are raised again, for the handlers of before.
-    """
-    loop, received = asyncio.get_running_loop(), list[signal.Signals]()
-
-    def end(number: signal.Signals) -> None:
-        received.append(number)
-        ended.set()
-
-    handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    taken = [number for number in SIGNALS if number == SIGINT or callable(handlers[number])]
-    for number in taken:
-        loop.add_signal_handler(number, end, number)
-    try:
-        yield
-    finally:
-        for number in taken:
-            loop.remove_signal_handler(number)
-            signal.signal(number, handlers[number])
-        for number in received:
-            if number != SIGINT:
-                signal.raise_signal(number)
+    def _send(self, status: int, text: str) -> None:
+        self.send_response_only(status)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text.encode())
