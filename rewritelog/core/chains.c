@@ -119,33 +119,3 @@ int64_t follow(const int32_t *before, int64_t before_len, int64_t seb, int32_t *
         path[length++] = (int32_t)seb;
     return length;
 }
-
-/* Set the root of a SEB that never ran and has none yet, and put it on the stack; return the
-   stack's new size. */
-static int64_t reach(int32_t seb, int32_t origin, int32_t *root, int32_t *stack, int64_t size)
-{
-    if (root[seb] != -1)
-        return size;
-    root[seb] = origin;
-    stack[size] = seb;
-    return size + 1;
-}
-
-bool spread_roots(const seb_links *links, const int32_t *waiting, const int32_t *first_receiver,
-                  const int32_t *receivers, const int32_t *origins, int64_t origins_len,
-                  int32_t *root, int32_t *stack, int64_t *state, int64_t most)
-{
-    int64_t size = state[1];
-    while (most-- > 0 && (size > 0 || state[0] < origins_len)) {
-        if (size == 0)
-            stack[size++] = origins[state[0]++];
-        int32_t seb = stack[--size], origin = root[seb];
-        int32_t last = first_receiver[links[seb + 1].first_message];
-        for (int32_t k = first_receiver[links[seb].first_message]; k < last; k++)
-            size = reach(receivers[k], origin, root, stack, size);
-        for (int32_t k = links[seb].first_waiting; k < links[seb + 1].first_waiting; k++)
-            size = reach(waiting[k] < 0 ? -1 - waiting[k] : waiting[k], origin, root, stack, size);
-    }
-    state[1] = size;
-    return size > 0 || state[0] < origins_len;
-}

@@ -313,15 +313,6 @@ CORE void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_
 CORE int64_t follow(const int32_t *before, int64_t before_len, int64_t seb, int32_t *path,
                     int64_t path_len);
 
-/* Set `root` of each SEB that waits, directly or not, for one of the `origins`, to the first of
-   those. `root` is -1 for SEBs that never ran, the SEB itself for origins, and -2 for others.
-   `stack` has room for all SEBs, and `state` is the origin reached and the size of the stack. Take
-   up to `most` SEBs from the stack; return whether there are more. */
-CORE bool spread_roots(const seb_links *links, const int32_t *waiting,
-                       const int32_t *first_receiver, const int32_t *receivers,
-                       const int32_t *origins, int64_t origins_len, int32_t *root, int32_t *stack,
-                       int64_t *state, int64_t most);
-
 /* ---- patch.c: new times for SEBs, their messages and log events ---- */
 
 /* Sums of durations: before a rewrite, and then after it. */

@@ -189,11 +189,6 @@ def with_gain(outcome: ReplayedRun, gain: Gain, case: Case) -> Gain:
 SHOWN = 10
 """At most this many blocked SEBs are named."""
 
-_UNKNOWN = -1
-
-_REACHED_AT_ONCE = 1 << 20
-"""How many SEBs are visited before a signal is handled."""
-
 
 @dataclass(frozen=True)
 class BlockedSeb:
@@ -232,11 +227,11 @@ def find_never_run(outcome: ReplayedRun) -> Blocked:
         return Blocked(0, 0, 0)
     lacking = np.concatenate([workload.not_sent[:, 0], workload.beyond[:, 0]])
     roots = np.unique(lacking)
-    root = _roots(workload, never, roots.astype(np.int32))
+    root = _roots(workload, never, roots)
     woken = np.bincount(root[root >= 0], minlength=count)
     worst = roots[np.argsort(-woken[roots], kind="stable")][:SHOWN]
     examples = [_example(workload, int(seb), int(woken[seb]) - 1) for seb in worst]
-    in_cycles = np.flatnonzero(root == _UNKNOWN)
+    in_cycles = np.flatnonzero(never & (root < 0))
     if len(in_cycles):
         pe, index = workload.index_of(int(in_cycles[0]))
         name = workload.name_of(int(in_cycles[0]))
@@ -245,21 +240,24 @@ def find_never_run(outcome: ReplayedRun) -> Blocked:
     return Blocked(int(np.count_nonzero(never)), len(roots), len(in_cycles), tuple(examples))
 
 
-def _roots(workload: Workload, never: Flags, origins: Numbers) -> Numbers:
-    """Return the first of the `origins` that each SEB waits for, directly or not.
+def _roots(workload: Workload, never: Flags, roots: Numbers) -> Ints:
+    """Return the nearest root that each SEB waits for; below 0 if it has run, or waits for none."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - few replays need it
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
-    It is `_UNKNOWN` in cycles and behind them, and lower for SEBs that have run.
-    """
-    root = np.where(never, _UNKNOWN, _UNKNOWN - 1).astype(np.int32)
-    root[origins] = origins
-    stack, state = np.empty(len(root), dtype=np.int32), np.zeros(2, dtype=np.int64)
-    sebs, messages = workload.sebs, workload.messages
-    links = (sebs.links, sebs.waiting, messages.first_receiver, messages.receivers)
-    more = True
-    while more:
-        raise_if_stopped()
-        more = core.spread_roots(*links, origins, root, stack, state, _REACHED_AT_ONCE)
-    return root
+    sebs, count = workload.sebs, len(workload.sebs)
+    if not len(roots):
+        return np.full(count, -1)
+    started = np.flatnonzero(sebs.starter >= 0)
+    sender = np.searchsorted(sebs.first_message, sebs.starter[started], side="right") - 1
+    ended = np.repeat(np.arange(count), np.diff(sebs.links["first_waiting"]))
+    waiting = np.where(sebs.waiting < 0, -1 - sebs.waiting, sebs.waiting)
+    before, after = np.concatenate([sender, ended]), np.concatenate([started, waiting])
+    blocks = never[before]
+    ones = np.ones(np.count_nonzero(blocks), dtype=np.int8)
+    links = csr_array((ones, (before[blocks], after[blocks])), shape=(count, count))
+    options = {"unweighted": True, "min_only": True, "return_predecessors": True}
+    return np.asarray(dijkstra(links, indices=roots, **options)[2])
 
 
 def _example(workload: Workload, seb: int, woken: int) -> BlockedSeb:
