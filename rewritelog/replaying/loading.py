@@ -110,8 +110,6 @@ def columns_of(
         "messages": {
             "size_bytes": messages["size"],
             "number": messages["msg_id"],
-            "node": messages["dst_node"],
-            "worker": messages["tid"],
         },
         "backward": {"other": backward["other"]},
         "regions": {
@@ -237,9 +235,6 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
     lacking = np.flatnonzero(starter == NOT_SENT)
     not_sent = np.column_stack([lacking, source[lacking], number[lacking]])
     del source, number
-    workers = logs.summary.num_wth
-    to = messages.pop("node"), messages.pop("worker")
-    misaddressed = _misaddressed(starter, pe, *to, workers)
     depends, follows = sebs.pop("dependencies"), sebs.pop("follows")
     waiting, beyond = _waiting(first_of_pe, pe, depends, follows, backward.pop("other"))
     links = np.empty(len(pe) + 1, dtype=core.structs["seb_links"])
@@ -266,12 +261,11 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         PairedRegions(**regions),
         names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
         events=tuple(events),
-        workers=workers,
+        workers=logs.summary.num_wth,
         recorded_s=max(part.latest_s for part in parts),
         not_sent=not_sent,
         beyond=beyond,
         repeated_numbers=repeated,
-        misaddressed=misaddressed,
         uncovered=sum((part.uncovered for part in parts), Counter()),
     )
 
@@ -327,28 +321,6 @@ def _starters(sent: Numbers, bounds: Ints, source: Numbers, number: Numbers) -> 
         starters[known[hit]] = at[hit] if order is None else order[at[hit]]
         starter[step][named] = starters
     return starter, int(np.count_nonzero(keys[1:] == keys[:-1]))
-
-
-def _misaddressed(
-    starter: Numbers, pe: Numbers, node: Numbers, worker: Numbers, workers: int
-) -> tuple[int, int]:
-    """Return how many SEBs are started by a message that is not for their PE, and the first one.
-
-    The list of a multicast is not in the log, so that it may be for any PE (FORMAT 4).
-    """
-    count, first = 0, -1
-    for step in in_steps(len(starter)):
-        sebs = np.flatnonzero(starter[step] >= 0)
-        message, to = starter[step][sebs], pe[step][sebs]
-        to_node, to_worker = node[message].astype(np.int64), worker[message]
-        for_worker = (to_worker == -1) | (to_worker == to % workers)
-        for_node = (to_node == -1) | (to_node == to // workers)
-        excepted = (to_node < -2) & ~((-100 - to_node == to // workers) & for_worker)
-        wrong = sebs[~((to_node == -2) | (for_node & for_worker) | excepted)]
-        if len(wrong) and not count:
-            first = step.start + int(wrong[0])
-        count += len(wrong)
-    return count, first
 
 
 def _waiting(

@@ -199,8 +199,6 @@ class Workload:
     """SEBs that depend on one that their timeline does not have, and its index; shape (…, 2)."""
     repeated_numbers: int = 0
     """The number of messages with a number that their PE had used before; the first one counts."""
-    misaddressed: tuple[int, int] = 0, -1
-    """How many SEBs are started by a message that is not addressed to their PE, and the first."""
     uncovered: Mapping[str, int] = field(default_factory=dict)
     """How many param records or nodes of each event the model does not cover."""
     nodes: Nodes | None = None
@@ -228,13 +226,6 @@ class Workload:
     def warnings(self, *, recorded: bool) -> list[str]:
         """Return the warnings, for a network with `recorded` transit times or another one."""
         warnings = [] if self.nodes is None else [*self.nodes.warnings(recorded=recorded)]
-        misaddressed, first = self.misaddressed
-        if misaddressed:
-            pe, index = self.index_of(first)
-            warnings.append(
-                f"{count_text(misaddressed, 'SEB')} started by a message that is not "
-                f"addressed to their PE (the first is SEB {index} of PE {pe})"
-            )
         if self.repeated_numbers:
             warnings.append(
                 f"{count_text(self.repeated_numbers, 'message')} with the number of an "
