@@ -38,12 +38,6 @@ from rewritelog.text import (
     wrapped,
 )
 
-_UNPAIRED = {
-    "marks": "{0} with marks that do not pair up",
-    "param-records": "{0} with different numbers of param records and brackets",
-    "param-seb": "{1} of SEBs that the logs do not have",
-}
-
 
 @dataclass(frozen=True)
 class NameShare:
@@ -104,17 +98,8 @@ class LogInfo(Readable):
     """The provenance of rewritten logs; None for others."""
     traffic: Traffic
     """Who sends how much to whom, and in messages of which sizes."""
-    unpaired: tuple[tuple[str, int], ...]
-    """The violated rules of `check` about brackets and param records, with counts."""
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The warnings of brackets and param records that do not pair up."""
-        return tuple(
-            f"{_UNPAIRED[rule].format(count_text(count, 'SEB'), count_text(count, 'param record'))}"
-            " (`rewritelog check` says where)"
-            for rule, count in self.unpaired
-        )
+    warnings = ()
 
     @property
     def tracer_replaces(self) -> float:
@@ -134,7 +119,7 @@ class LogInfo(Readable):
         """Return the summary as a JSON object; numbers that are not finite are null."""
         summary = {name: _json(value) for name, value in vars(self.summary).items()}
         summary["timeline_files"] = summary.pop("files")
-        apart = ("summary", "provenance", "unpaired", "traffic")
+        apart = ("summary", "provenance", "traffic")
         fields = {name: _json(value) for name, value in vars(self).items() if name not in apart}
         return {
             **fields,
@@ -143,7 +128,6 @@ class LogInfo(Readable):
             "traffic": self.traffic.to_json(),
             "provenance": None if self.provenance is None else dict(self.provenance.content),
             "tracer_replaces": json_number(self.tracer_replaces),
-            "warnings": list(self.warnings),
         }
 
     def text(self) -> str:
@@ -214,9 +198,7 @@ def survey(logs: LogSet) -> LogInfo:
     Memory is needed for a few blocks and for the names, whatever the size of the logs. Raise
     `DamagedLogError` for damaged logs, `RewriteLogError` if a file cannot be read.
     """
-    params = list_params(logs.folder)
-    source = params if params.pes else None
-    surveyed = read_survey(logs, partial(survey_of_block, logs.summary, source))
+    surveyed = read_survey(logs, partial(survey_of_block, logs.summary))
     total = sum((seconds for _, seconds in surveyed.times.values()), NOTHING)
     return LogInfo(
         folder=printable(str(logs.folder)),
@@ -226,12 +208,9 @@ def survey(logs: LogSet) -> LogInfo:
         latest_s=surveyed.latest_s if surveyed.latest_s > -math.inf else None,
         seb_seconds=float(total),
         names=_shares(surveyed, float(total)),
-        param_files=len(params.pes),
+        param_files=len(list_params(logs.folder).pes),
         provenance=read_provenance(logs.folder),
         traffic=surveyed.traffic or Traffic.none(logs.summary.total_pes),
-        unpaired=tuple(
-            (rule, surveyed.unpaired[rule]) for rule in _UNPAIRED if surveyed.unpaired[rule]
-        ),
         **surveyed.counts,
     )
 

@@ -11,12 +11,9 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import NOTHING, Flags, Floats, Ints
-from rewritelog.checking.findings import BlockParams, CheckedBlock, Findings
-from rewritelog.checking.rules import RULES
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
-from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.bgtrace.records import (
     IRREGULAR,
     LISTS,
@@ -169,9 +166,6 @@ class _Cells:
 SHOWN = 20
 """The most rows of a table of times, and of a list of files."""
 
-PAIRING = ("marks", "param-records", "param-seb")
-"""The rules of `check` about brackets and param records."""
-
 
 @dataclass
 class Survey:
@@ -183,8 +177,6 @@ class Survey:
     """The earliest start of a SEB."""
     latest_s: float = -math.inf
     """The latest end of a closed SEB."""
-    unpaired: Counter[str] = field(default_factory=Counter)
-    """The violations of the rules in `PAIRING`."""
     traffic: Traffic | None = None
     times: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     """The number of SEBs of each name or nodes of each group, and the sum of their durations."""
@@ -192,7 +184,6 @@ class Survey:
     def add(self, other: Survey) -> None:
         """Add a later block."""
         self.counts.update(other.counts)
-        self.unpaired.update(other.unpaired)
         self.earliest_s = min(self.earliest_s, other.earliest_s)
         self.latest_s = max(self.latest_s, other.latest_s)
         if other.traffic is not None:
@@ -216,19 +207,16 @@ def read_survey(logs: AnyTraces, work: Callable[[Iterator[Any]], Survey]) -> Sur
     return total
 
 
-def survey_of_block(
-    summary: Summary, source: ParamFolder | None, parts: Iterator[LoadedBlock]
-) -> Survey:
-    """Return those of a block; rules of brackets and param records are checked with a source."""
+def survey_of_block(summary: Summary, parts: Iterator[LoadedBlock]) -> Survey:
+    """Return those of a block."""
     survey = Survey()
     for loaded in parts:
-        params = None if source is None else BlockParams.read(source, loaded)
-        survey.add(_survey_of(CheckedBlock(records_of(loaded), summary, params)))
+        survey.add(_survey_of(records_of(loaded), summary))
     return survey
 
 
-def _survey_of(block: CheckedBlock) -> Survey:
-    sebs = block.records.sebs
+def _survey_of(block: BlockRecords, summary: Summary) -> Survey:
+    sebs = block.sebs
     start, end = sebs["start_time"], sebs["end_time"]
     finite = np.isfinite(start) & np.isfinite(end)
     closed = finite & (end >= start)
@@ -237,8 +225,8 @@ def _survey_of(block: CheckedBlock) -> Survey:
     with np.errstate(over="ignore"):
         core.add_by_group(name[closed], end[closed] - start[closed], seconds)
     sums = [NOTHING.plus(high_low) for high_low in seconds.tolist()]
-    brackets = block.records.brackets
-    lists = {name: int(block.records.walked[name].sum()) for name in LISTS}
+    brackets = block.brackets
+    lists = {name: int(block.walked[name].sum()) for name in LISTS}
     lists["log_events"] = lists.pop("events")
     flags = {
         "not_finite": ~finite,
@@ -248,15 +236,11 @@ def _survey_of(block: CheckedBlock) -> Survey:
     }
     counts = {what: int(np.count_nonzero(flag)) for what, flag in flags.items()}
     counts |= {"sebs": len(sebs), "brackets": len(brackets), **lists}
-    findings = Findings()
-    for rule in PAIRING if block.params is not None else ():
-        RULES[rule].check(block, findings)
     return Survey(
         Counter(counts),
         earliest_s=float(start[finite].min(initial=math.inf)),
         latest_s=float(end[closed].max(initial=-math.inf)),
-        unpaired=Counter(findings.counts),
-        traffic=Traffic.of(block.records, block.summary),
+        traffic=Traffic.of(block, summary),
         times=dict(zip(names, zip(np.bincount(name).tolist(), sums, strict=True), strict=True)),
     )
 

@@ -44,7 +44,7 @@ def info_page(info: LogInfo | TraceInfo) -> str:
         if traffic.sizes.any():
             sections.append(_sizes(traffic))
     sections.append(Section("Summary", text=info.text()))
-    return page_text(title, [verdict], sections, info.warnings)
+    return page_text(title, [verdict], sections)
 
 
 def _names(info: LogInfo | TraceInfo) -> Section:
