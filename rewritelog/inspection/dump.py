@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.blocks import Block, Buffer, LongTimeline
 from rewritelog.formats.bgtrace.declaration import (
-    FAULTS,
     LOG_VERSIONS,
     MISSING,
     EventType,
@@ -22,7 +20,7 @@ from rewritelog.formats.bgtrace.declaration import (
     layout,
 )
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, offset_of, records_of
+from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
 from rewritelog.formats.files import InputFile
 from rewritelog.text import count_text, exact_number, json_text, printable
 
@@ -253,8 +251,8 @@ class Dump:
         A line is a strict JSON object with the same keys in every log version: times are in seconds
         (numbers that are not finite are the strings "nan", "inf" and "-inf"), offsets in bytes from
         the start of the file. A piece is at most about 100 kB, or one text of the log. Raise
-        `UsageError` at once for an unknown PE, and while reading `DamagedLogError` naming offset,
-        SEB and field, after the last SEB before any damage.
+        `UsageError` at once for an unknown PE, and while reading `DamagedLogError` naming offset
+        and SEB, after the last SEB before any damage.
         """
         return chain.from_iterable(self._shown(self.logs.timeline_block(self.pe), as_json=as_json))
 
@@ -273,7 +271,7 @@ class Dump:
 
         def stop_if_damaged() -> None:
             for fault in damage:
-                raise _with_cut_field(fault, logs.layout.seb, block.end)
+                raise fault
 
         with InputFile(file.path) as source:
             timeline = LongTimeline(
@@ -286,16 +284,3 @@ class Dump:
             for loaded in timeline.parts():
                 yield from map(shown, _records(records_of(loaded)))
             stop_if_damaged()
-
-
-def _with_cut_field(fault: DamagedLogError, seb: np.dtype[Any], end: int) -> DamagedLogError:
-    """Return a fault, of a SEB that is cut off with the field in which it is."""
-    where = fault.location
-    if fault.rule != "cut-off" or where.offset_bytes is None:
-        return fault
-    cut, at = FAULTS[core.MESSAGES_TRUNCATED].field, seb.itemsize
-    for name in reversed(seb.names or ()):
-        if where.offset_bytes + offset_of(seb, name) + seb[name].itemsize > end:
-            cut, at = name, offset_of(seb, name)
-    place = replace(where, offset_bytes=where.offset_bytes + at, field=cut)
-    return DamagedLogError(place, fault.problem, fault.rule)

@@ -372,17 +372,6 @@ def test_an_event_cut_after_a_longer_one_is_named_as_the_kernels_name_it(
     assert outcome(tmp_path, dumped) == outcome(tmp_path, tabled) == wanted
 
 
-def test_field_in_which_a_seb_is_cut_is_named(tmp_path: Path) -> None:
-    path = small_log(tmp_path) / "bgTrace0"
-    raw = bytearray(path.read_bytes())
-    raw[24:28] = (3).to_bytes(4, "little")
-    path.write_bytes(bytes(raw) + bytes(raw[28 : 28 + 60]))
-    with pytest.raises(DamagedLogError) as caught:
-        dumped(open_logs(tmp_path))
-    assert caught.value.location.seb == 2
-    assert caught.value.location.field == "end_time"
-    assert caught.value.location.offset_bytes == len(raw) + 56
-
 
 @pytest.mark.long
 def test_any_changed_byte_is_read_or_refused_as_the_kernels_do(tmp_path: Path) -> None:
