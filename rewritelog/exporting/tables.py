@@ -17,9 +17,6 @@ from rewritelog.arrays import NamedColumns, columns_of
 from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import TABLES, Contents
 
-_ROW_GROUP = 1 << 16
-"""The number of rows collected for a row group of Parquet."""
-
 Tables = dict[str, tuple[int, Any]]
 """The number of rows of each table of some SEBs, and the rows in the form of a format."""
 
@@ -41,7 +38,8 @@ def write_tables(folder: Path, kind: str, parts: Iterable[Tables]) -> dict[str, 
         }
         for tables in parts:
             for name, (count, rows) in tables.items():
-                writers[name].write(rows)
+                if count:
+                    writers[name].write(rows)
                 counts[name] += count
     return dict(counts)
 
@@ -81,36 +79,15 @@ def _csv_file(path: Path, columns: NamedColumns) -> TextIO:
     return file
 
 
-class _ParquetWriter:
-    """Writes a table as Parquet, in row groups of a suitable size."""
-
-    def __init__(self, path: Path, columns: NamedColumns) -> None:
-        self._arrow, parquet = pyarrow()
-        self._writer = parquet.ParquetWriter(path, _arrow_table(columns).schema)
-        self._waiting: list[Any] = []
-        self._rows = 0
-
-    def write(self, rows: Any) -> None:
-        """Write rows, buffered until there are enough."""
-        self._waiting.append(rows)
-        self._rows += len(rows)
-        if self._rows >= _ROW_GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._rows:
-            self._writer.write_table(self._arrow.concat_tables(self._waiting))
-        self._waiting, self._rows = [], 0
-
-    def close(self) -> None:
-        """Write the remaining rows, and close the file."""
-        self._flush()
-        self._writer.close()
+def _parquet_file(path: Path, columns: NamedColumns) -> Any:
+    """Return a file for Parquet, in which each table that is written becomes a row group."""
+    _, parquet = pyarrow()
+    return parquet.ParquetWriter(path, _arrow_table(columns).schema)
 
 
 _WRITERS: dict[str, Callable[[Path, NamedColumns], Any]] = {
     "csv": _csv_file,
-    "parquet": _ParquetWriter,
+    "parquet": _parquet_file,
 }
 
 

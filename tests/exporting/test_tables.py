@@ -14,7 +14,6 @@ from logbuilder import bracket, message, seb, write_logs
 import rewritelog
 from rewritelog import LogSet, open_logs
 from rewritelog.errors import UsageError
-from rewritelog.exporting import tables
 
 Rows = dict[str, list[Any]]
 
@@ -76,12 +75,9 @@ def expected(logs: LogSet) -> dict[str, Rows]:
 
 
 @pytest.mark.parametrize(("kind", "read"), [("parquet", from_parquet), ("csv", from_csv)])
-def test_every_value_is_read_back(
-    kind: Any, read: Any, log_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_value_is_read_back(kind: Any, read: Any, log_set: Path, tmp_path: Path) -> None:
     if kind == "parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-        monkeypatch.setattr(tables, "_ROW_GROUP", 100)
     logs = open_logs(log_set)
     done = rewritelog.export(logs, tmp_path / "out", kind)
     for name, columns in expected(logs).items():
