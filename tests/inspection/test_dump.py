@@ -372,7 +372,6 @@ def test_an_event_cut_after_a_longer_one_is_named_as_the_kernels_name_it(
     assert outcome(tmp_path, dumped) == outcome(tmp_path, tabled) == wanted
 
 
-
 @pytest.mark.long
 def test_any_changed_byte_is_read_or_refused_as_the_kernels_do(tmp_path: Path) -> None:
     path = small_log(tmp_path) / "bgTrace0"
