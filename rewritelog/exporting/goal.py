@@ -20,7 +20,6 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.core import core
-from rewritelog.exporting.contents import Contents
 from rewritelog.exporting.programs import Steps
 
 _NS_PER_S = 1e9
@@ -85,59 +84,29 @@ class _Lines:
         return b"".join(texts), np.bincount(kinds, minlength=len(_KINDS))
 
 
-@dataclass(frozen=True)
-class GoalPart:
-    """The lines of some SEBs within the ranks of their PEs, and the number of each kind."""
-
-    text: bytes
-    kinds: Ints
-    later: list[tuple[str, Ints, Ints]]
-    """Dependencies on later SEBs of a timeline in parts: a label has to be defined before."""
-    closes: bool
-    """Whether a timeline in parts ends here."""
-
-
-def goal_part(steps: Steps, contents: Contents) -> GoalPart:
-    """Return the lines of SEBs."""
-    lines, pes = _Lines(), np.array(contents.pes)
-    is_whole = contents.first and contents.last
+def goal_part(steps: Steps) -> tuple[bytes, Ints]:
+    """Return the ranks of PEs, and the number of each kind of lines."""
+    lines, pes = _Lines(), np.array(steps.pes)
     rank = np.searchsorted(pes, steps.pe)
     place = np.arange(len(steps.pe)) + 2 * rank + 1
     first = np.searchsorted(steps.pe, pes) + 2 * np.arange(len(pes))
     closing = np.append(first[1:], len(place) + 2 * len(pes)) - 1
-    if contents.first:
-        lines.add("rank", first, pes)
+    lines.add("rank", first, pes)
     _add_operations(lines, steps, place)
-    after_end = []
     for name, step, seb, other in _requirements(steps):
-        later = other > seb
-        lines.add(name, place[step[~later]], seb[~later], other[~later])
-        if is_whole:
-            lines.add(name, closing[rank[step[later]]], seb[later], other[later])
-        else:
-            after_end.append((name, seb[later], other[later]))
-    if is_whole:
-        lines.add("close", closing)
-    return GoalPart(*lines.text(), after_end, contents.last and not is_whole)
+        # a label has to be defined before
+        lines.add(name, np.where(other > seb, closing[rank[step]], place[step]), seb, other)
+    lines.add("close", closing)
+    return lines.text()
 
 
-def write_goal(file: BinaryIO, pes: int, parts: Iterable[GoalPart]) -> dict[str, int]:
+def write_goal(file: BinaryIO, pes: int, parts: Iterable[tuple[bytes, Ints]]) -> dict[str, int]:
     """Write a schedule of ranks one after the other; return the numbers of operations."""
     file.write(f"num_ranks {pes}\n".encode())
-    counts, later = np.zeros(len(_KINDS), dtype=np.int64), list[tuple[str, Ints, Ints]]()
-    for part in parts:
-        file.write(part.text)
-        counts += part.kinds
-        later += part.later
-        if part.closes:
-            end = _Lines()
-            for name, seb, other in later:
-                end.add(name, np.zeros_like(seb), seb, other)
-            end.add("close", np.zeros(1, dtype=np.int64))
-            text, kinds = end.text()
-            file.write(text)
-            counts += kinds
-            later = []
+    counts = np.zeros(len(_KINDS), dtype=np.int64)
+    for text, kinds in parts:
+        file.write(text)
+        counts += kinds
     lines = dict(zip(_TEMPLATES, counts.tolist(), strict=True))
     return {
         "computations": lines["part"] + lines["end"],

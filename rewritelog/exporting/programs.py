@@ -1,36 +1,47 @@
-"""SEBs as steps of a program for a simulator: what each one waits for, computes and sends."""
+"""SEBs as steps of a program for a simulator: what each one waits for, computes and sends.
+
+What that is says the workload of a replay, which has all SEBs and messages in memory.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table
+from rewritelog.arrays import Floats, Ints
 from rewritelog.commands.durations import DurationOptions
 from rewritelog.errors import RewriteLogError
-from rewritelog.exporting.contents import Contents, durations_of
-from rewritelog.exporting.matching import Matching
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.progress import report_progress
+from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import prepare, simulate
+from rewritelog.replaying.simulate import Case, simulate
+from rewritelog.replaying.workload import NOT_SENT, Numbers, Workload
+from rewritelog.rewriting.block import logs_task
+from rewritelog.rewriting.predicting import fitted_predictor
+from rewritelog.running.engines import map_over
 
 Part = TypeVar("Part")
 
-_NOT_RECEIVED = -1.0
-"""The recvTime of a SEB that is not resumed by a message."""
+_AT_ONCE = 1 << 15
+"""A part has whole PEs of together so many SEBs, or one PE."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Successive SEBs as columns, with what they require and send as columns of their own."""
+    """All SEBs of successive PEs as columns; what they require and send has columns of its own."""
 
+    pes: range
     pe: Ints
     seb: Ints
+    """The index of each SEB in its timeline."""
+    order: Ints
+    """The steps in the order in which their PEs run them."""
     duration_s: Floats
     cause_pe: Ints
     """The other PE that sends the starting message, −1 for none."""
@@ -50,13 +61,6 @@ class Steps:
     number: Ints
     size_bytes: Ints
     receiver_pe: Ints
-    counts: Counter[str]
-    """The number of steps, and of what a simulation lacks.
-
-    - `not sent`: SEBs whose starting message was never sent, which do not wait for it
-    - `not received`: messages that start no SEB, which are left out
-    - `invalid`: backward dependencies that do not refer to an earlier SEB
-    """
 
     def scaled(self, seconds: Floats, steps: Ints, per_s: float, below: float, what: str) -> Floats:
         """Return times as numbers of a format; raise `RewriteLogError` for one that it lacks.
@@ -77,134 +81,131 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class ReplayedOrder:
-    """The SEBs of each PE in the order in which they run; those that never run are the last."""
+class Program:
+    """The SEBs of a log set, to be converted to steps."""
 
-    first: Ints
-    """The number of the first SEB of each PE, counted over all PEs; shape (PEs + 1,)."""
-    order: Ints
-    """SEBs in this numbering, in the order of PEs and then of running."""
+    workload: Workload
+    order: Numbers | None
+    """All SEBs PE by PE, in the order in which these run them; None for what links allow."""
 
-    def of(self, pe: int) -> Ints:
-        """Return the SEBs of a PE, by their indices in the timeline."""
-        first = self.first[pe]
-        return np.asarray(self.order[first : self.first[pe + 1]] - first)
+    def parts(self, make: Callable[[Steps], Part]) -> Iterator[Part]:
+        """Yield what a function makes of the steps of successive PEs, on the engine of the job."""
+        ranges = list(self._ranges())
+        parts = map_over(make, map(self._steps, ranges))
+        for pes, part in zip(ranges, parts, strict=True):
+            report_progress("exporting PE", pes.stop, self.workload.pes)
+            yield part
 
-    def previous(self, pe: Ints, seb: Ints) -> Ints:
-        """Return the SEB that runs before each SEB on its PE, −1 for none."""
-        return np.asarray(self._previous[self.first[pe] + seb])
+    def _ranges(self) -> Iterator[range]:
+        first, begin = self.workload.sebs.first_of_pe, 0
+        while begin < self.workload.pes:
+            end = int(np.searchsorted(first, first[begin] + _AT_ONCE, side="right")) - 1
+            yield range(begin, max(begin + 1, end))
+            begin = max(begin + 1, end)
 
     @cached_property
-    def _previous(self) -> Ints:
-        before = np.full(len(self.order), -1)
-        pe = np.searchsorted(self.first, self.order, side="right") - 1
-        same = np.flatnonzero(pe[1:] == pe[:-1]) + 1
-        before[self.order[same]] = self.order[same - 1] - self.first[pe[same]]
-        return before
+    def lacking(self) -> Counter[str]:
+        """How many there are of what a simulation lacks.
 
+        - `not sent`: SEBs whose starting message was never sent, which do not wait for it
+        - `not received`: messages that start no SEB, which are left out
+        - `invalid`: backward dependencies that do not refer to an earlier SEB
+        """
+        sebs, messages = self.workload.sebs, self.workload.messages
+        awaited = np.repeat(np.arange(len(sebs)), np.diff(sebs.links["first_waiting"]))
+        started = np.flatnonzero(sebs.starter >= 0)
+        invalid = np.count_nonzero((sebs.waiting >= 0) & (sebs.waiting <= awaited))
+        by_itself = np.count_nonzero(self._senders(sebs.starter[started]) == started)
+        return Counter({
+            "not sent": len(self.workload.not_sent),
+            "not received": int(np.count_nonzero(np.diff(messages.first_receiver) == 0)),
+            "invalid": len(self.workload.beyond) + int(invalid + by_itself),
+        })  # fmt: skip
 
-def replayed_order(logs: LogSet, network: Network) -> ReplayedOrder:
-    """Replay the recorded durations over a network, and return the order; all SEBs are in memory.
+    def _senders(self, message: Numbers) -> Ints:
+        """Return the SEBs that send messages."""
+        return np.searchsorted(self.workload.sebs.first_message, message, side="right") - 1
 
-    Raise a `RewriteLogError` for damaged logs.
-    """
-    prepared = prepare(logs, DurationOptions(dilation=1.0))
-    run = simulate(prepared.workload, prepared.case(network))
-    sebs = prepared.workload.sebs
-    turn = np.full(len(sebs), len(sebs))
-    turn[run.times.order] = np.arange(run.run)
-    return ReplayedOrder(sebs.first_of_pe.astype(np.int64), np.lexsort((turn, sebs.pe)))
-
-
-@dataclass(frozen=True)
-class StepMaker:
-    """Converts SEBs to steps, and counts what cannot be represented in a simulation."""
-
-    matching: Matching
-    order: ReplayedOrder | None
-    """The order in which each PE runs its SEBs; None for what messages and dependencies allow."""
-
-    def steps_of(self, contents: Contents) -> Steps:
-        """Return the steps of successive SEBs, in the order of the timelines."""
-        sebs = contents["sebs"]
-        causes, sent = self.matching.causes(sebs)
-        to_itself = sent & (sebs["src_pe"] == sebs["pe"])
-        durations = durations_of(sebs)
-        sender = np.where(to_itself, causes["seb"], -1)
-        required_by, required, invalid = self._required(contents, sent, sender)
-        message, receiver = self.matching.receivers_of(contents["messages"])
-        counts = {
-            "steps": len(sebs),
-            "not sent": int(np.count_nonzero((sebs["msg_id"] >= 0) & ~sent)),
-            "not received": len(contents["messages"]) - len(np.unique(message)),
-            "invalid": invalid,
-        }
+    def _steps(self, pes: range) -> Steps:
+        workload, sebs = self.workload, self.workload.sebs
+        low, high = sebs.first_of_pe[[pes.start, pes.stop]].tolist()
+        own, seb = slice(low, high), np.arange(low, high)
+        starter, pe = sebs.starter[own], sebs.pe[own].astype(np.int64)
+        message, sender = np.maximum(starter, 0), np.full(len(seb), -1)
+        sent = np.flatnonzero(starter >= 0)
+        sender[sent] = self._senders(starter[sent])
+        cause_pe = np.where(starter >= 0, sebs.pe[sender], -1)
+        cause_pe[cause_pe == pe] = -1
+        number, size = np.zeros(len(seb), np.int64), np.ones(len(seb), np.int64)
+        number[sent] = workload.messages.number[message[sent]]
+        size[sent] = np.maximum(workload.messages.size_bytes[message[sent]], 1)
+        order = seb if self.order is None else self.order[own].astype(np.int64)
+        first = sebs.first_of_pe[pe].astype(np.int64)
+        required_by, required = self._required(seb, pe, np.where(cause_pe < 0, sender, -1), order)
         return Steps(
-            sebs["pe"],
-            sebs["seb"],
-            durations,
-            np.where(sent & ~to_itself, sebs["src_pe"], -1).astype(np.int64),
-            np.where(sent, sebs["msg_id"], 0).astype(np.int64),
-            _sizes(causes),
+            pes,
+            pe,
+            seb - first,
+            order - low,
+            workload.seconds[0].of_sebs[own],
+            cause_pe.astype(np.int64),
+            number,
+            size,
             required_by,
-            required,
-            *_sends(contents, durations, message, receiver),
-            counts=Counter(counts),
+            required - first[required_by],
+            *self._sends(low, high),
         )
 
-    def _required(self, contents: Contents, sent: Flags, sender: Ints) -> tuple[Ints, Ints, int]:
-        """Return the steps that require another SEB of their PE, these SEBs, and invalid ones.
+    def _required(self, seb: Ints, pe: Ints, sender: Ints, order: Ints) -> tuple[Ints, Ints]:
+        """Return the steps of SEBs that require another one of their PE, and the required SEBs.
 
         `sender` is the SEB of the same PE that sends the starting message, −1 for none.
         """
-        sebs, rows = contents["sebs"], contents["dependencies"]
-        rows = rows[~rows["forward"]]
-        valid = (rows["other"] >= 0) & (rows["other"] < rows["seb"])
-        itself = sender == sebs["seb"]
-        invalid = int(np.count_nonzero(~valid) + np.count_nonzero(itself))
-        row = contents.row_of(rows[valid])
-        depends = np.bincount(row, minlength=len(sebs)) > 0
-        follows = ~sent & (sebs["seb"] > 0) & (~depends | (sebs["recv_time"] != _NOT_RECEIVED))
-        previous = np.where(follows, sebs["seb"] - 1, -1)
-        pairs = [row << 32 | rows["other"][valid], _pairs(previous)]
-        pairs.append(_pairs(np.where(itself, -1, sender)))
+        sebs, low = self.workload.sebs, int(seb[0]) if len(seb) else 0
+        first = sebs.links["first_waiting"][low : low + len(seb) + 1]
+        waiting = sebs.waiting[first[0] : first[-1]]
+        waiting = np.where(waiting < 0, -1 - waiting, waiting).astype(np.int64)
+        awaited = np.repeat(seb, np.diff(first))
+        earlier = awaited < waiting
+        unsent = sebs.starter[low : low + len(seb)] == NOT_SENT
+        alone = seb[unsent & (seb > sebs.first_of_pe[pe])]
+        own = np.flatnonzero((sender >= 0) & (sender != seb))
+        pairs = [(waiting[earlier], awaited[earlier]), (alone, alone - 1), (seb[own], sender[own])]
         if self.order is not None:
-            pairs.append(_pairs(self.order.previous(sebs["pe"], sebs["seb"])))
-        unique = np.unique(np.concatenate(pairs))
-        return unique >> 32, unique & 0xFFFFFFFF, invalid
+            after = np.flatnonzero(pe[1:] == pe[:-1]) + 1
+            pairs.append((order[after], order[after - 1]))
+        unique = np.unique(np.concatenate([(by - low) << 32 | other for by, other in pairs]))
+        return unique >> 32, unique & 0xFFFFFFFF
+
+    def _sends(self, low: int, high: int) -> tuple[Ints, Floats, Ints, Ints, Ints]:
+        """Return the transfers of messages to other PEs, in the order of sending."""
+        sebs, messages = self.workload.sebs, self.workload.messages
+        bounds = sebs.first_message[low : high + 1]
+        first, last = int(bounds[0]), int(bounds[-1])
+        step = np.repeat(np.arange(high - low), np.diff(bounds))
+        receiver = messages.first_receiver[first : last + 1]
+        message = np.repeat(np.arange(last - first), np.diff(receiver))
+        receiver_pe = sebs.pe[messages.receivers[receiver[0] : receiver[-1]]].astype(np.int64)
+        other = np.flatnonzero(receiver_pe != sebs.pe[low:high][step[message]])
+        offset_s = self.workload.seconds[0].until_sent[first:last][message]
+        other = other[np.lexsort((offset_s[other], step[message[other]]))]
+        message = message[other]
+        size = np.maximum(messages.size_bytes[first:last][message], 1).astype(np.int64)
+        number = messages.number[first:last][message].astype(np.int64)
+        return step[message], offset_s[other], number, size, receiver_pe[other]
 
 
-def _sends(
-    contents: Contents, durations: Floats, message: Ints, receiver: Ints
-) -> tuple[Ints, Floats, Ints, Ints, Ints]:
-    """Return the transfers of messages to other PEs, in the order of sending."""
-    messages, sebs = contents["messages"], contents["sebs"]
-    row = contents.row_of(messages)
-    with np.errstate(over="ignore", invalid="ignore"):
-        offsets = np.nan_to_num(messages["send_time"] - sebs["start_time"][row])
-    offsets = np.clip(offsets, 0.0, durations[row])
-    other = receiver != messages["pe"][message]
-    message, receiver = message[other], receiver[other]
-    order = np.lexsort((offsets[message], row[message]))
-    message, receiver = message[order], receiver[order]
-    numbers = messages["msg_id"][message].astype(np.int64)
-    return row[message], offsets[message], numbers, _sizes(messages[message]), receiver
+def load_program(logs: LogSet, network: Network | None) -> Program:
+    """Load a log set; with a network its SEBs run in the order of a replay over it.
 
-
-def program_part(
-    make: Callable[[Steps, Contents], Part], steps: StepMaker, contents: Contents
-) -> tuple[Counter[str], Part]:
-    """Return what `Steps` counts, and what a format makes of SEBs as steps."""
-    block_steps = steps.steps_of(contents)
-    return block_steps.counts, make(block_steps, contents)
-
-
-def _pairs(other: Ints) -> Ints:
-    """Return a number for each row with a SEB (−1: none), whose upper half is the row."""
-    rows = np.flatnonzero(other >= 0)
-    return np.asarray(rows << 32 | other[rows])
-
-
-def _sizes(messages: Table) -> Ints:
-    """Return the sizes in bytes, at least 1: simulators cannot send nothing."""
-    return np.asarray(np.maximum(messages["size"], 1), dtype=np.int64)
+    SEBs that never run are the last of their PE. Raise a `RewriteLogError` for damaged logs.
+    """
+    options = DurationOptions(dilation=1.0)
+    predictor, _ = fitted_predictor(options)
+    workload = load_workload([logs_task(logs, predictor, options)], None, options.jobs)
+    if network is None:
+        return Program(workload, None)
+    run = simulate(workload, Case(network, workload.seconds[0]))
+    turn = np.full(len(workload.sebs), len(workload.sebs))
+    turn[run.times.order] = np.arange(run.run)
+    return Program(workload, np.lexsort((turn, workload.sebs.pe)))

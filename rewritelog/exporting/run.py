@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +24,7 @@ from rewritelog.exporting.chrome import (
 from rewritelog.exporting.contents import Contents, map_contents
 from rewritelog.exporting.goal import goal_part, write_goal
 from rewritelog.exporting.matching import matched
-from rewritelog.exporting.programs import StepMaker, Steps, program_part, replayed_order
+from rewritelog.exporting.programs import load_program
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables
 from rewritelog.formats.bgtrace.params import list_params
@@ -37,7 +36,6 @@ from rewritelog.text import Readable, count_text, printable
 from rewritelog.units import chosen_pes
 
 Result = TypeVar("Result")
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,9 +76,9 @@ def export(options: ExportCommand) -> Exported:
     """Write a log set or traces in another format.
 
     A simulator gets the SEBs of a PE in any order, or with `replayed` in that of a replay.
-    Memory is needed for a part of a timeline and for the messages of one PE. Raise `UsageError` for
-    contradictory options, `DamagedLogError` for damaged logs, `TimingError` if a param file cannot
-    be read, and `OutputError` as `new_folder` does.
+    Its program is in memory; otherwise memory is needed for a part of a timeline and for the
+    messages of one PE. Raise `UsageError` for contradictory options, `DamagedLogError` for damaged
+    logs, `TimingError` if a param file cannot be read, and `OutputError` as `new_folder` does.
     """
     opened = options.logs
     network = options.read_network() if options.replayed else None
@@ -99,27 +97,20 @@ def export(options: ExportCommand) -> Exported:
     def parts(work: Callable[[Contents], Result]) -> Iterator[Result]:
         return map_contents(opened, pes, options.interval, params, work, "exporting")
 
-    def program(make: Callable[[Steps, Contents], Part], steps: StepMaker) -> Iterator[Part]:
-        for lacks, part in parts(partial(program_part, make, steps)):
-            left_out.update(lacks)
-            yield part
-
     left_out: Counter[str] = Counter()
     with new_folder(options.out, force=options.force) as folder:
         if options.to in SIMULATORS:
-            order = None if network is None else replayed_order(opened, network)
-            with matched(opened, folder, receivers=True) as matching:
-                steps = StepMaker(matching, order)
-                if options.to == "goal":
-                    with (folder / "program.goal").open("xb") as file:
-                        counts = write_goal(file, len(pes), program(goal_part, steps))
-                else:
-                    traces = program(simgrid_part, steps)
-                    counts = write_simgrid(folder, opened.summary.num_wth, order, traces)
-            counts = {"SEBs": left_out["steps"], **counts}
+            program = load_program(opened, network)
+            if options.to == "goal":
+                with (folder / "program.goal").open("xb") as file:
+                    counts = write_goal(file, len(pes), program.parts(goal_part))
+            else:
+                traces = program.parts(simgrid_part)
+                counts = write_simgrid(folder, opened.summary.num_wth, traces)
+            counts, left_out = {"SEBs": len(program.workload.sebs), **counts}, program.lacking
         elif options.to == "chrome":
             with (
-                matched(opened, folder, receivers=False) as matching,
+                matched(opened, folder) as matching,
                 (folder / "trace.json").open("x", encoding="utf-8") as trace,
             ):
                 exported = np.isin(opened.pes, pes)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rewritelog.exporting.contents import Contents
-from rewritelog.exporting.programs import ReplayedOrder, Steps
+from rewritelog.exporting.programs import Steps
 
 FLOPS_PER_S = 1e9
 """The speed of a host in SimGrid with which SEBs take as long as in the log."""
@@ -18,66 +17,49 @@ FLOPS_PER_S = 1e9
 
 @dataclass(frozen=True)
 class SimgridPart:
-    """SEBs of successive PEs, or some SEBs of one PE."""
+    """The traces of successive PEs."""
 
-    ranks: list[tuple[int, list[str]]]
-    """Each PE with the lines of each of its SEBs."""
+    traces: list[tuple[int, str]]
+    """The text of each PE."""
     kinds: Counter[str]
     """The numbers of computations, sends and receives."""
-    first: bool
-    """Whether the timelines begin here."""
-    last: bool
-    """Whether they end here."""
 
 
-def simgrid_part(steps: Steps, contents: Contents) -> SimgridPart:
+def simgrid_part(steps: Steps) -> SimgridPart:
     """Return SEBs as lines: the receive of the starting message, then computations and sends.
 
     Messages of a PE to itself are left out, since its SEBs are in order anyway.
     """
     texts = _texts(steps)
-    bounds = np.searchsorted(steps.pe, [*contents.pes, contents.pes[-1] + 1]).tolist()
-    ranks = [
-        (pe, texts[low:high])
-        for pe, low, high in zip(contents.pes, bounds, bounds[1:], strict=False)
-    ]
-    sends, receives = len(steps.sender), int(np.count_nonzero(steps.cause_pe >= 0))
     lines = sum(text.count("\n") for text in texts)
+    sends, receives = len(steps.sender), int(np.count_nonzero(steps.cause_pe >= 0))
     kinds = Counter(computations=lines - sends - receives, sends=sends, receives=receives)
-    return SimgridPart(ranks, kinds, contents.first, contents.last)
+    ordered = [texts[step] for step in steps.order.tolist()]
+    bounds = np.searchsorted(steps.pe, [*steps.pes, steps.pes.stop]).tolist()
+    senders = set(steps.pe[steps.sender].tolist())
+    traces = []
+    for pe, low, high in zip(steps.pes, bounds, bounds[1:], strict=False):
+        end = f"{pe} waitall\n{pe} finalize\n" if pe in senders else f"{pe} finalize\n"
+        traces.append((pe, "".join([f"{pe} init\n", *ordered[low:high], end])))
+    return SimgridPart(traces, kinds)
 
 
-def write_simgrid(
-    folder: Path, workers: int, order: ReplayedOrder | None, parts: Iterable[SimgridPart]
-) -> dict[str, int]:
+def write_simgrid(folder: Path, workers: int, parts: Iterable[SimgridPart]) -> dict[str, int]:
     """Write a file for each PE, in ascending order; return the numbers of kinds of lines.
 
-    `workers` is the number of workers per node, `order` that of the SEBs; None for the recorded
-    one. Otherwise the lines of a PE are kept in memory.
+    `workers` is the number of workers per node.
     """
     counts = Counter(computations=0, sends=0, receives=0)
-    waiting: list[str] = []  # of a PE that is written in parts
-    has_sent = False  # such a PE
-    for part in parts:
-        counts.update(part.kinds)
-        for pe, texts in part.ranks:
-            has_sent |= any(" isend " in text for text in texts)
-            with (folder / f"rank-{pe}.txt").open("a", encoding="ascii") as file:
-                if part.first:
-                    file.write(f"{pe} init\n")
-                if order is None:
-                    file.writelines(texts)
-                else:
-                    waiting += texts
-                if part.last:
-                    if order is not None:
-                        file.writelines(waiting[seb] for seb in order.of(pe).tolist())
-                    file.write(f"{pe} waitall\n{pe} finalize\n" if has_sent else f"{pe} finalize\n")
-                    waiting, has_sent = [], False
-        new = [pe for pe, _ in part.ranks] if part.first else []
-        for name, line in (("traces.txt", "rank-{0}.txt"), ("hostfile.txt", "node-{1}")):
-            with (folder / name).open("a", encoding="ascii") as file:
-                file.writelines(f"{line.format(pe, pe // workers)}\n" for pe in new)
+    with (
+        (folder / "traces.txt").open("x", encoding="ascii") as names,
+        (folder / "hostfile.txt").open("x", encoding="ascii") as hosts,
+    ):
+        for part in parts:
+            counts.update(part.kinds)
+            for pe, text in part.traces:
+                (folder / f"rank-{pe}.txt").write_text(text, encoding="ascii")
+                names.write(f"rank-{pe}.txt\n")
+                hosts.write(f"node-{pe // workers}\n")
     return dict(counts)
 
 

@@ -231,7 +231,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
     pe = np.repeat(np.arange(len(of_pe), dtype=np.int32), np.diff(first_of_pe))
     first_message = _first(sebs.pop("messages"))
     bounds, source, number = first_message[first_of_pe], sebs.pop("source"), sebs.pop("number")
-    starter, repeated = _starters(messages.pop("number"), bounds, source, number)
+    starter, repeated = _starters(messages["number"], bounds, source, number)
     lacking = np.flatnonzero(starter == NOT_SENT)
     not_sent = np.column_stack([lacking, source[lacking], number[lacking]])
     del source, number

@@ -61,6 +61,8 @@ class Messages:
     """The columns of all messages."""
 
     size_bytes: Numbers
+    number: Numbers
+    """The number of each message on its PE."""
     first_receiver: Numbers
     """The first entry of each message in `receivers`; shape (messages + 1,)."""
     receivers: Numbers
@@ -172,7 +174,7 @@ class Nodes:
             yield f"{collectives} of one rank only, {ranks}"
 
 
-_NO_MESSAGES = Messages(_NONE, np.zeros(1, dtype=np.int32), _NONE)
+_NO_MESSAGES = Messages(_NONE, _NONE, np.zeros(1, dtype=np.int32), _NONE)
 _NO_REGIONS = PairedRegions(_NONE, _NONE)
 
 

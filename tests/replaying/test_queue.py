@@ -52,7 +52,7 @@ def tree(senders: list[int], transits_s: Floats) -> Workload:
         first_of_pe=np.arange(count + 1, dtype=np.int32),
     )
     sizes = np.zeros(sent, dtype=np.int32)
-    messages = Messages(sizes, first, receivers)
+    messages = Messages(sizes, sizes, first, receivers)
     seconds = Seconds(np.zeros(count), np.zeros(sent), transits_s[order])
     return Workload(sebs, (seconds,), messages, names=("seb",))
 
