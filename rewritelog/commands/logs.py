@@ -160,7 +160,7 @@ class InfoCommand(Jobs, LogsOrTraces, Command["LogInfo"]):
     """
 
     job = "inspection.info:survey_opened"
-    shell = REPORT | WARNINGS | PAGE | ENGINE
+    shell = REPORT | PAGE | ENGINE
 
 
 class DiffCommand(Jobs, Command["Comparison"]):

@@ -14,16 +14,12 @@ from typing import TypeVar
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.commands.durations import DurationOptions
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import report_progress
-from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import Case, simulate
+from rewritelog.replaying.simulate import Case, load_recorded, simulate
 from rewritelog.replaying.workload import NOT_SENT, Numbers, Workload
-from rewritelog.rewriting.block import logs_task
-from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.running.engines import map_over
 
 Part = TypeVar("Part")
@@ -200,9 +196,7 @@ def load_program(logs: LogSet, network: Network | None) -> Program:
 
     SEBs that never run are the last of their PE. Raise a `RewriteLogError` for damaged logs.
     """
-    options = DurationOptions(dilation=1.0)
-    predictor, _ = fitted_predictor(options)
-    workload = load_workload([logs_task(logs, predictor, options)], None, options.jobs)
+    workload = load_recorded(logs)
     if network is None:
         return Program(workload, None)
     run = simulate(workload, Case(network, workload.seconds[0]))

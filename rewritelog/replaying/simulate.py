@@ -16,6 +16,7 @@ from rewritelog.commands.durations import DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
 from rewritelog.formats import open_traces
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.replaying.loading import load_workload
@@ -236,6 +237,13 @@ def prepare(
     warnings = [*fit_warnings(read, predictor.fitted), *unused, *remarks]
     warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
     return Prepared(task, workload, tuple(warnings))
+
+
+def load_recorded(logs: LogSet) -> Workload:
+    """Load a log set with the recorded durations, and without its events."""
+    options = DurationOptions()
+    predictor, _ = fitted_predictor(options)
+    return load_workload([logs_task(logs, predictor, options)], None, options.jobs)
 
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:

@@ -237,15 +237,6 @@ def test_output_says_where_it_comes_from(logs: Path, timings: Path, tmp_path: Pa
     assert rewritelog("info", logs, "--json").stdout.count('"provenance": null') == 1
 
 
-def test_info_warns_of_what_does_not_pair_up(logs: Path) -> None:
-    assert rewritelog("info", logs).stderr == ""
-    write_params(logs, 0, (0, "k", 1), (0, "k", 1), (1, "k", 2), (9, "k", 1))
-    done = rewritelog("info", logs, "--fail-on-warning")
-    assert done.returncode == 1
-    assert warned(done, "different numbers of param records and brackets")
-    assert warned(done, "1 param record", "do not have")
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell: str) -> None:
     done = rewritelog("completion", shell)

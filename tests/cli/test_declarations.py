@@ -147,7 +147,7 @@ def test_no_output_is_an_input_or_another_output(words: list[str], tmp_path: Pat
     [
         (["replay", "LOGS", "--write", "OUT"], "replaying.run.replay_whole"),
         (["rewrite", "LOGS", "OUT"], "rewriting.run.rewrite"),
-        (["export", "LOGS", "OUT", "--to", "goal", "--replayed"], "exporting.run.replayed_order"),
+        (["export", "LOGS", "OUT", "--to", "goal", "--replayed"], "exporting.run.load_program"),
         (["convert", "LOGS", "OUT"], "converting.convert"),
     ],
 )
