@@ -21,6 +21,7 @@ from rewritelog.checking.findings import (
     Violations,
     names_message,
 )
+from rewritelog.checking.traces import TRACE_RULES
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
 from rewritelog.formats.bgtrace.records import IRREGULAR, Records
@@ -527,22 +528,22 @@ RULES = {
 """All rules by name: those of files first, then those of SEBs, then those of params."""
 
 
-def rule_of_name(name: str) -> Rule:
-    """Return a rule by name; raise `UsageError` listing all names for an unknown one."""
-    if name not in RULES:
-        raise UsageError(f"unknown rule {name!r}; the rules are {', '.join(RULES)}")
-    return RULES[name]
+def rule_text(name: str) -> str:
+    """Return what a rule says, and why; raise `UsageError` listing all names for an unknown one."""
+    named = [rules[name] for rules in (RULES, TRACE_RULES) if name in rules]
+    if not named:
+        names = ", ".join(dict.fromkeys([*RULES, *TRACE_RULES]))
+        raise UsageError(f"unknown rule {name!r}; the rules are {names}")
+    return "\n".join(rule.text() for rule in named)
 
 
 def rules_text() -> str:
-    """Return one line for each rule, most severe first."""
+    """Return one line for each rule, most severe first: those of logs, then those of traces."""
     width = max(map(len, RULES))
     lines = []
-    for severity in Severity:
-        lines.append(f"{severity.value}:")
-        lines += [
-            f"  {rule.name:{width}}  {rule.says}"
-            for rule in RULES.values()
-            if rule.severity is severity
-        ]
+    for rules, head in ((RULES, ""), (TRACE_RULES, "Chakra traces, ")):
+        for severity in Severity:
+            of_severity = [rule for rule in rules.values() if rule.severity is severity]
+            lines += [f"{head}{severity.value}:"] if of_severity else []
+            lines += [f"  {rule.name:{width}}  {rule.says}" for rule in of_severity]
     return "\n".join(lines)

@@ -1,18 +1,16 @@
-"""The complete check of a log set: heads, blocks, then references between PEs; and of traces."""
+"""The complete check of a log set: heads, blocks, then references between PEs."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Ints, times_before
-from rewritelog.checking.dependencies import cycles
+from rewritelog.arrays import Flags, Ints
 from rewritelog.checking.findings import (
     SHOWN,
     BlockParams,
@@ -20,12 +18,11 @@ from rewritelog.checking.findings import (
     CheckReport,
     Finding,
     Findings,
-    Rule,
-    Severity,
     names_message,
 )
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
+from rewritelog.checking.traces import check_traces
 from rewritelog.commands.logs import CheckCommand
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
@@ -34,122 +31,9 @@ from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.traces import MISSING, Events, Traces, Unit, loaded
+from rewritelog.formats.traces import Traces
 from rewritelog.hashing import mix
 from rewritelog.running.engines import Gathered, map_blocks, map_over
-from rewritelog.text import LABEL_WIDTH, shorten
-
-_OF_TRACES = (
-    Rule(
-        "unreadable",
-        Severity.STOP,
-        "Every file can be read to its end.",
-        "A simulator reads all messages of a rank's file; after damage it stops, or runs a part.",
-    ),
-    Rule(
-        "id-twice",
-        Severity.STOP,
-        "The nodes of a rank have different ids.",
-        "Dependencies name nodes by their ids; of two nodes with the same one only one is found.",
-    ),
-    Rule(
-        "dependency-missing",
-        Severity.STOP,
-        "Every dependency names a node of the same rank.",
-        "A node waits for all nodes that its dependencies name, and for one that is not there "
-        "forever.",
-    ),
-    Rule(
-        "dependency-twice",
-        Severity.STOP,
-        "A node names each node that it waits for once.",
-        "ASTRA-sim takes one of two equal dependencies away when that node ends, and waits for the "
-        "other one forever.",
-    ),
-    Rule(
-        "rank-missing",
-        Severity.STOP,
-        "There is a file of every rank from 0 on.",
-        "ASTRA-sim ends with an error where one is missing; nothing else here needs all of them.",
-    ),
-    Rule(
-        "cycle",
-        Severity.STOP,
-        "No node waits for itself, through whatever others.",
-        "The nodes of a cycle, and all that wait for them, never run.",
-    ),
-    Rule(
-        "device-leaf",
-        Severity.ODD,
-        "Something depends on every node that runs on a device.",
-        "The end of the run does not depend on the others, whatever their durations: a simulator "
-        "may end before they do, and new durations for them change nothing.",
-    ),
-    Rule(
-        "zero-duration",
-        Severity.ODD,
-        "Nodes that compute take time.",
-        "A duration below half a microsecond is recorded as 0; ASTRA-sim takes 1 or 0 ns for it.",
-    ),
-)
-"""The rules of traces, most severe first."""
-
-
-def check_traces(traces: Traces) -> CheckReport:
-    """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
-    findings = Findings()
-    work, size = partial(_check_rank, traces), traces.size_bytes
-    for _, of_rank in map_blocks(work, traces.files, "checking", size):
-        findings.add_all(of_rank)
-    if traces.absent:
-        findings.add("rank-missing", [Finding(Location(traces.path), traces.absent)])
-    rules = {rule.name: rule for rule in _OF_TRACES}
-    return CheckReport(traces.path, findings, rules, traces=traces)
-
-
-def _check_rank(traces: Traces, unit: Unit) -> Findings:
-    findings = Findings()
-    try:
-        events = loaded(traces.read(unit))
-    except RewriteLogError as error:
-        findings.add_unreadable(unit.path, error)
-        return findings
-    findings.sebs = len(events)
-    for rule, rows, message in _violations(traces, events):
-        first = [
-            Finding(
-                Location(unit.path, node=row),
-                f"{message} (id {events['id'][row]}, {shorten(events['name'][row], LABEL_WIDTH)})",
-            )
-            for row in rows[:SHOWN].tolist()
-        ]
-        findings.add(rule, first, len(rows))
-    return findings
-
-
-def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str]]:
-    """Yield each rule with the nodes that violate it, and in which way."""
-    ids, deps = events["id"], events.deps()
-    again = np.flatnonzero(times_before(np.unique(ids, return_inverse=True)[1]))
-    yield "id-twice", again, "an earlier node has the same id"
-    is_missing = deps == MISSING
-    missing = np.unique(events.waiting[is_missing])
-    yield "dependency-missing", missing, "waits for a node that the rank does not have"
-    before, after = deps[~is_missing], events.waiting[~is_missing]
-    pairs = np.sort(after * len(events) + before, kind="stable")
-    twice = np.unique(pairs[1:][pairs[1:] == pairs[:-1]] // max(1, len(events)))
-    yield "dependency-twice", twice, "waits for the same node twice"
-    group, first = cycles(after, before, len(events))
-    in_cycle = np.flatnonzero(np.isin(group, group[first]))
-    yield "cycle", in_cycle, "waits for itself, through others or directly"
-    is_needed = np.zeros(len(events), dtype=np.bool_)
-    is_needed[before] = True
-    leaves = np.flatnonzero(~is_needed & ~events["on_host"])
-    yield "device-leaf", leaves, "nothing depends on it"
-    computing = events["type"] == traces.types.index(traces.computing)
-    zero = np.flatnonzero(computing & (events["duration_s"] == 0))
-    yield "zero-duration", zero, "takes no time"
-
 
 _FEWEST_FLAGS, _MOST_FLAGS = 1 << 10, 1 << 25
 _BYTES_A_FLAG = 32

@@ -98,8 +98,9 @@ def _machines(*_: object) -> list[str]:
 def _rules(*_: object) -> Iterable[str]:
     """Return the rules of `check`."""
     from rewritelog.checking.rules import RULES
+    from rewritelog.checking.traces import TRACE_RULES
 
-    return RULES
+    return {*RULES, *TRACE_RULES}
 
 
 def _events_of(path: Path) -> Iterable[Any]:

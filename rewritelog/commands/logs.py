@@ -147,9 +147,9 @@ class RulesCommand(Command[str]):
 
     def run(self) -> str:
         """Return the list, or the description of the rule."""
-        from rewritelog.checking.rules import rule_of_name, rules_text
+        from rewritelog.checking.rules import rule_text, rules_text
 
-        return rules_text() if self.rule is None else rule_of_name(self.rule).text()
+        return rules_text() if self.rule is None else rule_text(self.rule)
 
 
 class InfoCommand(Jobs, LogsOrTraces, Command["LogInfo"]):

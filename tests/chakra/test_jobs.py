@@ -372,6 +372,23 @@ def test_check_counts_what_would_stop_a_simulator(tmp_path: Path) -> None:
         rewritelog.info(path)
 
 
+def test_a_message_on_which_nothing_depends_is_no_kernel(tmp_path: Path) -> None:
+    nodes = [node(1, attributes=GPU), node(2, kind=COLL, deps=[1], attributes=GPU)]
+    path = write_traces(tmp_path / "t", [nodes])
+    assert rewritelog.check(path).findings.counts == {}
+    assert "nothing found" in run("check", path).stdout
+
+
+def test_rules_of_traces_are_listed_and_explained() -> None:
+    listed = run("rules").stdout
+    _, _, of_traces = listed.partition("Chakra traces, would stop the simulator:")
+    assert "dependency-twice" in of_traces
+    assert "new durations for them change nothing" in run("rules", "device-leaf").stdout
+    of_both = run("rules", "unreadable").stdout
+    assert "all timeline files" in of_both
+    assert "a rank's file" in of_both
+
+
 def test_info_says_where_the_time_goes(traces: Path) -> None:
     told = rewritelog.info(traces).to_json()
     assert told["nodes"] == 14

@@ -1,0 +1,134 @@
+"""The rules of traces of events, and the check of traces, rank by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from rewritelog.arrays import Ints, times_before
+from rewritelog.checking.dependencies import cycles
+from rewritelog.checking.findings import (
+    SHOWN,
+    CheckReport,
+    Finding,
+    Findings,
+    Rule,
+    Severity,
+)
+from rewritelog.errors import Location, RewriteLogError
+from rewritelog.formats.traces import MISSING, Events, Traces, Unit, loaded
+from rewritelog.running.engines import map_blocks
+from rewritelog.text import LABEL_WIDTH, shorten
+
+_RULES = (
+    Rule(
+        "unreadable",
+        Severity.STOP,
+        "Every file can be read to its end.",
+        "A simulator reads all messages of a rank's file; after damage it stops, or runs a part.",
+    ),
+    Rule(
+        "id-twice",
+        Severity.STOP,
+        "The nodes of a rank have different ids.",
+        "Dependencies name nodes by their ids; of two nodes with the same one only one is found.",
+    ),
+    Rule(
+        "dependency-missing",
+        Severity.STOP,
+        "Every dependency names a node of the same rank.",
+        "A node waits for all nodes that its dependencies name, and for one that is not there "
+        "forever.",
+    ),
+    Rule(
+        "dependency-twice",
+        Severity.STOP,
+        "A node names each node that it waits for once.",
+        "ASTRA-sim takes one of two equal dependencies away when that node ends, and waits for the "
+        "other one forever.",
+    ),
+    Rule(
+        "rank-missing",
+        Severity.STOP,
+        "There is a file of every rank from 0 on.",
+        "ASTRA-sim ends with an error where one is missing; nothing else here needs all of them.",
+    ),
+    Rule(
+        "cycle",
+        Severity.STOP,
+        "No node waits for itself, through whatever others.",
+        "The nodes of a cycle, and all that wait for them, never run.",
+    ),
+    Rule(
+        "device-leaf",
+        Severity.ODD,
+        "Something depends on every node that computes on a device.",
+        "Nothing waits for the others: unless they end last, new durations for them change "
+        "nothing. A dependency may be missing.",
+    ),
+    Rule(
+        "zero-duration",
+        Severity.ODD,
+        "Nodes that compute take time.",
+        "A duration below half a microsecond is recorded as 0; ASTRA-sim takes 1 or 0 ns for it.",
+    ),
+)
+TRACE_RULES = {rule.name: rule for rule in _RULES}
+"""All rules of traces by name, most severe first."""
+
+
+def check_traces(traces: Traces) -> CheckReport:
+    """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
+    findings = Findings()
+    work, size = partial(_check_rank, traces), traces.size_bytes
+    for _, of_rank in map_blocks(work, traces.files, "checking", size):
+        findings.add_all(of_rank)
+    if traces.absent:
+        findings.add("rank-missing", [Finding(Location(traces.path), traces.absent)])
+    return CheckReport(traces.path, findings, TRACE_RULES, traces=traces)
+
+
+def _check_rank(traces: Traces, unit: Unit) -> Findings:
+    findings = Findings()
+    try:
+        events = loaded(traces.read(unit))
+    except RewriteLogError as error:
+        findings.add_unreadable(unit.path, error)
+        return findings
+    findings.sebs = len(events)
+    for rule, rows, message in _violations(traces, events):
+        first = [
+            Finding(
+                Location(unit.path, node=row),
+                f"{message} (id {events['id'][row]}, {shorten(events['name'][row], LABEL_WIDTH)})",
+            )
+            for row in rows[:SHOWN].tolist()
+        ]
+        findings.add(rule, first, len(rows))
+    return findings
+
+
+def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str]]:
+    """Yield each rule with the nodes that violate it, and in which way."""
+    ids, deps = events["id"], events.deps()
+    again = np.flatnonzero(times_before(np.unique(ids, return_inverse=True)[1]))
+    yield "id-twice", again, "an earlier node has the same id"
+    is_missing = deps == MISSING
+    missing = np.unique(events.waiting[is_missing])
+    yield "dependency-missing", missing, "waits for a node that the rank does not have"
+    before, after = deps[~is_missing], events.waiting[~is_missing]
+    pairs = np.sort(after * len(events) + before, kind="stable")
+    twice = np.unique(pairs[1:][pairs[1:] == pairs[:-1]] // max(1, len(events)))
+    yield "dependency-twice", twice, "waits for the same node twice"
+    group, first = cycles(after, before, len(events))
+    in_cycle = np.flatnonzero(np.isin(group, group[first]))
+    yield "cycle", in_cycle, "waits for itself, through others or directly"
+    is_needed = np.zeros(len(events), dtype=np.bool_)
+    is_needed[before] = True
+    computing = events["type"] == traces.types.index(traces.computing)
+    leaves = np.flatnonzero(computing & ~is_needed & ~events["on_host"])
+    yield "device-leaf", leaves, "nothing depends on it"
+    zero = np.flatnonzero(computing & (events["duration_s"] == 0))
+    yield "zero-duration", zero, "takes no time"
