@@ -110,12 +110,3 @@ void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_s, co
         split[2] = own.imbalance_s - before.imbalance_s + link.imbalance_s;
     }
 }
-
-int64_t follow(const int32_t *before, int64_t before_len, int64_t seb, int32_t *path,
-               int64_t path_len)
-{
-    int64_t length = 0;
-    for (; length < path_len && seb >= 0 && seb < before_len; seb = before[seb])
-        path[length++] = (int32_t)seb;
-    return length;
-}

@@ -309,10 +309,6 @@ CORE void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_
                      const sent_message *messages, const lone_interval *alone, int64_t alone_len,
                      const chain_link *chains, double *split);
 
-/* Follow the SEBs before `seb` until there is none or `path` is full; return how many there are. */
-CORE int64_t follow(const int32_t *before, int64_t before_len, int64_t seb, int32_t *path,
-                    int64_t path_len);
-
 /* ---- patch.c: new times for SEBs, their messages and log events ---- */
 
 /* Sums of durations: before a rewrite, and then after it. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +17,6 @@ from rewritelog.text import count_text
 
 _MOST_SIZES = 12
 """With more distinct sizes, messages are grouped by powers of two."""
-
-_STEP = 1 << 20
-"""How many SEBs of the path are followed before a signal is handled."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +98,12 @@ def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
 
 def _followed(before: Numbers, last: int) -> Numbers:
     """Return a SEB, the one before it, and so on."""
-    parts = [np.empty(0, dtype=np.int32)]
+    path = array("i")
     while last >= 0:
         raise_if_stopped()
-        part = np.empty(_STEP, dtype=np.int32)
-        parts.append(part[: core.follow(before, last, part)].copy())
-        last = int(before[parts[-1][-1]])
-    return np.concatenate(parts)
+        path.append(last)
+        last = int(before[last])
+    return np.array(path, dtype=np.int32)
 
 
 def _largest_first(names: tuple[str, ...], seconds: Any) -> dict[str, float]:
