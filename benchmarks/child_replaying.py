@@ -11,7 +11,7 @@ import time
 
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.run import replay, replay_prepared
+from rewritelog.replaying.run import replay_prepared, replay_whole
 from rewritelog.replaying.simulate import prepare
 
 
@@ -19,7 +19,7 @@ def main() -> None:
     """Replay, after a first one of a small log set, which imports all that is needed."""
     warm, logs, *rest = sys.argv[1:]
     options = ReplayOptions(gains=int(rest[0]) if rest else None)
-    replay(warm)
+    replay_whole(warm, Network(), options)
     clocks = [(time.perf_counter(), time.process_time())]
     prepared = prepare(logs, options)
     clocks.append((time.perf_counter(), time.process_time()))

@@ -70,25 +70,14 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
     return ReplayedRuns(tuple(replay_whole(each, network, plain).report for each in command.logs))
 
 
-def replay(
-    source: AnyTraces | str | Path,
-    network: Network | None = None,
-    options: ReplayOptions | None = None,
-) -> ReplayReport:
+def replay_whole(
+    source: AnyTraces | str | Path, network: Network, options: ReplayOptions
+) -> Replayed:
     """Predict the run time of the whole program from its logs or traces, and how it is spent.
 
-    Raise a `RewriteLogError` for any invalid input.
+    Return the times of all SEBs or nodes, too, in memory for each. Raise a `RewriteLogError` for
+    any invalid input.
     """
-    return replay_whole(source, network, options).report
-
-
-def replay_whole(
-    source: AnyTraces | str | Path,
-    network: Network | None = None,
-    options: ReplayOptions | None = None,
-) -> Replayed:
-    """Replay as `replay` does; return the times of all SEBs or nodes, too, in memory for each."""
-    options, network = options or ReplayOptions(), network or Network()
     return replay_prepared(prepare(source, options), network, options)
 
 

@@ -9,6 +9,7 @@ import pytest
 from chakrabuilder import COLL, RECV, SEND, node, write_traces
 from commands import rewritelog as run
 from oracle import SAMPLE_LOGS
+from replays import replay
 
 import rewritelog
 from rewritelog.commands.runs import ReplayOptions
@@ -16,7 +17,6 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import ReplayReport
-from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import prepare, simulate
 
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}

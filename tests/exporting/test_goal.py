@@ -11,6 +11,7 @@ import pytest
 from chosen import by_tier
 from exporting.goal import parse, run_time_ns
 from logbuilder import message, seb, write_logs
+from replays import replay
 
 import rewritelog
 from rewritelog import open_logs
@@ -18,7 +19,6 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.exporting.run import Exported
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.run import replay
 
 SECOND = 10**9
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from chosen import by_tier
 from logbuilder import message, seb, write_logs
+from replays import replay
 
 import rewritelog
 from rewritelog import open_logs
@@ -20,7 +21,6 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.run import replay
 from rewritelog.rewriting.run import rewrite
 
 PLATFORM = """<?xml version='1.0'?>

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
+from replays import replay
 
 import rewritelog
 from rewritelog.checking.run import check_logs
@@ -18,7 +19,6 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.run import replay
 from rewritelog.rewriting.run import rewrite
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_programs import programs, written
+from replays import replay
 from slow_replay import SlowReplay
 
 from rewritelog.commands.durations import RewriteOptions
@@ -19,7 +20,6 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying.lost_cycles import IDLE, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, run_time, simulate
 from rewritelog.rewriting.run import rewrite
 

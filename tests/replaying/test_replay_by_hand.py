@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
+from replays import replay
 
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
@@ -21,7 +22,6 @@ from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis, write
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.run import replay
 from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.replaying.sweep import sweep
 from rewritelog.replaying.write import write_replayed
