@@ -42,9 +42,11 @@ _RATES = {
         *((bits_per_s, 1 / 8) for bits_per_s in ("bit/s", "bits/s", "b/s", "bps")),
     )
 }
+_HERTZ = {f"{prefix}Hz": _PREFIXES[prefix] for prefix in ("", "k", "M", "G")}
 _UNITS: dict[str, tuple[Mapping[str, float | str], str, str]] = {
     "a time": (_SECONDS, "s, ms, us or ns", "{0}us or {0}s"),
     "a size": (_BYTES, "B, kB, MB, GB, KiB, MiB or GiB", "{0}B or {0}kB"),
+    "a clock rate": (_HERTZ, "Hz, kHz, MHz or GHz", "{0}Hz"),
     "a bandwidth": (_RATES, "B/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s", "{0}GB/s or {0}Gbit/s"),
 }
 _LARGE = 1e6
@@ -85,13 +87,25 @@ def number(value: object, what: str) -> float:
 
 def moment(value: object, what: str) -> float:
     """Return a time in seconds, given as a number or as a text with or without a unit."""
-    try:
-        moment_s = number(value, what)
-    except UsageError:
-        moment_s = _quantity(str(value), what, "a time")
+    moment_s = _number_or_quantity(value, what, "a time")
     if math.isnan(moment_s):
         raise UsageError(f"{what}: {value} is not a time in seconds")
     return moment_s
+
+
+def hertz(value: object, what: str) -> float:
+    """Return a clock rate in Hz, given as a number or as a text with or without a unit."""
+    rate = _number_or_quantity(value, what, "a clock rate")
+    if not 0 < rate < math.inf:
+        raise UsageError(f"{what} must be a finite number above 0, not {value}")
+    return rate
+
+
+def _number_or_quantity(value: object, what: str, kind: str) -> float:
+    try:
+        return number(value, what)
+    except UsageError:
+        return _quantity(str(value), what, kind)
 
 
 def _quantity(value: object, what: str, kind: str) -> float:

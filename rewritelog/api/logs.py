@@ -202,7 +202,7 @@ def read_params(
     >>> rewritelog.read_params("sample_logs/cells").events
     ('Cell::pairForces', 'Cell::bonded')
     """
-    if columns not in ("params", "counters"):
+    if not isinstance(columns, str) or columns not in ("params", "counters"):
         raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
     path = to_input(folder, "the folder of params")
     source = list_params(path if path.is_dir() else path.parent)

@@ -46,6 +46,11 @@ ModelOptions: TypeAlias = Annotated[
     Kind("options:settings", several=True, nothing=(), use="text"),
 ]
 
+Hertz: TypeAlias = Annotated[
+    As["float | str | None", "float | None"], Kind("units:hertz", use="text", metavar="HZ")
+]
+"""A clock rate: in Hz, or a text with a unit."""
+
 MODEL_HELP = "`rewritelog models` lists the models and their options"
 TIMINGS_HELP = (
     "Files of timing lines, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input."
@@ -61,9 +66,9 @@ class TimingLines(Options):
 class Reading(Options):
     """How timing lines and params are read."""
 
-    clock_hz: float | None = option(
-        "Clock rate for timing lines whose times are in cycles.",
-        default=None, metavar="HZ", above=0, group=MODEL, rare=True, decides=True,
+    clock_hz: Hertz = option(
+        "Clock rate for timing lines whose times are in cycles, as in 2.4GHz.",
+        default=None, group=MODEL, rare=True, decides=True,
     )  # fmt: skip
     strict: bool = option(
         "Stop at a malformed timing or param line.", default=False, group=RUNNING, rare=True

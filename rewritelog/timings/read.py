@@ -16,7 +16,7 @@ from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.errors import TimingError, UsageError, spelled
 from rewritelog.formats import Columns
 from rewritelog.models.base import EventKey, EventTimings
-from rewritelog.options import PathsLike, check_factor
+from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten
@@ -37,25 +37,25 @@ MOST_EVENTS = 100_000
 def read_timings(
     paths: PathsLike,
     *,
-    clock_hz: float | None = None,
+    clock_hz: float | str | None = None,
     strict: bool = False,
     columns: Columns = "params",
 ) -> Timings:
     """Read the timing lines of files, plain or compressed, among any other text.
 
-    `clock_hz` is the clock in Hz for times in cycles; with `strict` a malformed line is an error;
-    `columns="counters"` reads performance counters (PAPI) in place of parameters, and leaves lines
-    without counters out. Raise `TimingError` for a file that cannot be read, for times in cycles
-    without a clock, and if there is no timing line.
+    `clock_hz` is the clock rate for times in cycles, in Hz or as in "2.4GHz"; with `strict` a
+    malformed line is an error; `columns="counters"` reads performance counters (PAPI) in place of
+    parameters, and leaves lines without counters out. Raise `TimingError` for a file that cannot be
+    read, for times in cycles without a clock, and if there is no timing line.
 
     >>> rewritelog.read_timings("sample_logs/cells/timings.txt")
     <Timings: 600 samples of 2 events (Cell::pairForces, Cell::bonded)>
     """
-    if columns not in ("params", "counters"):
+    if not isinstance(columns, str) or columns not in ("params", "counters"):
         raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
-    check_factor("the clock", None if clock_hz is None else units.number(clock_hz, "clock_hz"))
+    rate_hz = None if clock_hz is None else units.hertz(clock_hz, "clock_hz")
     files = to_inputs(paths, "the timings")
-    return read_timings_as((columns,), files, clock_hz, strict=strict)[columns]
+    return read_timings_as((columns,), files, rate_hz, strict=strict)[columns]
 
 
 def samples_of(

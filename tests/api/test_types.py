@@ -58,7 +58,14 @@ def test_each_option_of_a_wrong_type_is_an_error_that_names_it(name: str) -> Non
             lambda: rewritelog.check(LOGS, jobs=10**20),
             "jobs must be an integer from 0 to 10,000, not 1",
         ),
-        (lambda: rewritelog.read_timings(TIMINGS, clock_hz="x"), "clock_hz: 'x' is not a number"),  # type: ignore[arg-type]
+        (
+            lambda: rewritelog.read_timings(TIMINGS, clock_hz="x"),
+            "clock_hz: 'x' is not a clock rate: a number with one of Hz",
+        ),
+        (
+            lambda: rewritelog.read_timings(TIMINGS, columns=np.zeros(2)),  # type: ignore[arg-type]
+            "columns must be 'params' or 'counters'",
+        ),
         (
             lambda: rewritelog.compare(TIMINGS, clock_hz=-1),
             "clock_hz must be a finite",

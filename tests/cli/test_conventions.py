@@ -17,6 +17,7 @@ from oracle import SAMPLE_LOGS
 
 from rewritelog import commands
 from rewritelog.cli import streams
+from rewritelog.timings.read import read_timings
 
 COMMANDS = commands.NAMES
 
@@ -306,6 +307,22 @@ def test_a_clock_and_files_without_effect_are_warned_of(timings: Path) -> None:
     for words in (("stats",), ("merge", "-o", "-")):  # they did not say so
         assert warned(rewritelog(*words, timings, timings), f"{timings}: given more than once")
         assert not warned(rewritelog(*words, timings), "given more than once")
+
+
+def test_a_clock_rate_may_have_a_unit(tmp_path: Path) -> None:
+    lines = tmp_path / "cycles.txt"
+    line = "TRACEBIGSIM: event:{{ k }} time_in_cycles:{{ {} }} params:{{ {} }}\n"
+    lines.write_text("".join(line.format(2000 * n, n) for n in range(1, 9)))
+    expected = [1e-6 * n for n in range(1, 9)]
+    for rate in ("2GHz", "2e9", "2000 MHz"):
+        (samples,) = read_timings(lines, clock_hz=rate)
+        assert samples.seconds.tolist() == pytest.approx(expected)
+        done = rewritelog("fit", lines, "--clock-hz", rate)
+        assert done.returncode == 0, done.stderr
+    for rate, said in (("2s", "is not a clock rate"), ("-2GHz", "above 0"), ("0", "above 0")):
+        done = rewritelog("fit", lines, "--clock-hz", rate)
+        assert done.returncode == 2
+        assert said in done.stderr
 
 
 def test_a_long_term_fits_80_columns(timings: Path, tmp_path: Path) -> None:
