@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from rewritelog.arrays import Flags, Ints
 from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
@@ -25,19 +23,11 @@ from rewritelog.text import (
     Readable,
     TextTable,
     count_text,
-    json_number,
     percent_text,
-    printable,
-    time_text,
-    wrapped,
 )
 from rewritelog.timings.read import read_timings_as, samples_of
 from rewritelog.timings.samples import Timings, files_of
 from rewritelog.timings.texts import read_model_text, read_texts
-
-WORTH_SAYING = 0.02
-"""Smaller relative errors of the sum need no explanation."""
-
 
 COLUMNS_TEXT = (
     "(of lines held out; mean, median: relative errors of single calls; sum: how far",
@@ -45,69 +35,6 @@ COLUMNS_TEXT = (
     "which is often slow; no answer: share of lines without a prediction)",
 )
 """What the columns of the table are."""
-
-HeldOut: TypeAlias = tuple[int, Flags, PredictedLines]
-"""Lines of one entry of the timings: its index, their rows as a mask, and their times."""
-
-
-@dataclass(frozen=True)
-class DecisiveLine:
-    """A line without which the relative error of the sum would be less than half."""
-
-    where: str
-    """The location, `file:line`."""
-    measured_s: float
-    predicted_s: float
-    sum_error: float
-    sum_error_without: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the line as a JSON object."""
-        return {
-            name: json_number(value) if isinstance(value, float) else printable(value)
-            for name, value in asdict(self).items()
-        }
-
-    def text(self) -> str:
-        """Return a sentence about the line."""
-        error, without = (
-            percent_text(share, sign="+") for share in (self.sum_error, self.sum_error_without)
-        )
-        measured, predicted = map(time_text, (self.measured_s, self.predicted_s))
-        return (
-            f"one line makes up most of the sum's error of {error}: {printable(self.where)}, "
-            f"measured {measured}, predicted {predicted}; without it {without}"
-        )
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def decisive_line(
-    parts: Sequence[HeldOut], where: Callable[[int, int], str]
-) -> DecisiveLine | None:
-    """Return the line that causes most of the error of the sum over all parts, if one does.
-
-    `where` returns the location of a row of an entry.
-    """
-    joined = PredictedLines.joined([part for _, _, part in parts])
-    measured, total_s = joined.measured_s, joined.rows.total_s
-    errors = total_s - measured
-    known = np.isfinite(errors)
-    total, error = float(measured[known].sum()), float(errors[known].sum())
-    if not known.any() or total <= 0 or abs(error) < WORTH_SAYING * total:
-        return None
-    largest = int(np.argmax(np.where(known, np.abs(errors), -1)))
-    rest = total - float(measured[largest])
-    without = error - float(errors[largest])
-    if rest <= 0 or abs(without) / rest >= 0.5 * abs(error) / total:
-        return None
-    lines = [(entry, row) for entry, rows, _ in parts for row in np.flatnonzero(rows).tolist()]
-    return DecisiveLine(
-        where(*lines[largest]),
-        float(measured[largest]),
-        float(total_s[largest]),
-        error / total,
-        without / rest,
-    )
 
 
 @dataclass(frozen=True)
@@ -124,8 +51,6 @@ class ModelResult:
     """The message of the first failed fit."""
     seconds: float
     """The time of fits and predictions."""
-    decisive: DecisiveLine | None = None
-    """The line that causes most of the error of the sum in the first repeat, if one does."""
     held_out: Mapping[str, PredictedLines] = field(default_factory=dict, repr=False, compare=False)
     """The times of the held-out lines of the first repeat, by event."""
 
@@ -139,7 +64,6 @@ class ModelResult:
             "failed_fits": self.failed_fits,
             "failure": self.failure,
             "seconds": self.seconds,
-            "decisive": None if self.decisive is None else self.decisive.to_json(),
         }
 
     def cells(self) -> dict[str, str]:
@@ -196,12 +120,7 @@ class CompareReport(Readable):
             *self.table.lines(),
             *(f"  {line}" for line in COLUMNS_TEXT),
         ]
-        decisive = (
-            wrapped(f"  {trial.model}: {trial.decisive.text()}")
-            for trial in self.tried
-            if trial.decisive
-        )
-        return "\n".join([*lines, *decisive])
+        return "\n".join(lines)
 
 
 def compare(request: CompareCommand) -> CompareReport:
@@ -312,13 +231,13 @@ def _cross_validate_model(
 ) -> ModelResult:
     """Fit a model to each split of each repeat, and predict the held-out lines."""
     started, timings = time.perf_counter(), read.timings
-    fits, failures, repeats = 0, list[str](), list[list[HeldOut]]()
+    fits, failures, repeats = 0, list[str](), list[dict[str, PredictedLines]]()
     for seed in range(request.seed, request.seed + request.repeats):
         if request.fraction is None:
             splits = list(folds(timings, request.folds, seed))
         else:
             splits = [fraction(timings, request.fraction, seed)]
-        held_out = list[HeldOut]()
+        held_out: dict[str, list[PredictedLines]] = {samples.event: [] for samples in timings}
         for number, split in enumerate(splits):
             fitted, fits = None, fits + 1
             try:
@@ -327,43 +246,34 @@ def _cross_validate_model(
                     fitted = Fitted.of(model, name, training)
             except ModelError as error:
                 failures.append(str(error))
-            held_out += _predicted(fitted, timings, split)
-        repeats.append(held_out)
+            for event, lines in _predicted(fitted, timings, split):
+                held_out[event].append(lines)
+        repeats.append({event: PredictedLines.joined(of) for event, of in held_out.items()})
     seconds = time.perf_counter() - started
-    by_event = [_by_event(timings, repeat) for repeat in repeats]
     return ModelResult(
         model=name,
-        overall=_score([PredictedLines.joined(list(each.values())) for each in by_event]),
-        events=tuple((event, _score([each[event] for each in by_event])) for event in by_event[0]),
+        overall=_score([PredictedLines.joined(list(repeat.values())) for repeat in repeats]),
+        events=tuple(
+            (event, _score([repeat[event] for repeat in repeats])) for event in repeats[0]
+        ),
         fits=fits,
         failed_fits=len(failures),
         failure=failures[0] if failures else None,
         seconds=seconds,
-        decisive=decisive_line(repeats[0], read.where),
-        held_out=by_event[0],
+        held_out=repeats[0],
     )
 
 
 def _predicted(
     fitted: Fitted | None, timings: Sequence[EventTimings], split: Split
-) -> Iterator[HeldOut]:
-    """Yield the lines that a split leaves out, with their times; NaN without a fit."""
+) -> Iterator[tuple[str, PredictedLines]]:
+    """Yield the lines that a split leaves out by event, with their times; NaN without a fit."""
     events = set[str]()
-    for entry, (samples, left_out) in enumerate(zip(timings, split.left_out, strict=True)):
+    for samples, left_out in zip(timings, split.left_out, strict=True):
         is_first = samples.event not in events and bool(left_out[:1].any())
         events.add(samples.event)
         part = samples.part(left_out)
-        yield entry, left_out, PredictedLines.of(fitted, part, is_first=is_first)
-
-
-def _by_event(
-    timings: Sequence[EventTimings], held_out: Sequence[HeldOut]
-) -> dict[str, PredictedLines]:
-    """Return each event's lines."""
-    parts: dict[str, list[PredictedLines]] = {samples.event: [] for samples in timings}
-    for entry, _, lines in held_out:
-        parts[timings[entry].event].append(lines)
-    return {event: PredictedLines.joined(lines) for event, lines in parts.items()}
+        yield samples.event, PredictedLines.of(fitted, part, is_first=is_first)
 
 
 def _score(repeats: Sequence[PredictedLines]) -> Score:

@@ -186,17 +186,6 @@ def test_wrong_models_and_options(timings: Path) -> None:
         compare(CompareCommand((timings,), ("coefficients",)))
 
 
-def test_the_line_that_makes_up_the_error_of_the_sum_is_named(tmp_path: Path) -> None:
-    lines = [("k", 1e-6 * n, float(n)) for n in range(1, 21)]
-    path = write_timings(tmp_path / "t.txt", *lines, ("k", 1.0, 5.0))
-    report = compare(CompareCommand((path,), ("auto",), folds=3))
-    assert report.tried[0].decisive is not None
-    assert report.tried[0].decisive.where == f"{path}:21"
-    assert "one line makes up most of the sum's error" in " ".join(report.text().split())
-    even = compare(CompareCommand((write_timings(tmp_path / "u.txt", *lines),), ("auto",), folds=3))
-    assert even.tried[0].decisive is None
-
-
 def test_a_pipe_is_read_once_for_parameters_and_counters(tmp_path: Path) -> None:
     """It cannot be read again; models of counters and of parameters share what was read."""
     text = "".join(
