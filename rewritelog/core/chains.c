@@ -1,21 +1,10 @@
-/* What SEBs waited for: inverted links, chains of causes, the critical path, blocked SEBs.
+/* What SEBs waited for: chains of causes.
 
    The chain of a SEB leads from it to the SEB behind its last input, and so on to time 0. Jump
    pointers find a place in it in a time that grows with the logarithm of its length (Myers, "An
    applicative random-access stack", 1983). */
 #include "core.h"
 #include "numbers.h"
-
-void place(const int32_t *keys, int64_t keys_len, const int32_t *values, int32_t *places,
-           int64_t places_len, int32_t *placed, int64_t placed_len)
-{
-    for (int64_t k = 0; k < keys_len; k++) {
-        int32_t key = keys[k];
-        if (key < 0 || key >= places_len || places[key] < 0 || places[key] >= placed_len)
-            continue;
-        placed[places[key]++] = values[k];
-    }
-}
 
 /* What the links of chains follow from. */
 typedef struct {

@@ -285,10 +285,6 @@ typedef struct {
     int32_t depth, jump;
 } chain_link;
 
-/* Put each value at the place of its key, and advance that place; -1 is no key. */
-CORE void place(const int32_t *keys, int64_t keys_len, const int32_t *values, int32_t *places,
-                int64_t places_len, int32_t *placed, int64_t placed_len);
-
 /* An interval in which exactly one PE is busy, and the length of all such intervals before it. */
 typedef struct {
     double begin_s, end_s, before_s;

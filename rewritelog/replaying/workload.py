@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints, Table
-from rewritelog.core import core
 from rewritelog.errors import spelled
-from rewritelog.stopping import in_steps
 from rewritelog.text import count_text
 
 Numbers: TypeAlias = NDArray[np.signedinteger[Any]]
@@ -249,7 +247,4 @@ def grouped(keys: Numbers, values: Numbers, count: int) -> tuple[Numbers, Number
     """
     first = np.zeros(count + 1, dtype=np.int32)
     np.cumsum(np.bincount(keys, minlength=count), out=first[1:])
-    places, by_group = first[:-1].copy(), np.empty_like(values)
-    for step in in_steps(len(keys)):
-        core.place(keys[step], values[step], places, by_group)
-    return first, by_group
+    return first, values[np.argsort(keys, kind="stable")]

@@ -41,7 +41,9 @@ static int32_t *grouped(const int32_t *keys, const int32_t *values, int32_t coun
         places[k] = first[k + 1] += first[k];
     for (int32_t k = count; k > 0; k--)
         places[k - 1] = first[k - 1];
-    place(keys, count, values, places, count, found, count);
+    for (int32_t k = 0; k < count; k++)
+        if (keys[k] >= 0)
+            found[places[keys[k]]++] = values[k];
     free(places);
     return found;
 }
