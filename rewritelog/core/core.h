@@ -255,25 +255,28 @@ typedef struct {
 
 typedef struct {
     double time;
-    int32_t seb;
+    int32_t seb, next; /* the index of the next entry of the same bucket, -1 for none */
 } queue_entry;
 
-/* The number of SEBs in the queue, how many have run, and the latest end of one. */
+/* The numbers of entries in the parts of the queue; the number of buckets, and the one in the heap;
+   the first free entry of `nodes`, and how many were used; how many SEBs have run; the time of the
+   first bucket, the buckets per second, and the latest end of a SEB. */
 typedef struct {
-    int64_t waiting, run;
-    double latest_s;
+    int64_t in_heap, in_buckets, in_later, buckets, current, free, used, run;
+    double base_s, buckets_per_s, latest_s;
 } replay_queue;
 
 /* Run up to `most` SEBs; return whether there are more. `links` has a row more than `runs`, and
    `first_receiver` an element more than `messages`; `waiting` has the SEBs that wait for the end of
    each one, as -1 - SEB where that is because they follow it. `free_s` is when each PE can run its
-   next SEB. `heap` has room for all SEBs, and begins with those that wait for nothing, in order.
-   Unless `order` is empty, it becomes the SEBs in the order in which they run, and `starts_s` when
-   each one starts. */
+   next SEB. The queue has room for all SEBs in `heap`, `nodes` and `later`; `later` begins with
+   those that wait for nothing. Unless `order` is empty, it becomes the SEBs in the order in which
+   they run, and `starts_s` when each one starts. */
 CORE bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
                  const sent_message *messages, const int32_t *first_receiver,
                  const int32_t *receivers, int64_t workers, double node_latency_s, double *free_s,
-                 replay_queue *queue, queue_entry *heap, int32_t *order, int64_t order_len,
+                 replay_queue *queue, queue_entry *heap, queue_entry *nodes, queue_entry *later,
+                 int32_t *heads, int64_t heads_len, int32_t *order, int64_t order_len,
                  double *starts_s, int64_t most);
 
 /* ---- chains.c: what SEBs waited for ---- */

@@ -1,8 +1,18 @@
 /* The replay. A SEB can only make others ready at its start or later, so that one queue for all PEs
-   yields SEBs in the order of the times when they are ready, as in Dijkstra's algorithm. */
+   yields SEBs in the order of the times when they are ready, as in Dijkstra's algorithm.
+
+   The queue is a ladder queue (Tang, Goh and Thng, 2005) with one rung. The next entries are in a
+   binary heap, which is small. Later entries are unsorted in buckets, one for each interval of
+   time, and enter the heap together with their bucket. Entries later than all buckets wait in a
+   list. When all buckets are empty, the list is distributed over new ones. These span twice the
+   mean time of its entries from the earliest one, which by Markov's inequality covers at least half
+   of them. An entry is therefore moved only a few times, whatever the number of entries. */
 #include "core.h"
 
+#include <math.h>
 #include <stddef.h>
+
+enum { ENTRIES_PER_BUCKET = 4 };
 
 /* The arguments of `replay`. */
 typedef struct {
@@ -14,7 +24,9 @@ typedef struct {
     int64_t workers;
     double node_latency_s;
     replay_queue *queue;
-    queue_entry *heap;
+    queue_entry *heap, *nodes, *later;
+    int32_t *heads;
+    int64_t most_buckets;
     double *starts_s; /* NULL if they are not recorded */
 } replayed;
 
@@ -37,31 +49,135 @@ static void push(queue_entry *heap, int64_t size, queue_entry entry)
     heap[at] = entry;
 }
 
-/* Remove the first entry of a binary heap of `size` entries: the last one takes its place at the
-   bottom, and rises. */
+/* Remove the first entry of a binary heap of `size` entries. */
 static void drop_first(queue_entry *heap, int64_t size)
 {
+    queue_entry last = heap[size - 1];
     int64_t at = 0, left = size - 1;
     for (int64_t child = 1; child < left; child = 2 * at + 1) {
-        child += child + 1 < left && precedes(&heap[child + 1], &heap[child]);
+        if (child + 1 < left && precedes(&heap[child + 1], &heap[child]))
+            child++;
+        if (!precedes(&heap[child], &last))
+            break;
         heap[at] = heap[child];
         at = child;
     }
-    push(heap, at, heap[left]);
+    heap[at] = last;
+}
+
+/* Insert an entry into a bucket. */
+static void add_to_bucket(const replayed *all, int64_t bucket, queue_entry entry)
+{
+    replay_queue *queue = all->queue;
+    int64_t node = queue->free;
+    if (node >= 0)
+        queue->free = all->nodes[node].next;
+    else
+        node = queue->used++;
+    entry.next = all->heads[bucket];
+    all->nodes[node] = entry;
+    all->heads[bucket] = (int32_t)node;
+    queue->in_buckets++;
+}
+
+/* Insert a SEB into the queue, at a time not before that of the last one removed. Despite rounding,
+   a later time never has an earlier bucket: the index is monotonic in the time. */
+static void add(const replayed *all, double time, int32_t seb)
+{
+    replay_queue *queue = all->queue;
+    queue_entry entry = {time, seb, -1};
+    double bucket = (time - queue->base_s) * queue->buckets_per_s;
+    if (!(bucket >= (double)(queue->current + 1))) /* NaN without buckets */
+        push(all->heap, queue->in_heap++, entry);
+    else if (bucket < (double)queue->buckets)
+        add_to_bucket(all, (int64_t)bucket, entry);
+    else
+        all->later[queue->in_later++] = entry;
+}
+
+/* Move the entries of a bucket into the heap. */
+static void open_bucket(const replayed *all, int64_t bucket)
+{
+    replay_queue *queue = all->queue;
+    int32_t node = all->heads[bucket];
+    while (node >= 0) {
+        int32_t next = all->nodes[node].next;
+        push(all->heap, queue->in_heap++, all->nodes[node]);
+        all->nodes[node].next = (int32_t)queue->free;
+        queue->free = node;
+        queue->in_buckets--;
+        node = next;
+    }
+    all->heads[bucket] = -1;
+    queue->current = bucket;
+}
+
+/* Distribute the later entries over new buckets, or to the heap if their times are equal. */
+static void spread(const replayed *all)
+{
+    replay_queue *queue = all->queue;
+    int64_t count = queue->in_later;
+    double lowest = all->later[0].time, highest = lowest, total = 0.0;
+    for (int64_t k = 0; k < count; k++) {
+        double time = all->later[k].time;
+        lowest = time < lowest ? time : lowest;
+        highest = time > highest ? time : highest;
+    }
+    for (int64_t k = 0; k < count; k++)
+        total += all->later[k].time - lowest;
+    queue->buckets = count / ENTRIES_PER_BUCKET + 1;
+    if (queue->buckets > all->most_buckets)
+        queue->buckets = all->most_buckets;
+    double rate = total > 0.0 ? (double)queue->buckets / (2.0 * total / (double)count) : INFINITY;
+    if (!(rate > 0.0 && rate < INFINITY)) {
+        queue->buckets = 0;
+        lowest = highest;
+        rate = INFINITY;
+    }
+    queue->base_s = lowest;
+    queue->buckets_per_s = rate;
+    queue->current = -1;
+    queue->in_later = 0;
+    for (int64_t bucket = 0; bucket < queue->buckets; bucket++)
+        all->heads[bucket] = -1;
+    for (int64_t k = 0; k < count; k++)
+        add(all, all->later[k].time, all->later[k].seb);
+}
+
+/* Move the next entries into the heap if it is empty; return whether there are any. */
+static bool refill(const replayed *all)
+{
+    replay_queue *queue = all->queue;
+    while (queue->in_heap == 0) {
+        if (queue->in_buckets > 0)
+            open_bucket(all, queue->current + 1);
+        else if (queue->in_later > 0)
+            spread(all);
+        else
+            return false;
+    }
+    return true;
 }
 
 /* Remove the first SEB of the queue, which is not empty, and prefetch what the next ones need. */
 static int32_t take(const replayed *all)
 {
-    queue_entry *heap = all->heap;
-    int32_t first = heap[0].seb;
-    drop_first(heap, all->queue->waiting--);
-    for (int64_t k = 0; k < 3 && k < all->queue->waiting; k++) {
-        __builtin_prefetch(&all->runs[heap[k].seb]);
-        __builtin_prefetch(&all->links[heap[k].seb]);
+    replay_queue *queue = all->queue;
+    int32_t first = all->heap[0].seb;
+    drop_first(all->heap, queue->in_heap--);
+    if (queue->in_heap == 0 && refill(all)) {
+        for (int64_t k = 0; k < queue->in_heap; k++) {
+            __builtin_prefetch(&all->runs[all->heap[k].seb]);
+            __builtin_prefetch(&all->links[all->heap[k].seb]);
+            if (all->starts_s)
+                __builtin_prefetch(&all->starts_s[all->heap[k].seb], 1);
+        }
     }
-    if (all->queue->waiting > 0)
-        __builtin_prefetch(&all->messages[all->links[heap[0].seb].first_message]);
+    if (queue->in_heap > 0) {
+        int32_t message = all->links[all->heap[0].seb].first_message;
+        __builtin_prefetch(&all->messages[message]);
+        __builtin_prefetch(&all->first_receiver[message]);
+    }
     return first;
 }
 
@@ -75,7 +191,7 @@ static void arrive(const replayed *all, int32_t seb, double time, int32_t kind, 
         run->ready_s = time;
     }
     if (--run->missing == 0)
-        push(all->heap, all->queue->waiting++, (queue_entry){run->ready_s, seb});
+        add(all, run->ready_s, seb);
 }
 
 /* The delay of a message between two PEs, in seconds. */
@@ -114,11 +230,13 @@ static void deliver(const replayed *all, int32_t seb, double start, double end)
 bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
             const sent_message *messages, const int32_t *first_receiver, const int32_t *receivers,
             int64_t workers, double node_latency_s, double *free_s, replay_queue *queue,
-            queue_entry *heap, int32_t *order, int64_t order_len, double *starts_s, int64_t most)
+            queue_entry *heap, queue_entry *nodes, queue_entry *later, int32_t *heads,
+            int64_t heads_len, int32_t *order, int64_t order_len, double *starts_s, int64_t most)
 {
     replayed all = {runs, links, waiting, messages, first_receiver, receivers, workers,
-                    node_latency_s, queue, heap, order_len > 0 ? starts_s : NULL};
-    for (; most > 0 && queue->waiting > 0; most--) {
+                    node_latency_s, queue, heap, nodes, later, heads, heads_len,
+                    order_len > 0 ? starts_s : NULL};
+    for (; most > 0 && refill(&all); most--) {
         int32_t seb = take(&all);
         seb_run *run = &runs[seb];
         double start = run->ready_s > free_s[run->pe] ? run->ready_s : free_s[run->pe];
@@ -132,5 +250,5 @@ bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
         queue->run++;
         deliver(&all, seb, start, end);
     }
-    return queue->waiting > 0;
+    return refill(&all);
 }

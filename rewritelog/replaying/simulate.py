@@ -36,6 +36,8 @@ from rewritelog.text import count_text, matching
 _STEP = 1 << 18
 """The most SEBs that are replayed before a signal is handled."""
 
+_ENTRIES_PER_BUCKET, _MOST_BUCKETS = 4, 1 << 18
+
 
 @dataclass(frozen=True)
 class Case:
@@ -286,11 +288,13 @@ def _replay(
     runs["ready_s"], runs["end_s"] = 0.0, case.durations_s(workload)
     runs["pe"], runs["missing"] = sebs.pe, sebs.inputs
     runs["cause"], runs["kind"] = -1, core.BY_ITSELF
+    heap, nodes, later = (np.empty(count, dtype=structs["queue_entry"]) for _ in range(3))
     ready = np.flatnonzero(sebs.inputs == 0)
-    heap = np.empty(count, dtype=structs["queue_entry"])
-    heap["time"][: len(ready)], heap["seb"][: len(ready)] = 0.0, ready
+    later["time"][: len(ready)], later["seb"][: len(ready)] = 0.0, ready
     queue = np.zeros(1, dtype=structs["replay_queue"])
-    queue["waiting"] = len(ready)
+    queue["in_later"], queue["current"], queue["free"] = len(ready), -1, -1
+    queue["base_s"], queue["buckets_per_s"] = -1.0, 1.0
+    heads = np.empty(min(count // _ENTRIES_PER_BUCKET + 1, _MOST_BUCKETS), dtype=np.int32)
     free_s = np.zeros(workload.pes)
     more = True
     while more:
@@ -307,6 +311,9 @@ def _replay(
             free_s,
             queue,
             heap,
+            nodes,
+            later,
+            heads,
             order,
             start_s,
             _STEP,

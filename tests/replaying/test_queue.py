@@ -1,4 +1,4 @@
-"""The replay's queue: in order, in steps of any size, and quickly."""
+"""The replay's queue: in order like a plain heap, in steps of any size, and in linear work."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def case_of(workload: Workload) -> Case:
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), step=st.sampled_from([1, 2, 7, 1000]))
-def test_it_gives_what_python_s_heap_gives(data: st.DataObject, step: int) -> None:
+def test_it_gives_what_a_heap_gives(data: st.DataObject, step: int) -> None:
     """SEBs enter the queue at times from that of the last one on, while others are taken out."""
     transits_s = data.draw(st.lists(STEPS, max_size=120))
     senders = [data.draw(st.integers(max(0, k - 30), k)) for k in range(len(transits_s))]

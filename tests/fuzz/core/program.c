@@ -4,7 +4,7 @@
 #include "rewritelog/core/core.h"
 #include "target.h"
 
-enum { PES = 4, BYTES = 5, MOST = 500 };
+enum { PES = 4, BYTES = 5, MOST = 500, BUCKETS = 8 };
 
 /* A program: each SEB takes BYTES of the input. */
 typedef struct {
@@ -87,19 +87,24 @@ static outcome run(const program *all, int64_t step)
     int64_t count = all->count;
     outcome found = {array_of(count, sizeof(seb_run)), array_of(count, sizeof(double)),
                      array_of(count, sizeof(int32_t)), 0};
-    queue_entry *heap = array_of(count, sizeof *heap);
+    queue_entry *heap = array_of(count, sizeof *heap), *nodes = array_of(count, sizeof *nodes);
+    queue_entry *later = array_of(count, sizeof *later);
+    int32_t *heads = array_of(BUCKETS, sizeof *heads);
     double free_s[PES] = {0};
-    replay_queue queue = {0};
+    replay_queue queue = {.current = -1, .free = -1, .base_s = -1.0, .buckets_per_s = 1.0};
     memcpy(found.runs, all->runs, (size_t)count * sizeof(seb_run));
     for (int32_t k = 0; k < count; k++)
         if (found.runs[k].missing == 0)
-            heap[queue.waiting++] = (queue_entry){0.0, k};
+            later[queue.in_later++] = (queue_entry){0.0, k, -1};
     while (replay(found.runs, all->links, all->waiting, all->messages, all->first_receiver,
-                  all->receivers, 2, 0.25, free_s, &queue, heap, found.order, count,
-                  found.start_s, step))
+                  all->receivers, 2, 0.25, free_s, &queue, heap, nodes, later, heads, BUCKETS,
+                  found.order, count, found.start_s, step))
         HOLDS(queue.run <= count);
     found.ran = queue.run;
     free(heap);
+    free(nodes);
+    free(later);
+    free(heads);
     return found;
 }
 
