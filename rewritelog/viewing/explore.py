@@ -6,18 +6,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from signal import SIGINT
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.fits import ExploreCommand
+from rewritelog.commands.logs import RewriteCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import prepare, run_time
-from rewritelog.rewriting.run import rewrite
+from rewritelog.replaying.run_time import rewrite_and_replay
 from rewritelog.stopping import Stopped
 from rewritelog.text import LABEL_WIDTH, shorten_all
 from rewritelog.timings.read import read_timings
@@ -113,25 +113,18 @@ def _browser_at(address: str) -> Iterator[None]:
 def _effect_on(logs: LogSet, params: Path | None) -> Effect:
     """Return what computes the effect of the fits on a rewrite, by dry runs, and by replays."""
 
-    def run_s(options: RewriteOptions) -> float:
-        """Return the run time with the log's own network."""
-        prepared = prepare(logs, options)
-        return run_time(prepared.workload, prepared.case(Network())).predicted_s
-
     def effect(first_fits: Fitted, fits: Fitted, dilation: float) -> dict[str, Any]:
         """Return summary sentences, warnings, and seconds of run and events before and after."""
-        first, now = (
-            rewrite(logs, None, RewriteOptions(fitted=fitted, params=params, dilation=dilation))
-            for fitted in (first_fits, fits)
-        )
+        rewriting = partial(RewriteCommand, logs, params=params, dilation=dilation, network="log")
+        first, now = (rewrite_and_replay(rewriting(fitted=each)) for each in (first_fits, fits))
+        runs = [report.run_time for report in (first, now) if report.run_time is not None]
         by_event = {line.event: line.new_s for line in first.events}
         labels = shorten_all([line.event for line in now.events], LABEL_WIDTH)
-        runs = [RewriteOptions(), first.options, now.options]
         return {
-            "effect": now.top_lines(),
+            "effect": replace(now, run_time=None).top_lines(),
             "warnings": list(now.warnings),
             "seconds": [
-                ["the whole run, replayed", *map(run_s, runs)],
+                ["the whole run, replayed", runs[0].before_s, *(run.after_s for run in runs)],
                 *(
                     [label, line.old_s, by_event[line.event], line.new_s]
                     for label, line in zip(labels, now.events, strict=True)
