@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,6 +23,9 @@ SENT = np.dtype([("size", np.int32), ("send", np.float64), ("last", np.float64)]
 """A message: its size in bytes, its send time in seconds, and the last nanosecond of the SEB that
 sends it in seconds, since the next SEB may start at its end."""
 
+_TABLES = {"keys": np.dtype(np.int64), "sent": SENT}
+"""The rows of the two files: PE and number of each message, ascending, and the messages."""
+
 _NANOSECOND = 1e-9
 
 
@@ -32,33 +34,21 @@ class Matching:
     """The messages of a log set, sorted by PE and number."""
 
     folder: Path
+    """That with the files `_TABLES`, which each process maps."""
     pes: int
-
-    def __reduce__(self) -> tuple[type[Matching], tuple[Path, int]]:
-        """Leave the tables out when this is sent to another process, which maps the files."""
-        return Matching, (self.folder, self.pes)
-
-    @cached_property
-    def _keys(self) -> Ints:
-        """PE and number of each message, ascending."""
-        return _mapped(self.folder / "keys", np.dtype(np.int64))
-
-    @cached_property
-    def _sent(self) -> Table:
-        """Rows of `SENT`."""
-        return _mapped(self.folder / "sent", SENT)
 
     def causes(self, sebs: Table) -> tuple[Table, Flags]:
         """Return the starting message of each SEB, and whether it was sent.
 
         If a PE repeats a number, only its first message starts any.
         """
+        keys, messages = (_mapped(self.folder / name, dtype) for name, dtype in _TABLES.items())
+        named, source = _key_of(sebs["src_pe"], sebs["msg_id"]), sebs["src_pe"]
+        row = np.searchsorted(keys, named)
+        sent = (sebs["msg_id"] >= 0) & (source >= 0) & (source < self.pes) & (row < len(keys))
+        sent[sent] = keys[row[sent]] == named[sent]
         causes = np.zeros(len(sebs), dtype=SENT)
-        keys, source = _key_of(sebs["src_pe"], sebs["msg_id"]), sebs["src_pe"]
-        row = np.searchsorted(self._keys, keys)
-        sent = (sebs["msg_id"] >= 0) & (source >= 0) & (source < self.pes) & (row < len(self._keys))
-        sent[sent] = self._keys[row[sent]] == keys[sent]
-        causes[sent] = self._sent[row[sent]]
+        causes[sent] = messages[row[sent]]
         return causes, sent
 
 
@@ -74,7 +64,7 @@ def matched(logs: LogSet, folder: Path) -> Iterator[Matching]:
     It takes 28 bytes of disk for each message, and memory for the messages of one PE.
     """
     with TemporaryDirectory(prefix=".matching-", dir=folder) as scratch:
-        keys_path, sent_path = (Path(scratch, name) for name in ("keys", "sent"))
+        keys_path, sent_path = (Path(scratch, name) for name in _TABLES)
         waiting: list[tuple[Ints, Table]] = []
         with keys_path.open("xb") as keys_file, sent_path.open("xb") as sent_file:
             parts = map_contents(logs, logs.pes, ALWAYS, None, _collected, "matching messages")
