@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -167,6 +168,10 @@ def refuse_infinite(block: BlockRecords) -> None:
     raise fault_error(fault, block.loaded, absolute=True)
 
 
+_give_back = getattr(ctypes.CDLL(None), "malloc_trim", int)
+"""Returns freed memory to the system, as far as the C library can: it keeps it for later, although
+large arrays that follow the many small ones of loading cannot use it."""
+
 _BLOCK_BYTES = 4 << 20
 """A block and its copies while it is loaded are to be small beside the columns that are kept."""
 
@@ -286,6 +291,7 @@ def _joined(parts: list[BlockColumns], level: str, counts: Ints, order: Ints) ->
     columns = {}
     for name in list(parts[0].levels[level]):
         joined = np.concatenate([part.levels[level].pop(name) for part in parts])
+        _give_back(0)
         columns[name] = joined if places is None or not len(joined) else joined[places]
     return columns
 
