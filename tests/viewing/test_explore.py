@@ -402,10 +402,36 @@ def test_the_folder_is_made_before_the_work_begins(tmp_path: Path) -> None:
         Saving(tmp_path / "file", [], None).check()
 
 
-def save_in(folder: Path, session: Session, **more: Any) -> None:
-    """Save model and formulas in a folder."""
+def saved_in(folder: Path, session: Session, **more: Any) -> Callable[[], object]:
+    """What saves model and formulas in a folder once more."""
     changed = changed_to(session, number_of(session, "sync"), FORMULA)
-    Saving(folder, [], None, **more).save(session, changed)
+    saving = Saving(folder, [], None, **more)
+    saving.save(session, changed)
+    return lambda: saving.save(session, changed)
+
+
+@pytest.mark.parametrize("name", ["model.json", "formulas.toml"])
+@pytest.mark.parametrize("kind", ["link", "dangling link", "hard link", "file"])
+def test_what_was_put_in_place_of_a_saved_file_is_not_replaced(
+    name: str, kind: str, session: Session, tmp_path: Path
+) -> None:
+    saved, victim = tmp_path / "saved", tmp_path / "victim"
+    saved.mkdir()
+    save_again = saved_in(saved, session)
+    (saved / name).rename(tmp_path / "kept")
+    if kind != "dangling link":
+        victim.write_text("mine")
+    if kind == "hard link":
+        (saved / name).hardlink_to(victim)
+    elif kind == "file":
+        (saved / name).write_text("mine")
+    else:
+        (saved / name).symlink_to(victim)
+    with pytest.raises(OutputError, match=f"{name}: was replaced since it was saved; give another"):
+        save_again()
+    assert victim.exists() == (kind != "dangling link")
+    assert kind == "dangling link" or (saved / name).read_text() == "mine"
+    assert len(list(saved.iterdir())) == 2
 
 
 @pytest.mark.parametrize("name", ["model.json", "formulas.toml"])
@@ -417,8 +443,8 @@ def test_a_link_where_a_file_is_saved_is_itself_replaced(
     victim.write_text("mine")
     (saved / name).symlink_to(victim)
     with pytest.raises(OutputError, match=f"{name}: exists; give another"):
-        save_in(saved, session)
-    save_in(saved, session, force=True)
+        saved_in(saved, session)
+    saved_in(saved, session, force=True)
     assert victim.read_text() == "mine"
     assert not (saved / name).is_symlink()
     assert len((saved / name).read_text()) > 40

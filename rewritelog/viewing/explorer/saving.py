@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,8 +33,8 @@ class Saving:
     formulas: ModelText | None
     clock_hz: float | None = None
     force: bool = field(default=False, kw_only=True)
-    written: set[Path] = field(default_factory=set, init=False)
-    """The files that this session has written."""
+    written: dict[Path, int | None] = field(default_factory=dict, init=False)
+    """The inode of each file that this session has written."""
 
     def save(self, session: Session, changed: Changed = NOT_CHANGED) -> list[str]:
         """Write both files and return their names; raise a `RewriteLogError` if that fails."""
@@ -49,7 +48,7 @@ class Saving:
                 write_model(path, model, through_links=False)
             else:
                 write_text_file(path, formulas, through_links=False)
-            self.written.add(path)
+            self.written[path] = _inode(path)
         return [str(path) for path in paths]
 
     def check(self) -> None:
@@ -63,10 +62,19 @@ class Saving:
 
     def _check(self, paths: list[Path]) -> None:
         for path in paths:
-            if not self.force and path not in self.written and os.path.lexists(path):
+            if not self.force and _inode(path) not in (None, self.written.get(path)):
+                problem = "was replaced since it was saved" if path in self.written else "exists"
                 ways = f"another folder with {spelled('output')}, or {spelled('force', True)}"
-                raise OutputError(f"{path}: exists; give {ways}")
+                raise OutputError(f"{path}: {problem}; give {ways}")
         check_outputs(paths, self.inputs)
+
+
+def _inode(path: Path) -> int | None:
+    """Return the inode at this very path, be it a link's; None if nothing is there."""
+    try:
+        return path.lstat().st_ino
+    except OSError:
+        return None
 
 
 def formulas_text(session: Session, changed: Changed, formulas: ModelText | None) -> str:
