@@ -111,16 +111,12 @@ class Program:
         awaited = np.repeat(np.arange(len(sebs)), np.diff(sebs.links["first_waiting"]))
         started = np.flatnonzero(sebs.starter >= 0)
         invalid = np.count_nonzero((sebs.waiting >= 0) & (sebs.waiting <= awaited))
-        by_itself = np.count_nonzero(self._senders(sebs.starter[started]) == started)
+        by_itself = np.count_nonzero(sebs.senders(sebs.starter[started]) == started)
         return Counter({
             "not sent": len(self.workload.not_sent),
             "not received": int(np.count_nonzero(np.diff(messages.first_receiver) == 0)),
             "invalid": len(self.workload.beyond) + int(invalid + by_itself),
         })  # fmt: skip
-
-    def _senders(self, message: Numbers) -> Ints:
-        """Return the SEBs that send messages."""
-        return np.searchsorted(self.workload.sebs.first_message, message, side="right") - 1
 
     def _steps(self, pes: range) -> Steps:
         workload, sebs = self.workload, self.workload.sebs
@@ -129,7 +125,7 @@ class Program:
         starter, pe = sebs.starter[own], sebs.pe[own].astype(np.int64)
         message, sender = np.maximum(starter, 0), np.full(len(seb), -1)
         sent = np.flatnonzero(starter >= 0)
-        sender[sent] = self._senders(starter[sent])
+        sender[sent] = sebs.senders(starter[sent])
         cause_pe = np.where(starter >= 0, sebs.pe[sender], -1)
         cause_pe[cause_pe == pe] = -1
         number, size = np.zeros(len(seb), np.int64), np.ones(len(seb), np.int64)

@@ -246,7 +246,7 @@ def _roots(workload: Workload, never: Flags, roots: Numbers) -> Ints:
     if not len(roots):
         return np.full(count, -1)
     started = np.flatnonzero(sebs.starter >= 0)
-    sender = np.searchsorted(sebs.first_message, sebs.starter[started], side="right") - 1
+    sender = sebs.senders(sebs.starter[started])
     ended = np.repeat(np.arange(count), np.diff(sebs.links["first_waiting"]))
     waiting = np.where(sebs.waiting < 0, -1 - sebs.waiting, sebs.waiting)
     before, after = np.concatenate([sender, ended]), np.concatenate([started, waiting])

@@ -53,6 +53,10 @@ class Sebs:
         first: Numbers = self.links["first_message"]
         return first
 
+    def senders(self, message: Numbers) -> Ints:
+        """Return the SEBs that send messages."""
+        return np.searchsorted(self.first_message, message, side="right") - 1
+
 
 @dataclass(frozen=True)
 class Messages:

@@ -235,7 +235,7 @@ def _replayed_lines(
     sebs, times = outcome.workload.sebs, outcome.times
     message = sebs.starter
     to = np.flatnonzero((message >= 0) & ~np.isnan(times.start_s))
-    sender = np.searchsorted(sebs.first_message, message[to], side="right") - 1
+    sender = sebs.senders(message[to])
     sent_s = outcome.sent_s(sender, message[to])
     from_row, to_row = rows[sebs.pe[sender]], rows[sebs.pe[to]]
     inside = (sent_s >= window[0]) & (sent_s <= window[1]) & (from_row >= 0) & (to_row >= 0)
