@@ -119,28 +119,27 @@ class Program:
         })  # fmt: skip
 
     def _steps(self, pes: range) -> Steps:
-        workload, sebs = self.workload, self.workload.sebs
+        sebs, messages = self.workload.sebs, self.workload.messages
         low, high = sebs.first_of_pe[[pes.start, pes.stop]].tolist()
         own, seb = slice(low, high), np.arange(low, high)
-        starter, pe = sebs.starter[own], sebs.pe[own].astype(np.int64)
-        message, sender = np.maximum(starter, 0), np.full(len(seb), -1)
-        sent = np.flatnonzero(starter >= 0)
-        sender[sent] = sebs.senders(starter[sent])
-        cause_pe = np.where(starter >= 0, sebs.pe[sender], -1)
-        cause_pe[cause_pe == pe] = -1
-        number, size = np.zeros(len(seb), np.int64), np.ones(len(seb), np.int64)
-        number[sent] = workload.messages.number[message[sent]]
-        size[sent] = np.maximum(workload.messages.size_bytes[message[sent]], 1)
+        pe = sebs.pe[own].astype(np.int64)
+        sent = np.flatnonzero(sebs.starter[own] >= 0)
+        starter = sebs.starter[own][sent]
+        sender, number, size = (np.full(len(seb), unknown) for unknown in (-1, 0, 1))
+        sender[sent] = sebs.senders(starter)
+        number[sent] = messages.number[starter]
+        size[sent] = np.maximum(messages.size_bytes[starter], 1)
+        by_other = (sender >= 0) & (sebs.pe[sender] != pe)
         order = seb if self.order is None else self.order[own].astype(np.int64)
         first = sebs.first_of_pe[pe].astype(np.int64)
-        required_by, required = self._required(seb, pe, np.where(cause_pe < 0, sender, -1), order)
+        required_by, required = self._required(seb, pe, np.where(by_other, -1, sender), order)
         return Steps(
             pes,
             pe,
             seb - first,
             order - low,
-            workload.seconds[0].of_sebs[own],
-            cause_pe.astype(np.int64),
+            self.workload.seconds[0].of_sebs[own],
+            np.where(by_other, sebs.pe[sender], -1).astype(np.int64),
             number,
             size,
             required_by,
