@@ -120,15 +120,6 @@ enum { IRREGULAR = -1 };
 CORE int64_t find_brackets(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len,
                            const layout *lay, int64_t *counts, double *times);
 
-/* ---- text.c: rows of numbers as text ---- */
-
-/* Write a line for each row of `numbers`, which has `columns`, none of them negative: the template
-   that begins at `begins[kind]` and ends with a newline, with the numbers of the row in place of
-   its '#'. `out` has to have room for all of them. Return the length of the text. */
-CORE int64_t write_lines(const int64_t *kinds, int64_t kinds_len, const int64_t *numbers,
-                         int64_t columns, const uint8_t *templates, const int64_t *begins,
-                         uint8_t *out);
-
 /* ---- nodes.c: the messages of Chakra execution traces ---- */
 
 /* The codes of faults; `formats/chakra/nodes.py` has a message for each. */

@@ -19,7 +19,6 @@ from typing import BinaryIO
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.core import core
 from rewritelog.exporting.programs import Steps
 
 _NS_PER_S = 1e9
@@ -29,28 +28,27 @@ _TAGS = (1 << 32) - 1
 _TOO_LONG = "GOAL holds less than 2^63 ns"
 
 _TEMPLATES = {
-    "receive": "r#: recv #b from # tag # cpu 0",
-    "part": "p#_#: calc # cpu 0",
-    "send": "m#_#: send #b to # tag # cpu 0",
-    "end": "s#: calc # cpu 0",
-    "part after receive": "p#_0 requires r#",
-    "part after end": "p#_0 requires s#",
-    "end after receive": "s# requires r#",
-    "end after end": "s# requires s#",
-    "send after part": "m#_# requires p#_#",
-    "part after send": "p#_# irequires m#_#",
-    "end after send": "s# irequires m#_#",
-    "rank": "rank # {",
+    "receive": "r%d: recv %db from %d tag %d cpu 0",
+    "part": "p%d_%d: calc %d cpu 0",
+    "send": "m%d_%d: send %db to %d tag %d cpu 0",
+    "end": "s%d: calc %d cpu 0",
+    "part after receive": "p%d_0 requires r%d",
+    "part after end": "p%d_0 requires s%d",
+    "end after receive": "s%d requires r%d",
+    "end after end": "s%d requires s%d",
+    "send after part": "m%d_%d requires p%d_%d",
+    "part after send": "p%d_%d irequires m%d_%d",
+    "end after send": "s%d irequires m%d_%d",
+    "rank": "rank %d {",
     "close": "}",
 }
-"""The lines of a schedule, in the order that they have within a SEB; each `#` is a number."""
+"""The lines of a schedule, in the order that they have within a SEB; with their numbers."""
 
 _KINDS = {name: kind for kind, name in enumerate(_TEMPLATES)}
-_TEXT = np.frombuffer("".join(f"{line}\n" for line in _TEMPLATES.values()).encode(), dtype=np.uint8)
-_BEGINS = np.cumsum([0, *(len(line) + 1 for line in _TEMPLATES.values())])[:-1]
+_LINES = [f"{line}\n" for line in _TEMPLATES.values()]
 _COLUMNS = 5
-_LINE_BYTES = 128
-"""The most bytes of a line: 28 of words, and five numbers of up to 19 digits."""
+_HAVE = np.array([[at < line.count("%d") for at in range(_COLUMNS)] for line in _LINES])
+"""Which columns of numbers lines of each kind have."""
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -75,13 +73,12 @@ class _Lines:
         keys, numbers = np.concatenate(self.keys), np.concatenate(self.numbers)
         order = np.argsort(keys, kind="stable")
         kinds = keys % len(_KINDS)
-        text = np.empty(min(len(order), _ROWS_AT_ONCE) * _LINE_BYTES, dtype=np.uint8)
         texts = []
         for at in range(0, len(order), _ROWS_AT_ONCE):
             rows = order[at : at + _ROWS_AT_ONCE]
-            length = core.write_lines(kinds[rows], numbers[rows], _COLUMNS, _TEXT, _BEGINS, text)
-            texts.append(text[:length].tobytes())
-        return b"".join(texts), np.bincount(kinds, minlength=len(_KINDS))
+            lines = "".join([_LINES[kind] for kind in kinds[rows].tolist()])
+            texts.append(lines % tuple(numbers[rows][_HAVE[kinds[rows]]].tolist()))
+        return "".join(texts).encode(), np.bincount(kinds, minlength=len(_KINDS))
 
 
 def goal_part(steps: Steps) -> tuple[bytes, Ints]:
