@@ -42,7 +42,7 @@ _TEMPLATES = {
     "rank": "rank %d {",
     "close": "}",
 }
-"""The lines of a schedule, in the order that they have within a SEB; with their numbers."""
+"""The lines of a schedule, in the order that they have within a SEB; each `%d` is a number."""
 
 _KINDS = {name: kind for kind, name in enumerate(_TEMPLATES)}
 _LINES = [f"{line}\n" for line in _TEMPLATES.values()]
