@@ -211,6 +211,15 @@ def test_who_says_nothing_more_is_not_waited_for(
     converse(session, talk)
 
 
+@pytest.mark.parametrize("head", ["GET / HTTP/1.1\r\n" + f"X: {'y' * 300}\r\n" * 60, "G" * 20_000])
+def test_of_an_endless_head_no_more_is_read(head: str, session: Session) -> None:
+    async def talk(address: str) -> None:
+        answer = await said_to(address, head[: server.MOST_HEAD_BYTES].encode())
+        assert answer.endswith((b"400\n", b"403\n"))
+
+    converse(session, talk)
+
+
 def test_requests_are_taken_from_the_own_page_alone(session: Session) -> None:
     async def talk(address: str) -> None:
         origin = address.rsplit("/", 2)[0]

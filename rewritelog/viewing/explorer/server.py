@@ -22,6 +22,7 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from io import BufferedReader
 from socket import SHUT_RDWR, socket
 from socketserver import ThreadingTCPServer
 from typing import Any
@@ -48,6 +49,9 @@ WAIT_S = 30
 
 MOST_WAITING = 256
 """So many connections may wait without an accepted request; the oldest of more are closed."""
+
+MOST_HEAD_BYTES = 16 << 10
+"""The request line and the headers of a request may have so many bytes."""
 
 MOST_DIGITS, MOST_DIGITS_REFUSED = 7, 4
 """How long bodies are that are read, in digits of their length: those of the page and of others."""
@@ -227,6 +231,19 @@ def _end(connection: socket) -> None:
         connection.shutdown(SHUT_RDWR)
 
 
+class _Request(BufferedReader):
+    """What a connection sends, as if it ended after `MOST_HEAD_BYTES` of lines."""
+
+    left = MOST_HEAD_BYTES
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Return the next line, or as much of it as there may be."""
+        most = self.left if size is None or size < 0 else min(size, self.left)
+        line = super().readline(most)
+        self.left -= len(line)
+        return line
+
+
 class _Page(BaseHTTPRequestHandler):
     """Sends the page, and answers its requests; refuses all others, with the bare status."""
 
@@ -235,6 +252,7 @@ class _Page(BaseHTTPRequestHandler):
     def setup(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # they are for the main thread
         super().setup()
+        self.rfile = _Request(self.connection.makefile("rb", 0))
 
     def parse_request(self) -> bool:
         """Read a request; return whether it is accepted."""
