@@ -14,7 +14,7 @@ import numpy as np
 from rewritelog import formats, units
 from rewritelog.arrays import Floats, Ints, Table, columns_of, new_frame
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.formats import Columns, is_log_set, open_event_traces
+from rewritelog.formats import Columns, check_columns, is_log_set, open_event_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import AnyTraces, Opened, Traces, TracesLike
@@ -202,8 +202,7 @@ def read_params(
     >>> rewritelog.read_params("sample_logs/cells").events
     ('Cell::pairForces', 'Cell::bonded')
     """
-    if not isinstance(columns, str) or columns not in ("params", "counters"):
-        raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
+    check_columns(columns)
     path = to_input(folder, "the folder of params")
     source = list_params(path if path.is_dir() else path.parent)
     numbers = source.pes if pes is None else units.pes(pes, "pes")

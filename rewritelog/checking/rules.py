@@ -528,12 +528,16 @@ RULES = {
 """All rules by name: those of files first, then those of SEBs, then those of params."""
 
 
+def rule_names() -> list[str]:
+    """Return the names of all rules, those of logs first."""
+    return list(dict.fromkeys([*RULES, *TRACE_RULES]))
+
+
 def rule_text(name: str) -> str:
     """Return what a rule says, and why; raise `UsageError` listing all names for an unknown one."""
     named = [rules[name] for rules in (RULES, TRACE_RULES) if name in rules]
     if not named:
-        names = ", ".join(dict.fromkeys([*RULES, *TRACE_RULES]))
-        raise UsageError(f"unknown rule {name!r}; the rules are {names}")
+        raise UsageError(f"unknown rule {name!r}; the rules are {', '.join(rule_names())}")
     return "\n".join(rule.text() for rule in named)
 
 

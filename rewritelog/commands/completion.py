@@ -97,10 +97,9 @@ def _machines(*_: object) -> list[str]:
 
 def _rules(*_: object) -> Iterable[str]:
     """Return the rules of `check`."""
-    from rewritelog.checking.rules import RULES
-    from rewritelog.checking.traces import TRACE_RULES
+    from rewritelog.checking.rules import rule_names
 
-    return {*RULES, *TRACE_RULES}
+    return rule_names()
 
 
 def _events_of(path: Path) -> Iterable[Any]:

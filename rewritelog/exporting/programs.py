@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -99,7 +98,7 @@ class Program:
             yield range(begin, max(begin + 1, end))
             begin = max(begin + 1, end)
 
-    @cached_property
+    @property
     def lacking(self) -> Counter[str]:
         """How many there are of what a simulation lacks.
 
@@ -108,9 +107,9 @@ class Program:
         - `invalid`: backward dependencies that do not refer to an earlier SEB
         """
         sebs, messages = self.workload.sebs, self.workload.messages
-        awaited = np.repeat(np.arange(len(sebs)), np.diff(sebs.links["first_waiting"]))
+        awaited, waiting = sebs.waits(0, len(sebs))
         started = np.flatnonzero(sebs.starter >= 0)
-        invalid = np.count_nonzero((sebs.waiting >= 0) & (sebs.waiting <= awaited))
+        invalid = np.count_nonzero(waiting <= awaited)
         by_itself = np.count_nonzero(sebs.senders(sebs.starter[started]) == started)
         return Counter({
             "not sent": len(self.workload.not_sent),
@@ -132,7 +131,7 @@ class Program:
         by_other = (sender >= 0) & (sebs.pe[sender] != pe)
         order = seb if self.order is None else self.order[own].astype(np.int64)
         first = sebs.first_of_pe[pe].astype(np.int64)
-        required_by, required = self._required(seb, pe, np.where(by_other, -1, sender), order)
+        required_by, required = self._required(low, pe, np.where(by_other, -1, sender), order)
         return Steps(
             pes,
             pe,
@@ -147,16 +146,14 @@ class Program:
             *self._sends(low, high),
         )
 
-    def _required(self, seb: Ints, pe: Ints, sender: Ints, order: Ints) -> tuple[Ints, Ints]:
+    def _required(self, low: int, pe: Ints, sender: Ints, order: Ints) -> tuple[Ints, Ints]:
         """Return the steps of SEBs that require another one of their PE, and the required SEBs.
 
-        `sender` is the SEB of the same PE that sends the starting message, −1 for none.
+        `low` is the first SEB, `pe` the PE of each one, and `sender` the SEB of the same PE that
+        sends the starting message, −1 for none.
         """
-        sebs, low = self.workload.sebs, int(seb[0]) if len(seb) else 0
-        first = sebs.links["first_waiting"][low : low + len(seb) + 1]
-        waiting = sebs.waiting[first[0] : first[-1]]
-        waiting = np.where(waiting < 0, -1 - waiting, waiting).astype(np.int64)
-        awaited = np.repeat(seb, np.diff(first))
+        sebs, seb = self.workload.sebs, low + np.arange(len(pe))
+        awaited, waiting = sebs.waits(low, low + len(seb))
         earlier = awaited < waiting
         unsent = sebs.starter[low : low + len(seb)] == NOT_SENT
         alone = seb[unsent & (seb > sebs.first_of_pe[pe])]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.errors import UsageError
 from rewritelog.paths import exists
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ def is_log_set(path: Path) -> bool:
 
 Columns: TypeAlias = Literal["params", "counters"]
 """Whether the columns of records are the parameters or the counters (`PAPI`) of param lines."""
+
+
+def check_columns(columns: object) -> None:
+    """Raise `UsageError` for anything else than one of `Columns`."""
+    if not isinstance(columns, str) or columns not in ("params", "counters"):
+        raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
 
 
 @dataclass(frozen=True)

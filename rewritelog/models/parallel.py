@@ -96,6 +96,13 @@ def forking() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def take_signals(ctrl_c: signal.Handlers = signal.SIG_DFL) -> None:
+    """Let signals end this process, which was forked, at once; Ctrl-C as given."""
+    for number in SIGNALS:
+        signal.signal(number, ctrl_c if number == signal.SIGINT else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
     """Return a pool of processes."""
     with forking():
@@ -109,9 +116,7 @@ def _set_up(work: Sequence[Callable[[], Any]]) -> None:
     is not pickled; a variable of the parent would be shared by all of its threads.
     """
     _work[:] = work
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    take_signals()
 
 
 def _run(index: int) -> Any:

@@ -247,8 +247,7 @@ def _roots(workload: Workload, never: Flags, roots: Numbers) -> Ints:
         return np.full(count, -1)
     started = np.flatnonzero(sebs.starter >= 0)
     sender = sebs.senders(sebs.starter[started])
-    ended = np.repeat(np.arange(count), np.diff(sebs.links["first_waiting"]))
-    waiting = np.where(sebs.waiting < 0, -1 - sebs.waiting, sebs.waiting)
+    ended, waiting = sebs.waits(0, count)
     before, after = np.concatenate([sender, ended]), np.concatenate([started, waiting])
     blocks = never[before]
     ones = np.ones(np.count_nonzero(blocks), dtype=np.int8)

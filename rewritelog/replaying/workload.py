@@ -57,6 +57,12 @@ class Sebs:
         """Return the SEBs that send messages."""
         return np.searchsorted(self.first_message, message, side="right") - 1
 
+    def waits(self, low: int, high: int) -> tuple[Ints, Ints]:
+        """Return the SEBs of a range, each once for each that waits for its end, and the latter."""
+        first = self.links["first_waiting"][low : high + 1]
+        waiting = self.waiting[first[0] : first[-1]].astype(np.int64)
+        return np.repeat(np.arange(low, high), np.diff(first)), np.maximum(waiting, -1 - waiting)
+
 
 @dataclass(frozen=True)
 class Messages:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rewritelog import units
 from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
 from rewritelog.errors import TimingError, UsageError, spelled
-from rewritelog.formats import Columns
+from rewritelog.formats import Columns, check_columns
 from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
@@ -51,8 +51,7 @@ def read_timings(
     >>> rewritelog.read_timings("sample_logs/cells/timings.txt")
     <Timings: 600 samples of 2 events (Cell::pairForces, Cell::bonded)>
     """
-    if not isinstance(columns, str) or columns not in ("params", "counters"):
-        raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
+    check_columns(columns)
     rate_hz = None if clock_hz is None else units.hertz(clock_hz, "clock_hz")
     files = to_inputs(paths, "the timings")
     return read_timings_as((columns,), files, rate_hz, strict=strict)[columns]

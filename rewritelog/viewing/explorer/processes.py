@@ -11,9 +11,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from rewritelog.errors import RewriteLogError
-from rewritelog.models.parallel import forking
+from rewritelog.models.parallel import forking, take_signals
 from rewritelog.progress import listening
-from rewritelog.stopping import SIGNALS
 
 
 class Processes:
@@ -68,9 +67,7 @@ class Processes:
 
 def _send_result(work: Callable[[], Any], sender: Connection) -> None:
     """Send the result or the error; Ctrl-C and progress are the parent's."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    take_signals(ctrl_c=signal.SIG_IGN)
     try:
         with listening(None):
             sender.send(work())
