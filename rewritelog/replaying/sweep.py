@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rewritelog import units
+from rewritelog.arrays import new_frame
 from rewritelog.commands.durations import DurationOptions
 from rewritelog.cores import cores, in_threads
 from rewritelog.errors import UsageError
@@ -138,6 +139,19 @@ class Sweep(Readable):
         for point in self.points:
             writer.writerow([*point.values, repr(point.predicted_s)])
         return text.getvalue()
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row for each point.
+
+        It has a column for each axis, with the values as numbers in SI units or the names of
+        machines, and `predicted_s`.
+        """
+        rows = [self._values(point) for point in self.points]
+        columns: dict[str, Any] = {
+            name: [row[name] if name == MACHINE else axis[row[name]] for row in rows]
+            for name, axis in self.axes.items()
+        }
+        return new_frame(columns | {"predicted_s": [point.predicted_s for point in self.points]})
 
     @property
     def table(self) -> TextTable:

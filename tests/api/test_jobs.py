@@ -180,6 +180,20 @@ def test_rewriting_without_anything_keeps_the_bytes(tmp_path: Path) -> None:
     assert np.isfinite(rewritelog.open_logs(tmp_path / "out").sebs()["start_time"]).all()
 
 
+def test_the_data_frame_of_a_sweep_has_numbers() -> None:
+    pytest.importorskip("pandas")
+    grid: dict[str, list[float | str]]
+    grid = {"machine": ["alps", "cray-xe6"], "node-latency": [0, "2us"], "dilation": [0.5, 1]}
+    swept = rewritelog.sweep(CELLS, grid)
+    frame = swept.to_frame()
+    assert list(frame.columns) == ["machine", "node-latency", "dilation", "predicted_s"]
+    assert frame["node-latency"].tolist() == [0, 0, 2e-6, 2e-6] * 2
+    assert frame["predicted_s"].tolist() == [point.predicted_s for point in swept.points]
+    alone = rewritelog.replay(CELLS, machine="cray-xe6", node_latency="2us", gains=0)
+    row = frame[(frame.machine == "cray-xe6") & (frame["node-latency"] > 0) & (frame.dilation == 1)]
+    assert row["predicted_s"].tolist() == [alone.predicted_s]
+
+
 def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     network = rewritelog.Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
     whole = rewritelog.replay(CELLS, network=network, dilation=0.5, gains=0)
