@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -156,10 +157,11 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
     if not words:
         raise UsageTypeError("give files, or an event and its parameters")
     event, *values = map(str, words)
-    if event == "-" or Path(event).exists() or not fitted.keys:
+    events = {name for name, _ in fitted.keys}
+    is_file = event == "-" or os.path.exists(event)  # noqa: PTH110 - no error for a long name
+    if is_file or not events:
         files = to_inputs(words, "files")
         return Predictions(fitted, files, command.output, command.clock_hz, command.strict)
-    events = {name for name, _ in fitted.keys}
     if event not in events:
         listed = some_text(sorted(events), 5)
         raise MissingFileError(

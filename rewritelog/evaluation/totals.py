@@ -148,8 +148,8 @@ def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
     """Predict a run as the sum of all categories of lost cycles that a model was fitted to.
 
     `values` are P and the other variables, as `lost-cycles` writes them. Raise `UsageError` if P is
-    no number of PEs, and `ModelError` if the file contains no lost cycles, or lost cycles of other
-    variables.
+    no number of PEs, and `ModelError` if the file contains no lost cycles, those of another number
+    of variables, or if it predicts no time.
     """
     pes = values.get(PES, 0.0)
     if pes < 1 or pes % 1:
@@ -178,6 +178,8 @@ def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
         categories.append(CategoryTotal(name, seconds, low, high, is_outside))
     run = RunPrediction(model, ordered, tuple(categories))
+    if math.isnan(run.total_s):
+        raise ModelError(f"{model}: it has no prediction for these variables")
     if math.isinf(run.total_s):
         raise ModelError(f"{model}: the predicted time exceeds the range of a double")
     return run

@@ -369,11 +369,10 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"most calls take few steps of the clock, {time_text(fit.clock_step_s, 3)} each, "
             "so their times are rounded; time many calls in one bracket, or with a finer clock"
         )
-    if call_share := one_call_share(fit):
+    if one_call := one_long_call(fit):
         return "one long call", (
-            f"one call, {ratios[-1]:.4g} times as long as predicted, makes up "
-            f"{percent_text(call_share, 0)} of the time: it was disturbed or does more, and "
-            f"{effect_on_totals(fit)}; time the event again on an idle machine"
+            f"one call took {one_call:.4g} times as long as predicted: it was disturbed or does "
+            f"more, and {effect_on_totals(fit)}; time the event again on an idle machine"
         )
     if error > LARGE_ERROR:
         return "poor", (
@@ -393,15 +392,15 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     return "", "look for disturbed measurements or for a missing parameter"
 
 
-def one_call_share(fit: EventFit) -> float | None:
-    """Return the share of the time of the held-out samples that one call makes up, if it is large.
+def one_long_call(fit: EventFit) -> float | None:
+    """Return how many times as long as predicted one call took, if no other is nearly as far off.
 
-    The time of each is counted relative to its prediction.
+    It is one of the held-out samples, and has a large share of the sum of all such ratios.
     """
     ratios = fit.ratios
     if fit.clock_step_s or len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
         return None
-    return float(ratios[-1] / ratios.sum()) if ratios[-1] > ONE_CALL * ratios[:-1].mean() else None
+    return float(ratios[-1]) if ratios[-1] > ONE_CALL * ratios[:-1].mean() else None
 
 
 def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:

@@ -32,7 +32,7 @@ from rewritelog.models.form import (
 from rewritelog.text import exact_number, printable, shorten
 
 FORMAT = "rewritelog model"
-VERSION = 8
+VERSION = 9
 
 MAX_CONTAINERS = 4_000_000
 """The most lists and objects in a document: each takes about 200 bytes of memory for 2 of text."""

@@ -11,11 +11,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.pool import Pool
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from rewritelog.cores import cores, limited_to
+from rewritelog.errors import ModelError, spelled
 from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
 
@@ -24,6 +27,9 @@ Result = TypeVar("Result")
 
 FEWEST = 8
 """With fewer items starting processes does not pay."""
+
+_ALIVE_S = 1.0
+"""How long a result is waited for before the processes are looked at."""
 
 _limits: list[threadpool_limits] = []
 _limits_lock = threading.Lock()
@@ -54,8 +60,24 @@ def map_in_processes(
     if len(items) < fewest or processes < 2:
         yield from map(function, items)
         return
-    with _pool(processes, [partial(function, item) for item in items]) as pool:
-        yield from pool.imap(_run, range(len(items)))
+    pool, children = _pool(processes, [partial(function, item) for item in items])
+    with pool:
+        results = pool.imap(_run, range(len(items)))
+        for _ in items:
+            yield _next(results, children)
+
+
+def _next(results: Any, children: Sequence[BaseProcess]) -> Any:
+    """Return the next result; raise `ModelError` if a process has ended, whose work is lost."""
+    while True:
+        try:
+            return results.next(_ALIVE_S)
+        except multiprocessing.TimeoutError:
+            if not all(child.is_alive() for child in children):
+                raise ModelError(
+                    "a process that fits was killed, perhaps for want of memory; fewer workers "
+                    f"({spelled('jobs')}) need less"
+                ) from None
 
 
 @contextmanager
@@ -103,10 +125,13 @@ def take_signals(ctrl_c: signal.Handlers = signal.SIG_DFL) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> Any:
-    """Return a pool of processes."""
+def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> tuple[Pool, list[BaseProcess]]:
+    """Return a pool of processes, and these."""
     with forking():
-        return multiprocessing.get_context("fork").Pool(processes, _set_up, (work,))
+        others = multiprocessing.active_children()
+        pool = multiprocessing.get_context("fork").Pool(processes, _set_up, (work,))
+        children = [each for each in multiprocessing.active_children() if each not in others]
+    return pool, children
 
 
 def _set_up(work: Sequence[Callable[[], Any]]) -> None:

@@ -17,7 +17,7 @@ from rewritelog.arrays import rounded_sum
 from rewritelog.commands.durations import NO_DILATION, RewriteOptions
 from rewritelog.errors import spelled
 from rewritelog.formats.traces import AnyTraces, Terms
-from rewritelog.models.fit_report import effect_on_totals, one_call_share
+from rewritelog.models.fit_report import effect_on_totals, one_long_call
 from rewritelog.models.fitted import Fitted
 from rewritelog.options import declarations, json_value, reported
 from rewritelog.rewriting.block import RewriteTask
@@ -309,11 +309,11 @@ def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
     used = {line.event for line in report.events}
     typical = report.options.total == "typical"
     for fit in report.fitted.fits.values():
-        share = one_call_share(fit) if fit.event in used else None
-        if share:
+        times = one_long_call(fit) if fit.event in used else None
+        if times:
             yield (
-                f"{printable(fit.event)}: one call of {fit.samples:,} has {percent_text(share, 0)} "
-                "of the measured time; it was disturbed or does more, and "
+                f"{printable(fit.event)}: one call of {fit.samples:,} took {times:.3g} times as "
+                "long as predicted; it was disturbed or does more, and "
                 f"{effect_on_totals(fit, typical=typical)}."
             )
 

@@ -26,7 +26,7 @@ from rewritelog.models.base import EventTimings, entry_of
 from rewritelog.models.formulas import ParamNames, name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
-from rewritelog.text import Remark, TextTable, count_text, merged, shorten
+from rewritelog.text import NO_VALUE, Remark, TextTable, count_text, merged, shorten
 from rewritelog.timings.texts import read_param_names
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
@@ -217,7 +217,8 @@ class Timings:
     def _repr_html_(self) -> str:
         rows = []
         for timings in self:
-            span = (f"{value:.6g}" for value in (timings.seconds.min(), timings.seconds.max()))
+            few = [] if not len(timings.seconds) else [timings.seconds.min(), timings.seconds.max()]
+            span = [f"{value:.6g}" for value in few] or [NO_VALUE, NO_VALUE]
             rows.append((timings.event, str(timings.parameters), str(len(timings.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()

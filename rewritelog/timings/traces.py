@@ -1,7 +1,7 @@
 """The events and parameters of traced operations, and timing lines of them.
 
 By default an operation's event is its name, and its parameters are the dimensions of its inputs, in
-order; for more than 20 of them, the number of inputs and of all their elements; without any, those
+order; for more than 20 of them, the number of tensors and of all their elements; without any, those
 of `num_ops`, `tensor_size` and `comm_size` that it has. A file of TOML says otherwise:
 
     [events."aten::mm*"]

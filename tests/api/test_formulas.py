@@ -36,6 +36,8 @@ EXPRESSIONS = [
      r"\log_2\left(p_{1}\right) \cdot \sqrt{p_{2}}"),
     ("abs(floor(p1) - ceil(p2))", "np.absolute(np.floor(p1) - np.ceil(p2))",
      r"\left|\left\lfloor p_{1}\right\rfloor - \left\lceil p_{2}\right\rceil\right|"),
+    ("1e-06^p1 + 2e+20", "1e-06**p1 + 2e+20",
+     r"\left(1 \cdot 10^{-6}\right)^{p_{1}} + 2 \cdot 10^{20}"),
     ("exp(log1p(p1))", "np.exp(np.log1p(p1))", r"\exp\left(\ln\left(1 + p_{1}\right)\right)"),
 ]  # fmt: skip
 
@@ -224,3 +226,13 @@ def test_the_repr_of_a_report_is_its_first_sentence_and_not_its_first_line() -> 
         "each message with its recorded transit time.>"
     )
     assert repr(rewritelog.info(cells)).endswith("header version 1>")
+
+
+def test_events_with_long_names_and_without_samples(tmp_path: Path) -> None:
+    """Bare errors: the name was looked for as a file, and the least of no times was asked for."""
+    name = "std::map<" + "long" * 80 + ">"
+    fitted = rewritelog.fit({name: ([[1.0], [2.0], [3.0]], [1e-6, 2e-6, 3e-6])})
+    (record,) = rewritelog.predict(fitted, [name, "2"])
+    assert record["predicted_s"] == pytest.approx(2e-6, rel=0.01)
+    nothing = rewritelog.Timings.from_arrays({"k": (np.zeros((0, 2)), [])})
+    assert "<td" in nothing._repr_html_()

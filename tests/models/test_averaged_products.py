@@ -12,6 +12,7 @@ from models.laws import relative_errors
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases import averaged_products as family
+from rewritelog.models.fitting.bases.program_terms import most_correlated
 from rewritelog.models.fitting.design import Family, SelectionSamples
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Samples
@@ -133,7 +134,7 @@ def test_terms_of_all_pairs_need_few_parameters() -> None:
     params = np.floor(np.exp(rng.uniform(1, 7, (10, 14))))
     given = selection(params, params[:, 3] * 1e-9)
     family.averaged_products(given)
-    factors: Any = given.table.candidates("factors", lambda _: [])[0]
+    factors: Any = given.table.candidates(("factors", *most_correlated(given)), lambda _: [])[0]
     pairs = {factor.parameters for factor in factors if len(factor.parameters) == 2}
     assert len(pairs) == len(list(combinations(range(5), 2)))
     assert any(4 in pair for pair in pairs)

@@ -172,6 +172,19 @@ def test_beyond_the_range_it_fades_into_the_fit_without_a_correction(corrected: 
     np.testing.assert_allclose(predicted, plain.predict("kernel", far), rtol=0.1)
 
 
+def test_beyond_the_range_of_one_parameter_it_fades_with_the_distance(corrected: Any) -> None:
+    """It did not where the growth was that of the corrected formula itself."""
+    fit = only(corrected)
+    whole = structs.replace(fit.whole, growth=structs.replace(fit.whole.growth, function=None))
+    edge = fit.highest
+    for factors in ((1.0, 2.0), (4.0, 1.0)):
+        rows = np.array([edge, edge * factors])
+        seconds, _, _ = whole.predict(rows, fit.lowest, edge)
+        formula = whole.function.formula.predict(rows)
+        at_edge, beyond = np.log(seconds / formula)
+        assert beyond == pytest.approx(at_edge / max(factors), rel=1e-6, abs=1e-9)
+
+
 def test_rows_that_are_no_numbers_are_not_predicted(corrected: Any) -> None:
     rows = np.array([[np.nan, 10.0], [np.inf, 10.0], [100.0, 100.0]])
     seconds = corrected.predict("kernel", rows)

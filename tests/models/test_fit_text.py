@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.registry import load_model
 from rewritelog.text import MOST_EVENTS
 
@@ -41,7 +41,7 @@ def with_long_calls(long: int) -> list[str]:
     seconds = 1e-4 * np.exp(0.02 * draw.standard_normal(300))
     seconds[7 : 7 + long] *= 500
     fitted = load_model("auto", {}).fit((EventTimings("kernel", np.empty((300, 0)), seconds),))
-    return [text for text in fitted.warnings() if "of the time" in text or "leaves" in text]
+    return [text for text in fitted.warnings() if "long as predicted" in text or "leaves" in text]
 
 
 def test_long_calls_are_left_out_of_totals_only_if_the_warning_says_so() -> None:
@@ -62,3 +62,28 @@ def test_many_events_without_any_time_have_a_table() -> None:
     timings = tuple(EventTimings(name, params, np.zeros(3)) for name in names)
     lines = load_model("auto", {}).fit(timings).overview()
     assert "  and 2 more with 0.0 % of the measured time" in lines
+
+
+def test_a_short_call_that_took_long_is_not_told_to_take_most_of_the_time() -> None:
+    """It had `makes up 44 % of the time`, by ratios, of a sum of which it was 0.02 %."""
+    draw = np.random.default_rng(1)
+    sizes = np.geomspace(10, 1e6, 40)
+    seconds = 1e-8 * sizes * np.exp(0.02 * draw.standard_normal(40))
+    seconds[3] *= 30
+    fitted = load_model("auto", {}).fit((EventTimings("kernel", sizes[:, None], seconds),))
+    (warning,) = fitted.warnings()
+    assert "one call took 29.22 times as long as predicted" in warning
+    assert "% of the time" not in warning
+
+
+def test_only_the_events_first_call_is_one_whatever_its_class() -> None:
+    draw = np.random.default_rng(1)
+    kind = np.r_[0.0, draw.integers(0, 2, 59)]
+    size = draw.integers(10, 100, 60).astype(float)
+    seconds = 1e-6 * size * (1 + 4 * kind) * (1 + 0.02 * draw.standard_normal(60))
+    later = int(np.flatnonzero(kind == 1)[0])
+    seconds[later] *= 7
+    text = ModelText("f.toml", '[[formula]]\nevent = "k"\nterms = ["p1"]\ncategory = "p2"\n')
+    timings = EventTimings("k", np.column_stack([size, kind]), seconds)
+    (warning,) = load_model("auto", {}, {"formulas": text}).fit((timings,)).warnings()
+    assert "first call" not in warning

@@ -14,6 +14,7 @@ from models.fitting import coefficients, dropped, fit, flattened, only
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
+from rewritelog.models.base import EventTimings
 
 
 def exact_ols(params: Floats, seconds: Floats) -> Any:
@@ -235,3 +236,19 @@ def test_the_namd_timings_give_moderate_coefficients(
     self_energy = next(d for d in fitted.describe()["events"] if "self" in d["event"])
     names = {drop["term"] for drop in flattened(self_energy)["dropped"]}
     assert {"p2", "p6", "p7", "p8"} <= names
+
+
+def test_leverage_is_that_of_the_design() -> None:
+    draw = np.random.default_rng(0)
+    params = draw.uniform(1, 100, (40, 2))
+    seconds = 1e-6 * (params.sum(axis=1) - 60)  # near 0 for some
+    fitted = fit(EventTimings("e", params, seconds), basis="linear")
+    design = np.column_stack([np.ones(40), params])
+    inverse = np.linalg.inv(design.T @ design)
+    known = np.einsum("ij,jk,ik->i", design, inverse, design)
+    (one,) = fitted.fits.values()
+    assert one.quality.largest_leverage == pytest.approx(known.max())
+    rows = np.array([[50.0, 50.0], [100.0, 0.5], [99.0, 99.0]])
+    with_one = np.column_stack([np.ones(3), rows])
+    far = np.einsum("ij,jk,ik->i", with_one, inverse, with_one) > known.max()
+    assert fitted.predict_detailed("e", rows).remote.tolist() == far.tolist()

@@ -224,7 +224,7 @@ def document(text: str) -> dict[str, Any]:
 LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is not a model file"),
-    (("version",), 2, "is of version 2; this rewritelog reads 8"),
+    (("version",), 2, "is of version 2; this rewritelog reads 9"),
     (("version",), True, "is of version True"),
     (("version",), None, "is of version None"),
     (("version",), "x" * 100_000, "is of version 'x*…x*'; this"),

@@ -13,6 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from rewritelog.cores import limited_to
+from rewritelog.errors import ModelError
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.model_file import event_in_file
@@ -96,3 +97,15 @@ def test_one_thread_of_linear_algebra_within_the_block_and_as_many_as_before_aft
         assert threads() == {1}
         second.__exit__(None, None, None)
         assert threads() == {2}
+
+
+def test_a_process_that_is_killed_ends_the_fit_with_an_error() -> None:
+    """The pool would wait for ever, as when the system's memory ends."""
+
+    def killed(number: int) -> int:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    with limited_to(2), pytest.raises(ModelError, match="was killed"):
+        list(map_in_processes(killed, range(10)))

@@ -47,7 +47,7 @@ class Parameters:
 
     @classmethod
     def of_samples(cls, params: Floats) -> Parameters:
-        """Find the parameters that vary, and those that are linear functions of an earlier one."""
+        """Find the parameters that vary, and those that are increasing linear functions of one."""
         lowest, highest = params.min(axis=0), params.max(axis=0)
         scaled: dict[int, Floats] = {}
         ignored: dict[int, str] = {}
@@ -161,9 +161,9 @@ class TermTable(Memo):
         self._made: dict[Any, Any] = {}
 
     def candidates(
-        self, name: str, make: Callable[[Floats], Iterable[Made]]
+        self, key: Hashable, make: Callable[[Floats], Iterable[Made]]
     ) -> tuple[Sequence[Made], Floats]:
-        """Return the candidates of that name, and their values: shape (all samples, candidates).
+        """Return the candidates of a key, and their values: shape (all samples, candidates).
 
         `make` returns them for the parameters of all samples; it is called once.
         """
@@ -173,7 +173,7 @@ class TermTable(Memo):
             terms: list[Any] = [getattr(candidate, "column", candidate) for candidate in candidates]
             return candidates, self.values(terms, np.arange(len(self.params)))
 
-        return self.once(name, made)
+        return self.once(key, made)
 
     def values(self, terms: Sequence[Expression], rows: Ints) -> Floats:
         """Return the values of any terms for some rows, as `columns_of` would evaluate them."""

@@ -146,14 +146,15 @@ def diagnose(
     None without a cross-validation.
     """
     columns = columns_of(function.terms, samples.params)
-    rows = columns / samples.sigma_s[:, None]
+    scale_s = samples.sigma_s if samples.relative else np.ones(len(samples))
+    rows = columns / scale_s[:, None]
     rows[~np.isfinite(rows).all(axis=1)] = 0.0
     triangle = np.asarray(np.linalg.qr(rows, mode="r"))
     raw_s = function.raw(samples.params, columns)
     predicted_s = function.bounded(raw_s)
     sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
-    leverage = leverages(columns, predicted_s, root)
-    measured_s, scale_s = samples.seconds, samples.sigma_s if samples.relative else 1.0
+    leverage = leverages(columns, np.abs(predicted_s) if samples.relative else scale_s, root)
+    measured_s = samples.seconds
     ratio = measured_s / predicted_s
     first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
     # in units of the longest time squares cannot overflow
@@ -299,10 +300,13 @@ def leverage_root(triangle: Floats) -> Floats:
     return root
 
 
-def leverages(columns: Floats, predicted_s: Floats, root: Floats) -> Floats:
-    """Return each row's leverage from the values of its terms and its predicted seconds."""
+def leverages(columns: Floats, scale_s: Floats, root: Floats) -> Floats:
+    """Return each row's leverage from the values of its terms.
+
+    `scale_s` is what its residual is divided by: its predicted time, or 1 with uniform weights.
+    """
     with np.errstate(all="ignore"):
-        weighted = columns / np.abs(predicted_s)[:, None]
+        weighted = columns / scale_s[:, None]
         sizes: Floats = (weighted @ root.T) ** 2 @ np.ones(root.shape[0])
     return sizes
 

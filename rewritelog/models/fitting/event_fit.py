@@ -59,7 +59,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
     dropped: tuple[Dropped, ...] = ()
     quality: Quality
     leverage_root: Floats
-    """The matrix L, shape (terms, terms): the leverage of a row with term values t is |L·t|²."""
+    """The matrix L, shape (terms, terms): the leverage of a row with term values t is |L·t|², with
+    relative weights of t over the predicted time."""
     ratios: Floats
     """Measured / predicted seconds of held-out samples, ascending."""
 
@@ -82,7 +83,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
         columns = columns_of(self.function.terms, params)
         raw = self.function.raw(params, columns)
         seconds, negative = self.function.bounded(raw), raw < 0
-        size = leverages(columns, seconds, self.leverage_root)
+        scale_s = np.abs(seconds) if self.quality.relative else np.ones(len(seconds))
+        size = leverages(columns, scale_s, self.leverage_root)
         remote = ~(size <= self.quality.largest_leverage * (1 + 1e-9))
         beyond = is_outside(params, lowest, highest)
         if self.growth is not None and beyond.any():

@@ -41,7 +41,7 @@ class Growth(Form, frozen=True):
     """How a fit is extrapolated beyond the range of the samples."""
 
     function: Formula | None = None
-    """The function whose growth from the edge of the range is used; None for the fit's own.
+    """The function whose growth from the edge of the range is used; None for the fit's own formula.
 
     A correction at the edge is learnt from the samples near it, but a row beyond the range of one
     parameter has an edge that no sample may be near: the farther the row, the more the value at the
@@ -61,9 +61,10 @@ class Growth(Form, frozen=True):
     ) -> Floats:
         """Return the seconds of rows beyond the range."""
         edge = np.clip(params, lowest, highest)
-        at_edge = inner.predict(edge)
-        if self.function is not None and isinstance(inner, CorrectedFunction):
-            plain = self.function.predict(edge)
+        at_edge, function = inner.predict(edge), self.function
+        if isinstance(inner, CorrectedFunction):
+            function = function or inner.formula
+            plain = function.predict(edge)
             fading = np.exp(-distance(params, lowest, highest))
             at_edge = plain * (at_edge / plain) ** fading
         # how much less work there may be: unlike p/lowest it is above 0 for a p of 0
@@ -74,15 +75,15 @@ class Growth(Form, frozen=True):
         # above 0, it is replaced by half of the least or nearly 1
         least = lowest / (1 + np.maximum(lowest, 1.0))
         rows = np.where((lowest > 0) & (params <= 0), least, params)
-        if self.function is None:
+        if function is None:
             seconds = inner.predict(rows)
         else:
-            seconds = at_edge * growth_between(self.function, edge, rows)
+            seconds = at_edge * growth_between(function, edge, rows)
         usable = np.isfinite(seconds) & (seconds > 0)
         known = np.where(usable, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME))
         if self.most_s is not None:
-            function = inner if self.function is None else self.function
-            limit = np.fmax(at_edge, self.most_s) * _largest_growth(function, params, edge, highest)
+            growth = _largest_growth(function or inner, params, edge, highest)
+            limit = np.fmax(at_edge, self.most_s) * growth
             known = np.fmin(known, limit)
         return np.where(np.isnan(params).any(axis=1), np.nan, known)
 

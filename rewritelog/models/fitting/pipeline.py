@@ -67,7 +67,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     lowest, highest = column_range(usable.params)
     whole = _fit_class(usable, config, None, usable.params)
     classes = [
-        _fit_class(usable.part(rows), config, value, usable.params)
+        _fit_class(usable.part(rows), config, value, usable.params, has_first=bool(rows[0]))
         for value, rows in _classes(usable, config.category)
     ]
     tried = classes or [whole]
@@ -109,13 +109,20 @@ class _Fitted(NamedTuple):
 
 
 def _fit_class(
-    usable: EventTimings, config: FitConfig, value: float | None, params: Floats
+    usable: EventTimings,
+    config: FitConfig,
+    value: float | None,
+    params: Floats,
+    *,
+    has_first: bool = True,
 ) -> _Fitted:
     """Fit the samples of one class, or all: clean, validate, select, solve, diagnose.
 
-    `params` are those of all samples of the event.
+    `params` are those of all samples of the event; `has_first` says whether its first call is one
+    of these.
     """
-    usable_part = Samples.of(usable, config.weights).random_part(tuning.MOST_FITTED)
+    all_samples = Samples.of(usable, config.weights, has_first=has_first)
+    usable_part = all_samples.random_part(tuning.MOST_FITTED)
     samples = without_short_scales(usable_part, config.loss)
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
     validation = cross_validate(_families(selection, config, params), selection)
@@ -135,7 +142,7 @@ def _fit_class(
     diagnosis = diagnose(formula, samples, selection.samples, held_out_s)
     simplest = next(name for name in validation.families if name in weights)
     family = validation.families[simplest]
-    coefficients = _coefficients(formula, samples, diagnosis)
+    coefficients = _coefficients(formula, diagnosis)
     function: AnyFunction = formula
     formula_error = None
     if corrected is not None and isinstance(formula, FittedFunction):
@@ -193,9 +200,7 @@ def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tupl
             yield float(value), values == value
 
 
-def _coefficients(
-    function: Formula, samples: Samples, diagnosis: Diagnosis
-) -> tuple[Coefficient, ...]:
+def _coefficients(function: Formula, diagnosis: Diagnosis) -> tuple[Coefficient, ...]:
     """Return the calibrated coefficients with standard errors; none for a mixture.
 
     Standard errors are the square roots of the diagonal of s² (XᵀX)⁻¹, s² being χ² per degree of
@@ -208,7 +213,6 @@ def _coefficients(
     if not quality.dof:
         return tuple(map(Coefficient, names, values))
     residual = np.sqrt(quality.chi2 / quality.dof)
-    residual /= 1.0 if samples.relative else samples.sigma_s[0]
     errors = residual * np.linalg.norm(diagnosis.leverage_root, axis=0)
     return tuple(map(Coefficient, names, values, errors.tolist()))
 

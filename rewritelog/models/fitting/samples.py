@@ -58,15 +58,17 @@ class Samples:
         return len(self.seconds)
 
     @classmethod
-    def of(cls, timings: EventTimings, weighting: Weighting) -> Samples:
+    def of(cls, timings: EventTimings, weighting: Weighting, *, has_first: bool = True) -> Samples:
         """Return the samples of an event, all finite, with scales for relative or uniform weights.
+
+        `has_first` says whether the event's first call is among them.
 
         Relative weights are Foster's *scaled* least squares, "Designing and Building Parallel
         Programs" (1995), 3.5.3: each residual is divided by its observation.
         """
         params, seconds = timings.params, timings.seconds
         first = np.zeros(len(seconds), dtype=np.bool_)
-        first[:1] = is_measured(timings.event)
+        first[:1] = has_first and is_measured(timings.event)
         size = np.abs(seconds)
         if weighting == "uniform":
             mean = float(size.mean()) if len(size) else 0.0

@@ -145,8 +145,9 @@ def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
     They are weighted by their posterior probabilities: Bayesian model averaging (J. Hoeting et al.,
     "Bayesian model averaging: a tutorial", Statistical Science 14, 1999).
     """
+    numbers = most_correlated(selection)
     factors, columns = selection.table.candidates(
-        "factors", lambda params: _factors(params, selection.parameters, most_correlated(selection))
+        ("factors", *numbers), lambda params: _factors(params, selection.parameters, numbers)
     )
     if not factors:
         return (ONE,)
@@ -306,7 +307,7 @@ def _single_factors(
     if len(values) == 2:
         for ratio in (*INDICATOR_RATIOS, *(1 / INDICATOR_RATIOS)):
             yield (
-                f"{ratio:.3g}^({name} == {values[1]:.6g})",
+                f"{ratio:.3g}^({name} == {constant(values[1])})",
                 INDICATOR / (2 * len(INDICATOR_RATIOS)),
             )
         if low > 0:

@@ -39,13 +39,15 @@ def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
     parameters, numbers = selection.parameters, most_correlated(selection)
     table, rows = selection.table, selection.rows
     indicators, values = table.candidates(
-        "indicators", lambda params: dict.fromkeys(_indicators(params, parameters, numbers))
+        ("indicators", *numbers),
+        lambda params: dict.fromkeys(_indicators(params, parameters, numbers)),
     )
     parts, part_columns = table.candidates(
-        "parts", lambda params: dict.fromkeys(_loops_and_trees(params, parameters, numbers))
+        ("parts", *numbers),
+        lambda params: dict.fromkeys(_loops_and_trees(params, parameters, numbers)),
     )
     columns, own = selection.values(plain), excess_growth(table.slopes(plain))
-    of_parts = table.once("growth of parts", lambda: excess_growth(table.slopes(parts)))
+    of_parts = table.once(("growth", *numbers), lambda: excess_growth(table.slopes(parts)))
     most = tuning.MOST_TERMS_BRANCHED
     branched = columns[:, :most, None] * values[rows][:, None, :]
     taken = select_terms(
