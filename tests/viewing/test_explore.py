@@ -220,6 +220,16 @@ def test_of_an_endless_head_no_more_is_read(head: str, session: Session) -> None
     converse(session, talk)
 
 
+def test_answers_say_how_long_they_are(session: Session) -> None:
+    """One that is cut off when the server ends would else be taken for a whole one."""
+
+    async def talk(address: str) -> None:
+        page = await AsyncHTTPClient().fetch(address)
+        assert page.headers["Content-Length"] == str(len(page.body))
+
+    converse(session, talk)
+
+
 def test_requests_are_taken_from_the_own_page_alone(session: Session) -> None:
     async def talk(address: str) -> None:
         origin = address.rsplit("/", 2)[0]

@@ -302,8 +302,10 @@ class _Page(BaseHTTPRequestHandler):
         self._send(code, f"{int(code)}\n")
 
     def _send(self, status: int, text: str) -> None:
+        body = text.encode()
         self.send_response_only(status)
         for name, value in HEADERS.items():
             self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))  # a page knows if the server has ended
         self.end_headers()
-        self.wfile.write(text.encode())
+        self.wfile.write(body)
