@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,15 @@ Keys: TypeAlias = NDArray[np.uint64]
 
 Table: TypeAlias = NDArray[Any]
 """A structured array: a row for each record, a named field for each column."""
+
+Columns: TypeAlias = Literal["params", "counters"]
+"""Whether the columns of a table are the parameters or the counters (`PAPI`) of lines."""
+
+
+def check_columns(columns: object) -> None:
+    """Raise `UsageError` for anything else than one of `Columns`."""
+    if not isinstance(columns, str) or columns not in ("params", "counters"):
+        raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
 
 
 Key = TypeVar("Key", bound=Hashable)

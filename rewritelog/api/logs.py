@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from rewritelog import formats, units
-from rewritelog.arrays import Floats, Ints, Table, columns_of, new_frame
+from rewritelog.arrays import Columns, Floats, Ints, Table, check_columns, columns_of, new_frame
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.formats import Columns, check_columns, is_log_set, open_event_traces
+from rewritelog.formats import is_log_set, open_event_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import AnyTraces, Opened, Traces, TracesLike

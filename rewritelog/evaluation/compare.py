@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from rewritelog.arrays import Flags, Ints
+from rewritelog.arrays import Columns, Flags, Ints
 from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.predictions import PredictedLines, Score
-from rewritelog.formats import Columns
 from rewritelog.hashing import random_ranks
 from rewritelog.models.base import EventTimings, Model
 from rewritelog.models.fitted import Fitted

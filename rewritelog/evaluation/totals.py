@@ -178,8 +178,9 @@ def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
         categories.append(CategoryTotal(name, seconds, low, high, is_outside))
     run = RunPrediction(model, ordered, tuple(categories))
-    if math.isnan(run.total_s):
-        raise ModelError(f"{model}: it has no prediction for these variables")
-    if math.isinf(run.total_s):
-        raise ModelError(f"{model}: the predicted time exceeds the range of a double")
+    if math.isinf(run.total_s):  # which a sum with NaN is, too
+        no_time = (
+            "a category has no prediction, or the predicted time exceeds the range of a double"
+        )
+        raise ModelError(f"{model}: {no_time}")
     return run

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.errors import UsageError
 from rewritelog.paths import exists
 
 if TYPE_CHECKING:
@@ -44,16 +43,6 @@ def open_event_traces(path: Path) -> Traces | None:
 def is_log_set(path: Path) -> bool:
     """Return whether a path is that of bgTrace logs."""
     return path.name == SUMMARY_NAME or (exists(path) and exists(path / SUMMARY_NAME))
-
-
-Columns: TypeAlias = Literal["params", "counters"]
-"""Whether the columns of records are the parameters or the counters (`PAPI`) of param lines."""
-
-
-def check_columns(columns: object) -> None:
-    """Raise `UsageError` for anything else than one of `Columns`."""
-    if not isinstance(columns, str) or columns not in ("params", "counters"):
-        raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from rewritelog import options
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Columns, Flags, Floats
 from rewritelog.errors import UsageError
 from rewritelog.text import count_text, event_label, shorten
 
@@ -43,9 +43,6 @@ def is_measured(event: str) -> bool:
     """Return whether an event's times are those of a clock: the first may include cold caches."""
     return not event.startswith(LOST)
 
-
-Columns: TypeAlias = Literal["params", "counters"]
-"""Whether the columns of tables are the parameters or the counters (`PAPI`) of lines."""
 
 EventKey: TypeAlias = tuple[str, int]
 """An event's name and its number of parameters; each pair has a fit of its own."""

@@ -15,10 +15,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from rewritelog import __version__
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Columns, Flags, Floats
 from rewritelog.errors import ModelError
 from rewritelog.models.base import (
-    Columns,
     EventKey,
     Model,
     ModelFit,

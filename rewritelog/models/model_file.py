@@ -14,8 +14,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from rewritelog.arrays import Columns
 from rewritelog.errors import ModelError, spelled
-from rewritelog.models.base import Columns, EventKey
+from rewritelog.models.base import EventKey
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit

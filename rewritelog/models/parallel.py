@@ -11,9 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing.pool import Pool
-from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -21,6 +19,10 @@ from rewritelog.cores import cores, limited_to
 from rewritelog.errors import ModelError, spelled
 from rewritelog.progress import listening
 from rewritelog.stopping import SIGNALS
+
+if TYPE_CHECKING:
+    from multiprocessing.pool import Pool
+    from multiprocessing.process import BaseProcess
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

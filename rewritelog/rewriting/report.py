@@ -312,7 +312,7 @@ def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
         times = one_long_call(fit) if fit.event in used else None
         if times:
             yield (
-                f"{printable(fit.event)}: one call of {fit.samples:,} took {times:.3g} times as "
+                f"{printable(fit.event)}: one call of {fit.samples:,} took {times:.4g} times as "
                 "long as predicted; it was disturbed or does more, and "
                 f"{effect_on_totals(fit, typical=typical)}."
             )

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Ints
+from rewritelog.arrays import Columns, Ints
 from rewritelog.cores import cores, in_threads
 from rewritelog.errors import DamagedLogError, Location
-from rewritelog.formats import Columns, ParamRecords
+from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, join_records, read_records
 from rewritelog.formats.files import InputFile

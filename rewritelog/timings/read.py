@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewritelog import units
-from rewritelog.arrays import Flags, Floats, Ints, rows_by_key
+from rewritelog.arrays import Columns, Flags, Floats, Ints, check_columns, rows_by_key
 from rewritelog.errors import TimingError, UsageError, spelled
-from rewritelog.formats import Columns, check_columns
 from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs

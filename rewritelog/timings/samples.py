@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import (
+    Columns,
     Ints,
     new_frame,
     numbered,
@@ -21,7 +22,6 @@ from rewritelog.arrays import (
     to_table,
 )
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.formats import Columns
 from rewritelog.models.base import EventTimings, entry_of
 from rewritelog.models.formulas import ParamNames, name_problem
 from rewritelog.options import PathsLike
@@ -217,8 +217,8 @@ class Timings:
     def _repr_html_(self) -> str:
         rows = []
         for timings in self:
-            few = [] if not len(timings.seconds) else [timings.seconds.min(), timings.seconds.max()]
-            span = [f"{value:.6g}" for value in few] or [NO_VALUE, NO_VALUE]
+            ends = (np.min, np.max) if len(timings.seconds) else ()
+            span = [f"{end(timings.seconds):.6g}" for end in ends] or [NO_VALUE, NO_VALUE]
             rows.append((timings.event, str(timings.parameters), str(len(timings.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()

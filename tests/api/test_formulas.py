@@ -228,7 +228,7 @@ def test_the_repr_of_a_report_is_its_first_sentence_and_not_its_first_line() -> 
     assert repr(rewritelog.info(cells)).endswith("header version 1>")
 
 
-def test_events_with_long_names_and_without_samples(tmp_path: Path) -> None:
+def test_events_with_long_names_and_without_samples() -> None:
     """Bare errors: the name was looked for as a file, and the least of no times was asked for."""
     name = "std::map<" + "long" * 80 + ">"
     fitted = rewritelog.fit({name: ([[1.0], [2.0], [3.0]], [1e-6, 2e-6, 3e-6])})

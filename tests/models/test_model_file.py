@@ -13,9 +13,10 @@ import pytest
 from kinds import MakeTimings, ReferenceTimings
 from msgspec import structs
 
+from rewritelog.arrays import Columns
 from rewritelog.errors import ModelError
 from rewritelog.models.auto import Auto, AutoOptions
-from rewritelog.models.base import Columns, EventTimings, ModelText, digest_of
+from rewritelog.models.base import EventTimings, ModelText, digest_of
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import FittedFunction

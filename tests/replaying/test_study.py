@@ -146,6 +146,15 @@ def test_a_prediction_too_large_for_a_float_is_refused(tmp_path: Path) -> None:
         rewritelog.predict_run(fitted, {"P": 1e200})
 
 
+def test_a_category_without_a_prediction_is_not_called_a_time_too_large(tmp_path: Path) -> None:
+    formulas = tmp_path / "f.toml"
+    formulas.write_text('[[formula]]\nevent = "lost::a"\nterms = ["log(p2 - 3)"]\n')
+    params = np.column_stack([2.0 ** np.arange(8), np.arange(5.0, 13)])
+    fitted = rewritelog.fit({"lost::a": (params, params[:, 1])}, formulas=formulas)
+    with pytest.raises(ModelError, match="a category has no prediction"):
+        rewritelog.predict_run(fitted, {"P": 4, "D": 2})
+
+
 def test_a_replayed_time_is_no_slow_first_call() -> None:
     assert first_call("kernel") != first_call("lost::communication").replace("lost::communication",
                                                                              "kernel")  # fmt: skip

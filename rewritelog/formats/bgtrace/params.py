@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Flags, Floats, Ints, joined_texts
+from rewritelog.arrays import Columns, Flags, Floats, Ints, joined_texts
 from rewritelog.errors import RewriteLogError, TimingError
-from rewritelog.formats import NO_RECORDS, Columns, ParamRecords
+from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
 from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.formats.files import InputFile

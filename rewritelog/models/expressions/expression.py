@@ -251,7 +251,7 @@ class Expression:
                 text = repr(step).removesuffix(".0")
                 if language == "latex":
                     text = number_in_language(step, language)
-                    precedence = PRODUCT if "e" in f"{step:.6g}" else CLOSED
+                    precedence = PRODUCT if r"\cdot" in text else CLOSED
             elif step in OPERATIONS:
                 operands = stack[-OPERATIONS[step].arity :]
                 del stack[-len(operands) :]

@@ -47,7 +47,7 @@ class Parameters:
 
     @classmethod
     def of_samples(cls, params: Floats) -> Parameters:
-        """Find the parameters that vary, and those that are increasing linear functions of one."""
+        """Find the parameters that vary, and those that rise linearly with an earlier one."""
         lowest, highest = params.min(axis=0), params.max(axis=0)
         scaled: dict[int, Floats] = {}
         ignored: dict[int, str] = {}

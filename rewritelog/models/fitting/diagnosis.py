@@ -153,7 +153,7 @@ def diagnose(
     raw_s = function.raw(samples.params, columns)
     predicted_s = function.bounded(raw_s)
     sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
-    leverage = leverages(columns, np.abs(predicted_s) if samples.relative else scale_s, root)
+    leverage = leverages(columns, predicted_s, root, relative=samples.relative)
     measured_s = samples.seconds
     ratio = measured_s / predicted_s
     first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
@@ -300,13 +300,13 @@ def leverage_root(triangle: Floats) -> Floats:
     return root
 
 
-def leverages(columns: Floats, scale_s: Floats, root: Floats) -> Floats:
+def leverages(columns: Floats, predicted_s: Floats, root: Floats, *, relative: bool) -> Floats:
     """Return each row's leverage from the values of its terms.
 
-    `scale_s` is what its residual is divided by: its predicted time, or 1 with uniform weights.
+    With relative weights its residual is divided by its predicted seconds.
     """
     with np.errstate(all="ignore"):
-        weighted = columns / scale_s[:, None]
+        weighted = columns / np.abs(predicted_s)[:, None] if relative else columns
         sizes: Floats = (weighted @ root.T) ** 2 @ np.ones(root.shape[0])
     return sizes
 

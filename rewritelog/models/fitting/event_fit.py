@@ -83,8 +83,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
         columns = columns_of(self.function.terms, params)
         raw = self.function.raw(params, columns)
         seconds, negative = self.function.bounded(raw), raw < 0
-        scale_s = np.abs(seconds) if self.quality.relative else np.ones(len(seconds))
-        size = leverages(columns, scale_s, self.leverage_root)
+        size = leverages(columns, seconds, self.leverage_root, relative=self.quality.relative)
         remote = ~(size <= self.quality.largest_leverage * (1 + 1e-9))
         beyond = is_outside(params, lowest, highest)
         if self.growth is not None and beyond.any():
