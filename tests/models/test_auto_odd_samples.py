@@ -136,6 +136,13 @@ def test_parameters_and_times_of_any_size_give_the_same_law(
     assert predicted(fitted, [[50]]) == pytest.approx([50 * unit], rel=0.03)
 
 
+def test_times_over_many_decades_are_fitted(event: MakeTimings) -> None:
+    rng = np.random.default_rng(25)
+    sizes = np.round(10.0 ** rng.uniform(0, 3, (2, 22)))
+    fitted = auto(event(*sizes, seconds=10.0 ** rng.uniform(-150, 99, 22)))
+    assert np.isfinite(predicted(fitted, sizes.T)).all()
+
+
 def test_samples_with_numbers_that_are_not_finite_are_left_aside(event: MakeTimings) -> None:
     law = LAWS["linear"]
     good = law.timings(40, seed=5, noise=0.01)

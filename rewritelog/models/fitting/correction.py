@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from msgspec import structs
 
-from rewritelog.arrays import Flags, Floats, Ints, median
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, with_seconds
 from rewritelog.models.fitting.process import (
@@ -36,6 +36,7 @@ from rewritelog.models.fitting.process import (
     conditioned,
     learn,
 )
+from rewritelog.models.fitting.regression import robust_spread
 from rewritelog.models.fitting.samples import Samples, random_rows
 from rewritelog.models.fitting.validation import CrossValidation, HeldOutPredictions, fit_family
 from rewritelog.models.parallel import map_in_processes
@@ -265,8 +266,7 @@ def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
     _, nearest = KDTree(sizes).query(sizes, min(tuning.NEIGHBOURS, len(sizes)))
     middles = np.median(logs[nearest], axis=1)
     apart = logs - middles
-    reach = tuning.LARGEST_RESIDUAL * 1.4826 * median(np.abs(apart))
-    reach = max(reach, tuning.LEAST_LIMIT)
+    reach = max(tuning.LARGEST_RESIDUAL * robust_spread(apart, 0.0), tuning.LEAST_LIMIT)
     return np.asarray(middles + apart.clip(-SHORTER * reach, reach))
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import core
 from rewritelog.models.equal_rows import DistinctPoints
+from rewritelog.models.fitting.regression import robust_spread
 from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
 
@@ -378,7 +379,7 @@ def conditioned(
         limited = plain
         for _ in range(ROUNDS):
             errors = inverse @ limited / precisions
-            deviations = np.maximum(precisions**-0.5, 1.4826 * median(np.abs(errors)))
+            deviations = np.maximum(precisions**-0.5, robust_spread(errors, 0.0))
             means, reach = limited - errors, FARTHEST * deviations
             limited = np.clip(plain, means - SHORTER * reach, means + reach)
         weights = inverse @ limited

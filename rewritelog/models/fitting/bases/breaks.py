@@ -38,8 +38,8 @@ NEW_SHARE = 1e-8
 """A column is tried beside others only if at least this share of its squared length is orthogonal
 to them."""
 
-LARGEST_LOG = 700.0
-"""The exponential of a larger number overflows."""
+LOGS = -400.0, 700.0
+"""Logarithms of seconds are limited to these: no exponential, and no quotient, overflows."""
 
 
 def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -206,7 +206,7 @@ class TimesBesideConstant:
         """Return the regressand for the next round, given the fitted logarithms of this one."""
         if not self.constant_s:
             return replace(self, weights=row_weights(fitted - self.logs))
-        fitted_s = np.exp(np.minimum(fitted, LARGEST_LOG))
+        fitted_s = np.exp(fitted.clip(*LOGS))
         ratios = (times_s - self.constant_s) / fitted_s
         # below the fit, where noise may leave less than nothing, the logarithm is linearized
         errors = np.where(ratios > 1, np.log(np.maximum(ratios, 1.0)), ratios - 1)
@@ -236,7 +236,7 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
             rows, target = curved * tried.weights[:, None], tried.logs * tried.weights
             fitted = curved @ least_squares(rows, target)
             tried = tried.near(fitted, times_s)
-        predicted_s = constant_s + np.exp(np.minimum(fitted, LARGEST_LOG))
+        predicted_s = constant_s + np.exp(fitted.clip(*LOGS))
         errors = np.minimum(np.abs(predicted_s / times_s - 1), tuning.LARGEST_ERROR)
         if errors.mean() < best * (1 - tuning.LEAST_GAIN_OF_CONSTANT):
             best, chosen = float(errors.mean()), tried if share else plain
