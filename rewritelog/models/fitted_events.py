@@ -89,12 +89,16 @@ class FittedEvents(ModelFit):
         return TotalSpread(single, common, quality.coverage)
 
     def named(self, names: ParamNames) -> FittedEvents:
-        """Return the fits with names of their parameters; those that a formula gives are kept."""
+        """Return the fits with names of their parameters; those that a formula gives are kept.
+
+        Names that no event has a use for are told in a note.
+        """
         named = {
             key: fit if fit.names else fit.named(names.for_event(*key))
             for key, fit in self.fits.items()
         }
-        return replace(self, fits=named)
+        unused = names.unused((*self.fits, *self.unfitted))
+        return replace(self, fits=named, notes=(*self.notes, *unused))
 
     def describe(self) -> dict[str, Any]:
         """Return the options and all fits as a JSON object."""

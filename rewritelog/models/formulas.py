@@ -27,7 +27,7 @@ from rewritelog.models.expressions import (
     parse,
 )
 from rewritelog.models.located_toml import LocatedToml, read_toml
-from rewritelog.text import count_text, matches
+from rewritelog.text import count_text, matches, some_text
 
 MAX_TERMS = 100
 """The most terms of a formula."""
@@ -249,6 +249,16 @@ class ParamNames:
             if len(names) == parameters and matches(pattern, event):
                 return names
         return ()
+
+    def unused(self, keys: Collection[EventKey]) -> tuple[str, ...]:
+        """Return a sentence on the entries that fit none of the events, if there are any."""
+        unused = [
+            repr(pattern)
+            for pattern, names in self.entries.items()
+            if not any(len(names) == count and matches(pattern, event) for event, count in keys)
+        ]
+        problem = "are not used: no event has such a name and as many parameters"
+        return (f"parameter names for {some_text(unused, 5)} {problem}",) if unused else ()
 
 
 def parse_param_names(text: ModelText) -> ParamNames:

@@ -26,6 +26,7 @@ def test_reports_and_model_files_use_the_names(timings: Path, tmp_path: Path) ->
     assert "atoms^2" in done.stdout
     assert "p1" not in done.stdout
     assert "atoms 1 to 8, p2 1 to 5" in done.stdout
+    assert "parameter names for 'other' are not used" in done.stderr
     plain = commands.rewritelog(
         "fit", timings, "--model", "least-squares", "-v", "-o", tmp_path / "n"
     )
