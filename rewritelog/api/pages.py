@@ -32,7 +32,7 @@ from rewritelog.viewing.sample_page import sample_page
 def page_of(result: object) -> str:
     """Return the page of a command's result; raise `UsageTypeError` for one that has none."""
     hint = ": replay has html=FILE" if isinstance(result, ReplayReport) else ""
-    raise UsageTypeError(f"there is no page for a {type(result).__name__}{hint}")
+    raise UsageTypeError(f"there is no page for an object of type {type(result).__name__}{hint}")
 
 
 page_of.register(CompareReport, compare_page)

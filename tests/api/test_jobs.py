@@ -316,7 +316,7 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
     assert "Cell::bonded" in rewritelog.page(chosen)
     with pytest.raises(rewritelog.UsageError, match="only the page of a fitted model"):
         rewritelog.page(fitted)
-    with pytest.raises(rewritelog.UsageError, match="no page for a LogSet"):
+    with pytest.raises(rewritelog.UsageError, match="no page for an object of type LogSet"):
         rewritelog.page(rewritelog.open_logs(CELLS))  # type: ignore[arg-type]
 
 
