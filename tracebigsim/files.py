@@ -1,7 +1,7 @@
 """Files and streams of timing or param lines, read in chunks that end at line ends.
 
 They may be plain, or compressed by gzip, bzip2, xz or Zstandard, recognized by their first bytes.
-`-` is standard input. Zstandard needs Python 3.14 or the package zstandard.
+`-` is standard input. Zstandard needs Python 3.14 or the package backports.zstd.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from io import BufferedReader
@@ -107,8 +107,8 @@ def _decompression_errors() -> tuple[type[Exception], ...]:
     errors: list[type[Exception]] = [zlib.error]
     for module, name in (
         ("lzma", "LZMAError"),
-        ("zstandard", "ZstdError"),
         ("compression.zstd", "ZstdError"),
+        ("backports.zstd", "ZstdError"),
     ):
         if module in sys.modules:
             errors.append(getattr(sys.modules[module], name))
@@ -147,7 +147,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         else:
             with (
                 _errors_as_trace_errors(path, kind[0]),
-                closing(_decompressed(path, raw, kind[1])) as unpacked,
+                closing(_decompressed(path, raw, *kind)) as unpacked,
             ):
                 yield unpacked
 
@@ -164,21 +164,16 @@ def _opened_raw(path: str | os.PathLike[str]) -> AbstractContextManager[Buffered
     return Path(path).open("rb")
 
 
-def _decompressed(path: str | os.PathLike[str], raw: BufferedReader, module: str) -> BinaryIO:
+def _decompressed(
+    path: str | os.PathLike[str], raw: BufferedReader, kind: str, module: str
+) -> BinaryIO:
     """Return the decompressed stream of a compressed one; Python itself knows all from 3.14 on."""
-    try:
-        return cast(BinaryIO, import_module(module).open(raw))
-    except ImportError:
-        if not module.endswith("zstd"):
-            raise
-    try:
-        import zstandard  # noqa: PLC0415 - only for such files
-    except ImportError:
-        raise TraceFileError(
-            path, "is compressed by Zstandard: install the package zstandard to read it"
-        ) from None
-    reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    return cast(BinaryIO, reader)
+    package = module.replace("compression.", "backports.")
+    for name in (module, package):
+        with suppress(ImportError):
+            return cast(BinaryIO, import_module(name).open(raw))
+    advice = f"install the package {package}" if package != module else "decompress it"
+    raise TraceFileError(path, f"is compressed by {kind}, which this Python cannot read: {advice}")
 
 
 def _whole_lines(stream: BinaryIO, chunk_bytes: int) -> Iterator[TextChunk]:
