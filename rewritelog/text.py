@@ -223,8 +223,8 @@ def ratio_text(ratio: float | None) -> str:
 
 def faster_text(speedup: float | None) -> str:
     """Return a speedup in words, as in `1.287 × faster`."""
-    if speedup is None:
-        return "no time at all"
+    if not speedup:
+        return "no time at all" if speedup is None else "no time before"
     if f"{speedup:.4g}" == "1":
         return "as fast as before"
     return f"{speedup:.4g} × faster" if speedup > 1 else f"{1 / speedup:.4g} × slower"

@@ -28,7 +28,7 @@ def main() -> None:
     `stats` and `merge` are commands of rewritelog, which takes this process over.
     """
     if {"stats", "merge"}.intersection(sys.argv[1:2]):
-        words = [sys.executable, "-m", "rewritelog", *sys.argv[1:]]
+        words = [sys.executable, "-P", "-m", "rewritelog", *sys.argv[1:]]  # -P: as below
         os.execv(sys.executable, words)  # noqa: S606 - no shell is wanted
     parser = argparse.ArgumentParser(
         prog="tracebigsim",

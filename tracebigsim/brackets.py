@@ -103,7 +103,10 @@ def _buffer_limit(target: Target) -> int:
     """Return how many bytes may be buffered for this target."""
     text = os.environ.get(BUFFER_VARIABLE, "")
     limit = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
-    return min(limit, MOST_BUFFERED if isinstance(target, Path) else MOST_BUFFERED_FOR_PIPE)
+    if limit <= MOST_BUFFERED_FOR_PIPE:
+        return limit
+    is_file = isinstance(target, Path) and (target.is_file() or not target.exists())
+    return min(limit, MOST_BUFFERED if is_file else MOST_BUFFERED_FOR_PIPE)
 
 
 def _write(target: Target, text: str) -> None:

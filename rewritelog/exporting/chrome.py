@@ -19,6 +19,8 @@ from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.exporting.matching import Matching
 from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.formats.traces import Part, Traces
+from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.traces import lanes_of
 from rewritelog.text import printable
 
 SEB_KINDS = ("SEBs", "brackets", "log events", "flows")
@@ -68,6 +70,7 @@ class ChromeMaker:
         flows = list(self._flows(sebs[finite]))
         counts = {name: len(of_kind) for name, of_kind in events.items()}
         counts |= {"flows": len(flows) // 2, "left out": int(np.count_nonzero(~finite))}
+        counts["overlapping"] = _overlapping(sebs[finite])
         return TraceEvents(_lines(chain(*events.values(), flows)), counts)
 
     def _tracks(self, pes: list[int]) -> Iterator[Event]:
@@ -127,17 +130,30 @@ class ChromeMaker:
 
 
 def node_events(
-    traces: Traces, part: Part, start_s: Floats, interval: tuple[float, float]
+    traces: Traces, part: Part, run: ReplayedRun | None, interval: tuple[float, float]
 ) -> TraceEvents:
-    """Return the nodes of a part as slices: a process for each rank, a track for each lane."""
-    duration_s = part["duration_s"]
+    """Return the nodes of a part as slices: a process for each rank, a track for each lane.
+
+    Their times and lanes are those of a replay, or the recorded ones without one, where
+    communication has no lanes of its own.
+    """
+    start_s, duration_s = part["start_s"], part["duration_s"]
+    kinds = np.where(part["on_host"], "CPU thread ", "stream ")
+    tracks = np.char.add(kinds, part["lane"].astype(np.str_))
+    if run is not None and run.workload.nodes is not None:
+        nodes = run.workload.nodes
+        first = nodes.first[part.unit.rank] + part.first
+        seb = nodes.seb[first : first + len(part)]
+        start_s, duration_s = run.times.start_s[seb], run.times.end_s[seb] - run.times.start_s[seb]
+        lanes, lane = lanes_of(traces, part.only(("lane", "group")))
+        tracks = np.char.partition(lanes.name, f"rank {part.unit.rank} ")[:, 2][lane]
     within = (start_s <= interval[1]) & (start_s + duration_s >= interval[0])
-    columns = [part[name] for name in ("id", "name", "type", "on_host", "lane")]
-    columns += [start_s * _US_PER_S, duration_s * _US_PER_S]
+    columns = [part[name] for name in ("id", "name", "type")]
+    columns += [tracks, start_s * _US_PER_S, duration_s * _US_PER_S]
     events = [
         _slice(printable(name), traces.types[kind], ts, dur, {"id": number})
-        | {"pid": part.unit.rank, "tid": f"{'CPU' if on_host else 'stream'} {lane}"}
-        for number, name, kind, on_host, lane, ts, dur in zip(
+        | {"pid": part.unit.rank, "tid": track}
+        for number, name, kind, track, ts, dur in zip(
             *(column[within].tolist() for column in columns), strict=True
         )
     ]
@@ -150,6 +166,14 @@ def rank_name(rank: int) -> TraceEvents:
     """Return the event that names the process of a rank."""
     named = {"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"rank {rank}"}}
     return TraceEvents(_lines([named]), {})
+
+
+def _overlapping(sebs: Table) -> int:
+    """Return how many SEBs start more than a nanosecond before their PE's last one has ended."""
+    pe, start_s, duration_s = sebs["pe"], sebs["start_time"], durations_of(sebs)
+    order = np.lexsort((duration_s, start_s, pe))
+    early = start_s[order[1:]] < (start_s + duration_s)[order[:-1]] - 1e-9
+    return int(np.count_nonzero(early & (np.diff(pe[order]) == 0)))
 
 
 def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:

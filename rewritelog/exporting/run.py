@@ -12,7 +12,7 @@ import numpy as np
 
 from rewritelog.commands.durations import DurationOptions
 from rewritelog.commands.logs import ALWAYS, SIMULATORS, ExportCommand
-from rewritelog.errors import UsageError, spelled
+from rewritelog.errors import RewriteLogError, UsageError, spelled
 from rewritelog.exporting.chrome import (
     SEB_KINDS,
     ChromeMaker,
@@ -118,6 +118,7 @@ def export(options: ExportCommand) -> Exported:
                 counted = write_trace(trace, parts(make))
                 counts = {kind: counted[kind] for kind in SEB_KINDS}
                 left_out["not finite"] = counted["left out"]
+                left_out["overlapping"] = counted["overlapping"]
         else:
             counts = write_tables(folder, options.to, parts(tables_maker(options.to)))
     warnings = (*_warnings(left_out), *_about_time(options, counts))
@@ -136,6 +137,12 @@ def _warnings(counts: Counter[str]) -> Iterator[str]:
         yield f"left out: {dependencies} not on an earlier SEB"
     if counts["not finite"]:
         yield f"{count_text(counts['not finite'], 'SEB')} left out: a time is not finite"
+    if counts["overlapping"]:
+        yield (
+            f"{count_text(counts['overlapping'], 'SEB')} begin before the last one of their PE has "
+            "ended, as after a rewrite, and viewers leave such out: export what "
+            f"`rewritelog replay` writes with {spelled('write')}"
+        )
 
 
 def _about_time(options: ExportCommand, counts: Mapping[str, int]) -> Iterator[str]:
@@ -153,20 +160,15 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
         )
     ranks = set(chosen_pes(options.pes, traces.pes, traces.terms.lane) or traces.pes)
     units = [unit for unit in traces.files if unit.rank in ranks]
-    nodes = starts_s = None
+    run = None
     if network is not None:
         prepared = prepare(traces, DurationOptions())
         run = simulate(prepared.workload, prepared.case(network))
-        nodes, starts_s = prepared.workload.nodes, run.times.start_s
 
     def events() -> Iterator[TraceEvents]:
         for unit in units:
             for part in traces.read(unit):
-                start_s = part["start_s"]
-                if nodes is not None and starts_s is not None:
-                    first = nodes.first[unit.rank] + part.first
-                    start_s = starts_s[nodes.seb[first : first + len(part)]]
-                yield node_events(traces, part, start_s, options.interval)
+                yield node_events(traces, part, run, options.interval)
             yield rank_name(unit.rank)
 
     with new_folder(options.out, force=options.force) as folder:
@@ -174,14 +176,15 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
             counted = write_trace(file, events())
         counts, left_out = {"nodes": counted["nodes"]}, counted["left out"]
         if left_out and not counted["timed"]:
+            if network is not None:
+                all_wait = "no node runs in the replay: all wait for something that never ends"
+                raise RewriteLogError(f"{traces.path}: {all_wait}")
             raise UsageError(
-                f"{traces.path}: no node runs in the replay: all wait for something that never ends"
-                if nodes
-                else f"{traces.path}: no start times are recorded, so there is no time axis: "
+                f"{traces.path}: no start times are recorded, so there is no time axis: "
                 f"{spelled('replayed', True)} takes those of a replay"
             )
     warnings = [*_about_time(options, counts)]
     if left_out:
-        why = "never ran in the replay" if nodes else "left out: no start is recorded"
+        why = "never ran in the replay" if run else "left out: no start is recorded"
         warnings.insert(0, f"{count_text(left_out, 'node')} {why}")
     return Exported(options.out, options.to, len(units), counts, tuple(warnings), traces.terms.lane)

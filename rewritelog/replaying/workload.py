@@ -102,6 +102,7 @@ class Seconds(NamedTuple):
     in_regions: Floats = _EMPTY
     """The length of each middle region."""
 
+    @np.errstate(over="ignore", invalid="ignore")  # extreme dilations; `simulate` tells of them
     def between(self, other: Seconds, share: float) -> Seconds:
         """Return the times at a share of the way to others, below 0 or above 1 too."""
         pairs = zip(self, other, strict=True)

@@ -204,7 +204,7 @@ def rewrite_part(
 def _names(loaded: LoadedBlock) -> Texts:
     """Return the names of SEBs; raise `DamagedLogError` if the block is damaged."""
     names, number = distinct_names(records_of(loaded).sebs)
-    return Texts(tuple(name.decode("utf-8", "replace") for name in names), number)
+    return Texts(tuple(name.decode("utf-8", "backslashreplace") for name in names), number)
 
 
 def _noted(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -173,6 +174,27 @@ def test_lines_of_processes_with_one_output_do_not_tear(buffer: str, tmp_path: P
         assert [process.wait() for process in running] == [0, 0, 0]
         table = scan(out.read_bytes())
         assert (len(table), table.fault_count) == (900, 0)
+
+
+def test_buffered_lines_do_not_tear_in_a_named_pipe(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    program = "import tracebigsim\nfor i in range(2000):\n  with tracebigsim.bracket('k', i): pass"
+    more = {"TRACEBIGSIM_BUFFER_BYTES": "65536", "TRACEBIGSIM_OUTPUT": str(fifo)}
+    running = [
+        subprocess.Popen([sys.executable, "-c", program], env=environment(**more))
+        for _ in range(3)
+    ]
+    data = bytearray()
+    kept = os.open(fifo, os.O_RDWR)  # it never ends, although each write opens and closes it
+    try:
+        while data.count(b"\n") < 6000 and select.select([kept], [], [], 20)[0]:
+            data += os.read(kept, 1000)  # less than what is written at once
+    finally:
+        os.close(kept)
+    assert [process.wait() for process in running] == [0, 0, 0]
+    table = scan(bytes(data))
+    assert (len(table), table.fault_count) == (6000, 0)
 
 
 def test_buffered_lines_are_written_once_by_a_program_that_forks(tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ struct Bracket {
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __APPLE__
@@ -477,8 +478,10 @@ __attribute__((constructor)) static void tracebigsim_at_load_(void) {
 TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
   const char *text = getenv("TRACEBIGSIM_BUFFER_BYTES");
   const long long wanted = text == NULL ? 0 : atoll(text);
-  const long long most =
-      tracebigsim_process_.to_stdout ? TRACEBIGSIM_LINE_BYTES_ : TRACEBIGSIM_BUFFER_BYTES_;
+  struct stat status;
+  const int is_file = !tracebigsim_process_.to_stdout &&
+                      fstat(tracebigsim_process_.output, &status) == 0 && S_ISREG(status.st_mode);
+  const long long most = is_file ? TRACEBIGSIM_BUFFER_BYTES_ : TRACEBIGSIM_LINE_BYTES_;
   if (wanted <= 0) return;
   tracebigsim_process_.buffer_limit = (size_t)(wanted < most ? wanted : most);
 }
