@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
+from operator import index
 from typing import Final
 
 from tracebigsim.errors import LineFormatError
 
 KEYWORD: Final = "TRACEBIGSIM"
 MAX_PARAMS: Final = 20
+MOST_TIME: Final = 1e100
+"""A longer one, in seconds or cycles, is a fault."""
 MAX_LINE_BYTES: Final = 1 << 20
 """A longer line is one fault, whatever it holds."""
 
@@ -42,11 +45,14 @@ def format_line(
     With a time it is a timing line, without one a param line. Numbers are read back as the same
     doubles; -0 is written as 0. Raises LineFormatError for what no line can hold: neither a time
     nor a SEB's number, two times, a negative time, more than 20 parameters, a number that is not
-    finite, an integer outside [0, 2**63) (counters: of more than 63 bits), or an event name that
-    is empty, begins or ends with a blank, or contains a control character, unpaired braces, a
-    field or TRACEBIGSIM.
+    finite, a time above 1e100, an integer outside [0, 2**63) (counters: of more than 63 bits), or
+    an event name that is empty, begins or ends with a blank, or contains a control character,
+    unpaired braces, a field or TRACEBIGSIM.
     """
-    listed = list(params)
+    try:
+        listed, counted = list(params), list(counters)
+    except TypeError as error:
+        raise LineFormatError(f"parameters and counters must be listed: {error}") from error
     if len(listed) > MAX_PARAMS:
         raise LineFormatError(f"a line has at most {MAX_PARAMS} parameters, not {len(listed)}")
     numbers = "".join(_number_text(param, "a parameter") + " " for param in listed)
@@ -54,7 +60,7 @@ def format_line(
         raise LineFormatError("a record has neither a time nor a SEB number")
     if not isinstance(event, str):
         raise LineFormatError(f"an event name must be a text, not {event!r}")
-    if problem := _name_problem(event):
+    if problem := name_problem(event):
         raise LineFormatError(f"invalid event name: it {problem}: {event!r}")
     parts = [f"{KEYWORD}: event:{{ {event} }}"]
     if seb is not None:
@@ -62,13 +68,13 @@ def format_line(
     if seqno is not None:
         parts.append(f"seqno: {{ {_to_int(seqno, 'seqno')} }}   ")
     parts.extend(_time_field(time_s, time_cycles))
-    counted = [_to_int(counter, "a counter", "(-2**63, 2**63)", -_LARGEST) for counter in counters]
     if counted:
-        parts.append(f"PAPI:{{ {' '.join(map(str, counted))} }}")
+        whole = [_to_int(counter, "a counter", "(-2**63, 2**63)", -_LARGEST) for counter in counted]
+        parts.append(f"PAPI:{{ {' '.join(map(str, whole))} }}")
     parts.append(f"params:{{ {numbers}}}")
     line = " ".join(parts) + "\n"
-    if len(line.encode()) > MAX_LINE_BYTES:
-        raise LineFormatError(f"a line has at most {MAX_LINE_BYTES} bytes, not {len(line)}")
+    if (size := len(line.encode())) > MAX_LINE_BYTES:
+        raise LineFormatError(f"a line has at most {MAX_LINE_BYTES} bytes, not {size}")
     return line
 
 
@@ -107,6 +113,8 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
             text = _number_text(time, "a time")
             if text.startswith("-"):
                 raise LineFormatError(f"negative time: {time!r}")
+            if time > MOST_TIME:
+                raise LineFormatError(f"a time must be at most {MOST_TIME:g}, not {time!r}")
             yield f" {name}:{{ {text} }} "
 
 
@@ -138,7 +146,7 @@ def _digits(number: float) -> str:
 def _to_int(value: int, what: str, span: str = "[0, 2**63)", least: int = 0) -> int:
     """Return an integer; raise LineFormatError for what is none, or outside of a span."""
     try:
-        number = int(value)
+        number = index(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise LineFormatError(f"{what} must be an integer: {error}") from error
     if not least <= number <= _LARGEST:
@@ -146,7 +154,7 @@ def _to_int(value: int, what: str, span: str = "[0, 2**63)", least: int = 0) -> 
     return number
 
 
-def _name_problem(event: str) -> str:
+def name_problem(event: str) -> str:
     """Return what is wrong with a name, an empty text if nothing is."""
     if not event or event != event.strip(" \t"):
         return "is empty, or begins or ends with a blank"

@@ -62,8 +62,6 @@ CategoriesByName: TypeAlias = Annotated[
 AppendedFile: TypeAlias = Annotated[
     As["PathLike | None", "Path | None"], Kind("paths:to_output", use="checked")
 ]
-_FORBIDDEN = "{}\n\r\t"
-"""Not in categories, which are parts of timing lines."""
 
 
 class LostTimeOptions(DurationOptions):
@@ -77,11 +75,13 @@ class LostTimeOptions(DurationOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.lost_as:
+            from tracebigsim.writing import name_problem
         for pattern, category in self.lost_as:
-            named = isinstance(category, str) and category.strip()
-            if not named or any(c in _FORBIDDEN for c in category):
+            problem = name_problem(category) if isinstance(category, str) else "is not a text"
+            if problem:
                 rule = f"{spelled('lost_as')} {pattern}={category}"
-                raise UsageError(f"{rule}: invalid category name")
+                raise UsageError(f"{rule}: invalid category name: it {problem}")
 
 
 class ReplayOptions(OutputOptions, LostTimeOptions):

@@ -148,28 +148,31 @@ def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
     """Predict a run as the sum of all categories of lost cycles that a model was fitted to.
 
     `values` are P and the other variables, as `lost-cycles` writes them. Raise `UsageError` if P is
-    no number of PEs, and `ModelError` if the file contains no lost cycles, those of another number
-    of variables, or if it predicts no time.
+    no number of PEs, or for other variables than those of the fit, and `ModelError` if it is of no
+    lost cycles, or predicts no time.
     """
     pes = values.get(PES, 0.0)
     if pes < 1 or pes % 1:
         raise UsageError("P, the number of PEs, must be given, and be a whole number above 0")
-    model, fits = fitted.name, fitted.fits
+    model = fitted.name
+    fits = [fit for (event, _), fit in fitted.fits.items() if event.startswith(LOST)]
     ordered = ((PES, values[PES]), *sorted((n, v) for n, v in values.items() if n != PES))
-    counts = {count for event, count in fits if event.startswith(LOST)}
-    if not counts:
+    if not fits:
         raise ModelError(f"{model}: no lost cycles: no event begins with {LOST}")
-    if counts != {len(ordered)}:
-        needed = " or ".join(str(count - 1) for count in sorted(counts))
-        raise ModelError(
-            f"{model}: the number of variables besides P is {needed}, but {spelled('at')} has "
-            f"{len(ordered) - 1}"
-        )
+    for fit in fits:
+        if fit.parameters != len(ordered):
+            raise UsageError(
+                f"{model}: the number of variables besides P is {fit.parameters - 1}, but "
+                f"{spelled('at')} has {len(ordered) - 1}"
+            )
+        if fit.names and "_" not in fit.names:
+            if {*fit.names} != {*values}:
+                known, given = ", ".join(fit.names), ", ".join(values)
+                raise UsageError(f"{model}: its variables are {known}; {spelled('at')} has {given}")
+            ordered = tuple((name, values[name]) for name in fit.names)
     params = np.array([[value for _, value in ordered]])
     categories = []
-    for event, _ in fits:
-        if not event.startswith(LOST):
-            continue
+    for event in (fit.event for fit in fits):
         row = PredictedRows.of(fitted, event, params)
         seconds, low, high = (float(v[0]) for v in (row.predicted_s, row.low_s, row.high_s))
         if math.isnan(low + high) and seconds == 0:

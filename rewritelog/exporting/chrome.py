@@ -146,7 +146,8 @@ def node_events(
         seb = nodes.seb[first : first + len(part)]
         start_s, duration_s = run.times.start_s[seb], run.times.end_s[seb] - run.times.start_s[seb]
         lanes, lane = lanes_of(traces, part.only(("lane", "group")))
-        tracks = np.char.partition(lanes.name, f"rank {part.unit.rank} ")[:, 2][lane]
+        names = [name.removeprefix(f"rank {part.unit.rank} ") for name in lanes.name.tolist()]
+        tracks = np.array(names, dtype=np.str_)[lane]
     within = (start_s <= interval[1]) & (start_s + duration_s >= interval[0])
     columns = [part[name] for name in ("id", "name", "type")]
     columns += [tracks, start_s * _US_PER_S, duration_s * _US_PER_S]

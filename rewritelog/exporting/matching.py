@@ -73,8 +73,8 @@ def matched(logs: LogSet, folder: Path) -> Iterator[Matching]:
                 if last:
                     all_keys, rows = map(np.concatenate, zip(*waiting, strict=True))
                     order = np.argsort(all_keys, kind="stable")
-                    all_keys[order].tofile(keys_file)
-                    rows[order].tofile(sent_file)
+                    keys_file.write(all_keys[order].data)
+                    sent_file.write(rows[order].tobytes())
                     waiting = []
         yield Matching(Path(scratch), len(logs.pes))
 

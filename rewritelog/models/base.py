@@ -35,6 +35,8 @@ __all__ = [
 LOST = "lost::"
 """The prefix of the events of a lost-cycles analysis, whose times are PE-seconds of a replay."""
 
+STUDY_HEAD = "# lost cycles; parameters: "
+"""How a file of timing lines of a study begins; the names of their parameters follow."""
 PES = "P"
 """The name of the first parameter of these events, the number of PEs."""
 

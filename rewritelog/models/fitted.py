@@ -79,6 +79,8 @@ class Fitted:
     """Whether it predicts from records at all."""
     inputs: tuple[Path, ...] = ()
     """The model file that it was read from, if any."""
+    file_sha256: str | None = None
+    """The digest of that file."""
 
     @classmethod
     def of(cls, model: Model[Any], name: str, timings: Timings) -> Fitted:

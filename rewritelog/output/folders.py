@@ -64,6 +64,8 @@ def new_folder(out: Path, *, force: bool = False, flush: bool = True) -> Iterato
             draft = name_beside(target, f"-{secrets.token_hex(4)}")
             try:  # a signal may come as soon as the folder is made
                 draft.mkdir(_mode(target))
+                if _mode(target) & stat.S_ISGID:  # which `mkdir` leaves out
+                    draft.chmod(stat.S_IMODE(draft.stat().st_mode) | stat.S_ISGID)
                 yield draft
                 if flush:
                     report_progress("flushing the output to the disk")

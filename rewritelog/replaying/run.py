@@ -13,6 +13,8 @@ import numpy as np
 from rewritelog.commands.runs import ReplayCommand, ReplayOptions
 from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError, spelled
+from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import params_folder
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.progress import report_progress
 from rewritelog.replaying.analysis import (
@@ -29,7 +31,6 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import BusyPe, ReplayedRuns, ReplayReport
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
-from rewritelog.rewriting.block import RewriteTask
 from rewritelog.text import Readable
 
 WORST_PES = 5
@@ -57,10 +58,12 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
         command.check_unused(spelled("write"))
     network, plain = command.read_network(), replace(command, gains=0, write=None)
     if len(command.logs) == 1:
-        before = None
-        if command.against is not None:
-            before = replay_whole(command.against, network, plain).report
-        return replace(replay_whole(command.logs[0], network, command), before=before)
+        (logs,), other = command.logs, command.against
+        if other is None:
+            return replay_whole(logs, network, command)
+        before = replay_whole(other, network, _with_params(plain, other, logs)).report
+        after = replay_whole(logs, network, _with_params(command, logs, other))
+        return replace(after, before=before)
     if command.against is not None or command.write is not None:
         alone = f"{spelled('against')} and {spelled('write')} take one log set"
         raise UsageError(f"{alone}; of several, all are compared")
@@ -68,6 +71,14 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
         listed = ", ".join(f"{logs.path} has {logs.title}" for logs in command.logs)
         raise UsageError(f"runs of one format are compared: {listed}")
     return ReplayedRuns(tuple(replay_whole(each, network, plain).report for each in command.logs))
+
+
+def _with_params(options: ReplayCommand, logs: AnyTraces, other: AnyTraces) -> ReplayCommand:
+    """Return the options for logs that may have left their params behind in the others."""
+    are_logs = isinstance(logs, LogSet) and isinstance(other, LogSet)
+    if options.params is not None or not are_logs:
+        return options
+    return replace(options, params=params_folder(logs.folder, other.folder))
 
 
 def replay_whole(
@@ -87,10 +98,10 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     outcome = simulate(prepared.workload, prepared.case(network))
     warnings = (*prepared.warnings, *prepared.workload.warnings(recorded=network.recorded))
     report = _report(prepared.logs, outcome, options, warnings)
-    if options.write is not None and isinstance(prepared.task, RewriteTask):
+    if options.write is not None:
         from rewritelog.replaying.write import write_replayed  # noqa: PLC0415 - few runs need it
 
-        write_replayed(prepared.task, outcome, options.write, options)
+        write_replayed(prepared, outcome, options.write, options)
     return Replayed(report, outcome)
 
 

@@ -32,6 +32,7 @@ from rewritelog.rewriting.predicting import (
 from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.text import count_text, matching
+from rewritelog.timings.samples import Timings
 
 _STEP = 1 << 18
 """The most SEBs that are replayed before a signal is handled."""
@@ -180,6 +181,8 @@ class Prepared:
 
     task: RewriteTask | TraceTask
     """What makes these."""
+    timings: Timings | None
+    """What its model was fitted to, if it was."""
     workload: Workload
     warnings: tuple[str, ...]
     """Warnings of the model's fit, and of options that had no effect."""
@@ -236,7 +239,7 @@ def prepare(
     unused = warnings_of_unused(options, predictor.fitted, source.terms, matched)
     warnings = [*fit_warnings(read, predictor.fitted), *unused, *remarks]
     warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
-    return Prepared(task, workload, tuple(warnings))
+    return Prepared(task, read, workload, tuple(warnings))
 
 
 def load_recorded(logs: LogSet) -> Workload:

@@ -14,7 +14,7 @@ from rewritelog.errors import OutputError, UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import read_provenance
-from rewritelog.models.base import LOST, PES
+from rewritelog.models.base import LOST, PES, STUDY_HEAD
 from rewritelog.options import settings
 from rewritelog.progress import report_progress
 from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
@@ -23,11 +23,12 @@ from rewritelog.replaying.report import lost_table
 from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.text import Readable, count_text, printable, time_text
 from rewritelog.units import number
+from tracebigsim.errors import LineFormatError
+from tracebigsim.writing import format_line
 
 _MOST_VARIABLES = 19
 Variables: TypeAlias = tuple[tuple[str, float], ...]
 """Names and values of a run's variables, sorted by name."""
-_HEAD = "# lost cycles; parameters: "
 
 
 def variables_of(variables: object, what: str) -> Variables:
@@ -97,13 +98,9 @@ class StudyRun(Readable):
 
     def lines(self) -> str:
         """Return the timing lines of the run, one for each category, with times in PE-seconds."""
-        values = (float(self.lost.pes), *(value for _, value in self.variables))
-        params = " ".join(repr(value).removesuffix(".0") for value in values)
-        return "".join(
-            f"TRACEBIGSIM: event:{{ {LOST}{name} }}  time:{{ {seconds!r} }}  "
-            f"params:{{ {params} }}\n"
-            for name, seconds in self.lost.totals_s.items()
-        )
+        values = (self.lost.pes, *(value for _, value in self.variables))
+        totals = self.lost.totals_s.items()
+        return "".join(format_line(f"{LOST}{name}", values, time_s=s) for name, s in totals)
 
 
 def study_run(
@@ -117,7 +114,7 @@ def study_run(
 
     Raise a `RewriteLogError` for any invalid input; then nothing is appended.
     """
-    head = _HEAD + ", ".join((PES, *(name for name, _ in variables))) + "\n"
+    head = STUDY_HEAD + ", ".join((PES, *(name for name, _ in variables))) + "\n"
     if timings_out is not None:
         _check_file(timings_out, head)
     prepared = prepare(logs, options)
@@ -132,7 +129,11 @@ def study_run(
         warnings = (*warnings, f"{folder} {without}: name their folder with {spelled('params')}")
     run = StudyRun(folder, network, lost, variables, timings_out, warnings)
     if timings_out is not None:
-        _append(timings_out, head, run.lines())
+        try:
+            lines = run.lines()
+        except LineFormatError as error:
+            raise OutputError(f"{timings_out}: no line can hold a result: {error}") from error
+        _append(timings_out, head, lines)
     return run
 
 

@@ -14,15 +14,16 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, spans
 from rewritelog.commands.durations import OutputOptions
 from rewritelog.cores import limited_to
-from rewritelog.errors import DamagedLogError, Location, RewriteLogError
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError, UsageError, spelled
 from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.output.files import FlushingWork
-from rewritelog.replaying.simulate import ReplayedRun, Times
+from rewritelog.formats.files import PROVENANCE_NAME
+from rewritelog.output.files import FlushingWork, copy_companions
+from rewritelog.replaying.simulate import Prepared, ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.run import new_output
+from rewritelog.rewriting.run import new_output, write_provenance
 from rewritelog.running.engines import map_blocks
 
 _UNCLOSED_S = -1.0
@@ -79,18 +80,25 @@ def _write(task: RewriteTask, placed: _Placed, files: FlushingWork[_Placed, None
 
 
 def write_replayed(
-    task: RewriteTask, outcome: ReplayedRun, out: Path, options: OutputOptions
+    prepared: Prepared, outcome: ReplayedRun, out: Path, options: OutputOptions
 ) -> None:
-    """Write the logs of the task that a replay is of to the folder `out`, with replayed times.
+    """Write the logs that a replay is of to the folder `out`, with replayed times.
 
     SEBs that never ran are placed after the end of the run. Raise `OutputError` if `out` exists and
     may not be replaced, or cannot be written; it is then not changed. Raise `RewriteLogError` if a
-    duration is lost by rounding.
+    duration is lost by rounding, and `UsageError` for traces of events.
     """
-    logs, spent_s = task.logs, outcome.durations_s
+    task, spent_s = prepared.task, outcome.durations_s
+    if not isinstance(task, RewriteTask):
+        raise UsageError(f"{spelled('write')} is for bgTrace logs")
+    logs = task.logs
     if outcome.run < len(outcome.workload.sebs):
         outcome = replace(outcome, times=_all_times(outcome, spent_s))
     with new_output(logs, out, options) as draft, limited_to(options.jobs):
+        if task.changes_durations:
+            write_provenance(draft, logs, options, task.predictor.fitted, prepared.timings)
+        else:
+            copy_companions(logs, draft, (PROVENANCE_NAME,))
         work = FlushingWork(partial(_write, task), draft, flush=not options.no_flush)
         blocks = (_placed(logs, outcome, spent_s, block) for block in logs.units(in_turn=True))
         for _ in map_blocks(work, blocks, "writing", logs.units_bytes):

@@ -301,7 +301,8 @@ def warnings_of_unused(
         unread = f"not used, since the model {fitted.name!r} reads no params"
         event_params = getattr(options, "event_params", None)
         # replays name events by the records of the folder of params
-        folder = options.params if isinstance(options, RewriteOptions) else None
+        is_rewrite = isinstance(options, RewriteOptions) and not options.copy_params
+        folder = options.params if is_rewrite else None
         yield from (f"{path}: {unread}" for path in (folder, event_params) if path is not None)
     for pattern, _ in options.dilation_for:
         if pattern not in matched_patterns:

@@ -46,17 +46,15 @@ from rewritelog.timings.samples import Timings
 def write_provenance(
     draft: Path,
     logs: AnyTraces,
-    options: RewriteOptions,
+    options: OutputOptions,
     fitted: Fitted,
     timings: Timings | None,
 ) -> None:
     """Write into the draft what determines its bytes: versions, options, digests, no dates."""
     earlier = read_provenance(logs.folder)
-    model_file = options.fitted if isinstance(options.fitted, Path) else None
     files = {
         "formulas": options.formulas,
         "coefficients": options.coefficients,
-        "model_file": model_file,
         "summary": logs.summary_path if isinstance(logs, LogSet) else None,
         **({"event_params": options.event_params} if options.event_params else {}),
     }
@@ -64,7 +62,7 @@ def write_provenance(
         "format": FORMAT,
         "version": VERSION,
         "rewritelog": rewritelog.__version__,
-        "options": reported(options, declarations(RewriteOptions), "decides"),
+        "options": reported(options, declarations(type(options)), "decides"),
         "model": {
             "name": "fitted" if options.fitted else fitted.name,
             "options": fitted.options,
@@ -77,6 +75,7 @@ def write_provenance(
                 what: None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
                 for what, path in files.items()
             },
+            "model_file": None if options.fitted is None else options.fitted.file_sha256,
         },
         "timeline_bytes": logs.sizes,
         "rewritten_from": None if earlier is None else dict(earlier.content),

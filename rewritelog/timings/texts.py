@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rewritelog.errors import ModelError, UsageTypeError
-from rewritelog.models.base import ModelText
-from rewritelog.models.formulas import ParamNames, parse_param_names
+from rewritelog.models.base import STUDY_HEAD, ModelText
+from rewritelog.models.expressions import FormulaError, Origin
+from rewritelog.models.formulas import ParamNames, checked_names, parse_param_names
 from rewritelog.paths import to_input
 
 if TYPE_CHECKING:
@@ -40,6 +43,18 @@ def read_param_names(path: Path | None) -> ParamNames | None:
     return None if path is None else parse_param_names(read_model_text(path))
 
 
+def read_study_names(path: Path) -> tuple[str, ...]:
+    """Return the names of the parameters in a study's file of timing lines; none of other files."""
+    try:
+        with open(path, "rb", opener=_open_regular) as file:
+            head, _, names = file.readline(MAX_BYTES).decode(errors="replace").partition(STUDY_HEAD)
+    except OSError:
+        return ()  # whoever reads the lines says why
+    with suppress(FormulaError):
+        return () if head else checked_names([(n, Origin()) for n in names.strip().split(", ")])
+    return ()
+
+
 def to_fitted(model: object, what: str) -> Fitted:
     """Return a fitted model, given it or its file."""
     from rewritelog.models.fitted import Fitted  # noqa: PLC0415 - only some runs need it
@@ -64,7 +79,10 @@ def read_model_file(path: Path) -> Fitted:
             read = _decoded("standard input", stream.read(MAX_MODEL_BYTES + 1), MAX_MODEL_BYTES)
     else:
         read = read_model_text(path, MAX_MODEL_BYTES)
-    return replace(parse_model(read.text, read.name), name=str(path), inputs=(path,))
+    digest = hashlib.sha256(read.text.encode()).hexdigest()
+    return replace(
+        parse_model(read.text, read.name), name=str(path), inputs=(path,), file_sha256=digest
+    )
 
 
 def read_model_text(path: Path, most_bytes: int = MAX_BYTES) -> ModelText:

@@ -17,7 +17,7 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.logs import TimelineCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.bgtrace.params import params_folder
 from rewritelog.formats.traces import AnyTraces, joined, loaded
 from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout
@@ -82,7 +82,7 @@ def _run(logs: AnyTraces, first: Path, *, replayed: bool) -> Run:
     """
     params = None
     if isinstance(logs, LogSet):
-        params = logs.folder if list_params(logs.folder).pes else first
+        params = params_folder(logs.folder, first)
     if replayed:
         prepared = prepare(logs, RewriteOptions(params=params))
         return Run.replayed(logs, simulate(prepared.workload, prepared.case(Network())), params)

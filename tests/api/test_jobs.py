@@ -239,7 +239,9 @@ def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     assert math.isclose(sum(run.lost.totals_s.values()), 16 * whole.predicted_s, rel_tol=1e-12)
     lines = out.read_text().splitlines()
     assert lines[0] == "# lost cycles; parameters: P, D"
-    assert any("event:{ lost::x }" in line and "params:{ 16 16 }" in line for line in lines)
+    assert any(
+        "event:{ lost::x }" in line and "params:{ 16.000000 16.000000 }" in line for line in lines
+    )
 
 
 def test_reports_go_through_pickle(tmp_path: Path) -> None:

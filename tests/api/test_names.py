@@ -217,7 +217,9 @@ def test_a_result_says_what_it_is_and_what_to_do_with_it() -> None:
     """The repr of a comparison was its two paths, cut before the verdict."""
     compared = rewritelog.diff(CELLS, SAMPLE_LOGS / "cells-big-endian")
     assert repr(compared) == f"<Comparison: {compared.verdict}>"
-    with pytest.raises(UsageTypeError, match="no page for an object of type ReplayReport: replay has html=FILE"):
+    with pytest.raises(
+        UsageTypeError, match="no page for an object of type ReplayReport: replay has html=FILE"
+    ):
         public.page(rewritelog.replay(CELLS, gains=0))
 
 

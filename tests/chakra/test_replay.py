@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -243,7 +244,28 @@ def test_an_export_of_a_replay_has_the_nodes_that_ran_of_any_rank(tmp_path: Path
     assert done.stdout.strip().endswith("2 ranks for chrome: 0 nodes")
     stuck = write_traces(tmp_path / "stuck", [[node(1, deps=[1])]])
     done = run("export", stuck, tmp_path / "s", "--to", "chrome", "--replayed")
+    assert done.returncode == 1
     assert "no node runs in the replay: all wait for something that never ends" in done.stderr
+
+
+def test_an_export_of_a_replay_has_its_times_and_lanes(sample_logs: Path, tmp_path: Path) -> None:
+    """Durations were the recorded ones, on the tracks of the recorded run."""
+    network = ("--latency", "500ns", "--bandwidth", "50GB/s")
+    traces = sample_logs / "transformer" / "training"
+    run("export", traces, tmp_path / "o", "--to", "chrome", "--replayed", *network)
+    slices = [
+        event
+        for event in json.loads((tmp_path / "o" / "trace.json").read_text())["traceEvents"]
+        if event["ph"] == "X"
+    ]
+    predicted_s = json.loads(run("replay", traces, *network, "--json").stdout)["predicted_s"]
+    ends = [event["ts"] + event["dur"] for event in slices]
+    assert max(ends) == pytest.approx(1e6 * predicted_s)
+    assert {event["tid"] for event in slices} == {"stream 7", "network"}
+    order = sorted(slices, key=lambda event: (event["pid"], event["tid"], event["ts"]))
+    for first, second in pairwise(order):
+        if (first["pid"], first["tid"]) == (second["pid"], second["tid"]):
+            assert second["ts"] >= first["ts"] + first["dur"] - 1e-3
 
 
 def test_random_programs_end_when_a_slow_replay_says(tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
         "Predicted run time: 2.750 s → 0 s, no time at all\n"
     )
     assert answer("replay", empty, "--against", logs)["speedup"] is None
+    assert "0 s → 2.750 s, no time before" in run("replay", logs, "--against", empty).stdout
 
 
 @pytest.mark.parametrize(
@@ -172,6 +173,36 @@ def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Pat
     )
     done = run("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
     assert done.stdout.startswith("Predicted run time: 2.500 s → 1.250 s, 2 × faster\n")
+
+
+def test_rewritten_logs_are_compared_by_the_params_that_they_left_behind(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    """All time in brackets seemed to be gone."""
+    logs = sample_logs / "cells"
+    run("rewrite", logs, tmp_path / "fast", "--dilation", "0.5", "-q")
+    compared = answer("replay", tmp_path / "fast", "--against", logs)
+    event = "useful[Cell::bonded]"
+    before_s, after_s = (
+        compared["against"]["categories_s"][event],
+        compared["categories_s"][event],
+    )
+    assert after_s == pytest.approx(before_s / 2)
+
+
+def test_replayed_logs_say_whether_their_durations_are_the_hosts(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    def warnings_of_a_rewrite(logs: Path) -> str:
+        return run("rewrite", logs, "--dry-run", "--dilation", "2").stderr
+
+    replayed, again = tmp_path / "replayed", tmp_path / "again"
+    run("replay", sample_logs / "cells", "--write", replayed, "-q")
+    assert "was rewritten before" not in warnings_of_a_rewrite(replayed)
+    run("replay", sample_logs / "cells", "--write", replayed, "--force", "--dilation", "3", "-q")
+    assert "was rewritten before" in warnings_of_a_rewrite(replayed)
+    run("replay", replayed, "--write", again, "-q")
+    assert "was rewritten before" in warnings_of_a_rewrite(again)
 
 
 def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> None:

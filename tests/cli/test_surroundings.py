@@ -124,7 +124,14 @@ def test_a_module_in_the_working_directory_is_not_imported(
 ) -> None:
     for name in ("numpy", "typer", "construct", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')\n")
-    command = [sys.executable, "-m", "rewritelog", "info", str(sample_logs / "cells")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "planted" not in done.stderr
-    assert done.returncode == 0
+    logs = sample_logs / "cells"
+    for words in (
+        ["-m", "rewritelog", "info", logs],
+        ["-Pm", "tracebigsim", "stats", logs / "timings.txt"],  # it becomes another command
+    ):
+        command = [sys.executable, *map(str, words)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert "planted" not in done.stderr
+        assert done.returncode == 0
+        (tmp_path / "rewritelog").mkdir(exist_ok=True)
+        (tmp_path / "rewritelog" / "__init__.py").write_text("raise SystemExit('planted')\n")

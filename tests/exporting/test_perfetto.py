@@ -38,6 +38,17 @@ from flow f
 """
 
 
+def test_sebs_that_a_viewer_would_drop_are_told(tmp_path: Path) -> None:
+    rewritelog.rewrite(SAMPLE_LOGS / "cells", tmp_path / "slow", dilation=3)
+    overlapping = rewritelog.export(tmp_path / "slow", tmp_path / "out", "chrome")
+    with opened(tmp_path / "out" / "trace.json") as perfetto:
+        (dropped,) = perfetto.rows("select value from stats where name like 'slice_drop_overl%'")
+    assert dropped["value"] > 0
+    assert "begin before the last one of their PE has ended" in overlapping.warnings[0]
+    rewritelog.replay(tmp_path / "slow", write=tmp_path / "replayed", gains=0)
+    assert not rewritelog.export(tmp_path / "replayed", tmp_path / "out2", "chrome").warnings
+
+
 @pytest.mark.parametrize(
     "name",
     by_tier(["cells", "cells-2workers", "ampi-halo"], ["cells"], ["cells-2workers", "ampi-halo"]),

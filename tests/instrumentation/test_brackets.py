@@ -182,8 +182,7 @@ def test_buffered_lines_do_not_tear_in_a_named_pipe(tmp_path: Path) -> None:
     program = "import tracebigsim\nfor i in range(2000):\n  with tracebigsim.bracket('k', i): pass"
     more = {"TRACEBIGSIM_BUFFER_BYTES": "65536", "TRACEBIGSIM_OUTPUT": str(fifo)}
     running = [
-        subprocess.Popen([sys.executable, "-c", program], env=environment(**more))
-        for _ in range(3)
+        subprocess.Popen([sys.executable, "-c", program], env=environment(**more)) for _ in range(3)
     ]
     data = bytearray()
     kept = os.open(fifo, os.O_RDWR)  # it never ends, although each write opens and closes it

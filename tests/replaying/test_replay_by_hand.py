@@ -25,7 +25,6 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.replaying.sweep import sweep
 from rewritelog.replaying.write import write_replayed
-from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import map_blocks
 from rewritelog.viewing.timeline import Run, timeline_view
@@ -490,8 +489,6 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     size = (logs / "bgTrace0").stat().st_size
     opened, options = open_logs(logs), ReplayOptions()
     prepared = prepare(opened, options)
-    task = prepared.task
-    assert isinstance(task, RewriteTask)
     outcome = simulate(prepared.workload, prepared.case(Network()))
     if len(changed) < len(line):  # a text takes the bytes of the SEB that is gone
         changed[0]["events"] = [mark(b"", 0.5)]
@@ -500,7 +497,7 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     write_logs(logs, [changed])
     assert (logs / "bgTrace0").stat().st_size == size
     with pytest.raises(RewriteLogError, match="PE 0: the file changed"):
-        write_replayed(task, outcome, tmp_path / "out", options)
+        write_replayed(prepared, outcome, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
 
 

@@ -104,7 +104,8 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--at", "P=4"], 1, "the number of variables besides P is 1, but --at has 0"),
+        (["--at", "P=4"], 2, "the number of variables besides P is 1, but --at has 0"),
+        (["--at", "P=4,size=9"], 2, "its variables are P, D; --at has P, size"),
         (["--at", "D=4"], 2, "P, the number of PEs"),
         (["--at", "P=1.5,D=4"], 2, "a whole number above 0"),
         (["--at", "P=4,D=x"], 2, "--at D: 'x' is not a number"),

@@ -1,6 +1,8 @@
 """Inputs that outputs must not touch, and outputs that must not be lost."""
 
 import errno
+import hashlib
+import json
 import os
 import stat
 import subprocess
@@ -143,6 +145,28 @@ def test_a_file_or_folder_that_is_replaced_keeps_its_mode(
     assert len(written.read_text()) > 1000
     assert stat.S_IMODE(written.stat().st_mode) == mode
     assert stat.S_IMODE(out.stat().st_mode) == (mode | 0o700) & ~umask()
+
+
+def test_a_folder_that_is_replaced_keeps_its_group(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    out.chmod(0o2775)
+    assert rewritelog("rewrite", logs, out, "--dilation", 2).returncode == 0
+    assert out.stat().st_mode & stat.S_ISGID
+
+
+def test_provenance_tells_model_files_apart(sample_logs: Path, tmp_path: Path) -> None:
+    logs, model, digests = sample_logs / "cells", tmp_path / "m.json", []
+    for number, share in enumerate(("1", "0.5")):
+        words = ("--model", "sampled", "--fraction", share, "-o", model)
+        assert rewritelog("fit", logs / "timings.txt", *words).returncode == 0
+        assert (
+            rewritelog("rewrite", logs, tmp_path / f"{number}", "--fitted", model).returncode == 0
+        )
+        provenance = json.loads((tmp_path / f"{number}" / "rewritelog.json").read_text())
+        digests.append(provenance["sha256"]["model_file"])
+        assert digests[-1] == hashlib.sha256(model.read_bytes()).hexdigest()
+    assert digests[0] != digests[1]
 
 
 def test_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:

@@ -209,11 +209,18 @@ def test_dilation_for_names_wins_by_the_last_match_and_never_over_the_model(tmp_
         seb(0, 1, name=b"AMPI_[x]"),
         seb(0, 1, name=b"msgep", events=bracket(0.25, 0.75)),
         seb(0, 1, name=b"exactly-twenty-bytes"),
+        seb(0, 1, name=b"not \xff UTF-8"),
     ]
     write_logs(tmp_path / "in", [timeline])
     write_params(tmp_path / "in", 0, (2, "k", 4))
     timings = write_timings(tmp_path / "t", ("k", 1.0, 1.0), ("k", 2.0, 2.0), ("k", 4.0, 4.0))
-    rules = (("AMPI_*", 3.0), ("*twenty*", 7.0), ("AMPI_[x]", 4.0), ("msgep", 6.0))
+    rules = (
+        ("AMPI_*", 3.0),
+        ("*twenty*", 7.0),
+        ("AMPI_[x]", 4.0),
+        ("msgep", 6.0),
+        (r"*\xff*", 9.0),
+    )
     rewrite(
         tmp_path / "in",
         tmp_path / "out",
@@ -225,7 +232,7 @@ def test_dilation_for_names_wins_by_the_last_match_and_never_over_the_model(tmp_
         ),
     )
     durations = rewritelog.open_logs(tmp_path / "out").sebs()["exec_time"]
-    assert list(durations) == times(3, 4, 0.5 * 6 + 4, 7)
+    assert list(durations) == times(3, 4, 0.5 * 6 + 4, 7, 9)
 
 
 @pytest.mark.slow

@@ -75,6 +75,11 @@ def list_params(folder: Path) -> ParamFolder:
     return ParamFolder(folder, frozenset(pes))
 
 
+def params_folder(folder: Path, other: Path) -> Path:
+    """Return the folder of a log set, or another one where its params were left behind."""
+    return folder if list_params(folder).pes else other
+
+
 OnUnreadable: TypeAlias = Callable[[Path, int, RewriteLogError], None]
 """Takes the path of a param file, its PE, and why it cannot be read."""
 
