@@ -131,7 +131,7 @@ class Declaration:
     rare: bool = False
     """Whether it is in `--help-all` only."""
     complete: str = ""
-    """What completes its values, by the names in `commands.completers`."""
+    """What completes its values, by the names in `commands.completion`."""
     least: float | None = None
     above: float | None = None
     most: float | None = None

@@ -73,7 +73,7 @@ def bytes_per_s(value: object, what: str) -> float:
 
 def _finite(quantity: float, what: str) -> float:
     if not 0 <= quantity < math.inf:
-        raise UsageError(f"{what} must be not negative, and finite, not {quantity}")
+        raise UsageError(f"{what} must be finite and not negative, not {quantity}")
     return quantity
 
 

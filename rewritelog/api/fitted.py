@@ -60,8 +60,8 @@ class FittedModel(Fitted):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the reliability of the fit, one sentence each."""
-        return self.raw.warnings()
+        """Warnings about its samples and the reliability of the fit, one sentence each."""
+        return (*(self.timings.warnings if self.timings else ()), *self.raw.warnings())
 
     def predict(self, event: str, X: Rows) -> Floats:
         """Return the seconds of each row of X, at least 0, shape (rows,).

@@ -200,9 +200,11 @@ class Command(Options, Generic[Result], group=OUTPUT):
             check_new_folder(folder, paths["input"], force=getattr(self, "force", False))
         check_outputs(paths["file"], paths["input"], paths["folder"], paths["checked"])
         if self.html is not None:
+            from rewritelog.output.files import check_page
             from rewritelog.viewing.extra import require
 
             require("bokeh", spelled("html"))
+            check_page(self.html)
 
     @property
     def writes_to_stdout(self) -> bool:

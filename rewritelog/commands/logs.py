@@ -216,7 +216,7 @@ class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
         return result.sebs()
 
 
-class TimelineCommand(Seed, Selection, LogsOrTraces, Command["Picture"]):
+class TimelineCommand(Jobs, Seed, Selection, LogsOrTraces, Command["Picture"]):
     """Draw SEBs by PE, or nodes by thread and stream, over time, coloured by event or name.
 
     >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
@@ -257,10 +257,12 @@ class TimelineCommand(Seed, Selection, LogsOrTraces, Command["Picture"]):
         from rewritelog.viewing.pictures import WrittenPicture
 
         file = self.output
-        return "" if file is None or is_stdout(file) else WrittenPicture(file, result)
+        if file is None or (is_stdout(file) and not self.as_json):
+            return ""  # it was printed
+        return WrittenPicture(file, result)
 
 
-class ConvertCommand(Force, Out, Logs, Command["Conversion"]):
+class ConvertCommand(Jobs, Force, Out, Logs, Command["Conversion"]):
     """Write a log set in another log version or byte order.
 
     >>> rewritelog.convert("sample_logs/cells", "big", byte_order="big")  # doctest: +SKIP
@@ -288,7 +290,7 @@ ALWAYS = (-math.inf, math.inf)
 
 
 class ExportCommand(
-    Force, ParamsFolder, Selection, NetworkOptions, Out, LogsOrTraces, Command["Exported"]
+    Jobs, Force, ParamsFolder, Selection, NetworkOptions, Out, LogsOrTraces, Command["Exported"]
 ):
     """Write logs in the format of a trace viewer, of tables, or of a simulator.
 

@@ -32,13 +32,17 @@ from rewritelog.timings.texts import MAX_MODEL_BYTES, read_texts
 class FitReport(Readable):
     """The report of a fit."""
 
-    more = "options and formulas; --event NAME: those of one event"
-
     request: FitCommand
     read: Timings
     fitted: Fitted
     out: Path | None
     """The model file that was written; None without one."""
+
+    @property
+    def more(self) -> str:
+        """What the whole report has besides."""
+        of_one = "" if self.request.event else "; --event NAME: those of one event"
+        return f"options and formulas{of_one}"
 
     @property
     def warnings(self) -> tuple[str, ...]:

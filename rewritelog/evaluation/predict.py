@@ -25,6 +25,7 @@ from rewritelog.progress import report_progress
 from rewritelog.text import (
     WIDTH,
     Readable,
+    count_text,
     event_label,
     json_number,
     json_text,
@@ -278,7 +279,8 @@ def predict_call(fitted: Fitted, event: str, arguments: Sequence[str]) -> CallPr
         takes = " or ".join(
             f"{event_label(event, count, names=names)}" for count, names in known.items()
         )
-        raise UsageError(f"{event}: give the parameters of {takes}, not {len(arguments)} of them")
+        given = count_text(len(arguments), "parameter")
+        raise UsageError(f"{event}: {given} given, but the model has {takes}")
     names = parameter_names(len(arguments), known.get(len(arguments), ()))
     values = _values(event, names, arguments)
     predicted = PredictedRows.of(fitted, event, np.array([values], dtype=np.float64))

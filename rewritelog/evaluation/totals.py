@@ -18,6 +18,7 @@ from rewritelog.options import listed, settings
 from rewritelog.text import (
     Readable,
     TextTable,
+    count_text,
     json_number,
     percent_text,
     printable,
@@ -84,8 +85,8 @@ class RunPrediction(Readable):
         if not beyond:
             return ()
         at = ", ".join(f"{name}={value:g}" for name, value in self.values)
-        count = f"{len(beyond)} of {len(self.categories)} categories are extrapolated"
-        return (f"{count}: no run was as large or as small as {at}",)
+        are = f"{len(beyond)} of {count_text(len(self.categories), 'category', 'categories')}"
+        return (f"{are} extrapolated: no run was as large or as small as {at}",)
 
     def to_json(self) -> dict[str, Any]:
         """Return the prediction as a JSON object."""

@@ -31,7 +31,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import Count, Form, Text
 from rewritelog.models.formulas import ParamNames
-from rewritelog.text import count_text
+from rewritelog.text import count_text, printable
 
 Self = TypeVar("Self", bound="Fitted")
 
@@ -54,7 +54,7 @@ class Source(Form, frozen=True):
     def of(cls, files: Iterable[Path], timings: Timings, clock_hz: float | None) -> Source:
         """Return the origin of a fit of this version to samples from files."""
         lines = sum(len(samples.seconds) for samples in timings)
-        names = tuple(path.name for path in files)
+        names = tuple(printable(path.name) for path in files)
         return cls(__version__, names, lines, clock_hz, digest_of(timings))
 
 

@@ -203,6 +203,16 @@ def check_outputs(
             raise _unwritable(output, error) from error
 
 
+def check_page(path: Path) -> None:
+    """Raise `OutputError` if a page would replace a file that is none, such as a model file."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        start = file.read(100).lstrip().lower()
+    if start and not start.startswith((b"<!doctype html", b"<html")):
+        raise OutputError(f"{path}: exists and is not a page: remove it, or give another name")
+
+
 def _check_output(output: Path, inputs: Sequence[Path], replaced: Sequence[Path]) -> None:
     if output.is_dir():
         raise OutputError(f"{output}: is a folder")

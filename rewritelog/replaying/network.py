@@ -66,7 +66,7 @@ class Network:
         if self.cost_per_packet_s and not self.packet_bytes:
             raise UsageError("packets need both a cost (cost-per-packet) and a size (packet-size)")
         if self.recorded and self.packet_bytes:
-            raise UsageError("a cost per packet needs a latency or a bandwidth")
+            raise UsageError("packets need a latency or a bandwidth, too")
 
     @property
     def recorded(self) -> bool:

@@ -49,17 +49,14 @@ class ReplicateSpread:
         return min(max(2, math.ceil((self.relative / LARGE_SPREAD) ** 2)), MOST_REPLICATES)
 
 
-def spread_of(timings: EventTimings, factor: float = LARGEST_FACTOR) -> ReplicateSpread:
-    """Return the spread of an event's times, pooled over the points measured repeatedly.
-
-    Times that differ by more than a factor from the median of their point are left out.
-    """
+def spread_of(timings: EventTimings) -> ReplicateSpread:
+    """Return the spread of an event's times, pooled over the points measured repeatedly."""
     timings = timings.usable()
     points = DistinctPoints.of_rows(timings.params)
     point, seconds = points.point_of_row, timings.seconds
     usable = (points.counts[point] > 1) & (seconds > 0)
     middle = _medians(point, seconds, usable, len(points))[point]
-    near = usable & (seconds <= factor * middle) & (seconds >= middle / factor)
+    near = usable & (seconds <= LARGEST_FACTOR * middle) & (seconds >= middle / LARGEST_FACTOR)
     counts = np.bincount(point[near], minlength=len(points))
     twice = near & (counts[point] > 1)
     repeated = counts > 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,13 +57,13 @@ class KindStats:
 
     @property
     def spread(self) -> ReplicateSpread | None:
-        """The variation of all times with identical parameters; None if there are none."""
+        """The variation of times with identical parameters; None if there are none."""
         if self.lines < 2 or not self.kept:
             return None
         params = np.concatenate([lines.params for lines in self.kept])
         times = np.concatenate([lines.seconds for lines in self.kept])
-        spread = spread_of(EventTimings(self.event, params, times), math.inf)
-        return None if spread.relative is None else spread
+        spread = spread_of(EventTimings(self.event, params, times))
+        return spread if spread.points or spread.left_out else None
 
     def to_json(self) -> dict[str, Any]:
         """Return the statistics as a JSON object, with null for numbers that are not finite."""
@@ -96,10 +95,11 @@ class KindStats:
         if listed := ", ".join(f"{name} {low:.6g} to {high:.6g}" for name, low, high in ranges):
             yield f"  range: {listed}"
         if (spread := self.spread) is not None:
-            yield (
-                f"  variation among identical parameters: {percent_text(spread.relative)} "
-                f"({count_text(spread.lines, 'line')} at {count_text(spread.points, 'point')})"
-            )
+            basis = f"{count_text(spread.lines, 'line')} at {count_text(spread.points, 'point')}"
+            if spread.left_out:
+                basis += f" without {count_text(spread.left_out, 'outlier')}"
+            variation = percent_text(spread.relative)
+            yield f"  variation among identical parameters: {variation} ({basis})"
 
 
 @dataclass(repr=False)

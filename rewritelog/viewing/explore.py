@@ -57,7 +57,8 @@ def explore(options: ExploreCommand) -> None:
         )
     inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
     saving = Saving(options.output, inputs, formulas, options.clock_hz, force=options.force)
-    saving.check()  # before the fit, which may take long
+    if text := saving.refusal():
+        sys.stderr.write(f"warning: {text}; else nothing can be saved\n")
     session = Session(read, formulas, names)
     effect = None if options.logs is None else _effect_on(options.logs, options.params)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.text import TextTable, count_text
+from rewritelog.text import TextTable, count_text, printable
 from rewritelog.viewing.extra import require
 
 POLICY = (
@@ -94,16 +94,16 @@ def page_text(
     data = [item for section in sections for item in section.data.items()]
     return rendered(
         "page.html",
-        title=title,
-        verdict=verdict,
+        title=printable(title),
+        verdict=[printable(line) for line in verdict],
         sections=sections,
         policy=policy,
         head=head,
         script=script,
         divs=divs,
         resources=resources if plots else "",
-        warnings=warnings[:WARNINGS_SHOWN],
-        folded=folded,
+        warnings=[printable(line) for line in warnings[:WARNINGS_SHOWN]],
+        folded=[printable(line) for line in folded],
         more=left_out,
         scripts=dict.fromkeys(["pages.js", *(part.script for part in sections if part.script)]),
         data={name: json_of(value) for name, value in data},

@@ -30,7 +30,7 @@ _MOST_DRAWN = 5_000
 _MOST_TICKS = 12
 """At most this many values of a sweep are labelled as they were given."""
 
-_PATH_COLOUR = COLOURS[5]
+_PATH_COLOUR = "#000000"
 
 PATH_HTML = (
     '<p id="path-note"></p><div class="scroll" id="path" tabindex="0" role="region" '
@@ -89,7 +89,7 @@ def _report_page(title: str, report: Report, sections: list[Section]) -> str:
 
 def check_plot(path: Path) -> None:
     """Raise a `RewriteLogError` if no figure can be drawn to a path."""
-    if path.suffix not in _KINDS:
+    if path.suffix.lower() not in _KINDS:
         raise UsageError(f"{path}: a figure needs the ending {', '.join(_KINDS)}")
     require("matplotlib.figure", spelled("plot"))
 
@@ -113,8 +113,9 @@ def write_plot(sweep: Sweep, path: Path) -> None:
     with drawing((7, 4.5)) as (figure, saved):
         axes = figure.subplots()
         for marker, (label, points) in zip(_MARKERS, lines.items(), strict=False):
-            line = "" if name == MACHINE else "-"
-            axes.plot(*zip(*sorted(points), strict=True), line, marker=marker, label=label)
+            line = "none" if name == MACHINE else "-"
+            x, y = zip(*sorted(points), strict=True)
+            axes.plot(x, y, linestyle=line, marker=marker, label=label)
         if len(lines) > len(_MARKERS):
             axes.set_title(f"{len(_MARKERS)} of {len(lines)} settings")
         if len(numbers) > 2 and min(numbers.values()) > 0:
@@ -128,11 +129,11 @@ def write_plot(sweep: Sweep, path: Path) -> None:
         axes.yaxis.set_major_formatter(EngFormatter("s"))
         axes.set_xlabel(name)
         axes.set_ylabel("predicted run time")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * max(point.predicted_s for point in sweep.points) or None)
         axes.grid(visible=True, alpha=0.3)
         if others:
             axes.legend()
-        write_file(path, saved(path.suffix[1:]))
+        write_file(path, saved(path.suffix[1:].lower()))
 
 
 def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, Any]:

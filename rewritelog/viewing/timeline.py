@@ -257,8 +257,8 @@ def timeline_view(
     It shows all PEs without `pes`; from the first start of a SEB to the last end without these
     times; and in colours of events, if brackets have any, or else of SEB names without `colour_by`.
     Messages are drawn if there is a seed, with which some of many are chosen. Raise `UsageError` if
-    the runs have different PEs, if a PE is not in them, if there is nothing between the times, or
-    for messages of traces; `DamagedLogError` if a block is damaged.
+    the runs have different PEs, if a PE is not in them, or if there is nothing between the times;
+    `DamagedLogError` if a block is damaged.
     """
     shown_pes = _chosen_pes(runs, pes)
     extents = [_extent(run, colour_by) for run in runs]

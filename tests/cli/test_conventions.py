@@ -83,7 +83,8 @@ def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
     told = rewritelog(command, "--help").stdout
     assert ("-q, --quiet" in told) == (command not in {"completion", "models", "rules"})
     works_at_once = {"rewrite", "replay", "sweep", "lost-cycles", "fit", "compare", "sample",
-                     "check", "diff", "explore", "info", "synth", "timings"}  # fmt: skip
+                     "check", "diff", "explore", "info", "synth", "timings", "timeline", "convert",
+                     "export"}  # fmt: skip
     assert ("-j, --jobs N" in told) == (command in works_at_once)
 
 

@@ -114,7 +114,8 @@ def outputs(tmp_path: Path) -> list[Path]:
 
 
 def test_stats_of_a_file_worked_out_by_hand(tmp_path: Path) -> None:
-    lines = [format_line("k", (1, p), time_s=t) for p, t in [(3, 1), (3, 3), (5, 7), (-4, 5)]]
+    times = [(3, 2), (3, 3), (3, 30), (5, 7), (-4, 5)]
+    lines = [format_line("k", (1, p), time_s=t) for p, t in times]
     lines += [format_line("k", (2,), time_cycles=10), format_line("m", seb=0)]
     path = tmp_path / "out"
     path.write_text("".join(lines) + "TRACEBIGSIM: event:{ k\n")
@@ -122,20 +123,20 @@ def test_stats_of_a_file_worked_out_by_hand(tmp_path: Path) -> None:
     assert printed.stdout == (
         "k(p1): 1 line, 10 cycles in all, 10 cycles on average\n"
         "  range: p1 2 to 2\n"
-        "k(p1, p2): 4 lines, 16.00 s in all, 4.000 s on average\n"
+        "k(p1, p2): 5 lines, 47.00 s in all, 9.400 s on average\n"
         "  range: p1 1 to 1, p2 -4 to 5\n"
-        "  variation among identical parameters: 70.71 % (2 lines at 1 point)\n"
+        "  variation among identical parameters: 28.28 % (2 lines at 1 point without 1 outlier)\n"
         "m(): 1 line, without times\n"
     )
     assert printed.stderr == (
-        f"warning: 1 malformed line left out: {path}:7: a closing brace is missing: a torn line: "
+        f"warning: 1 malformed line left out: {path}:8: a closing brace is missing: a torn line: "
         "'TRACEBIGSIM: event:{ k'\n"
     )
     assert commands.tracebigsim("stats", path, "--fail-on-warning").returncode == 1
     first, second, third = json.loads(commands.tracebigsim("stats", path, "--json").stdout)[
         "events"
     ]
-    assert (first["unit"], second["mean"], third["total"]) == ("cycles", 4, None)
+    assert (first["unit"], second["mean"], third["total"]) == ("cycles", 9.4, None)
 
 
 def test_stats_do_not_depend_on_how_lines_are_cut_into_files_and_chunks(

@@ -414,11 +414,11 @@ def test_what_is_saved_is_used_by_the_command_line_unchanged(tmp_path: Path) -> 
 
 
 def test_the_folder_is_made_before_the_work_begins(tmp_path: Path) -> None:
-    Saving(tmp_path / "a/b", [], None).check()
+    assert not Saving(tmp_path / "a/b", [], None).refusal()
     assert (tmp_path / "a/b").is_dir()
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="file: is no folder to save in"):
-        Saving(tmp_path / "file", [], None).check()
+    with pytest.raises(OutputError, match="file: is not a folder to save in"):
+        Saving(tmp_path / "file", [], None).refusal()
 
 
 def saved_in(folder: Path, session: Session, **more: Any) -> Callable[[], object]:

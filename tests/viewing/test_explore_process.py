@@ -101,6 +101,19 @@ def test_a_browser_in_the_foreground_is_served_and_its_command_line_holds_no_tok
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_the_page_opens_beside_a_model_that_it_may_not_replace(tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text("mine")
+    with exploring(tmp_path, "--no-browser") as process:
+        assert next_line(process).startswith("open http://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=HANGS_S)
+    assert errors == (
+        "warning: model.json: exists; give another folder with --output, or --force; else nothing "
+        "can be saved\n"
+    )
+    assert (tmp_path / "model.json").read_text() == "mine"
+
+
 STRUCK = textwrap.dedent("""
     import os, signal, sys
     from pathlib import Path

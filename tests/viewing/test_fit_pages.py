@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 from unittest import mock
@@ -184,3 +185,25 @@ def test_exploring_too_many_events_is_refused(
     done = run("explore", timings, "--no-browser")
     assert done.returncode == 2
     assert "the timings hold 2 events; explore shows at most 1" in done.stderr
+
+
+def test_names_that_are_not_utf8_are_shown(sample_logs: Path, tmp_path: Path) -> None:
+    timings, page, model = (
+        tmp_path / name for name in ("odd \udcff.txt", "page.html", "model.json")
+    )
+    shutil.copy(sample_logs / "cells" / "timings.txt", timings)
+    done = run("fit", timings, "--html", page, "-o", model)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"Fit of odd \udcff.txt" in page.read_text(encoding="utf-8")
+    assert r"odd \\udcff.txt" in model.read_text(encoding="utf-8")
+
+
+def test_a_page_does_not_replace_another_kind_of_file(sample_logs: Path, tmp_path: Path) -> None:
+    timings, page = sample_logs / "cells" / "timings.txt", tmp_path / "page.html"
+    for _ in range(2):  # a page replaces a page
+        assert run("fit", timings, "--html", page, "-q").returncode == 0
+    page.write_text('{"format": "rewritelog model"}')
+    done = run("fit", timings, "--html", page)
+    assert done.returncode == 1
+    assert "exists and is not a page" in done.stderr
+    assert page.read_text() == '{"format": "rewritelog model"}'

@@ -40,7 +40,9 @@ class Saving:
         """Write both files and return their names; raise a `RewriteLogError` if that fails."""
         formulas = formulas_text(session, changed, self.formulas)
         paths = [self.folder / name for name in ((MODEL, FORMULAS) if formulas else (MODEL,))]
-        self._check(paths)
+        if text := self._refusal(paths):
+            raise OutputError(text)
+        check_outputs(paths, self.inputs)
         source = Source.of(session.read.inputs, session.kept_timings(changed), self.clock_hz)
         model = replace(session.model(changed), source=source)
         for path in paths:
@@ -51,22 +53,27 @@ class Saving:
             self.written[path] = _inode(path)
         return [str(path) for path in paths]
 
-    def check(self) -> None:
-        """Make the folder; raise `OutputError` if the files could not be saved in it."""
+    def refusal(self) -> str:
+        """Make the folder; return why the files that are there would not be replaced, if so.
+
+        Raise `OutputError` if no files could be saved in it.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            text = f"{self.folder}: is no folder to save in, and cannot become one"
+            text = f"{self.folder}: is not a folder to save in, and cannot become one"
             raise OutputError(f"{text}: {error.strerror}") from error
-        self._check([self.folder / MODEL, self.folder / FORMULAS])
+        paths = [self.folder / MODEL, self.folder / FORMULAS]
+        check_outputs(paths, self.inputs)
+        return self._refusal(paths)
 
-    def _check(self, paths: list[Path]) -> None:
+    def _refusal(self, paths: list[Path]) -> str:
         for path in paths:
             if not self.force and _inode(path) not in (None, self.written.get(path)):
                 problem = "was replaced since it was saved" if path in self.written else "exists"
                 ways = f"another folder with {spelled('output')}, or {spelled('force', True)}"
-                raise OutputError(f"{path}: {problem}; give {ways}")
-        check_outputs(paths, self.inputs)
+                return f"{path}: {problem}; give {ways}"
+        return ""
 
 
 def _inode(path: Path) -> int | None:
