@@ -26,9 +26,8 @@ from rewritelog.formats.bgtrace.declaration import (
     format_names,
     layout,
     summary_struct,
-    timeline_file_struct,
 )
-from rewritelog.formats.bgtrace.heads import TimelineFile
+from rewritelog.formats.bgtrace.heads import OFFSET_RANGE, TimelineFile, timeline_file_head
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import BlockRecords, Records, records_of
 from rewritelog.formats.files import PROVENANCE_NAME, InputFile
@@ -182,9 +181,6 @@ def _put(data: Bytes, at: Ints, values: Table | Ints, kind: np.dtype[Any]) -> No
 _COPIED = ("param.*", PROVENANCE_NAME, *COMPANIONS)
 """The files that belong to a log set and know nothing of its format."""
 
-OFFSET_LIMIT = 1 << 32
-"""Offsets are modulo this, so that a timeline of this size is indistinguishable from none."""
-
 
 @dataclass(frozen=True, repr=False)
 class Conversion(Readable):
@@ -322,15 +318,13 @@ def _converted(
 
 def _converted_head(file: TimelineFile, borders: Ints, target: Layout) -> bytes:
     """Return the head of a converted file; raise `OutputError` for a timeline that is too large."""
-    for number in np.flatnonzero(np.diff(borders) >= OFFSET_LIMIT).tolist():
+    for number in np.flatnonzero(np.diff(borders) >= OFFSET_RANGE).tolist():
         raise OutputError(
             f"{file.path}: the timeline of PE {file.pes[number]} would have 4 GiB or more in "
             f"log version {target.log_version}, which the format's offsets cannot hold"
         )
-    offsets = (borders[:-1] % OFFSET_LIMIT).tolist()
     machine = _converted_machine(file.machine, target.order)
-    fields = {"machine": machine, "count": len(offsets), "offsets": offsets}
-    return bytes(timeline_file_struct(target.order).build(fields))
+    return timeline_file_head(machine, borders[:-1].tolist(), target.order)
 
 
 def _converted_machine(machine: bytes, order: ByteOrder) -> Any:

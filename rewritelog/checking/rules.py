@@ -24,7 +24,7 @@ from rewritelog.checking.findings import (
 from rewritelog.checking.traces import TRACE_RULES
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
-from rewritelog.formats.bgtrace.records import IRREGULAR, Records
+from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, IRREGULAR, ROUNDING, Records
 from rewritelog.text import count_text, printable
 
 _OF_FILES = (
@@ -134,9 +134,6 @@ _OF_FILES = (
     ),
 )
 """Rules of the summary, the timeline files and the counts in them, found by their readers."""
-
-EXEC_SLACK_S = 1e-6
-"""The tolerance of execTime = endTime − startTime (FORMAT 7, rule 4)."""
 
 _TIMED: dict[str, Record] = {"sebs": "seb", "messages": "message", "events": "event"}
 """The records that have times."""
@@ -369,10 +366,6 @@ def _message_number(block: CheckedBlock) -> Iterator[Violations]:
     )
 
 
-_ROUNDING = 4.0 * np.finfo(np.float64).eps
-"""The largest error of a SEB's duration, relative to its times."""
-
-
 @Rule(
     "marks",
     Severity.ODD,
@@ -399,7 +392,7 @@ def _marks(block: CheckedBlock) -> Iterator[Violations]:
 def _event_outside(block: CheckedBlock) -> Iterator[Violations]:
     time, seb = block.records.events["r_time"], block.records.events.seb
     start, end = (block.records.sebs[name][seb] for name in ("start_time", "end_time"))
-    slack = _ROUNDING * np.maximum(np.abs(start), np.abs(end))
+    slack = ROUNDING * np.maximum(np.abs(start), np.abs(end))
     after = (end >= start) & (time > end - start + slack)
     yield block.where(
         "events", np.isfinite(time) & ((time < 0.0) | after), lambda k: f"rTime {time[k]} s"

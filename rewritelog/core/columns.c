@@ -25,10 +25,9 @@ static inline void copy_field(uint8_t *to, const uint8_t *from, int64_t width, i
     }
 }
 
-void gather(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, int64_t field,
+void gather(const uint8_t *buf, const int64_t *at, int64_t at_len, int64_t field,
             int64_t width, int64_t number, bool swap, uint8_t *column)
 {
-    (void)buf_len;
     if (width == 4 && number == 4) /* most fields are such numbers */
         for (int64_t k = 0; k < at_len; k++)
             copy_field(column + k * 4, buf + at[k] + field, 4, 4, swap);
@@ -37,18 +36,16 @@ void gather(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_l
             copy_field(column + k * width, buf + at[k] + field, width, number, swap);
 }
 
-void scatter(uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, int64_t field,
+void scatter(uint8_t *buf, const int64_t *at, int64_t at_len, int64_t field,
              int64_t width, int64_t number, bool swap, const uint8_t *column)
 {
-    (void)buf_len;
     for (int64_t k = 0; k < at_len; k++)
         copy_field(buf + at[k] + field, column + k * width, width, number, swap);
 }
 
-void copy_ranges(const uint8_t *buf, int64_t buf_len, const int64_t *from, int64_t from_len,
+void copy_ranges(const uint8_t *buf, const int64_t *from, int64_t from_len,
                  const int64_t *to, const int64_t *sizes, uint8_t *out)
 {
-    (void)buf_len;
     for (int64_t k = 0; k < from_len; k++)
         memcpy(out + to[k], buf + from[k], (size_t)sizes[k]);
 }

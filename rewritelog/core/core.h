@@ -82,15 +82,15 @@ CORE void locate(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len, c
 
 /* Copy the `width` bytes at `field` in each record to `column`; `swap` reverses the bytes of each
    of the numbers of `number` bytes of which the field consists. */
-CORE void gather(const uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len,
+CORE void gather(const uint8_t *buf, const int64_t *at, int64_t at_len,
                  int64_t field, int64_t width, int64_t number, bool swap, uint8_t *column);
 
 /* Copy `column` to the fields of the records, as `gather` read them. */
-CORE void scatter(uint8_t *buf, int64_t buf_len, const int64_t *at, int64_t at_len, int64_t field,
+CORE void scatter(uint8_t *buf, const int64_t *at, int64_t at_len, int64_t field,
                   int64_t width, int64_t number, bool swap, const uint8_t *column);
 
 /* Copy `sizes` bytes from each offset `from` of `buf` to an offset `to` of `out`. */
-CORE void copy_ranges(const uint8_t *buf, int64_t buf_len, const int64_t *from, int64_t from_len,
+CORE void copy_ranges(const uint8_t *buf, const int64_t *from, int64_t from_len,
                       const int64_t *to, const int64_t *sizes, uint8_t *out);
 
 /* ---- names.c: distinct texts, numbered in order of first appearance ---- */

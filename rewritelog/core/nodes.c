@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core.h"
+#include "walk.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5, MOST_VARINT_BYTES = 10 };
 
@@ -52,15 +52,6 @@ typedef struct {
     int wire;
 } wire_field;
 
-/* Set the fault; return -1, which is not an offset. */
-static int64_t set_wire_fault(int64_t *fault, int64_t code, int64_t at, int64_t value)
-{
-    fault[FAULT_CODE] = code;
-    fault[FAULT_AT] = at;
-    fault[FAULT_VALUE] = value;
-    return -1;
-}
-
 /* Read the varint at `at`, which has to end before `end`; return the offset after it, or -1. */
 static inline int64_t read_varint(const uint8_t *buf, int64_t at, int64_t end, uint64_t *value,
                                   int64_t *fault)
@@ -72,14 +63,14 @@ static inline int64_t read_varint(const uint8_t *buf, int64_t at, int64_t end, u
     *value = 0;
     for (int64_t k = at; k < at + MOST_VARINT_BYTES; k++) {
         if (k >= end)
-            return set_wire_fault(fault, VARINT_CUT, at, end - at);
+            return set_fault(fault, VARINT_CUT, at, end - at);
         *value |= (uint64_t)(buf[k] & 0x7f) << 7 * (k - at);
         if (buf[k] < 0x80)
             return k == at + MOST_VARINT_BYTES - 1 && buf[k] > 1
-                       ? set_wire_fault(fault, VARINT_TOO_LONG, at, 0)
+                       ? set_fault(fault, VARINT_TOO_LONG, at, 0)
                        : k + 1;
     }
-    return set_wire_fault(fault, VARINT_TOO_LONG, at, 0);
+    return set_fault(fault, VARINT_TOO_LONG, at, 0);
 }
 
 /* Read the tag at `at` and skip the field's value; return the offset after it, or -1. */
@@ -94,20 +85,20 @@ static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wi
     field->number = (int64_t)(tag >> 3);
     field->wire = (int)(tag & 7);
     if (tag >> 32 || field->number == 0)
-        return set_wire_fault(fault, FIELD_NUMBER, at, field->number);
+        return set_fault(fault, FIELD_NUMBER, at, field->number);
     if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32) {
         int64_t width = field->wire == WIRE_FIXED64 ? 8 : 4;
         if (width > end - field->value)
-            return set_wire_fault(fault, FIELD_CUT, field->value, width);
+            return set_fault(fault, FIELD_CUT, field->value, width);
         return field->value + width;
     }
     if (field->wire != WIRE_VARINT && field->wire != WIRE_BYTES)
-        return set_wire_fault(fault, WIRE_TYPE, at, field->wire);
+        return set_fault(fault, WIRE_TYPE, at, field->wire);
     int64_t next = read_varint(buf, field->value, end, &field->bits, fault);
     if (next < 0 || field->wire == WIRE_VARINT)
         return next;
     if (field->bits > (uint64_t)(end - next))
-        return set_wire_fault(fault, FIELD_CUT, next, (int64_t)(field->bits >> 1));
+        return set_fault(fault, FIELD_CUT, next, (int64_t)(field->bits >> 1));
     field->content = next;
     return next + (int64_t)field->bits;
 }
@@ -131,7 +122,7 @@ static int64_t check_value(const uint8_t *buf, const wire_field *field, int64_t 
     if (kind == ANYTHING || (kind < IS && field->wire == WIRES[each]))
         return next;
     if (kind < SEVERAL || field->wire != WIRE_BYTES)
-        return set_wire_fault(fault, FIELD_TYPE, field->at, field->number);
+        return set_fault(fault, FIELD_TYPE, field->at, field->number);
     if (kind >= IS)
         return check_message(buf, field->content, next, kind - IS, fault);
     if (each == VARINT) {
@@ -142,7 +133,7 @@ static int64_t check_value(const uint8_t *buf, const wire_field *field, int64_t 
         return at;
     }
     if ((next - field->content) % (each == FIXED64 ? 8 : 4))
-        return set_wire_fault(fault, PACKED_CUT, field->content, next - field->content);
+        return set_fault(fault, PACKED_CUT, field->content, next - field->content);
     return next;
 }
 
@@ -207,14 +198,14 @@ static int64_t walk_message(const uint8_t *buf, int64_t buf_len, int64_t at, int
     uint64_t length;
     int64_t body = read_varint(buf, at, buf_len, &length, fault);
     if (body < 0 && fault[FAULT_CODE] == VARINT_CUT)
-        return set_wire_fault(fault, MESSAGE_CUT, at, 0);
+        return set_fault(fault, MESSAGE_CUT, at, 0);
     if (body < 0)
         return -1;
     if (length > (uint64_t)(buf_len - body))
-        return set_wire_fault(fault, length < MOST_MESSAGE_BYTES ? MESSAGE_CUT : MESSAGE_TOO_LONG,
+        return set_fault(fault, length < MOST_MESSAGE_BYTES ? MESSAGE_CUT : MESSAGE_TOO_LONG,
                               at, 0);
     if (!length && message == NODE)
-        return set_wire_fault(fault, MESSAGE_EMPTY, at, 0);
+        return set_fault(fault, MESSAGE_EMPTY, at, 0);
     *node = (trace_node){.at = at, .body = body, .end = body + (int64_t)length};
     node->duration_at = body;
     wire_field field;

@@ -17,7 +17,14 @@ from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.declaration import EventType, Record, format_names
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, names_of, records_of
+from rewritelog.formats.bgtrace.records import (
+    LISTS,
+    ROUNDING,
+    BlockRecords,
+    Records,
+    names_of,
+    records_of,
+)
 from rewritelog.text import printable
 
 ABSENT = "absent"
@@ -99,7 +106,6 @@ MEANINGLESS = {
 }
 """What a difference of a field counts as where it has no meaning, if both sides have the field."""
 
-_ROUNDING = 4.0 * np.finfo(np.float64).eps
 _TEXT_SHOWN = 60
 _ENTRIES_SHOWN = 5
 
@@ -241,7 +247,7 @@ class _Pair:
             ]
             shifts = offsets[1] - offsets[0]
             largest = np.maximum.reduce([np.abs(times) for times in (*sent, *came)])
-            transit = np.abs((came[1] - sent[1]) - (came[0] - sent[0])) > _ROUNDING * largest
+            transit = np.abs((came[1] - sent[1]) - (came[0] - sent[0])) > ROUNDING * largest
         moved = shifts[(shifts < 0.0) | (shifts > 0.0)]
         totals.earlier_s = float(moved.min(initial=0.0))
         totals.later_s = float(moved.max(initial=0.0))

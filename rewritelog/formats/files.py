@@ -65,6 +65,13 @@ class InputFile(OpenFile):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, a socket or a device"
             raise RewriteLogError(f"{path}: not a regular file, but {kind}")
 
+    def check_size(self, known_bytes: int) -> None:
+        """Raise `DamagedLogError` if the size is not the one that was known before."""
+        if self.size_bytes != known_bytes:
+            sizes = f"from {known_bytes} to {self.size_bytes} bytes"
+            problem = f"the file's size changed {sizes} during the run"
+            raise DamagedLogError(Location(self.path), problem)
+
     def read_into(self, buffer: Bytes, offset: int) -> None:
         """Fill the buffer from `offset`; raise `DamagedLogError` if the file ends before."""
         view = buffer.data

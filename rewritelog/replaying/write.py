@@ -17,7 +17,7 @@ from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError, UsageError, spelled
 from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.records import BlockRecords, records_of
+from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, ROUNDING, BlockRecords, records_of
 from rewritelog.formats.files import PROVENANCE_NAME
 from rewritelog.output.files import FlushingWork, copy_companions
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, Times
@@ -28,9 +28,6 @@ from rewritelog.running.engines import map_blocks
 
 _UNCLOSED_S = -1.0
 """An end before any start."""
-
-_EXEC_SLACK_S = 1e-6
-"""The tolerance of the rule `exec-time` (FORMAT 7, rule 4)."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +140,11 @@ def _write_sebs(placed: _Placed, block: BlockRecords, seb: slice) -> None:
     sebs = block.sebs
     start_s, end_s, spent_s = placed.start_s[seb], placed.end_s[seb], placed.spent_s[seb]
     closed = sebs["end_time"] >= sebs["start_time"]
-    lost = np.flatnonzero(closed & (np.abs(end_s - start_s - spent_s) > _EXEC_SLACK_S))
+    lost = np.flatnonzero(closed & (np.abs(end_s - start_s - spent_s) > EXEC_SLACK_S))
     if len(lost):
         raise RewriteLogError(
             f"SEB {block.index[lost[0]]} of PE {block.pe[lost[0]]} starts at "
-            f"{start_s[lost[0]]:.6g} s, where the rounding of times exceeds {_EXEC_SLACK_S:g} s: "
+            f"{start_s[lost[0]]:.6g} s, where the rounding of times exceeds {EXEC_SLACK_S:g} s: "
             "no logs are written"
         )
     _cut_events(block, closed, start_s, end_s)
@@ -163,7 +160,7 @@ def _write_sebs(placed: _Placed, block: BlockRecords, seb: slice) -> None:
 
 def _rounding_s(start_s: Floats, end_s: Floats) -> Floats:
     """Return the largest rounding errors of the durations of SEBs."""
-    return np.asarray(4.0 * np.finfo(np.float64).eps * np.maximum(abs(start_s), abs(end_s)))
+    return np.asarray(ROUNDING * np.maximum(abs(start_s), abs(end_s)))
 
 
 @np.errstate(over="ignore")

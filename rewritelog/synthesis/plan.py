@@ -17,6 +17,7 @@ from rewritelog.formats.bgtrace.declaration import (
     layout,
     seb_struct,
 )
+from rewritelog.formats.bgtrace.heads import OFFSET_RANGE
 from rewritelog.synthesis import program
 from rewritelog.synthesis.program import EVENTS, SynthEvent, events_for
 
@@ -30,7 +31,6 @@ _EVERY_ZERO_LENGTH = 7
 _GAP_NS = 2000
 """The gap between iterations, longer than the transit of any message."""
 _INT_LIMIT = 2**31
-_OFFSET_LIMIT = 2**32
 _SHORT_NS, _LONG_NS = (30, 370), (1000, 15000)
 """The least and the range of the durations of SEBs without brackets, in ns."""
 _CHAIN_NAMES = (
@@ -141,7 +141,7 @@ def program_of(options: SynthCommand) -> program.SyntheticProgram:
     length = max(1, round(options.sebs * count / (count + _EXTRAS)))
     sends, broadcasts = int(rows["sends"][:count].sum()), int(rows["broadcasts"][-1])
     iterations = length // count + 1
-    if iterations * sum(map(len, records)) >= _OFFSET_LIMIT:
+    if iterations * sum(map(len, records)) >= OFFSET_RANGE:
         raise UsageError(f"{spelled('sebs')}: a timeline would have 4 GiB or more")
     if iterations * sends + broadcasts >= _INT_LIMIT:
         raise UsageError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -21,9 +21,8 @@ from rewritelog.formats.bgtrace.declaration import (
     ByteOrder,
     layout,
     summary_struct,
-    timeline_file_struct,
 )
-from rewritelog.formats.bgtrace.heads import Summary, pes_of_file
+from rewritelog.formats.bgtrace.heads import Summary, pes_of_file, timeline_file_head
 from rewritelog.output.folders import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped
@@ -33,7 +32,6 @@ from rewritelog.synthesis.write import BatchWriter
 from rewritelog.text import Readable, bytes_text, count_text
 
 _HEADER_VERSION = 1
-_OFFSET_RANGE = 1 << 32
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,13 +117,6 @@ def _machine(order: ByteOrder) -> dict[str, object]:
     return {"magic": MAGIC, "header_version": _HEADER_VERSION, "sizes": sizes}
 
 
-def timeline_file_head(order: ByteOrder, begins: Iterable[int]) -> bytes:
-    """Return the head of a timeline file, given the offsets of its timelines, which wrap at 2³²."""
-    offsets = [begin % _OFFSET_RANGE for begin in begins]
-    fields = {"machine": _machine(order), "count": len(offsets), "offsets": offsets}
-    return bytes(timeline_file_struct(order).build(fields))
-
-
 def _write_file(
     folder: Path, writer: BatchWriter, summary: Summary, numbers: Iterator[int], index: int
 ) -> tuple[int, int, int, int]:
@@ -138,7 +129,7 @@ def _write_file(
     totals = np.zeros(3, dtype=np.int64)
     begins = []
     with (folder / f"bgTrace{index}").open("xb") as file:
-        file.write(timeline_file_head(summary.order, [0] * len(pes)))
+        file.write(timeline_file_head(_machine(summary.order), [0] * len(pes), summary.order))
         for batch in writer.batches(pes):
             raise_if_stopped()
             for begin in batch.begins:
@@ -151,6 +142,6 @@ def _write_file(
             totals += (batch.sebs, batch.messages, batch.records)
         size = file.tell()
         file.seek(0)
-        file.write(timeline_file_head(summary.order, begins))
+        file.write(timeline_file_head(_machine(summary.order), begins, summary.order))
     sebs, messages, records = totals.tolist()
     return sebs, messages, records, size

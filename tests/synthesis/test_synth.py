@@ -20,13 +20,15 @@ from rewritelog import stopping
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.declaration import (
     LOG_VERSIONS,
+    MachineHeader,
     timeline_file_struct,
     timeline_struct,
 )
+from rewritelog.formats.bgtrace.heads import timeline_file_head
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.progress import listening
 from rewritelog.stopping import Stopped
-from rewritelog.synthesis import synth, write
+from rewritelog.synthesis import write
 from rewritelog.synthesis.plan import machine_shape
 from rewritelog.synthesis.program import EVENTS
 
@@ -254,9 +256,10 @@ def test_small_batches_give_the_same_bytes(
     assert _digest(tmp_path / "small") == _digest(tmp_path / "large")
 
 
-def test_offsets_wrap_at_4_gib() -> None:
-    head = synth.timeline_file_head("big", [100, 2**31 + 5, 2**32 + 7])
-    assert list(timeline_file_struct("big").parse(head).offsets) == [100, 2**31 + 5, 7]
+def test_offsets_wrap_at_4_gib(sample_logs: Path) -> None:
+    machine = MachineHeader.parse(open_logs(sample_logs / "cells").files[0].machine)
+    head = timeline_file_head(machine, [100, 2**31 + 5, 2**32 + 7], "little")
+    assert list(timeline_file_struct("little").parse(head).offsets) == [100, 2**31 + 5, 7]
 
 
 def test_timings_follow_the_true_functions(tmp_path: Path) -> None:

@@ -210,14 +210,6 @@ def read_block(
             yield from timeline.parts()
 
 
-def _check_size(source: InputFile, file: TimelineFile) -> None:
-    """Raise `DamagedLogError` if the size of a file has changed since its head was read."""
-    if source.size_bytes != file.size_bytes:
-        sizes = f"from {file.size_bytes} to {source.size_bytes} bytes"
-        problem = f"the file's size changed {sizes} during the run"
-        raise DamagedLogError(Location(file.path), problem)
-
-
 def _load_whole(
     source: InputFile,
     file: TimelineFile,
@@ -226,7 +218,7 @@ def _load_whole(
     buffer: Buffer,
     on_faults: FaultHandler,
 ) -> LoadedBlock:
-    _check_size(source, file)
+    source.check_size(file.size_bytes)
     window = buffer.take(block.size_bytes)
     source.read_into(window, block.offset)
     inside = slice(block.first_timeline, block.first_timeline + block.timelines)
@@ -286,7 +278,7 @@ class LongTimeline:
         fits: bool = True,
     ) -> None:
         """Read the number of SEBs; unless `fits`, it may be too large for the timeline."""
-        _check_size(source, file)
+        source.check_size(file.size_bytes)
         self._source, self._file, self._block = source, file, block
         self._layout, self._buffer, self._part_bytes = layout, buffer, part_bytes
         self._on_faults, self._damaged = on_faults, False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from rewritelog.formats.bgtrace.declaration import (
     number_type,
     raise_first,
     summary_struct,
+    timeline_file_struct,
 )
 from rewritelog.formats.files import InputFile
 from rewritelog.text import count_text
@@ -157,9 +158,17 @@ def summary_faults(summary: Summary, path: Path) -> Iterator[DamagedLogError]:
         )
 
 
-_WRAP = 1 << 32
+OFFSET_RANGE = 1 << 32
+"""Offsets are modulo this, so that a timeline of this size is indistinguishable from none."""
 _OFFSETS_AT = MACHINE_HEADER_BYTES + COUNT_BYTES
 """The file offset of the list of timeline offsets."""
+
+
+def timeline_file_head(machine: Any, begins: Iterable[int], order: ByteOrder) -> bytes:
+    """Return the head of a timeline file, given its machine and the offsets of its timelines."""
+    offsets = [begin % OFFSET_RANGE for begin in begins]
+    fields = {"machine": machine, "count": len(offsets), "offsets": offsets}
+    return bytes(timeline_file_struct(order).build(fields))
 
 
 @dataclass(frozen=True)
@@ -307,7 +316,7 @@ def timeline_borders(offsets: Ints, first: int, size_bytes: int) -> tuple[Ints, 
     offset modulo 2³². A timeline with an invalid offset, except the first, gets no bytes.
     """
     count = len(offsets)
-    steps = np.diff(offsets) % _WRAP
+    steps = np.diff(offsets) % OFFSET_RANGE
     borders = np.concatenate([[first], first + np.cumsum(steps), [size_bytes]]).astype(np.int64)
     if count == 0:
         return borders[:1], np.zeros(0, dtype=np.bool_)
@@ -327,8 +336,8 @@ def _damaged_borders(offsets: Ints, first: int, size_bytes: int) -> tuple[Ints, 
     """
     begins = offsets.copy()
     begins[0] = first
-    if size_bytes >= _WRAP:
-        begins[1:] = first + np.cumsum(np.diff(begins) % _WRAP)
+    if size_bytes >= OFFSET_RANGE:
+        begins[1:] = first + np.cumsum(np.diff(begins) % OFFSET_RANGE)
     inside = begins + COUNT_BYTES <= size_bytes
     inside[1:] &= begins[1:] >= first + COUNT_BYTES
     known = np.zeros(len(offsets), dtype=np.bool_)

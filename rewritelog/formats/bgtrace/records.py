@@ -28,6 +28,12 @@ from rewritelog.formats.bgtrace.declaration import (
 LISTS = ("messages", "events", "backward", "forward")
 """The lists of a SEB after its fixed part."""
 
+EXEC_SLACK_S = 1e-6
+"""The tolerance of execTime = endTime − startTime (FORMAT 7, rule 4)."""
+
+ROUNDING = 4.0 * np.finfo(np.float64).eps
+"""The largest error of a SEB's duration, relative to its times."""
+
 
 @dataclass(frozen=True)
 class Records:

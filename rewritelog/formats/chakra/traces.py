@@ -34,10 +34,7 @@ def _opened(unit: Unit) -> Iterator[Callable[[int], Bytes]]:
     Raise `DamagedLogError` if its size has changed.
     """
     with InputFile(unit.path) as file, file.stream() as raw:
-        if file.size_bytes != unit.size_bytes:
-            sizes = f"from {unit.size_bytes} to {file.size_bytes} bytes"
-            problem = f"the file's size changed {sizes} during the run"
-            raise DamagedLogError(Location(unit.path), problem)
+        file.check_size(unit.size_bytes)
         stream = gzip.GzipFile(fileobj=raw) if unit.is_packed else raw
 
         def read(size_bytes: int) -> Bytes:

@@ -9,8 +9,8 @@ static void check_field(const block *all, const int64_t *at, int64_t count, int6
     if (field < 0)
         return;
     uint8_t *column = array_of(count * width, 1), *copy = array_of(all->len, 1);
-    gather(all->buf, all->len, at, count, field, width, width, all->lay->swap, column);
-    scatter(copy, all->len, at, count, field, width, width, all->lay->swap, column);
+    gather(all->buf, at, count, field, width, width, all->lay->swap, column);
+    scatter(copy, at, count, field, width, width, all->lay->swap, column);
     for (int64_t k = 0; k < count; k++)
         HOLDS(!memcmp(copy + at[k] + field, all->buf + at[k] + field, (size_t)width));
     free(column);
