@@ -18,7 +18,15 @@ from rewritelog import __version__, commands
 from rewritelog.cli import console
 from rewritelog.cli.help import command_help, overview
 from rewritelog.cli.streams import OutputLost
-from rewritelog.cli.words import HELP, completing, flags_of_models, parse, values_of, words_of
+from rewritelog.cli.words import (
+    HELP,
+    completing,
+    flags_of_models,
+    parse,
+    values_of,
+    words_of,
+    words_to_complete,
+)
 from rewritelog.commands.command import Command
 from rewritelog.errors import OutputWarning, RewriteLogError, UsageError, spelled_as_flags
 from rewritelog.paths import STANDARD_STREAM, is_stdout
@@ -81,7 +89,7 @@ def _failed(error: BaseException, message: str, code: int) -> int:
 def _run_command(texts: list[str]) -> int:
     """Run the command that a command line names; return its exit code."""
     if completing():
-        named = [name for name in commands.NAMES if name in completing()]
+        named = commands.MODULES.keys() & set(words_to_complete())
         known = {name: words_of(commands.command_class(name)) for name in named}
         parse(
             (), {name: [*declared, *flags_of_models(declared)] for name, declared in known.items()}

@@ -57,15 +57,18 @@ def flags_of_models(declared: Sequence[Declaration]) -> list[Declaration]:
     ]
 
 
-def completing() -> list[str]:
-    """Return the words that a shell asks to complete, if one does."""
-    if COMPLETE not in os.environ:
-        return []
-    return [COMPLETE, *" ".join(map(os.environ.get, _COMPLETED, ("", ""))).split()]
-
-
 _COMPLETED = "COMP_WORDS", "_TYPER_COMPLETE_ARGS"
-"""The environment variables in which bash, and other shells, give these words."""
+"""The environment variables in which bash, and other shells, give the words to complete."""
+
+
+def completing() -> bool:
+    """Return whether a shell asks for completions."""
+    return COMPLETE in os.environ
+
+
+def words_to_complete() -> list[str]:
+    """Return the command line that a shell asks to complete."""
+    return " ".join(os.environ.get(name, "") for name in _COMPLETED).split()
 
 
 def parse(
@@ -80,7 +83,7 @@ def parse(
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
     app = typer.Typer(
-        add_completion=bool(completing()), add_help_option=False, rich_markup_mode=None,
+        add_completion=completing(), add_help_option=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )  # fmt: skip
     app.callback(invoke_without_command=True)(_receiver(before, TOP_LEVEL))

@@ -14,6 +14,7 @@ from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
 from rewritelog.models.base import LOST, PES
 from rewritelog.models.fitted import Fitted
+from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.options import listed, settings
 from rewritelog.text import (
     Readable,
@@ -145,6 +146,25 @@ def to_point(variables: Any, what: str) -> dict[str, float]:
     return values
 
 
+def _point(model: str, fit: EventFit, values: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    """Return P and the other variables in the order of a fit's parameters.
+
+    Without names of these, the variables are sorted by name, as in the lines of a study. Raise
+    `UsageError` for others than those of the fit.
+    """
+    others = sorted(values.keys() - {PES})
+    if fit.parameters != 1 + len(others):
+        raise UsageError(
+            f"{model}: the number of variables besides P is {fit.parameters - 1}, but "
+            f"{spelled('at')} has {len(others)}"
+        )
+    names = fit.names if fit.names and "_" not in fit.names else (PES, *others)
+    if {*names} != {*values}:
+        known, given = ", ".join(names), ", ".join(values)
+        raise UsageError(f"{model}: its variables are {known}; {spelled('at')} has {given}")
+    return tuple((name, values[name]) for name in names)
+
+
 def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
     """Predict a run as the sum of all categories of lost cycles that a model was fitted to.
 
@@ -157,31 +177,19 @@ def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
         raise UsageError("P, the number of PEs, must be given, and be a whole number above 0")
     model = fitted.name
     fits = [fit for (event, _), fit in fitted.fits.items() if event.startswith(LOST)]
-    ordered = ((PES, values[PES]), *sorted((n, v) for n, v in values.items() if n != PES))
     if not fits:
         raise ModelError(f"{model}: no lost cycles: no event begins with {LOST}")
-    for fit in fits:
-        if fit.parameters != len(ordered):
-            raise UsageError(
-                f"{model}: the number of variables besides P is {fit.parameters - 1}, but "
-                f"{spelled('at')} has {len(ordered) - 1}"
-            )
-        if fit.names and "_" not in fit.names:
-            if {*fit.names} != {*values}:
-                known, given = ", ".join(fit.names), ", ".join(values)
-                raise UsageError(f"{model}: its variables are {known}; {spelled('at')} has {given}")
-            ordered = tuple((name, values[name]) for name in fit.names)
-    params = np.array([[value for _, value in ordered]])
+    points = [_point(model, fit, values) for fit in fits]
     categories = []
-    for event in (fit.event for fit in fits):
-        row = PredictedRows.of(fitted, event, params)
+    for event, point in zip((fit.event for fit in fits), points, strict=True):
+        row = PredictedRows.of(fitted, event, np.array([[value for _, value in point]]))
         seconds, low, high = (float(v[0]) for v in (row.predicted_s, row.low_s, row.high_s))
         if math.isnan(low + high) and seconds == 0:
             low = high = 0.0  # a category that no run ever had
         name, low, high = event.removeprefix(LOST), min(max(low, 0.0), seconds), max(high, seconds)
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
         categories.append(CategoryTotal(name, seconds, low, high, is_outside))
-    run = RunPrediction(model, ordered, tuple(categories))
+    run = RunPrediction(model, points[0], tuple(categories))
     if math.isinf(run.total_s):  # which a sum with NaN is, too
         no_time = (
             "a category has no prediction, or the predicted time exceeds the range of a double"

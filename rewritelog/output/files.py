@@ -207,8 +207,11 @@ def check_page(path: Path) -> None:
     """Raise `OutputError` if a page would replace a file that is none, such as a model file."""
     if not path.is_file():
         return
-    with path.open("rb") as file:
-        start = file.read(100).lstrip().lower()
+    try:
+        with path.open("rb") as file:
+            start = file.read(100).lstrip().lower()
+    except OSError as error:
+        raise _unwritable(path, error) from error
     if start and not start.startswith((b"<!doctype html", b"<html")):
         raise OutputError(f"{path}: exists and is not a page: remove it, or give another name")
 

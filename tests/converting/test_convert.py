@@ -255,9 +255,7 @@ def test_file_without_timelines_is_written(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "bgTrace2").stat().st_size == 20
 
 
-def test_a_timeline_too_long_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_timeline_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_logs(tmp_path / "in", [[seb(0.0, 1.0)] * 3] * 5)
     size = int(np.diff(open_logs(source).files[0].borders)[0])
     monkeypatch.setattr(converting, "OFFSET_RANGE", size + 1)
