@@ -506,7 +506,7 @@ class NodeChoice(Options, group=MODEL):
     """Which nodes of traces a command takes, and their events and parameters."""
 
     types: Types = option(
-        "Chakra traces: the types of nodes that it is about, as in COMP,MEM_LOAD [default: COMP].",
+        "Chakra traces: the types of nodes to work on, as in COMP,MEM_LOAD [default: COMP].",
         default=None, rare=True, decides=True, for_traces=True,
     )  # fmt: skip
     event_params: OptionalInput = option(

@@ -291,7 +291,7 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
         word = str(error).partition(":")[0]
         if word in known_models():
             models = ",".join(dict.fromkeys((*self.models, word)))
-            raise UsageError(f"{word} is a model, and no file: write {spelled('models', models)}")
+            raise UsageError(f"{word} is a model, not a file: write {spelled('models', models)}")
 
     def method_text(self) -> str:
         """Return the method of the comparison as text."""

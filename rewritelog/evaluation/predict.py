@@ -299,7 +299,7 @@ def _values(event: str, names: Sequence[str], arguments: Sequence[str]) -> tuple
         name, equals, number = text.rpartition("=")
         name = name if equals else names[place]
         if name not in names or name in values:
-            problem = "is given twice" if name in values else "is no parameter"
+            problem = "is given twice" if name in values else "is not a parameter"
             raise UsageError(f"{event}: {name} {problem}; it has {', '.join(names)}")
         try:
             values[name] = float(number)

@@ -268,8 +268,8 @@ class TraceInfo(Readable):
         """Return the summary as a JSON object."""
         shares = {
             what: {
-                name: {"events": events, "seconds": seconds}
-                for (name,), events, seconds in self.by(what)
+                name: {"nodes": nodes, "seconds": seconds}
+                for (name,), nodes, seconds in self.by(what)
             }
             for what in ("types", "lanes", "ranks")
         }
@@ -284,8 +284,8 @@ class TraceInfo(Readable):
             "seconds": self.seconds,
             **shares,
             "names": [
-                {"type": kind, "name": printable(name), "events": events, "seconds": seconds}
-                for (kind, name), events, seconds in self.by("names")
+                {"type": kind, "name": printable(name), "nodes": nodes, "seconds": seconds}
+                for (kind, name), nodes, seconds in self.by("names")
             ],
             "provenance": None if self.provenance is None else dict(self.provenance.content),
         }

@@ -64,9 +64,9 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
         before = replay_whole(other, network, _with_params(plain, other, logs)).report
         after = replay_whole(logs, network, _with_params(command, logs, other))
         return replace(after, before=before)
-    if command.against is not None or command.write is not None:
-        alone = f"{spelled('against')} and {spelled('write')} take one log set"
-        raise UsageError(f"{alone}; of several, all are compared")
+    for name in ("against", "write", "gains"):
+        if getattr(command, name) is not None:
+            raise UsageError(f"{spelled(name)} is for one log set; of several, all are compared")
     if len({logs.title for logs in command.logs}) > 1:
         listed = ", ".join(f"{logs.path} has {logs.title}" for logs in command.logs)
         raise UsageError(f"runs of one format are compared: {listed}")

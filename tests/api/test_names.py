@@ -164,6 +164,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.read_timings(CELLS / "timings.txt", clock_hz=-1), ValueError, "clock"),
         (lambda: public.compare(CELLS / "timings.txt", 3), TypeError, "takes names, not 3"),
         (lambda: rewritelog.export(CELLS, "x", "csv", pes=[99]), ValueError, "PE 99 is not in"),
+        (lambda: rewritelog.open_logs(CELLS).timeline("0"), ValueError, "PE '0' is not in"),  # type: ignore[arg-type]
         (lambda: public.export(CELLS, "x", "csv", pes=3), TypeError, "integers, not 3"),
         (lambda: rewritelog.export(CELLS, "x", "csv", pes=[]), ValueError, "no PE is chosen"),
         (lambda: rewritelog.open_logs(CELLS).sebs([]), ValueError, "no PE is chosen"),

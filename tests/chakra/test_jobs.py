@@ -392,7 +392,7 @@ def test_rules_of_traces_are_listed_and_explained() -> None:
 def test_info_says_where_the_time_goes(traces: Path) -> None:
     told = rewritelog.info(traces).to_json()
     assert told["nodes"] == 14
-    assert told["types"]["COLL"] == {"events": 2, "seconds": pytest.approx(80e-6)}
+    assert told["types"]["COLL"] == {"nodes": 2, "seconds": pytest.approx(80e-6)}
     assert set(told["lanes"]) == {"CPU thread 1", "device stream 7"}
     assert told["names"][0]["name"] == "aten::mm"
     text = run("info", traces).stdout

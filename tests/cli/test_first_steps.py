@@ -43,7 +43,7 @@ def test_the_time_of_one_call_is_predicted_from_its_parameters(model: Path) -> N
     ("words", "said"),
     [
         (("Cell::work", "4"), "1 parameter given, but the model has Cell::work(p1, p2)"),
-        (("Cell::work", "4", "x=3"), "x is no parameter; it has p1, p2"),
+        (("Cell::work", "4", "x=3"), "x is not a parameter; it has p1, p2"),
         (("Cell::work", "4", "p1=3"), "p1 is given twice"),
         (("Cell::work", "4", "many"), "'many' is not a number"),
         (("Cell::wrok", "4", "3"), "neither a file nor an event of"),

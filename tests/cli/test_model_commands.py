@@ -164,12 +164,12 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
         (
             ["compare", timings, "--models", "auto", "least-squares"],
             2,
-            "least-squares is a model, and no file: write --models auto,least-squares",
+            "least-squares is a model, not a file: write --models auto,least-squares",
         ),
         (
             ["compare", timings, "auto"],
             2,
-            "auto is a model, and no file: write --models auto,least-squares\n",
+            "auto is a model, not a file: write --models auto,least-squares\n",
         ),
         (["compare", timings, "none", "--models", "auto"], 1, "none: does not exist"),
         (["compare", timings, "--models", ""], 2, "at least one model"),

@@ -326,7 +326,7 @@ def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     text = rewritelog.replay(sets, **network, cost_per_packet="1.25us", node_latency="1us").text()
     assert max(map(len, text.splitlines())) <= 80
     done = run("replay", *sets, "--write", tmp_path / "out")
-    assert (done.returncode, "take one log set" in done.stderr) == (2, True)
+    assert (done.returncode, "is for one log set" in done.stderr) == (2, True)
     with pytest.raises(UsageError, match="no log set"):
         rewritelog.replay([])
 
