@@ -14,12 +14,10 @@ from matplotlib import pyplot as plt
 
 import rewritelog
 from rewritelog.commands.fits import FitCommand
-from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.evaluation.fit import fit
-from rewritelog.evaluation.totals import RunPrediction, predict_run
+from rewritelog.evaluation.totals import RunPrediction
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.study import StudyRun, study_run
-from rewritelog.timings.texts import read_model_file
+from rewritelog.replaying.study import StudyRun
 
 DOCS = Path(__file__).parents[1] / "docs"
 PES, SIZES = (8, 16, 32, 64), (16_000, 32_000, 64_000, 128_000)
@@ -35,8 +33,10 @@ def run(folder: Path, pes: int, size: int, timings_out: Path | None = None) -> S
     logs = folder / f"p{pes}-d{size}"
     if not logs.exists():
         rewritelog.synth(logs, pes=pes, sebs=1500, size=size, seed=pes + size, timings=0)
-    variables = (("D", float(size)),)
-    return study_run(logs, NETWORK, LostTimeOptions(), variables, timings_out)
+    variables = {"D": float(size)}
+    return rewritelog.lost_cycles(
+        logs, network=NETWORK, variables=variables, timings_out=timings_out
+    )
 
 
 def bars(runs: list[tuple[str, dict[str, float], float]], path: Path) -> None:
@@ -79,7 +79,7 @@ def main() -> None:
     file.unlink(missing_ok=True)
     runs = {(pes, size): run(folder, pes, size, file) for pes in PES for size in SIZES}
     fit(FitCommand((file,), formulas=DOCS / "lost-cycles.toml", output=model))
-    found = predict_run(read_model_file(model), {"P": float(LARGER[0]), "D": float(LARGER[1])})
+    found = rewritelog.predict_run(model, {"P": LARGER[0], "D": LARGER[1]})
     print(found.text())
     truth = run(folder, *LARGER)
     print(truth.text())

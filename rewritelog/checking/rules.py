@@ -22,6 +22,7 @@ from rewritelog.checking.findings import (
     names_message,
 )
 from rewritelog.checking.traces import TRACE_RULES
+from rewritelog.commands.logs import RulesCommand
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
 from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, IRREGULAR, ROUNDING, Records
@@ -524,6 +525,11 @@ RULES = {
 def rule_names() -> list[str]:
     """Return the names of all rules, those of logs first."""
     return list(dict.fromkeys([*RULES, *TRACE_RULES]))
+
+
+def described(command: RulesCommand) -> str:
+    """Return the list of rules, or what one of them says."""
+    return rules_text() if command.rule is None else rule_text(command.rule)
 
 
 def rule_text(name: str) -> str:

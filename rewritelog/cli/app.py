@@ -167,7 +167,7 @@ def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command
 
     def do() -> tuple[Command[Any], Any] | None:
         command = cls.of_shell(values)  # which opens logs
-        result = command.done()
+        result = command.run()
         return None if result is None else (command, result)
 
     if "engine" not in cls.shell:

@@ -114,7 +114,7 @@ ALWAYS = frozenset({"debug", "version", "help", "help_all"})
 
 
 class Command(Options, Generic[Result], group=OUTPUT):
-    """A command: its fields are what it is given, `run` is its job.
+    """A command: its fields are what it is given, and `job` takes it.
 
     The fields that all commands have are options of the command line alone, which `of_shell` sets.
     """
@@ -243,15 +243,11 @@ class Command(Options, Generic[Result], group=OUTPUT):
         return tuple(option for option in declarations(cls) if option not in SHELL_OPTIONS)
 
     def run(self) -> Any:
-        """Do the job; return its result."""
-        return called(self.job, self)
-
-    def done(self) -> Any:
-        """Return what `run` does, with as many workers as the command is given."""
+        """Do the job, with as many workers as the command is given; return its result."""
         from rewritelog.cores import limited_to
 
         with limited_to(getattr(self, "jobs", 0)):
-            return self.run()
+            return called(self.job, self)
 
     def returned(self, result: Any) -> Result:
         """Return what the Python function returns."""
@@ -310,7 +306,7 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
             takes = ", ".join(signature.parameters)
             raise UsageTypeError(f"{name}: {error}; it takes {takes}") from error
         instance = command(*args, **options)
-        result = instance.done()
+        result = instance.run()
         if instance.html is not None:
             from rewritelog.output.files import write_text_file
 

@@ -88,33 +88,24 @@ class Outputs(Options):
 class StatsCommand(Outputs, Command["LineStats"]):
     """Summarise timing lines: events, counts, ranges, times."""
 
+    job = "timings.stats:line_stats"
     shell = REPORT | WARNINGS
-
-    def run(self) -> LineStats:
-        """Return the statistics."""
-        from rewritelog.timings.stats import line_stats
-
-        return line_stats(self.files)
 
 
 class MergeCommand(Outputs, Command["MergedLines"]):
     """Sort the timing lines of many outputs into one file."""
 
+    job = "timings.merge:merge"
     shell = REPORT | WARNINGS
 
     output: OutputPath = option("The file to write [default: -, standard output].", default="-")
     force: bool = option("Replace FILE if it exists.", default=False)
 
-    def run(self) -> MergedLines:
-        """Write the file; return what it holds."""
-        from rewritelog.timings.merge import merge
-
-        return merge(self.files, self.output, force=self.force)
-
 
 class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
     """Write a timing line for each node of Chakra traces, to fit models to them."""
 
+    job = "timings.traces:write_timings"
     shell = REPORT | WARNINGS | ENGINE
 
     traces: TracesArgument = argument(
@@ -123,17 +114,6 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
     output: OptionalOutput = option(
         "The file of timing lines.", default=None, group=OUTPUT, kw_only=False, needed=True
     )
-
-    def run(self) -> WrittenTimings:
-        """Write the lines, if there is an output; return what they are."""
-        from rewritelog.formats.traces import Traces
-        from rewritelog.rewriting.traces import chosen_types
-        from rewritelog.timings.traces import write_timings
-
-        if not isinstance(self.traces, Traces):
-            raise UsageError(f"{self.traces.folder}: has bgTrace logs, which hold no timing lines")
-        types = chosen_types(self.traces, self.types or ())
-        return write_timings(self.traces, self.output, types, self.event_params)
 
 
 class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["FittedModel"]):
@@ -223,19 +203,10 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
     0.99
     """
 
+    job = "evaluation.verify:verify_lines"
     shell = REPORT | WARNINGS | PAGE
 
     worst: int = option("How many of the worst lines to show.", default=10, least=0)
-
-    def run(self) -> VerifyReport:
-        """Return the errors, by event and overall."""
-        from rewritelog.evaluation.verify import verify
-        from rewritelog.timings.read import samples_of
-        from rewritelog.timings.texts import read_param_names
-
-        model, names = self.model, read_param_names(self.param_names)
-        read = samples_of(self.timings, self.clock_hz, strict=self.strict, columns=model.columns)
-        return verify(model, read, names, worst=self.worst)
 
     def exit_code(self, result: VerifyReport) -> int:
         """Return 1 if no line was predicted."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.commands.command import (
@@ -99,14 +98,6 @@ class RewriteCommand(RewriteOptions, NetworkOptions, LogsOrTraces, Command["Rewr
         if self.out is None:
             self.check_unused("OUT, which a dry run does not write")
 
-    def run(self) -> RewriteReport:
-        """Write the folder, or only report; `out` is not changed if an error is raised."""
-        from rewritelog.progress import listening
-
-        with nullcontext() if self.progress is None else listening(self.progress):
-            report: RewriteReport = super().run()
-        return report
-
 
 class CheckCommand(Jobs, Command["CheckReport"]):
     """Find damage and oddities in logs and their params, or in traces.
@@ -139,17 +130,12 @@ class RulesCommand(Command[str]):
     True
     """
 
+    job = "checking.rules:described"
     shell = frozenset()
 
     rule: str | None = argument(
         "The rule to explain.", metavar="RULE", default=None, kw_only=False, complete="rule"
     )
-
-    def run(self) -> str:
-        """Return the list, or the description of the rule."""
-        from rewritelog.checking.rules import rule_text, rules_text
-
-        return rules_text() if self.rule is None else rule_text(self.rule)
 
 
 class InfoCommand(Jobs, LogsOrTraces, Command["LogInfo"]):
@@ -200,16 +186,11 @@ class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
     56
     """
 
+    job = "inspection.dump:dump"
     shell = frozenset({"quiet", "as_json"})
     prints_lines = True
 
     pe: int = option("The PE whose timeline is printed.", metavar="PE", kw_only=False)
-
-    def run(self) -> Dump:
-        """Return the timeline, printed while it is read."""
-        from rewritelog.inspection.dump import Dump
-
-        return Dump(self.logs, self.pe)
 
     def returned(self, result: Dump) -> Iterator[dict[str, Any]]:
         """Return a dict for each SEB; it raises `DamagedLogError` at the first damage."""

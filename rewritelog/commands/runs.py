@@ -143,6 +143,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     [('0.5', '1us'), ('0.5', '10us'), ('1', '1us'), ('1', '10us')]
     """
 
+    job = "viewing.replay_page:sweep_and_draw"
     shell = REPORT | WARNINGS | PAGE | ENGINE
     rare = frozenset({"speedup", "dilation_for"})
 
@@ -165,35 +166,6 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
 
         yield from map(Path, self.vary.get("machine", ()))
 
-    def run(self) -> Sweep:
-        """Return the run times."""
-        from rewritelog.output.files import write_text_file
-        from rewritelog.replaying.sweep import DILATION, MACHINE, PACKETS, sweep
-        from rewritelog.viewing.replay_page import check_plot, write_plot
-
-        for name in self.vary:
-            if getattr(self, name.replace("-", "_")) is not None:
-                raise UsageError(f"give {spelled(name.replace('-', '_'))}, or vary it, not both")
-            if isinstance(self.network, str) and name != DILATION:
-                raise UsageError(f"{spelled('network', 'log')} takes no {name}, which is varied")
-        if MACHINE in self.vary and self.describes_network:
-            raise UsageError(
-                "a machine that is varied is a whole network: vary the rest of it, too"
-            )
-        others = {DILATION, MACHINE}
-        first = {n: next(iter(axis.values())) for n, axis in self.vary.items() if n not in others}
-        of_packets = self.cost_per_packet is not None or first.keys() & set(PACKETS)
-        is_whole = MACHINE in self.vary  # what else is varied is checked with each machine
-        network = self.read_network(first if of_packets and not is_whole else {})
-        if self.plot is not None:
-            check_plot(self.plot)
-        swept = sweep(self.logs, self.vary, network, self)
-        if self.output is not None:
-            write_text_file(self.output, swept.csv())
-        if self.plot is not None:
-            write_plot(swept, self.plot)
-        return swept
-
 
 class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun"]):
     """Split all PE time of a replay into useful work and lost cycles.
@@ -206,6 +178,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
     ['communication', 'end']
     """
 
+    job = "replaying.study:study_run"
     shell = REPORT | WARNINGS | ENGINE
     rare = frozenset({"speedup", "dilation_for"})
 
@@ -217,12 +190,6 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
         "Append a timing line for each category to this file.", default=None, group=OUTPUT
     )
 
-    def run(self) -> StudyRun:
-        """Return the categories; the parameters of their lines are P, and variables by name."""
-        from rewritelog.replaying.study import study_run
-
-        return study_run(self.logs, self.read_network(), self, self.variables, self.timings_out)
-
 
 class PredictRunCommand(ModelFile, Command["RunPrediction"]):
     """Predict the run time of a program from a model of its lost cycles.
@@ -233,18 +200,13 @@ class PredictRunCommand(ModelFile, Command["RunPrediction"]):
     >>> rewritelog.predict_run("study.json", {"P": 4096, "D": 512})  # doctest: +SKIP
     """
 
+    job = "evaluation.totals:predict_run"
     shell = REPORT | WARNINGS
 
     at: RunPoint = option(
         "The number of PEs, P, and the variables of the study.",
         metavar="P=N,NAME=VALUE,...", kw_only=False,
     )  # fmt: skip
-
-    def run(self) -> RunPrediction:
-        """Return the run time and its categories."""
-        from rewritelog.evaluation.totals import predict_run
-
-        return predict_run(self.model, self.at)
 
 
 replay = function(ReplayCommand)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import rounded_sum
+from rewritelog.commands.runs import PredictRunCommand
 from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
 from rewritelog.models.base import LOST, PES
-from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.options import listed, settings
 from rewritelog.text import (
@@ -165,13 +165,14 @@ def _point(model: str, fit: EventFit, values: Mapping[str, float]) -> tuple[tupl
     return tuple((name, values[name]) for name in names)
 
 
-def predict_run(fitted: Fitted, values: Mapping[str, float]) -> RunPrediction:
+def predict_run(command: PredictRunCommand) -> RunPrediction:
     """Predict a run as the sum of all categories of lost cycles that a model was fitted to.
 
-    `values` are P and the other variables, as `lost-cycles` writes them. Raise `UsageError` if P is
+    Raise `UsageError` if P is
     no number of PEs, or for other variables than those of the fit, and `ModelError` if it is of no
     lost cycles, or predicts no time.
     """
+    fitted, values = command.model, command.at
     pes = values.get(PES, 0.0)
     if pes < 1 or pes % 1:
         raise UsageError("P, the number of PEs, must be given, and be a whole number above 0")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.commands.fits import VerifyCommand
 from rewritelog.evaluation.predictions import DeterminedBy, PredictedLines, Score
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitted import Fitted
@@ -26,7 +27,9 @@ from rewritelog.text import (
     some_text,
     time_text,
 )
+from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings
+from rewritelog.timings.texts import read_param_names
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,13 @@ def _worst_lines(
             determined_by=str(DeterminedBy(rows.determined_by[row])),
             names=fitted.names_of(*samples.key),
         )
+
+
+def verify_lines(command: VerifyCommand) -> VerifyReport:
+    """Compare a model file with timing lines, as the command says."""
+    model, strict = command.model, command.strict
+    read = samples_of(command.timings, command.clock_hz, strict=strict, columns=model.columns)
+    return verify(model, read, read_param_names(command.param_names), worst=command.worst)
 
 
 def verify(

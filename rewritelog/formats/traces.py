@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts, spans
-from rewritelog.errors import Location, RewriteLogError
+from rewritelog.errors import Location, RewriteLogError, UsageError
 from rewritelog.formats.files import InputFile
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import bytes_text, count_text, printable
@@ -349,6 +349,17 @@ class Traces(Opened):
     def units(self, *, in_turn: bool = False) -> tuple[Unit, ...]:  # noqa: ARG002 - one a file
         """Return the files."""
         return self.files
+
+    def type_numbers(self, names: Sequence[str] | None) -> tuple[int, ...]:
+        """Return the indices of types of events, of those that compute by default.
+
+        Raise `UsageError` for an unknown one.
+        """
+        for name in names or ():
+            if name not in self.types:
+                known = ", ".join(self.types)
+                raise UsageError(f"there is no type {name!r}: {self.title} have {known}")
+        return tuple(self.types.index(name) for name in names or (self.computing,))
 
     @property
     def pes(self) -> tuple[int, ...]:

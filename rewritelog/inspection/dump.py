@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rewritelog.commands.logs import DumpCommand
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.blocks import Block, Buffer, LongTimeline
 from rewritelog.formats.bgtrace.declaration import (
@@ -284,3 +285,8 @@ class Dump:
             for loaded in timeline.parts():
                 yield from map(shown, _records(records_of(loaded)))
             stop_if_damaged()
+
+
+def dump(command: DumpCommand) -> Dump:
+    """Return the timeline of a PE, printed while it is read."""
+    return Dump(command.logs, command.pe)

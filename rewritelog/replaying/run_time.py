@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 from rewritelog.commands.durations import NO_DILATION
 from rewritelog.commands.logs import RewriteCommand
 from rewritelog.errors import RewriteLogError, spelled
 from rewritelog.formats.traces import joined
-from rewritelog.progress import report_progress
+from rewritelog.progress import listening, report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, run_time
@@ -29,6 +30,12 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     Unless a network is given, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
     be: the report says why. Otherwise raise a `RewriteLogError` for these.
     """
+    listener = nullcontext() if command.progress is None else listening(command.progress)
+    with listener:
+        return _with_run_time(command)
+
+
+def _with_run_time(command: RewriteCommand) -> RewriteReport:
     network, is_given = command.read_network(), command.describes_network
     report = rewrite(command.logs, command.out, command, sys.maxsize if is_given else MOST_SEBS)
     if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rewritelog.commands.runs import LostTimeOptions
+from rewritelog.commands.runs import LostCyclesCommand
 from rewritelog.errors import OutputError, UsageError, spelled
-from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import read_provenance
 from rewritelog.models.base import LOST, PES, STUDY_HEAD
@@ -103,27 +102,23 @@ class StudyRun(Readable):
         return "".join(format_line(f"{LOST}{name}", values, time_s=s) for name, s in totals)
 
 
-def study_run(
-    logs: LogSet | str | Path,
-    network: Network,
-    options: LostTimeOptions,
-    variables: Variables = (),
-    timings_out: Path | None = None,
-) -> StudyRun:
+def study_run(command: LostCyclesCommand) -> StudyRun:
     """Replay a run of a study, and append its categories to the study's file of timing lines.
 
-    Raise a `RewriteLogError` for any invalid input; then nothing is appended.
+    The parameters of these are P, and the variables by name. Raise a `RewriteLogError` for any
+    invalid input; then nothing is appended.
     """
+    network, timings_out, variables = command.read_network(), command.timings_out, command.variables
     head = STUDY_HEAD + ", ".join((PES, *(name for name, _ in variables))) + "\n"
     if timings_out is not None:
         _check_file(timings_out, head)
-    prepared = prepare(logs, options)
+    prepared = prepare(command.logs, command)
     report_progress("replaying")
     outcome = simulate(prepared.workload, prepared.case(network))
-    lost = lost_cycles(outcome, options.lost_as)
+    lost = lost_cycles(outcome, command.lost_as)
     folder = prepared.logs.folder
     warnings = prepared.warnings_of(outcome.never_ran, [network])
-    records = list_params(options.params or folder).pes
+    records = list_params(command.params or folder).pes
     if not records and read_provenance(folder) is not None:
         without = "was rewritten without its param files, so that work in brackets is no event's"
         warnings = (*warnings, f"{folder} {without}: name their folder with {spelled('params')}")

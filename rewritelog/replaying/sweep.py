@@ -9,17 +9,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from rewritelog import units
 from rewritelog.arrays import new_frame
-from rewritelog.commands.durations import DurationOptions
+from rewritelog.commands.runs import SweepCommand
 from rewritelog.cores import cores, in_threads
-from rewritelog.errors import UsageError
-from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.options import check_factor, listed, pairs
+from rewritelog.output.files import write_text_file
 from rewritelog.paths import to_path
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, read_machine
@@ -188,27 +187,22 @@ class Sweep(Readable):
         return dict(zip(self.axes, point.values, strict=True))
 
 
-def sweep(
-    logs: LogSet | str | Path,
-    axes: Axes,
-    network: Network | None = None,
-    options: DurationOptions | None = None,
-) -> Sweep:
+def sweep(command: SweepCommand) -> Sweep:
     """Replay a log set at every point of a grid; it is read, and durations predicted, only once.
 
     Raise a `RewriteLogError` for any invalid input.
     """
-    network, options = network or Network(), options or DurationOptions()
+    axes, network = command.vary, _network(command)
     grid = list(itertools.product(*axes.values()))
     settings = [_setting(axes, values, network) for values in grid]
-    prepared = prepare(logs, options, dilates=DILATION in axes)
+    prepared = prepare(command.logs, command, dilates=DILATION in axes)
     cases = [prepared.case(*setting) for setting in settings]
     workload, points = prepared.workload, list[Point]()
-    runs = in_threads(partial(run_time, workload), cases, cores(options.jobs))
+    runs = in_threads(partial(run_time, workload), cases, cores(command.jobs))
     for values, run in zip(grid, runs, strict=True):
         points.append(Point(values, run.predicted_s))
         report_progress("replaying", len(points), len(grid))
-    return Sweep(
+    swept = Sweep(
         prepared.logs,
         network,
         axes,
@@ -217,6 +211,25 @@ def sweep(
         workload.pes,
         prepared.warnings_of(run.never_ran, [case.network for case in cases]),
     )
+    if command.output is not None:
+        write_text_file(command.output, swept.csv())
+    return swept
+
+
+def _network(command: SweepCommand) -> Network:
+    """Return what is not varied; raise `UsageError` for what cannot be, or is both."""
+    axes = command.vary
+    for name in axes:
+        if getattr(command, field := name.replace("-", "_")) is not None:
+            raise UsageError(f"give {spelled(field)}, or vary it, not both")
+        if isinstance(command.network, str) and name != DILATION:
+            raise UsageError(f"{spelled('network', 'log')} takes no {name}, which is varied")
+    is_whole = MACHINE in axes  # what else is varied is checked with each machine
+    if is_whole and command.describes_network:
+        raise UsageError("a machine that is varied is a whole network: vary the rest of it, too")
+    first = {name: next(iter(axis.values())) for name, axis in axes.items() if name in QUANTITIES}
+    of_packets = command.cost_per_packet is not None or first.keys() & set(PACKETS)
+    return command.read_network(first if of_packets and not is_whole else {})
 
 
 def _setting(axes: Axes, values: tuple[str, ...], network: Network) -> tuple[Network, float | None]:

@@ -11,7 +11,6 @@ import numpy as np
 from rewritelog.arrays import Bytes, Floats, Table
 from rewritelog.commands.durations import DilationRules, DurationOptions
 from rewritelog.core import core
-from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.traces import (
     COMMUNICATION,
@@ -120,20 +119,11 @@ class TraceTask:
         return joined([part.only(_REPLAYED) for part, *_ in self.parts(parts)])
 
 
-def chosen_types(traces: Traces, types: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the indices of types of events; raise `UsageError` for an unknown one."""
-    for name in types:
-        if name not in traces.types:
-            known = ", ".join(traces.types)
-            raise UsageError(f"there is no type {name!r}: {traces.title} have {known}")
-    return tuple(traces.types.index(name) for name in types or (traces.computing,))
-
-
 def trace_task(traces: Traces, predictor: Predictor, options: DurationOptions) -> TraceTask:
     """Return the task for the options and a fitted model."""
     choice = options if isinstance(options, NodeChoice) else NodeChoice()
     params = read_event_params(choice.event_params) if predictor.fitted.uses_params else None
-    types = chosen_types(traces, choice.types or ())
+    types = traces.type_numbers(choice.types)
     return TraceTask(traces, predictor, params, options.dilations, types)
 
 

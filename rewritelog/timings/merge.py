@@ -20,6 +20,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.commands.fits import MergeCommand
 from rewritelog.errors import OutputError, spelled
 from rewritelog.output.files import check_outputs, write_file
 from rewritelog.paths import is_stdout
@@ -98,15 +99,16 @@ class MergedLines(Readable):
                 yield from _keyed_lines(chunk, table, timed)
 
 
-def merge(files: tuple[Path, ...], out: Path, *, force: bool = False) -> MergedLines:
+def merge(command: MergeCommand) -> MergedLines:
     """Write the sorted timing lines of files to a file, which appears when it is complete.
 
     Raise `OutputError` if it exists, unless `force`, or cannot be written, and `TimingError` for a
     file that cannot be read.
     """
-    if out.is_file() and not (force or is_stdout(out)):
+    files, out = command.files, command.output
+    if out.is_file() and not (command.force or is_stdout(out)):
         raise OutputError(f"{out}: exists ({spelled('force', True)} replaces it)")
-    check_outputs([out], () if force else files)
+    check_outputs([out], () if command.force else files)
     merged = MergedLines()
     beside = out.parent if out.is_file() or not out.exists() else Path(tempfile.gettempdir())
     write_file(out, merged.sorted(files, beside))

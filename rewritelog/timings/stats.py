@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.commands.fits import StatsCommand
 from rewritelog.models.base import EventTimings
 from rewritelog.progress import report_progress
 from rewritelog.text import (
@@ -150,9 +151,9 @@ class LineStats(Readable):
         return "\n".join(lines or ["no timing or param lines"])
 
 
-def line_stats(files: tuple[Path, ...]) -> LineStats:
+def line_stats(command: StatsCommand) -> LineStats:
     """Return the statistics of files; raise `TimingError` for one that cannot be read."""
     stats = LineStats()
-    for path in files:
+    for path in command.files:
         stats.read(path)
     return stats

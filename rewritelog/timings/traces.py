@@ -30,6 +30,8 @@ import msgspec
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints, numbered, rows_by_key
+from rewritelog.commands.fits import TimingsCommand
+from rewritelog.errors import UsageError
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.models.equal_rows import DistinctPoints
@@ -340,14 +342,13 @@ class WrittenTimings(Readable):
         return "\n".join([wrapped(f"{self.traces.text()}{out}"), count, *shown])
 
 
-def write_timings(
-    traces: Traces,
-    output: Path | None,
-    types: tuple[int, ...],
-    event_params: Path | None = None,
-) -> WrittenTimings:
-    """Write the lines of the nodes of some types to `output`, if there is one."""
-    written = WrittenTimings(traces, output, read_event_params(event_params), types)
+def write_timings(command: TimingsCommand) -> WrittenTimings:
+    """Write the lines of the nodes of some types to a file, if there is one."""
+    traces, output = command.traces, command.output
+    if not isinstance(traces, Traces):
+        raise UsageError(f"{traces.folder}: has bgTrace logs, which hold no timing lines")
+    types = traces.type_numbers(command.types)
+    written = WrittenTimings(traces, output, read_event_params(command.event_params), types)
     work = partial(_lines, traces, written.params, types)
 
     def texts() -> Iterator[bytes]:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.commands.runs import SweepCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.output.files import write_file
 from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
-from rewritelog.replaying.sweep import DILATION, MACHINE, Sweep
+from rewritelog.replaying.sweep import DILATION, MACHINE, Sweep, sweep
 from rewritelog.text import printable, shorten
 from rewritelog.viewing.draw import timeline_sections
 from rewritelog.viewing.extra import drawing, require
@@ -87,14 +88,20 @@ def _report_page(title: str, report: Report, sections: list[Section]) -> str:
     return page_text(title, verdict, sections, report.warnings)
 
 
-def check_plot(path: Path) -> None:
-    """Raise a `RewriteLogError` if no figure can be drawn to a path."""
-    if path.suffix.lower() not in _KINDS:
-        raise UsageError(f"{path}: a figure needs the ending {', '.join(_KINDS)}")
-    require("matplotlib.figure", spelled("plot"))
+def sweep_and_draw(command: SweepCommand) -> Sweep:
+    """Return a sweep, drawn to a file if one is given."""
+    path = command.plot
+    if path is not None:
+        if path.suffix.lower() not in _KINDS:
+            raise UsageError(f"{path}: a figure needs the ending {', '.join(_KINDS)}")
+        require("matplotlib.figure", spelled("plot"))
+    swept = sweep(command)
+    if path is not None:
+        _write_plot(swept, path)
+    return swept
 
 
-def write_plot(sweep: Sweep, path: Path) -> None:
+def _write_plot(sweep: Sweep, path: Path) -> None:
     """Draw run time against the axis with the most values, a line per setting of the others."""
     from matplotlib.ticker import EngFormatter  # noqa: PLC0415 - an extra
 

@@ -22,6 +22,7 @@ from building import PROGRAMS, run, sound, tool, tracebigsim_command
 from faulty import HANGS_S
 
 import tracebigsim
+from rewritelog.commands.fits import MergeCommand, StatsCommand
 from rewritelog.errors import OutputError
 from rewritelog.timings import merge, read, stats
 from tracebigsim import format_line
@@ -142,11 +143,11 @@ def test_stats_of_a_file_worked_out_by_hand(tmp_path: Path) -> None:
 def test_stats_do_not_depend_on_how_lines_are_cut_into_files_and_chunks(
     outputs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = stats.line_stats(tuple(outputs))
+    whole = StatsCommand(outputs).run()
     assert sum(kind.lines for kind in whole.kinds) == 3 * 201 + 1
     assert {kind.unit for kind in whole.kinds} == set(TimeUnit)
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=1000))
-    cut = stats.line_stats(tuple(outputs))
+    cut = StatsCommand(outputs).run()
     assert cut.malformed.count == whole.malformed.count
     for one, other in zip(whole.kinds, cut.kinds, strict=True):
         assert one.to_json().keys() == other.to_json().keys()
@@ -162,7 +163,7 @@ def test_stats_keep_a_bounded_number_of_lines(
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=1000))
     path = tmp_path / "out"
     path.write_text("".join(format_line("k", (i % 4,), time_s=1) for i in range(1000)))
-    found = stats.line_stats((path,))
+    found = StatsCommand(path).run()
     (kind,) = found.kinds
     assert (kind.lines, kind.total) == (1000, 1000)
     assert kind.spread is not None
@@ -198,10 +199,10 @@ def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) 
     assert printed.err.startswith("warning: 1 malformed line left out: ")
     assert run(tracebigsim_command("merge", *reversed(outputs))).out == out.read_bytes()
     with pytest.raises(OutputError, match=r"exists \(force=True"):
-        merge.merge(tuple(outputs), out)
+        MergeCommand(outputs, output=out).run()
     with pytest.raises(OutputError, match="is a folder"):
-        merge.merge(tuple(outputs), tmp_path)
-    merge.merge((out,), out, force=True)
+        MergeCommand(outputs, output=tmp_path).run()
+    MergeCommand(out, output=out, force=True).run()
     assert out.read_bytes().splitlines() == lines
     assert sorted(path.name for path in tmp_path.iterdir()) == ["merged", "out.0", "out.1", "out.2"]
 
@@ -219,7 +220,7 @@ def test_a_signal_as_soon_as_the_folder_is_made_leaves_nothing(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for out in (tmp_path / "merged", Path("/dev/null")):
         with pytest.raises(KeyboardInterrupt):
-            merge.merge(tuple(outputs), out)
+            MergeCommand(outputs, output=out).run()
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -227,11 +228,11 @@ def test_merge_of_more_than_fits_memory(
     outputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Runs of a few lines give the same file."""
-    merge.merge(tuple(outputs), tmp_path / "whole")
+    MergeCommand(outputs, output=tmp_path / "whole").run()
     monkeypatch.setattr(merge, "RUN_BYTES", 1000)
     monkeypatch.setattr(merge, "MERGED_AT_ONCE", 3)
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=3000))
-    merge.merge(tuple(outputs), tmp_path / "by runs")
+    MergeCommand(outputs, output=tmp_path / "by runs").run()
     assert (tmp_path / "by runs").read_bytes() == (tmp_path / "whole").read_bytes()
 
 

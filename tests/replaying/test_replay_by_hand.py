@@ -23,7 +23,6 @@ from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis, write
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, simulate
-from rewritelog.replaying.sweep import sweep
 from rewritelog.replaying.write import write_replayed
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import map_blocks
@@ -469,7 +468,7 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     warning = "1 bracket dilated, since the model does not cover them: 'unknown' (1); "
     warning += "it covers 'known'; time them too"
     assert found.warnings[-1] == warning
-    swept = sweep(logs, {"latency": {"1us": 1e-6}}, options=ReplayOptions(**fitted))
+    swept = rewritelog.sweep(logs, {"latency": ["1us"]}, **fitted)
     assert swept.warnings[-1] == warning
 
 

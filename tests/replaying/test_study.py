@@ -18,13 +18,12 @@ from logbuilder import write_timings
 
 import rewritelog
 from rewritelog.commands.fits import FitCommand
-from rewritelog.commands.runs import LostTimeOptions
 from rewritelog.errors import ModelError, OutputError
 from rewritelog.evaluation.fit import fit
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.study import StudyRun, study_run
+from rewritelog.replaying.study import StudyRun
 from rewritelog.text import time_text
 
 NETWORK = Network(latency_s=2e-6, bandwidth_bytes_per_s=1e9)
@@ -36,8 +35,10 @@ def made(
 ) -> StudyRun:
     logs = folder / f"{pes}-{size}"
     rewritelog.synth(logs, pes=pes, sebs=sebs, size=size, seed=pes + size, timings=0)
-    variables = (("D", float(size)),)
-    return study_run(logs, NETWORK, LostTimeOptions(), variables, timings_out)
+    variables = {"D": float(size)}
+    return rewritelog.lost_cycles(
+        logs, network=NETWORK, variables=variables, timings_out=timings_out
+    )
 
 
 @pytest.fixture(scope="module")
@@ -167,11 +168,9 @@ def test_a_size_scales_work_and_messages_and_none_leaves_logs_as_they_were(tmp_p
     plain, same = (tmp_path / name / "bgTrace0" for name in ("none", "same"))
     assert plain.read_bytes() == same.read_bytes()
     network = Network(latency_s=0.0)
-    runs = [
-        study_run(tmp_path / name, network, LostTimeOptions()).lost.totals_s["useful[Cell::bonded]"]
-        for name in ("same", "double")
-    ]
-    assert 1.8 < runs[1] / runs[0] < 2.1
+    runs = [rewritelog.lost_cycles(tmp_path / name, network=network) for name in ("same", "double")]
+    same_s, double_s = (run.lost.totals_s["useful[Cell::bonded]"] for run in runs)
+    assert 1.8 < double_s / same_s < 2.1
 
 
 def test_a_rewritten_run_without_params_is_not_taken_for_one_without_events(
@@ -196,11 +195,11 @@ def test_a_run_is_appended_whole_or_not_at_all(sample_logs: Path, tmp_path: Path
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(before or b"") + 100, soft_hard[1]))
         try:
             with pytest.raises(OutputError, match="cannot be written: File too large"):
-                study_run(sample_logs / "cells", NETWORK, LostTimeOptions(), timings_out=lines)
+                rewritelog.lost_cycles(sample_logs / "cells", network=NETWORK, timings_out=lines)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, soft_hard)
         assert (lines.read_bytes() if lines.exists() else None) == before
-        study_run(sample_logs / "cells", NETWORK, LostTimeOptions(), timings_out=lines)
+        rewritelog.lost_cycles(sample_logs / "cells", network=NETWORK, timings_out=lines)
 
 
 def test_lines_of_a_run_go_through_a_pipe(sample_logs: Path, tmp_path: Path) -> None:
@@ -209,6 +208,6 @@ def test_lines_of_a_run_go_through_a_pipe(sample_logs: Path, tmp_path: Path) -> 
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
-    study_run(sample_logs / "cells", NETWORK, LostTimeOptions(), timings_out=pipe)
+    rewritelog.lost_cycles(sample_logs / "cells", network=NETWORK, timings_out=pipe)
     reader.join()
     assert read[0].startswith("# lost cycles; parameters: P\nTRACEBIGSIM")
