@@ -31,7 +31,7 @@ from rewritelog.formats.bgtrace.heads import (
     read_timeline_file,
     summary_faults,
 )
-from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.formats.bgtrace.records import Records
 from rewritelog.formats.files import InputFile, paths_in
 
@@ -59,10 +59,14 @@ def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
     return best if better else None
 
 
-def with_likely_version(error: DamagedLogError, logs: LogSet) -> DamagedLogError:
-    """Return the error of a walk, with a hint if another log version fits the timelines."""
-    claimed = logs.summary.log_version
-    likely = likely_version(logs.files, claimed)
+def with_likely_version(error: DamagedLogError) -> DamagedLogError:
+    """Return the error of a job, with a hint if another log version fits the timelines."""
+    try:
+        logs = open_logs((error.location.file or Path()).parent)
+        claimed = logs.summary.log_version
+        likely = likely_version(logs.files, claimed)
+    except RewriteLogError:
+        return error
     if likely is None:
         return error
     hint = f"the summary says log version {claimed}, but the timelines fit version"

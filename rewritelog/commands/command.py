@@ -21,7 +21,7 @@ from typing import (
     get_origin,
 )
 
-from rewritelog.errors import UsageError, UsageTypeError, spelled
+from rewritelog.errors import DamagedLogError, UsageError, UsageTypeError, spelled
 from rewritelog.options import (
     OTHER,
     OUTPUT,
@@ -246,8 +246,11 @@ class Command(Options, Generic[Result], group=OUTPUT):
         """Do the job, with as many workers as the command is given; return its result."""
         from rewritelog.cores import limited_to
 
-        with limited_to(getattr(self, "jobs", 0)):
-            return called(self.job, self)
+        try:
+            with limited_to(getattr(self, "jobs", 0)):
+                return called(self.job, self)
+        except DamagedLogError as error:
+            raise called("checking.heads:with_likely_version", error) from error
 
     def returned(self, result: Any) -> Result:
         """Return what the Python function returns."""

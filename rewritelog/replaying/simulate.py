@@ -235,6 +235,9 @@ def prepare(
         workload = load_workload(tasks, params, options.jobs)
         if predictor.fitted.uses_params and not len(workload.regions.seb):
             remarks = ("no bracket has a param record, so the model predicts nothing",)
+        first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
+        if dilates and np.array_equal(first_s, last_s):
+            remarks = (*remarks, "the dilation that is varied changes no duration")
     matched = matching(options.dilation_for, workload.names)
     unused = warnings_of_unused(options, predictor.fitted, source.terms, matched)
     warnings = [*fit_warnings(read, predictor.fitted), *unused, *remarks]

@@ -16,7 +16,6 @@ from rewritelog.commands.durations import (
     RewriteOptions,
 )
 from rewritelog.core import core
-from rewritelog.errors import DamagedLogError
 from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, fault_error
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -131,14 +130,9 @@ class RewriteTask:
         Raise what `rewrite_part` raises, or `OSError` if the output cannot be written.
         """
         statistics, sums = BlockStatistics(), no_sums(block.timelines)
-        try:
-            for loaded in self.logs.read(block):
-                statistics.add(rewrite_part(self, loaded, sums))
-                files.write(loaded.file.path.name, loaded.buffer, loaded.block.offset)
-        except DamagedLogError as error:
-            from rewritelog.checking.heads import with_likely_version  # noqa: PLC0415 - only then
-
-            raise with_likely_version(error, self.logs) from error
+        for loaded in self.logs.read(block):
+            statistics.add(rewrite_part(self, loaded, sums))
+            files.write(loaded.file.path.name, loaded.buffer, loaded.block.offset)
         statistics.take_durations(loaded.pes.copy(), sums)
         return statistics
 

@@ -125,12 +125,13 @@ def test_a_params_folder_that_is_not_there(broken: Path, tmp_path: Path) -> None
     assert "none: does not exist" in done.stderr
 
 
-def test_a_rewrite_names_the_version_that_fits(sample_logs: Path, tmp_path: Path) -> None:
+def test_jobs_name_the_version_that_fits(sample_logs: Path, tmp_path: Path) -> None:
     for path in (sample_logs / "cells-version-3").glob("bgTrace*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     summary = bytearray((tmp_path / "bgTrace").read_bytes())
     summary[52:56] = struct.pack("<i", 5)
     (tmp_path / "bgTrace").write_bytes(summary)
-    done = commands.rewritelog("rewrite", tmp_path, "--dry-run")
-    assert done.returncode == 1
-    assert "the summary says log version 5, but the timelines fit version 3" in done.stderr
+    for words in (("rewrite", tmp_path, "--dry-run"), ("info", tmp_path), ("replay", tmp_path)):
+        done = commands.rewritelog(*words)
+        assert done.returncode == 1
+        assert "the summary says log version 5, but the timelines fit version 3" in done.stderr

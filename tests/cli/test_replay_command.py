@@ -236,6 +236,13 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
         assert figures[0].read_bytes() == figures[1].read_bytes()
 
 
+def test_a_sweep_of_dilations_says_that_they_change_nothing(logs: Path) -> None:
+    """All points were equal, and nothing said why."""
+    words = ("sweep", logs, "--vary", "dilation=1,2")
+    assert not run(*words).stderr
+    assert "changes no duration" in run(*words, "--dilation-for", "*=3").stderr
+
+
 @pytest.mark.long
 def test_a_sweep_over_a_model_predicts_once_what_a_rewrite_gives(
     sample_logs: Path, tmp_path: Path
