@@ -23,7 +23,7 @@ from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.traces import lanes_of
 from rewritelog.text import printable
 
-SEB_KINDS = ("SEBs", "brackets", "log events", "flows")
+SEB_KINDS = ("sebs", "brackets", "log_events", "flows")
 """What is counted of logs."""
 
 Event: TypeAlias = dict[str, Any]
@@ -58,12 +58,10 @@ class ChromeMaker:
         finite &= _finite_us(durations_of(sebs))
         events = {
             "tracks": list(self._tracks(contents.pes)) if contents.first else [],
-            "SEBs": list(self._slices(sebs[finite])),
+            "sebs": list(self._slices(sebs[finite])),
         }
-        for name, rows, make in (
-            ("brackets", contents["brackets"], self._brackets),
-            ("log events", contents["log_events"], self._instants),
-        ):
+        for name, make in (("brackets", self._brackets), ("log_events", self._instants)):
+            rows = contents[name]
             seb = contents.row_of(rows)
             are_finite = finite[seb]
             events[name] = list(make(rows[are_finite], sebs["start_time"][seb[are_finite]]))

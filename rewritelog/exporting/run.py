@@ -38,6 +38,9 @@ from rewritelog.units import chosen_pes
 Result = TypeVar("Result")
 
 
+_IN_TEXT = {"sebs": "SEBs", "log_events": "log events"}
+
+
 @dataclass(frozen=True, repr=False)
 class Exported(Readable):
     """The results of an export."""
@@ -63,10 +66,10 @@ class Exported(Readable):
 
     def text(self) -> str:
         """Return the results as text."""
-        singular = {kind: kind.removesuffix("s") for kind in self.counts}
-        singular["dependencies"] = "dependency"
+        kinds = [_IN_TEXT.get(kind, kind) for kind in self.counts]
         counts = ", ".join(
-            count_text(count, singular[kind], kind) for kind, count in self.counts.items()
+            count_text(count, "dependency" if kind == "dependencies" else kind[:-1], kind)
+            for kind, count in zip(kinds, self.counts.values(), strict=True)
         )
         folder = printable(str(self.folder))
         return f"{folder}: {count_text(self.pes, self.lane)} for {self.to}: {counts}"
@@ -107,7 +110,7 @@ def export(options: ExportCommand) -> Exported:
             else:
                 traces = program.parts(simgrid_part)
                 counts = write_simgrid(folder, opened.summary.num_wth, traces)
-            counts, left_out = {"SEBs": len(program.workload.sebs), **counts}, program.lacking
+            counts, left_out = {"sebs": len(program.workload.sebs), **counts}, program.lacking
         elif options.to == "chrome":
             with (
                 matched(opened, folder) as matching,

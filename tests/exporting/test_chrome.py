@@ -110,7 +110,7 @@ def test_times_that_json_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
     line = [seb(0, 1), seb(1, 2) | {"start_time": float("nan")}, seb(2, float("inf"))]
     logs = write_logs(tmp_path / "logs", [[one | marks for one in line]])
     done = rewritelog.export(logs, tmp_path / "out", "chrome")
-    assert (done.counts["SEBs"], done.counts["brackets"], done.counts["log events"]) == (1, 1, 2)
+    assert (done.counts["sebs"], done.counts["brackets"], done.counts["log_events"]) == (1, 1, 2)
     assert done.warnings == ("2 SEBs left out: a time is not finite",)
 
 
@@ -120,7 +120,7 @@ def test_times_that_are_infinite_in_microseconds_are_left_out_and_counted(tmp_pa
     line = [seb(0, 1, **marks), seb(1, 1e303, **marks), seb(1e303, 1e303, messages=[sent])]
     logs = write_logs(tmp_path / "logs", [[*line, seb(2, 3, src_pe=0, msg_id=1)]])
     done = rewritelog.export(logs, tmp_path / "out", "chrome")
-    assert (done.counts["SEBs"], done.counts["brackets"], done.counts["log events"]) == (2, 1, 2)
+    assert (done.counts["sebs"], done.counts["brackets"], done.counts["log_events"]) == (2, 1, 2)
     assert done.counts["flows"] == 0
     assert done.warnings == ("2 SEBs left out: a time is not finite",)
     assert "Infinity" not in (tmp_path / "out/trace.json").read_text()
