@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
 from numbers import Integral
@@ -134,10 +134,9 @@ class LogSet(Opened):
 
     def timeline(self, pe: int) -> Tables:
         """Return all records of the timeline of a PE as tables."""
-        from rewritelog.formats.bgtrace.tables import Tables, table_of  # noqa: PLC0415 - of few jobs
+        from rewritelog.formats.bgtrace.tables import Tables, tables_of  # noqa: PLC0415 - of few
 
-        block = [self.timeline_block(pe)]
-        return Tables(*(table_of(field.name, self.load(block)) for field in fields(Tables)))
+        return Tables(*tables_of(self.load([self.timeline_block(pe)])))
 
     def sebs(self, pes: str | int | Iterable[int] | None = None) -> Rows:
         """Return the SEBs of some or all PEs, one row for each (see `SEB_ROW`)."""
@@ -152,11 +151,12 @@ class LogSet(Opened):
         return self._table("log_events", pes)
 
     def _table(self, name: str, pes: str | int | Iterable[int] | None) -> Rows:
-        from rewritelog.formats.bgtrace.tables import table_of  # noqa: PLC0415 - of few jobs
+        from rewritelog.formats.bgtrace.tables import tables_of  # noqa: PLC0415 - of few jobs
 
         numbers = [pes] if isinstance(pes, Integral) else self.pes if pes is None else pes
         chosen = units.chosen_pes(units.pes(numbers, "pes"), self.pes) or ()
-        return with_text(table_of(name, self.load([self.timeline_block(pe) for pe in chosen])))
+        (table,) = tables_of(self.load([self.timeline_block(pe) for pe in chosen]), [name])
+        return with_text(table)
 
 
 def log_folder(path: str | Path) -> Path:

@@ -140,6 +140,8 @@ MAKERS = {
 """What makes each of the `Tables` of a block."""
 
 
-def table_of(name: str, parts: Iterable[LoadedBlock]) -> Table:
-    """Return one of the `Tables` of parts in their order; raise `DamagedLogError` for damage."""
-    return np.concatenate([MAKERS[name](records_of(part)) for part in parts])
+def tables_of(parts: Iterable[LoadedBlock], names: Iterable[str] = MAKERS) -> list[Table]:
+    """Return some of the `Tables` of parts in their order; raise `DamagedLogError` for damage."""
+    makers = [MAKERS[name] for name in names]
+    made = [[make(block) for make in makers] for block in map(records_of, parts)]
+    return [np.concatenate(of_parts) for of_parts in zip(*made, strict=True)]
