@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -102,14 +103,14 @@ def plain_words(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]
     """Return a command line as typer reads it.
 
     The files after `--timings FILE` become values of it too: those in excess of the command's
-    positional arguments. Where one of these is a negative number, they stand after a `--`.
+    positional arguments, and no folder. Where one of these is a negative number, they stand after a `--`.
     """
     places = list(_positionals(texts, words))
     moved = set[int]()
     if any(GATHERED in word.names and word.several for word in words):
         left_out = {word.field for word in words if word.is_flag and word.name in texts}
         needed = 1 + sum(word.positional and word.needed not in left_out for word in words)
-        following = sorted(place for place, follows in places if follows)
+        following = sorted(p for p, follows in places if follows and not Path(texts[p]).is_dir())
         moved = set(following[: max(0, len(places) - needed)])
     plain = [f"{GATHERED}={text}" if place in moved else text for place, text in enumerate(texts)]
     arguments = [place for place, _ in places if place not in moved][1:]  # without the command

@@ -140,7 +140,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
         "Write a page of plots and tables for a browser.",
         default=None, metavar="PAGE", init=False,
     )  # fmt: skip
-    quiet: bool = option("Print only warnings and errors.", default=False, init=False)
+    quiet: bool = option("Print no report, and show no progress.", default=False, init=False)
     fail_on_warning: bool = option(
         "Exit with code 1 if there were warnings, after the work is done.",
         default=False, rare=True, init=False,

@@ -118,6 +118,7 @@ def test_files_that_follow_timings_are_timings_too(
         done = rewritelog(*words, "-v", *(() if "--dry-run" in words else ("--force",)))
         assert done.returncode == 0, done.stderr
         assert "fitted to 9 timing lines" in done.stdout
+    assert rewritelog("replay", "--timings", timings, more, logs, logs).returncode == 0
 
 
 def test_what_had_no_effect_is_warned_of(logs: Path, timings: Path, tmp_path: Path) -> None:
