@@ -103,7 +103,8 @@ def plain_words(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]
     """Return a command line as typer reads it.
 
     The files after `--timings FILE` become values of it too: those in excess of the command's
-    positional arguments, and no folder. Where one of these is a negative number, they stand after a `--`.
+    positional arguments, and no folder. Where one of these is a negative number, they stand after a
+    `--`.
     """
     places = list(_positionals(texts, words))
     moved = set[int]()
