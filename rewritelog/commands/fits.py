@@ -264,12 +264,9 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
             models = ",".join(dict.fromkeys((*self.models, word)))
             raise UsageError(f"{word} is a model, not a file: write {spelled('models', models)}")
 
-    def method_text(self) -> str:
-        """Return the method of the comparison as text."""
-        repeats = "" if self.repeats == 1 else f" × {self.repeats}"
-        if self.fraction is None:
-            return f"{self.folds} folds{repeats}, seed {self.seed}"
-        return f"fits to {self.fraction:.3g} of each event's lines{repeats}, seed {self.seed}"
+    def exit_code(self, result: CompareReport) -> int:
+        """Return 1 if no line was predicted."""
+        return int(not result.predicted)
 
 
 class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleReport"]):
@@ -301,7 +298,7 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
         default="design",
     )  # fmt: skip
     floor: int = option(
-        "Choose at least N SEBs of each event and category, if there are as many.",
+        "Choose at least N SEBs of each event and category, with those timed already.",
         default=5, least=1,
     )  # fmt: skip
     formulas: OptionalInput = option(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
 from rewritelog.arrays import Columns, Flags, Ints
 from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predictions import PredictedLines, Score
+from rewritelog.evaluation.predictions import ERRORS_TEXT, PredictedLines, Score
 from rewritelog.hashing import random_ranks
 from rewritelog.models.base import EventTimings, Model
 from rewritelog.models.fitted import Fitted
@@ -23,16 +23,13 @@ from rewritelog.text import (
     TextTable,
     count_text,
     percent_text,
+    wrapped,
 )
 from rewritelog.timings.read import read_timings_as, samples_of
 from rewritelog.timings.samples import Timings, files_of
 from rewritelog.timings.texts import read_model_text, read_texts
 
-COLUMNS_TEXT = (
-    "(of lines held out; mean, median: relative errors of single calls; sum: how far",
-    "the total of all lines is off; later: the total without each event's first line,",
-    "which is often slow; no answer: share of lines without a prediction)",
-)
+COLUMNS_TEXT = f"Of lines held out; {ERRORS_TEXT}; no answer: share of lines without a prediction."
 """What the columns of the table are."""
 
 
@@ -65,18 +62,15 @@ class ModelResult:
             "seconds": self.seconds,
         }
 
-    def cells(self) -> dict[str, str]:
+    def cells(self, sign: str) -> dict[str, str]:
         """Return the numbers as the cells of a table's row, by their heads."""
-        score = self.overall
+        score, cells = self.overall, self.overall.cells(sign)
         missing = 1 - score.predicted / score.lines if score.lines else None
         return {
             "model": self.model,
-            "mean": percent_text(score.mean_relative_error),
-            "median": percent_text(score.median_relative_error),
-            "sum": percent_text(score.sum_error, sign="+"),
-            "later": percent_text(score.later_sum_error, sign="+"),
+            **{head: cells[head] for head in ("mean", "median", "sum", "later")},
             "no answer": percent_text(missing),
-            "below 0": f"{score.negative:,}",
+            "below 0": cells["below 0"],
             "seconds": f"{self.seconds:.2f}",
         }
 
@@ -87,6 +81,8 @@ class CompareReport(Readable):
 
     request: CompareCommand
     lines: int
+    folds: int
+    """The number of folds, of which none is empty."""
     tried: tuple[ModelResult, ...]
     warnings: tuple[str, ...]
 
@@ -96,7 +92,7 @@ class CompareReport(Readable):
         return {
             "timings": [str(path) for path in files_of(request.timings)],
             "timing_lines": self.lines,
-            "folds": request.folds if request.fraction is None else None,
+            "folds": self.folds if request.fraction is None else None,
             "fraction": request.fraction,
             "repeats": request.repeats,
             "seed": request.seed,
@@ -106,18 +102,34 @@ class CompareReport(Readable):
         }
 
     @property
+    def method(self) -> str:
+        """The method of the comparison."""
+        request = self.request
+        repeats = "" if request.repeats == 1 else f" × {request.repeats}"
+        how = f"{self.folds} folds"
+        if request.fraction is not None:
+            how = f"fits to {request.fraction:.3g} of each event's lines"
+        return f"{how}{repeats}, seed {request.seed}"
+
+    @property
+    def predicted(self) -> int:
+        """The number of predictions of all models."""
+        return sum(trial.overall.predicted for trial in self.tried)
+
+    @property
     def table(self) -> TextTable:
         """The errors of each model over all held-out lines."""
-        rows = [trial.cells() for trial in self.tried]
+        sign = "+" if self.request.repeats == 1 else ""
+        rows = [trial.cells(sign) for trial in self.tried]
         cells = [tuple(row.values()) for row in rows]
         return TextTable(tuple(rows[0]), cells, caption="Models, on held-out lines")
 
     def text(self) -> str:
         """Return the report as text."""
         lines = [
-            f"{count_text(self.lines, 'timing line')}, {self.request.method_text()}",
+            f"{count_text(self.lines, 'timing line')}, {self.method}",
             *self.table.lines(),
-            *(f"  {line}" for line in COLUMNS_TEXT),
+            wrapped(f"  {COLUMNS_TEXT}"),
         ]
         return "\n".join(lines)
 
@@ -148,13 +160,16 @@ def compare(request: CompareCommand) -> CompareReport:
     )
     differ = len({len(of_model) for of_model in read.values()}) > 1
     most = max(len(samples.seconds) for of_model in read.values() for samples in of_model)
+    count = min(request.folds, most)
     alone = (
-        f"{request.folds:,} folds, but no event has more than {count_text(most, 'line')}: each is "
-        "held out alone, and every model was fitted as often"
+        f"{request.folds:,} folds, but no event has more than {count_text(most, 'line')}: each was "
+        f"held out alone, in {count_text(count, 'fit')}"
     )
     is_alone = request.folds > most and request.folds != DEFAULT_FOLDS
     all_warnings = (*warnings, *[fewer] * differ, *[alone] * is_alone, *failures)
-    return CompareReport(request, lines, tried, all_warnings)
+    report = CompareReport(request, lines, count, tried, all_warnings)
+    nothing = "no model has a prediction for a line that was held out"
+    return report if report.predicted else replace(report, warnings=(*all_warnings, nothing))
 
 
 def _read(request: CompareCommand, kinds: Collection[Columns]) -> Mapping[Columns, Timings]:
@@ -212,9 +227,13 @@ def folds(timings: Sequence[EventTimings], count: int, seed: int) -> Iterator[Sp
 
 
 def fraction(timings: Sequence[EventTimings], share: float, seed: int) -> Split:
-    """Return a split with a random share of each event's lines, at least one, in the fit."""
+    """Return a split with a random share of each event's lines in the fit.
+
+    That is at least one, and not all of several.
+    """
     ranks = _ranks(timings, seed)
-    return Split(tuple(rank >= max(1, round(share * len(rank))) for rank in ranks))
+    fitted = (min(max(1, round(share * len(rank))), max(1, len(rank) - 1)) for rank in ranks)
+    return Split(tuple(rank >= count for rank, count in zip(ranks, fitted, strict=True)))
 
 
 def _ranks(timings: Sequence[EventTimings], seed: int) -> list[Ints]:

@@ -12,6 +12,7 @@ from rewritelog.errors import OutputError, UsageError, UsageTypeError, spelled
 from rewritelog.models.base import Model
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
+from rewritelog.models.formulas import ParamNames
 from rewritelog.models.model_file import model_text, size_problem
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import write_text_file
@@ -24,8 +25,8 @@ from rewritelog.text import (
     wrapped,
 )
 from rewritelog.timings.read import samples_of
-from rewritelog.timings.samples import Timings, files_of, names_of
-from rewritelog.timings.texts import MAX_MODEL_BYTES, read_texts
+from rewritelog.timings.samples import Timings, files_of
+from rewritelog.timings.texts import MAX_MODEL_BYTES, read_param_names, read_texts
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +63,7 @@ class FitReport(Readable):
                 "fit": self.fitted.raw.describe(),
             },
             "warnings": list(self.warnings),
-            "out": None if self.out is None else str(self.out),
+            "output": None if self.out is None else str(self.out),
         }
 
     def text(self) -> str:
@@ -111,7 +112,7 @@ def fit(request: FitCommand) -> FitReport:
             f"use it directly, with {spelled('model', name)}"
         )
     files, out = files_of(request.timings), request.output
-    names = names_of(request.param_names, request.timings)
+    names = read_param_names(request.param_names)
     read = samples_of(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
     )
@@ -122,7 +123,7 @@ def fit(request: FitCommand) -> FitReport:
             f"{spelled('event', request.event)}: no timing line of it; events: {known}"
         )
     fitted = replace(
-        Fitted.of(model, name, read.timings).named(names),
+        Fitted.of(model, name, read.timings).named(names or ParamNames(read.names)),
         source=Source.of(files, read.timings, request.clock_hz),
     )
     if out is not None:

@@ -19,7 +19,7 @@ from rewritelog.models.metrics import (
     relative_errors,
     sum_error,
 )
-from rewritelog.text import json_number
+from rewritelog.text import NO_VALUE, json_number, percent_text
 
 
 class DeterminedBy(IntEnum):
@@ -98,6 +98,27 @@ class Score:
     """The number of lines with a negative prediction, which counts as 0."""
     coverage: float | None
     """The share of times within their 90 % intervals; None without intervals."""
+
+    def cells(self, sign: str = "+") -> dict[str, str]:
+        """Return the errors as the cells of a table's row, by their heads; see `ERRORS_TEXT`."""
+        return {
+            "lines": f"{self.lines:,}",
+            "no model": f"{self.lines - self.predicted:,}",
+            "R²": NO_VALUE if self.r2 is None else f"{self.r2:.4f}",
+            "mean": percent_text(self.mean_relative_error),
+            "median": percent_text(self.median_relative_error),
+            "sum": percent_text(self.sum_error, sign=sign),
+            "later": percent_text(self.later_sum_error, sign=sign),
+            "in 90 %": percent_text(self.coverage, 1),
+            "below 0": f"{self.negative:,}",
+        }
+
+
+ERRORS_TEXT = (
+    "mean, median: relative errors of single calls; sum: that of the total, predicted as by "
+    "rewrite --total measured; later: without each event's first line, which is often slow"
+)
+"""What these errors are."""
 
 
 @dataclass(frozen=True)

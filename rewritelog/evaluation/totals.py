@@ -55,7 +55,7 @@ class RunPrediction(Readable):
     @property
     def pes(self) -> float:
         """The number of PEs."""
-        return self.values[0][1]
+        return dict(self.values)[PES]
 
     @property
     def total_s(self) -> float:

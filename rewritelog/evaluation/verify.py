@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from rewritelog.commands.fits import VerifyCommand
-from rewritelog.evaluation.predictions import DeterminedBy, PredictedLines, Score
+from rewritelog.evaluation.predictions import ERRORS_TEXT, DeterminedBy, PredictedLines, Score
 from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
 from rewritelog.text import (
     MOST_EVENTS,
-    NO_VALUE,
     Readable,
     TextTable,
     count_text,
@@ -26,6 +25,7 @@ from rewritelog.text import (
     printable,
     some_text,
     time_text,
+    wrapped,
 )
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings
@@ -60,21 +60,6 @@ class WorstLine:
             "predicted": time_text(self.predicted_s, 3),
             "error": percent_text(self.relative_error, 1),
         }
-
-
-def _cells(score: Score) -> dict[str, str]:
-    """Return the error measures of some lines as the cells of a table's row, by their heads."""
-    return {
-        "lines": f"{score.lines:,}",
-        "no model": f"{score.lines - score.predicted:,}",
-        "R²": NO_VALUE if score.r2 is None else f"{score.r2:.4f}",
-        "median": percent_text(score.median_relative_error),
-        "mean": percent_text(score.mean_relative_error),
-        "sum": percent_text(score.sum_error, sign="+"),
-        "later": percent_text(score.later_sum_error, sign="+"),
-        "in 90 %": percent_text(score.coverage, 1),
-        "below 0": f"{score.negative:,}",
-    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,8 +102,8 @@ class VerifyReport(Readable):
             most = sorted(self.events, key=lambda pair: -pair[1].lines)[:MOST_EVENTS]
             shown = tuple(pair for pair in self.events if pair in most)
         # columns of nothing but 0 are left out
-        overall = {head: cell for head, cell in _cells(self.overall).items() if cell != "0"}
-        cells = ((event, _cells(score)) for event, score in shown)
+        overall = {head: cell for head, cell in self.overall.cells().items() if cell != "0"}
+        cells = ((event, score.cells()) for event, score in shown)
         rows = [(event, *(row[head] for head in overall)) for event, row in cells]
         if len(shown) < len(self.events):
             rows.append((f"and {len(self.events) - len(shown):,} more", *[""] * len(overall)))
@@ -127,11 +112,7 @@ class VerifyReport(Readable):
         files = ", ".join(map(printable, self.files))
         lines = [f"{printable(self.model)} against {lines_of} of {files}"]
         lines += TextTable(("event", *overall), rows).lines()
-        lines += [
-            "  (median, mean: relative errors of single calls; sum: how far the total of all",
-            "  lines is off; later: the total without each event's first line, which is often",
-            "  slow; in 90 %: share of the lines within their 90 % interval)",
-        ]
+        lines.append(wrapped(f"  ({ERRORS_TEXT}; in 90 %: share of lines within the interval)"))
         if self.worst:
             lines.append("worst lines, by relative error:")
             worst = [line.cells() for line in self.worst]

@@ -14,6 +14,8 @@ from rewritelog.errors import OutputError, UsageError, spelled
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import read_provenance
 from rewritelog.models.base import LOST, PES, STUDY_HEAD
+from rewritelog.models.expressions import FormulaError, Origin
+from rewritelog.models.formulas import checked_names
 from rewritelog.options import settings
 from rewritelog.progress import report_progress
 from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
@@ -25,7 +27,6 @@ from rewritelog.units import number
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_line
 
-_MOST_VARIABLES = 19
 Variables: TypeAlias = tuple[tuple[str, float], ...]
 """Names and values of a run's variables, sorted by name."""
 
@@ -37,12 +38,12 @@ def variables_of(variables: object, what: str) -> Variables:
         values[name] = number(text, f"{what} {name}")
         if name == PES:
             raise UsageError(f"{what} P is not needed: P is the number of PEs")
-        if not name.isidentifier():
-            raise UsageError(f"{what} {name}: invalid name: letters, digits and _ only")
         if not math.isfinite(values[name]):
             raise UsageError(f"{what} {name} must be finite")
-    if len(values) > _MOST_VARIABLES:
-        raise UsageError(f"{what}: at most {_MOST_VARIABLES} variables")
+    try:
+        checked_names([(name, Origin()) for name in (PES, *sorted(values))])
+    except FormulaError as error:
+        raise UsageError(f"{what}: {error.problem}") from error
     return tuple(sorted(values.items()))
 
 
@@ -74,6 +75,7 @@ class StudyRun(Readable):
             "network": self.network.to_json(),
             **self.lost.to_json(),
             "variables": dict(self.variables),
+            "timings_out": None if self.timings_out is None else str(self.timings_out),
             "warnings": list(self.warnings),
         }
 
@@ -137,7 +139,7 @@ def _append(path: Path, head: str, lines: str) -> None:
     is_new, size = not path.exists(), path.stat().st_size if path.is_file() else 0
     try:
         with path.open("ab") as file:
-            file.write((lines if size else head + lines).encode())
+            file.write((_line_end(path) + lines if size else head + lines).encode())
     except OSError as error:
         with suppress(OSError):
             if is_new:
@@ -147,13 +149,20 @@ def _append(path: Path, head: str, lines: str) -> None:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
+def _line_end(path: Path) -> str:
+    """Return what ends the last line of a file, if nothing does yet."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return "" if file.read() == b"\n" else "\n"
+
+
 def _check_file(path: Path, head: str) -> None:
     """Raise `UsageError` before the work begins if the file's lines have other parameters."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         return  # a stream, of which reading would take what others read, or wait
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            first_line = file.readline(1000)
+            first_line = file.readline(len(head) + 1000)
     except FileNotFoundError:
         return
     except OSError as error:

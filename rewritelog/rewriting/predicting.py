@@ -19,6 +19,7 @@ from rewritelog.formats.traces import Terms
 from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventKey, Model
 from rewritelog.models.fitted import Fitted
+from rewritelog.models.formulas import ParamNames
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
 from rewritelog.rewriting.statistics import (
@@ -28,8 +29,8 @@ from rewritelog.rewriting.statistics import (
 )
 from rewritelog.text import count_text, matching, some_text
 from rewritelog.timings.read import samples_of
-from rewritelog.timings.samples import Timings, names_of
-from rewritelog.timings.texts import read_texts
+from rewritelog.timings.samples import Timings
+from rewritelog.timings.texts import read_param_names, read_texts
 
 _EVENTS_NAMED = 5
 """At most this many events are named in the warning of those that a model does not cover."""
@@ -217,7 +218,7 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
         read = samples_of(
             options.timings, options.clock_hz, strict=options.strict, columns=model.columns
         )
-        names = names_of(options.param_names, options.timings)
+        names = read_param_names(options.param_names) or ParamNames(read.names)
         with limited_to(options.jobs):
             return Fitted.of(model, name, read.timings).named(names), read
     if is_given(options.timings):

@@ -124,7 +124,7 @@ class SampleReport(Readable):
         return {
             "rewritelog": __version__,
             "logs": str(self.logs.folder),
-            "out": None if self.out is None else str(self.out),
+            "output": None if self.out is None else str(self.out),
             "options": reported(self.options, SampleCommand.own()),
             "records": self.records,
             "chosen": self.chosen,
@@ -234,7 +234,10 @@ def _spread_text(spread: ReplicateSpread) -> str:
     """Return the spread of an event's times as a line of text."""
     name = event_label(spread.event, spread.parameters)
     if spread.relative is None:
-        return f"  variation of {name}: unknown, since no parameters were timed twice"
+        why = "no parameters were timed twice"
+        if spread.left_out:
+            why = "repeated times differ by more than a factor of 2"
+        return f"  variation of {name}: unknown, since {why}"
     outliers = f", {spread.left_out:,} off by more than a factor of 2 left out" * bool(
         spread.left_out
     )

@@ -58,7 +58,7 @@ class MergedLines(Readable):
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
         numbers = {"lines": self.lines, "without_time": self.without_time}
-        return {**numbers, "malformed": self.malformed.count, "warnings": list(self.warnings)}
+        return {**numbers, "malformed_lines": self.malformed.count, "warnings": list(self.warnings)}
 
     def text(self) -> str:
         """Return the numbers as text."""
@@ -124,8 +124,9 @@ def _sortable(numbers: Floats) -> bytes:
 
 
 def _keyed_lines(chunk: TextChunk, table: LineTable, rows: Ints) -> Iterator[bytes]:
-    """Yield the lines of a chunk from TRACEBIGSIM on, each after its key and with a newline.
+    """Yield the lines of a chunk, each after its key and with a newline.
 
+    Of what precedes TRACEBIGSIM only the number of a SEB is kept.
     Names contain no bytes below a tab, so that a name sorts before longer names that begin with it.
     """
     text = chunk.text.tobytes()
@@ -142,7 +143,8 @@ def _keyed_lines(chunk: TextChunk, table: LineTable, rows: Ints) -> Iterator[byt
             table.time_unit[row],
             times[8 * row : 8 * row + 8].hex().encode(),
         )
-        yield key + _KEY_END + line.rstrip() + b"\n"
+        number = b"%d " % seb if (seb := int(table.seb[row])) >= 0 else b""
+        yield key + _KEY_END + number + line.rstrip() + b"\n"
 
 
 def _sorted_runs(lines: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from rewritelog import units
 from rewritelog.arrays import Columns, Flags, Floats, Ints, check_columns, rows_by_key
 from rewritelog.errors import TimingError, UsageError, spelled
-from rewritelog.models.base import EventKey, EventTimings
+from rewritelog.models.base import LOST, STUDY_HEAD, EventKey, EventTimings
+from rewritelog.models.expressions import FormulaError, Origin
+from rewritelog.models.formulas import checked_names
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.progress import report_progress
@@ -86,21 +88,55 @@ def read_timings_as(
     strict: bool = False,
 ) -> dict[Columns, Timings]:
     """Read files as `read_timings` does, once for several kinds of columns, as pipes require."""
-    named, malformed = tuple(paths), MalformedLines()
+    named, malformed, study = tuple(paths), MalformedLines(), _StudyNames()
     gathered = {columns: _Gathered(columns) for columns in kinds}
     for number, path in enumerate(named):
         report_progress(f"reading {printable(str(path))}")
-        for _, table in malformed.scanned(path, strict=strict):
+        for chunk, table in malformed.scanned(path, strict=strict):
+            study.add(path, chunk)
             for rows in gathered.values():
                 rows.add(number, path, table, clock_hz)
     read = {}
     for columns, rows in gathered.items():
-        read[columns] = timings = rows.finished(clock_hz, named, malformed)
+        timings = rows.finished(clock_hz, named, malformed)
+        read[columns] = replace(timings, names=study.of(timings))
         if not timings.timings:
             names = ", ".join(map(str, named))
             what = "timing line with counters" if columns == "counters" else "timing line"
             raise TimingError("; ".join((f"{names}: no {what} found", *timings.warnings)))
     return read
+
+
+_LONGEST_HEAD = 1 << 20
+
+
+@dataclass
+class _StudyNames:
+    """The names of the parameters of lost cycles, in the first lines of the files of a study."""
+
+    names: tuple[str, ...] = ()
+    file: Path | None = None
+    """The first file with names."""
+
+    def add(self, path: Path, chunk: TextChunk) -> None:
+        """Add those of a file, if it is its first chunk; raise `TimingError` if they differ."""
+        head = STUDY_HEAD.encode()
+        if chunk.offset_bytes or chunk.text[: len(head)].tobytes() != head:
+            return
+        line, _, _ = chunk.text[len(head) : _LONGEST_HEAD].tobytes().partition(b"\n")
+        listed = line.decode(errors="replace").strip().split(", ")
+        try:
+            names = checked_names([(name, Origin()) for name in listed])
+        except FormulaError as error:
+            raise TimingError(f"{path}:1: the names of parameters: {error.problem}") from error
+        if self.names not in ((), names):
+            of_both = f"{', '.join(names)}, but those of {self.file} are {', '.join(self.names)}"
+            raise TimingError(f"{path}:1: the parameters of lost cycles are {of_both}")
+        self.names, self.file = names, self.file or path
+
+    def of(self, timings: Timings) -> dict[str, tuple[str, ...]]:
+        """Return the names for each event of lost cycles."""
+        return {event: self.names for event in timings.events if event.startswith(LOST)}
 
 
 @dataclass

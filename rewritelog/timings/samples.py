@@ -22,12 +22,11 @@ from rewritelog.arrays import (
     to_table,
 )
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.models.base import LOST, EventTimings, entry_of
-from rewritelog.models.formulas import ParamNames, name_problem
+from rewritelog.models.base import EventTimings, entry_of
+from rewritelog.models.formulas import name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.text import NO_VALUE, Remark, TextTable, count_text, merged, shorten
-from rewritelog.timings.texts import read_param_names, read_study_names
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
 """Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
@@ -240,16 +239,6 @@ def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path
     if hasattr(samples, "columns"):
         return Timings.from_pandas(samples)
     return to_inputs(samples, what)
-
-
-def names_of(path: Path | None, timings: Timings | tuple[Path, ...]) -> ParamNames | None:
-    """Return the names of parameters in a file, of columns of samples in memory, or of a study."""
-    if path is not None:
-        return read_param_names(path)
-    if isinstance(timings, Timings):
-        return ParamNames(timings.names) if timings.names else None
-    of_studies = {f"{LOST}*": names for file in timings if (names := read_study_names(file))}
-    return ParamNames(of_studies) if of_studies else None
 
 
 def files_of(timings: Timings | tuple[Path, ...]) -> tuple[Path, ...]:

@@ -77,11 +77,16 @@ def spread_of(timings: EventTimings) -> ReplicateSpread:
 
 
 def _medians(point: Ints, seconds: Floats, usable: Flags, points: int) -> Floats:
-    """Return the (upper) median of each point's usable times, NaN for a point without any."""
+    """Return the median of each point's usable times, NaN for a point without any.
+
+    Of two times it is the longer one: if they differ by more than `LARGEST_FACTOR`, either may be
+    wrong, and the point says nothing.
+    """
     rows = np.flatnonzero(usable)
-    order = rows[np.lexsort((seconds[rows], point[rows]))]
+    rising = seconds[rows[np.lexsort((seconds[rows], point[rows]))]]
     counts = np.bincount(point[rows], minlength=points)
-    middle = np.cumsum(counts) - counts + counts // 2
-    medians = np.full(points, np.nan)
-    medians[counts > 0] = seconds[order[middle[counts > 0]]]
+    first, medians = np.cumsum(counts) - counts, np.full(points, np.nan)
+    some, upper = counts > 0, first + counts // 2
+    lower = np.where(counts > 2, first + (counts - 1) // 2, upper)
+    medians[some] = (rising[lower[some]] + rising[upper[some]]) / 2
     return medians

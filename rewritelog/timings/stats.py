@@ -79,7 +79,7 @@ class KindStats:
             "total": json_number(self.total),
             "mean": json_number(self.total / self.lines),
             "relative_spread": None if spread is None else spread.relative,
-            "repeated_sets": 0 if spread is None else spread.points,
+            "repeated_points": 0 if spread is None else spread.points,
         }
 
     def text_lines(self) -> Iterator[str]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rewritelog.errors import ModelError, UsageTypeError
-from rewritelog.models.base import STUDY_HEAD, ModelText
-from rewritelog.models.expressions import FormulaError, Origin
-from rewritelog.models.formulas import ParamNames, checked_names, parse_param_names
+from rewritelog.models.base import ModelText
+from rewritelog.models.formulas import ParamNames, parse_param_names
 from rewritelog.paths import to_input
 
 if TYPE_CHECKING:
@@ -41,18 +39,6 @@ def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, Mo
 def read_param_names(path: Path | None) -> ParamNames | None:
     """Return the contents of a file of parameter names; raise `ModelError` for any error in it."""
     return None if path is None else parse_param_names(read_model_text(path))
-
-
-def read_study_names(path: Path) -> tuple[str, ...]:
-    """Return the names of the parameters in a study's file of timing lines; none of other files."""
-    try:
-        with open(path, "rb", opener=_open_regular) as file:
-            head, _, names = file.readline(MAX_BYTES).decode(errors="replace").partition(STUDY_HEAD)
-    except OSError:
-        return ()  # whoever reads the lines says why
-    with suppress(FormulaError):
-        return () if head else checked_names([(n, Origin()) for n in names.strip().split(", ")])
-    return ()
 
 
 def to_fitted(model: object, what: str) -> Fitted:

@@ -54,7 +54,7 @@ def compare_page(report: CompareReport) -> str:
     plot.legend.click_policy = "hide"
     most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
     sections = [
-        Section("All lines", [" ".join(COLUMNS_TEXT).strip("()")], table=report.table),
+        Section("All lines", [COLUMNS_TEXT], table=report.table),
         Section("Events and models", html=_overview(errors, labels), script="overview.js"),
         swap_section(
             "One event: measured against predicted time of held-out lines",
@@ -69,7 +69,7 @@ def compare_page(report: CompareReport) -> str:
 
 def _summary(report: CompareReport) -> Iterator[str]:
     lines = count_text(report.lines, "timing line")
-    yield f"{lines}; {report.request.method_text()}; all errors are on held-out lines."
+    yield f"{lines}; {report.method}; all errors are on held-out lines."
     known = {trial.model: trial.overall.mean_relative_error for trial in report.tried}
     ranked = sorted((error, model) for model, error in known.items() if error is not None)
     if ranked:

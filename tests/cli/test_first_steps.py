@@ -39,6 +39,15 @@ def test_the_time_of_one_call_is_predicted_from_its_parameters(model: Path) -> N
     assert json.loads(named.stdout)["predicted_s"] == pytest.approx(12e-6, rel=1e-3)
 
 
+def test_a_call_is_told_from_files_by_what_follows_the_event(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of the event's name was taken for a file of records."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Cell::work").mkdir()
+    assert run("predict", model, "Cell::work", "4", "3").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

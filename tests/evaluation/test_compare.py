@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import rewritelog as run
 from logbuilder import write_timings
 
 from rewritelog.commands.fits import CompareCommand
@@ -52,6 +53,8 @@ def test_a_fraction_keeps_its_share_and_one_line_at_least() -> None:
     assert [int((~rows).sum()) for rows in split.left_out] == [10, 1, 1]
     kept = split.fitted_to(samples(100, 7, 1))
     assert [len(part.seconds) for part in kept] == [10, 1, 1]
+    split = fraction(samples(100, 4, 1), 0.99, 1)
+    assert [int((~rows).sum()) for rows in split.left_out] == [99, 3, 1]
 
 
 @pytest.mark.slow
@@ -71,6 +74,16 @@ def test_more_folds_than_lines_are_told(timings: Path) -> None:
     report = compare(CompareCommand((timings,), ("least-squares",), folds=50))
     assert report.tried[0].fits == 40
     assert "50 folds, but no event has more than 40 lines" in report.warnings[-1]
+    report = compare(CompareCommand((write_timings(timings, *CUBIC[:6]),), ("least-squares",)))
+    assert (report.to_json()["folds"], report.warnings) == (6, ())
+    assert "6 folds" in report.text()
+
+
+def test_a_comparison_without_any_prediction_fails(tmp_path: Path) -> None:
+    """It ended with exit code 0, and nothing but dashes."""
+    path = write_timings(tmp_path / "t.txt", ("k", 1.0, 2.0))
+    done = run("compare", path)
+    assert (done.returncode, "no model has a prediction" in done.stderr) == (1, True)
 
 
 def test_held_out_lines_are_not_seen(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from rewritelog.commands.fits import MergeCommand, StatsCommand
 from rewritelog.errors import OutputError
 from rewritelog.timings import merge, read, stats
 from tracebigsim import format_line
-from tracebigsim.files import scan_chunks
+from tracebigsim.files import scan_chunks, scan_file
 from tracebigsim.lines import TimeUnit
 
 
@@ -205,6 +205,16 @@ def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) 
     MergeCommand(out, output=out, force=True).run()
     assert out.read_bytes().splitlines() == lines
     assert sorted(path.name for path in tmp_path.iterdir()) == ["merged", "out.0", "out.1", "out.2"]
+
+
+def test_a_merge_keeps_the_seb_before_a_line(tmp_path: Path) -> None:
+    """It was lost, or that of `seqno` took its place."""
+    source, out = tmp_path / "printed", tmp_path / "merged"
+    lines = [f"{seb} TRACEBIGSIM: event:{{ k }} time:{{ {seb} }} params:{{ 1 }}" for seb in (3, 19)]
+    source.write_text("\n".join([f"{lines[1]} seqno:{{ 20 }}", lines[0]]))
+    MergeCommand(source, output=out).run()
+    (table,) = scan_file(out)
+    assert (table.seb.tolist(), table.seqno.tolist()) == ([3, 19], [-1, 20])
 
 
 def test_a_signal_as_soon_as_the_folder_is_made_leaves_nothing(

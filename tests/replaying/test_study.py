@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
 import resource
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ from rewritelog.models.registry import load_model
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.study import StudyRun
 from rewritelog.text import time_text
+from tracebigsim.files import scan_file
 
 NETWORK = Network(latency_s=2e-6, bandwidth_bytes_per_s=1e9)
 FORMULAS = Path(__file__).parents[2] / "docs" / "lost-cycles.toml"
@@ -200,6 +204,61 @@ def test_a_run_is_appended_whole_or_not_at_all(sample_logs: Path, tmp_path: Path
             resource.setrlimit(resource.RLIMIT_FSIZE, soft_hard)
         assert (lines.read_bytes() if lines.exists() else None) == before
         rewritelog.lost_cycles(sample_logs / "cells", network=NETWORK, timings_out=lines)
+
+
+def test_the_number_of_pes_is_known_by_name(tmp_path: Path) -> None:
+    """The first variable was taken for it."""
+    pandas = pytest.importorskip("pandas")
+    pes, size = np.repeat([1.0, 2.0, 4.0, 8.0], 4), np.tile([10.0, 20.0, 40.0, 80.0], 4)
+    columns = {"event": "lost::a", "D": size, "P": pes, "seconds": 1e-3 * pes * size}
+    predicted = rewritelog.predict_run(rewritelog.fit(pandas.DataFrame(columns)), {"P": 4, "D": 50})
+    assert predicted.pes == 4
+    assert predicted.predicted_s == pytest.approx(0.05)
+
+
+def test_names_of_variables_that_no_formula_can_have_are_refused(sample_logs: Path) -> None:
+    """They were written, and not read again, so that `predict-run` took any others."""
+    for name in ("log", "p3", "x-y"):
+        done = run("lost-cycles", sample_logs / "cells", "--var", f"{name}=3")
+        assert (done.returncode, f"'{name}'" in done.stderr) == (2, True)
+
+
+def test_studies_of_other_variables_are_not_mixed(tmp_path: Path) -> None:
+    """The names of the last file were taken for those of all."""
+    lines = write_timings(tmp_path / "lines", ("lost::a", 1.0, 1.0, 2.0)).read_text()
+    for name in "DN":
+        (tmp_path / name).write_text(f"# lost cycles; parameters: P, {name}\n{lines}")
+    done = run("fit", tmp_path / "D", tmp_path / "N")
+    assert done.returncode == 1
+    assert f"are P, N, but those of {tmp_path / 'D'} are P, D" in done.stderr
+
+
+@pytest.mark.parametrize("given", ["plain", "gzip", "stdin"])
+def test_the_names_of_a_study_are_read_with_its_lines(
+    small_study: Path, tmp_path: Path, given: str
+) -> None:
+    """Those of compressed files and of standard input were not."""
+    file, model = small_study / "study.txt", tmp_path / "model.json"
+    if given == "gzip":
+        file = tmp_path / "study.txt.gz"
+        file.write_bytes(gzip.compress((small_study / "study.txt").read_bytes()))
+    with (small_study / "study.txt").open("rb") as stream:
+        rewritelog_command = [sys.executable, "-m", "rewritelog", "fit", "--model", "least-squares"]
+        words = ["-" if given == "stdin" else str(file), "-o", str(model), "-q"]
+        subprocess.run([*rewritelog_command, *words], stdin=stream, check=True)
+    done = run("predict-run", model, "--at", "P=4,size=9")
+    assert "its variables are P, D" in done.stderr
+
+
+def test_a_run_is_appended_after_a_line_without_its_end(sample_logs: Path, tmp_path: Path) -> None:
+    """The first new line joined the last one, and both were lost."""
+    lines, variables = tmp_path / "study.txt", {"D" * 900: 1, "E" * 200: 2}
+    for run_number in (1, 2):
+        rewritelog.lost_cycles(sample_logs / "cells", variables=variables, timings_out=lines)
+        (table,) = scan_file(lines)
+        assert table.fault_count == 0
+        assert len(table) == run_number * len(set(table.events))
+        lines.write_bytes(lines.read_bytes().rstrip(b"\n"))
 
 
 def test_lines_of_a_run_go_through_a_pipe(sample_logs: Path, tmp_path: Path) -> None:

@@ -31,6 +31,15 @@ def test_replicates_bring_the_mean_to_three_per_cent(event: MakeTimings) -> None
 def test_accidents_are_left_out(event: MakeTimings) -> None:
     spread = spread_of(event([1, 1, 1, 1, 2, 2], seconds=[1, 1, 1, 4, 3, 3]))
     assert (spread.lines, spread.left_out, spread.relative) == (5, 1, 0)
+    spread = spread_of(event([1, 1, 2, 2], seconds=[1, 1, 1, 2.5]))
+    assert (spread.lines, spread.left_out, spread.relative) == (2, 1, 0)
+
+
+def test_times_that_spread_evenly_are_no_accidents(event: MakeTimings) -> None:
+    """The upper median of four was the longer time, and both shorter ones were left out."""
+    spread = spread_of(event([1, 1, 1, 1], seconds=[1, 1, 2.1, 2.1]))
+    assert (spread.lines, spread.left_out) == (4, 0)
+    assert spread.relative == pytest.approx(np.std([1, 1, 2.1, 2.1], ddof=1) / 1.55)
 
 
 def test_without_repetition_nothing_is_known(event: MakeTimings) -> None:

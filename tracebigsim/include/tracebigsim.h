@@ -601,7 +601,8 @@ TRACEBIGSIM_APART_ int tracebigsim_read_chosen_(const char *line, tracebigsim_ch
     if (chosen->count == TRACEBIGSIM_MAX_PARAMS_) return 0;
     if ((at = tracebigsim_read_number_(at, &params[chosen->count++])) == NULL) return 0;
   }
-  return 1;
+  at = tracebigsim_skip_blanks_(at + 1);
+  return *at == '\0' || strcmp(at, "\r") == 0;
 }
 
 /* Read a file into new memory, NUL-terminated; return NULL (and errno) if that fails. */
@@ -631,9 +632,9 @@ TRACEBIGSIM_APART_ char *tracebigsim_read_file_(const char *path) {
 /* Read the lines of a list's text into `chosen` and `params`, which have room for all of them. */
 TRACEBIGSIM_APART_ void tracebigsim_read_list_(char *text, const char *path,
                                                tracebigsim_chosen_type_ *chosen, double *params) {
-  size_t used = 0;
+  size_t used = 0, number = 1;
   char *line = text;
-  while (line != NULL) {
+  for (; line != NULL; number++) {
     char *next = strchr(line, '\n');
     const char *first;
     tracebigsim_chosen_type_ *here = chosen + tracebigsim_process_.chosen_count;
@@ -645,8 +646,10 @@ TRACEBIGSIM_APART_ void tracebigsim_read_list_(char *text, const char *path,
         used += here->count;
         tracebigsim_process_.chosen_count++;
       } else {
-        tracebigsim_report_("invalid line in the list of chosen SEBs", first);
-        tracebigsim_report_("the list of chosen SEBs with that line", path);
+        char problem[250];
+        snprintf(problem, sizeof problem, "line %lu is no chosen SEB, and left out: %.180s",
+                 (unsigned long)number, first);
+        tracebigsim_report_(problem, path);
       }
     }
     line = next;
