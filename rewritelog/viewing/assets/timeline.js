@@ -41,13 +41,13 @@
   }
 
   function followPath(shown) {
-    const path = json("path-data"), plot = model("timeline-0");
+    const steps = model("path-steps"), path = steps.data, plot = model("timeline-0");
     const whole = { x: [plot.x_range.start, plot.x_range.end], y: [plot.y_range.start, plot.y_range.end] };
 
     function mark(k) {
       for (const row of rows) row.classList.toggle("chosen", row === rows[k]);
       const left = path.start[k], right = left + path.ran[k];
-      model("path-chosen").data = { x: [left], y: [path.row[k] + 0.5], left: [left], right: [right] };
+      model("path-chosen").data = { y: [path.y[k]], left: [left], right: [right] };
     }
 
     // Shows a step with what is around it, ten times as long, and nine rows.
@@ -55,7 +55,7 @@
       const length = Math.max(path.ran[k], (whole.x[1] - whole.x[0]) / 1e5);
       const from = Math.max(whole.x[0], path.start[k] - 4.5 * length);
       plot.x_range.setv({ start: from, end: Math.min(whole.x[1], from + 10 * length) });
-      const top = Math.max(0, Math.min(path.row[k] - 4, whole.y[0] - 9));
+      const top = Math.max(0, Math.min(path.y[k] - 4.5, whole.y[0] - 9));
       plot.y_range.setv({ start: Math.min(whole.y[0], top + 9), end: top });
     }
 
@@ -64,20 +64,12 @@
       element("button", step, { type: "button" }),
       path.pe[k], path.seb[k], path.name[k], time(path.start[k], 6), time(path.ran[k]),
       path.bytes[k] < 0 ? "" : `${path.bytes[k].toLocaleString("en")} bytes in ${time(path.transit[k])}`,
-    ]), path.length, Infinity);
+    ]), path.step.length, Infinity);
     rows.forEach((row, k) => row.addEventListener("click", () => {
       mark(k);
       zoom(k);
       document.querySelector("figure").scrollIntoView({ block: "nearest" });
     }));
-    byId("path-note").append(
-      onScreen("Click a step to see it above, or a mark of the path above to see its step here. "),
-      path.step.length < path.length ? `The ${path.step.length} longest of ${path.length} steps are listed.` : "",
-    );
-    const steps = model("path-steps");
-    steps.data = {
-      x: path.start, y: path.row.map((row) => row + 0.5), left: path.start, right: path.start,
-    };
     steps.selected.properties.indices.change.connect(() => {
       const [k] = steps.selected.indices;
       if (k === undefined) return;
@@ -89,7 +81,7 @@
   const panels = json("timelines");
   Pages.whenDrawn(panels.map((given) => given.plot), () => {
     panels.forEach(follow);
-    if (byId("path-data")) followPath(panels[0]);
+    if (byId("path")) followPath(panels[0]);
     Pages.ready();
   });
 })();
