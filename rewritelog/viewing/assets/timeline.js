@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { byId, json, model, floats, element, fillTable, time } = Pages;
+  const { byId, json, model, floats, element, fillTable, percent, time } = Pages;
 
   // Words on what can be done, which is nothing on paper.
   const onScreen = (words) => element("span", words, { class: "screen" });
@@ -21,7 +21,7 @@
       return sum * given.pes;
     });
     const whole = (to - from) * given.pes;
-    const row = (name, value) => [name, whole > 0 ? `${(100 * value / whole).toFixed(1)}\u00a0%` : "–", time(value)];
+    const row = (name, value) => [name, percent(whole > 0 ? value / whole : null), time(value)];
     const rows = given.layers.map((name, layer) => row(name, seconds[layer]));
     const busy = seconds.reduce((sum, value, layer) => sum + (given.over[layer] ? 0 : value), 0);
     fillTable(given.table, `From ${time(from, 6)} to ${time(to, 6)}, ${given.pes} ${given.lane[1]}`,
@@ -31,11 +31,7 @@
 
   function follow(given) {
     const shares = floats(given.shares), range = model(given.plot).x_range;
-    let waiting = null;
-    const later = () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => fillShares(given, shares), 50);
-    };
+    const later = Pages.delayed(50, () => fillShares(given, shares));
     for (const end of ["start", "end"]) range.properties[end].change.connect(later);
     fillShares(given, shares);
   }
