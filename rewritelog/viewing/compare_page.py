@@ -12,16 +12,12 @@ from rewritelog.viewing.fit_pages import Cell, event_table
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
-    MOST_POINTS,
-    MOST_POINTS_A_PAGE,
     Option,
     add_marks,
     add_same,
-    drawn_text,
     is_wide,
     new_plot,
     new_source,
-    some_rows,
     swap_section,
 )
 
@@ -52,7 +48,6 @@ def compare_page(report: CompareReport) -> str:
         add_marks(plot, new_source(f"model-{number}", "x", "y"), "x", "y", *style, model)
     add_same(plot, "same")
     plot.legend.click_policy = "hide"
-    most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(events) * len(report.tried)))
     sections = [
         Section("All lines", [COLUMNS_TEXT], table=report.table),
         Section("Events and models", html=_overview(errors, labels), script="overview.js"),
@@ -60,7 +55,7 @@ def compare_page(report: CompareReport) -> str:
             "One event: measured against predicted time of held-out lines",
             "event",
             plot,
-            [_option(report, event, label, most) for event, label in labels.items()],
+            [_option(report, *names).drawn(len(events)) for names in labels.items()],
             of_overview=True,
         ),
     ]
@@ -101,26 +96,20 @@ def _overview(errors: Errors, labels: dict[str, str]) -> str:
     )
 
 
-def _option(report: CompareReport, event: str, label: str, most: int) -> Option:
-    """Return the option of an event: its times by model, of at most `most` held-out lines."""
-    sources, names, sentences = {}, {}, []
+def _option(report: CompareReport, event: str, label: str) -> Option:
+    """Return the option of an event: its times by model, of all held-out lines."""
+    sources = {}
     for number, trial in enumerate(report.tried):
         lines = trial.held_out[event]
         predicted_s, measured_s = lines.rows.predicted_s, lines.measured_s
-        known = np.flatnonzero(np.isfinite(predicted_s) & np.isfinite(measured_s))
-        count = len(known)
-        rows = known[some_rows(event, count, most)]
-        if len(rows) < count:
-            sentences.append(f"{len(rows):,} of {count:,} lines by {trial.model}")
-        names[f"model-{number}"] = trial.model
-        sources[f"model-{number}"] = {"x": predicted_s[rows], "y": measured_s[rows]}
+        known = np.isfinite(predicted_s) & np.isfinite(measured_s)
+        sources[f"model-{number}"] = {"x": predicted_s[known], "y": measured_s[known]}
     times = np.concatenate([column for by in sources.values() for column in by.values()])
     ends = np.array([times.min(), times.max()] if len(times) else [])
     return Option(
         label=label,
         sources=sources | {"same": {"x": ends, "y": ends}},
         heads=("predicted", "measured"),
-        names=names,
+        names=dict(zip(sources, (trial.model for trial in report.tried), strict=True)),
         logarithmic="xy" if len(ends) and is_wide(*ends) else "",
-        text=drawn_text(sentences),
     )

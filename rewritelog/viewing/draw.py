@@ -279,19 +279,16 @@ def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
 
 def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
     """Return the plot of the share of PEs in each layer over time, one layer above the other."""
-    over_time = view.over_time_json(panel)
-    edges, shares = np.array(over_time["bounds_s"]), list(over_time["shares"].values())
+    edges, shares = view.in_steps(panel)
     plot = new_plot(
         "time", "busy, %", height=220, x_range=x_range, y_range=(0, 100), **_over_time(view)
     )
-    bottom = np.zeros(len(edges) - 1)
-    for layer in sorted(view.shown_layers):
-        if not view.over_names(layer):
-            top = bottom + 100 * np.array(shares[layer])
-            data = {"left": edges[:-1], "right": edges[1:], "bottom": bottom, "top": top}
-            style = {"color": view.layers[layer][1], "line_width": 0}
-            plot.quad(**{side: side for side in data}, source=data, **style)
-            bottom = top
+    stacked = [layer for layer in sorted(view.shown_layers) if not view.over_names(layer)]
+    columns = {str(layer): 100 * shares[:, layer] for layer in stacked}
+    place = {"middle": (edges[:-1] + edges[1:]) / 2, "width": np.diff(edges)}
+    colours = [view.layers[layer][1] for layer in stacked]
+    style = {"x": "middle", "width": "width", "color": colours, "line_width": 0}
+    plot.vbar_stack([*columns], source={**place, **columns}, **style)
     return plot
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -146,11 +146,6 @@ def some_rows(label: str, count: int, most: int) -> Ints:
     return np.sort(np.argsort(draw_numbers(label, count, SEED), kind="stable")[:most])
 
 
-def drawn_text(parts: Sequence[str]) -> str:
-    """Return the text above a plot in which only a part is drawn, as in `3 of 9 lines`."""
-    return f"Drawn, chosen at random (seed {SEED}): {', '.join(parts)}." if parts else ""
-
-
 @dataclass(frozen=True)
 class Option:
     """The data of one entry of the list."""
@@ -168,6 +163,23 @@ class Option:
     """The axes with a logarithmic scale: `x`, `y` or `xy`."""
     text: str = ""
     """The text above the plot."""
+
+    def drawn(self, options: int) -> Option:
+        """Return it with so many points, chosen at random, that a page has room for all options.
+
+        The columns of points are x and y; the text says how many of them there are.
+        """
+        sources, parts = dict(self.sources), []
+        counts = {name: len(sources[name]["x"]) for name in self.names}
+        kinds = sum(map(bool, counts.values())) or 1
+        most = max(1, min(MOST_POINTS, MOST_POINTS_A_PAGE // (options * kinds)))
+        for name, count in counts.items():
+            rows = some_rows(self.label, count, most)
+            sources[name] = {axis: column[rows] for axis, column in sources[name].items()}
+            if len(rows) < count:
+                parts.append(f"{self.names[name]} {len(rows):,} of {count:,}")
+        text = f"Drawn, chosen at random (seed {SEED}): {', '.join(parts)}." if parts else ""
+        return replace(self, sources=sources, text=text)
 
 
 def swap_section(

@@ -33,10 +33,10 @@ _MOST_TICKS = 12
 
 _PATH_COLOUR = "#000000"
 
-PATH_HTML = (
-    '<p id="path-note"></p><div class="scroll" id="path" tabindex="0" role="region" '
-    'aria-label="critical path"></div>'
-)
+PATH_HTML = """\
+<p class="screen">Click a step to see it above,
+or a mark of the path above to see its step here.</p>
+<div class="scroll" id="path" tabindex="0" role="region" aria-label="critical path"></div>"""
 
 
 def replay_page(replayed: Replayed) -> str:
@@ -47,9 +47,9 @@ def replay_page(replayed: Replayed) -> str:
         view = timeline_view([Run.replayed(report.logs, replayed.outcome)])
         sections = timeline_sections(view)
         _draw_path(sections[0].plot, replayed, view)
-        steps = {"path-data": _path_steps(replayed, view)}
-        path = Section("The critical path, step by step", html=PATH_HTML, data=steps)
-        sections.insert(1, path)
+        steps = f"The {MOST_STEPS:,} longest of {report.path.length:,} steps are listed."
+        notes = [steps] if report.path.length > MOST_STEPS else []
+        sections.insert(1, Section("The critical path, step by step", notes, html=PATH_HTML))
     sections.append(Section("Where the time goes", text=report.details()))
     return _report_page(f"Replay of {printable(str(report.logs.path))}", report, sections)
 
@@ -143,8 +143,8 @@ def _write_plot(sweep: Sweep, path: Path) -> None:
         write_file(path, saved(path.suffix[1:].lower()))
 
 
-def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, Any]:
-    """Return the steps of the critical path in the order of time, for the script of the page."""
+def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, list[Any]]:
+    """Return the steps of the critical path in the order of time, also for the page's script."""
     workload, path = replayed.outcome.workload, replayed.report.path
     longest = np.argsort(-(path.ran_s + path.transit_s), kind="stable")[:MOST_STEPS]
     chosen = np.sort(longest)[::-1]
@@ -152,10 +152,9 @@ def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, Any]:
     pe, names = workload.sebs.pe[seb], view.panels[0].run.lane_names
     sizes = np.append(workload.messages.size_bytes, -1)  # of message −1, none
     return {
-        "length": path.length,
         "step": (path.length - chosen).tolist(),
         "pe": [names[row] for row in pe.tolist()] if names else pe.tolist(),
-        "row": (pe // view.group).tolist(),
+        "y": (pe // view.group + 0.5).tolist(),
         "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
         "name": [printable(workload.name_of(number)) for number in seb.tolist()],
         "start": replayed.outcome.times.start_s[seb].tolist(),
@@ -176,10 +175,10 @@ def _draw_path(plot: Any, replayed: Replayed, view: TimelineView) -> None:
     stride = -(-len(x) // (2 * _MOST_DRAWN)) or 1
     label = "critical path" if stride == 1 else f"critical path, every {stride:,}th step"
     plot.line(x[::stride], y[::stride], color=_PATH_COLOUR, line_width=2, legend_label=label)
-    empty: dict[str, list[float]] = {"x": [], "y": [], "left": [], "right": []}
-    steps, chosen = (ColumnDataSource(empty, name=name) for name in ("path-steps", "path-chosen"))
+    steps = ColumnDataSource(_path_steps(replayed, view), name="path-steps")
+    chosen = ColumnDataSource({"y": [], "left": [], "right": []}, name="path-chosen")
     marks = plot.scatter(
-        "x", "y", source=steps, size=7, color=_PATH_COLOUR, fill_alpha=0.3, nonselection_alpha=1
+        "start", "y", source=steps, size=7, color=_PATH_COLOUR, fill_alpha=0.3, nonselection_alpha=1
     )
     plot.hbar(
         "y", left="left", right="right", height=0.94, source=chosen, fill_alpha=0,

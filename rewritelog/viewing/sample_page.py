@@ -13,15 +13,11 @@ from rewritelog.text import count_text, percent_text
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
-    MOST_POINTS,
-    MOST_POINTS_A_PAGE,
     OTHER,
     Option,
     add_marks,
-    drawn_text,
     new_plot,
     new_source,
-    some_rows,
     swap_section,
 )
 
@@ -41,7 +37,6 @@ def sample_page(report: SampleReport) -> str:
         for choice, label in zip(report.strata, report.labels, strict=True)
         for pair in _pairs(choice.stratum.parameters)
     ]
-    most = min(MOST_POINTS, MOST_POINTS_A_PAGE // max(1, len(views)))
     sections = [Section("Events of the run", table=report.table)]
     if views:
         plot = new_plot("p1", "p2", height=560, name="sample")
@@ -49,7 +44,7 @@ def sample_page(report: SampleReport) -> str:
             add_marks(plot, new_source(name, "x", "y"), "x", "y", *style, line_width=1.5)
         plot.legend.click_policy = "hide"
         heading = "Points of the run, timed, chosen and extrapolated"
-        options = [_option(*view, most) for view in views]
+        options = [_option(*view).drawn(len(views)) for view in views]
         sections.append(swap_section(heading, "event and parameters", plot, options))
     share, outside = (part / report.records for part in (report.chosen, report.extrapolated))
     summary = (
@@ -73,19 +68,15 @@ def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
         yield first, first + 1
 
 
-def _option(choice: Choice, label: str, pair: tuple[int, int], most: int) -> Option:
-    """Return the option of a stratum: its distinct points, at most `most` of all kinds."""
+def _option(choice: Choice, label: str, pair: tuple[int, int]) -> Option:
+    """Return the option of a stratum: its distinct points."""
     run = choice.stratum.params
     tables = (run, run[choice.extrapolated_rows], choice.stratum.timed, run[choice.rows])
-    sources, sentences = {}, []
-    kinds = sum(len(table) > 0 for table in tables)
-    for (name, (_, _, kind, _)), table in zip(_MARKS.items(), tables, strict=True):
+    sources = {}
+    for name, table in zip(_MARKS, tables, strict=True):
         points = DistinctPoints.of_rows(table)
-        rows = some_rows(f"{name} {label}", len(points), max(1, most // kinds))
-        columns = np.column_stack([points.counts, points.params])[rows]
-        sources[name] = dict(zip("xy", columns.T[list(pair)], strict=True))
-        if len(rows) < len(points):
-            sentences.append(f"{len(rows):,} of {len(points):,} points {kind}")
+        columns = np.column_stack([points.counts, points.params])[:, pair]
+        sources[name] = dict(zip("xy", columns.T, strict=True))
     labels = ["records at the point" if number == 0 else f"p{number}" for number in pair]
     return Option(
         label=f"{label}: {' and '.join(labels)}",
@@ -93,5 +84,4 @@ def _option(choice: Choice, label: str, pair: tuple[int, int], most: int) -> Opt
         heads=labels,
         names={name: kind for name, (_, _, kind, _) in _MARKS.items()},
         axes={"below": labels[0], "left": labels[1]},
-        text=drawn_text(sentences),
     )

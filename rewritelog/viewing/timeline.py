@@ -213,12 +213,16 @@ class TimelineView:
         members[-1] = len(self.pes) - (self.rows - 1) * self.group
         return np.asarray(np.einsum("rcl,r->cl", panel.cells, members / members.sum()))
 
-    def over_time_json(self, panel: Panel, most: int = 400) -> dict[str, Any]:
-        """Return the shares over time as JSON types, in at most `most` columns of equal length."""
+    def in_steps(self, panel: Panel, most: int = 400) -> tuple[Floats, Floats]:
+        """Return the bounds of at most `most` columns, and the shares over time in these."""
         shares = self.over_time(panel)
         columns = np.linspace(0, len(shares), min(len(shares), most) + 1).astype(np.int64)
         shares = np.add.reduceat(shares, columns[:-1], axis=0) / np.diff(columns)[:, None]
-        edges = self.from_s + columns / columns[-1] * (self.to_s - self.from_s)
+        return self.from_s + columns / columns[-1] * (self.to_s - self.from_s), shares
+
+    def over_time_json(self, panel: Panel) -> dict[str, Any]:
+        """Return the shares over time in steps, as JSON types."""
+        edges, shares = self.in_steps(panel)
         return {
             "run": panel.run.label,
             "bounds_s": edges.tolist(),

@@ -279,3 +279,12 @@ def test_a_home_that_cannot_be_written_is_no_matter(two_pes: Path, tmp_path: Pat
         list(map(str, words)), check=False, env=homeless, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_event_may_have_the_name_of_what_has_no_event(tmp_path: Path) -> None:
+    """The page ended in a traceback."""
+    pytest.importorskip("bokeh")
+    logs = write_logs(tmp_path / "logs", [[seb(0, 2, events=bracket(0.5, 1.5)), seb(2, 4)]])
+    write_params(logs, 0, (0, "SEBs outside of events", 8))
+    done = run("timeline", logs, "-o", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr

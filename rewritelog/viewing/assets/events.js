@@ -2,9 +2,9 @@
 "use strict";
 
 const Events = (() => {
-  const { byId, model, text, time, floats, integers, element, fillTable, MOST_ROWS } = Pages;
+  const { byId, text, time, percent, floats, integers, element, fillTable, MOST_ROWS } = Pages;
   const PLAIN = ["measured", "predicted", "low", "high", "mark"];
-  const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, load: null, drawing: 0 };
+  const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, load: null };
 
   function columnsOf(event) {
     const all = floats(event.points), columns = { row: integers(event.rows) };
@@ -18,8 +18,6 @@ const Events = (() => {
     const name = event.names[p - 1];
     return name === `p${p}` ? name : `p${p} (${name})`;
   }
-
-  const percent = (value) => (value === null || Number.isNaN(value) ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 
   const logarithmic = (values) => byId("logarithms").checked && Pages.isWide(values);
 
@@ -43,11 +41,6 @@ const Events = (() => {
     return { shown, exact: all, clipped };
   }
 
-  function part(columns, rows) {
-    return Object.fromEntries(
-      Object.entries(columns).map(([name, values]) => [name, rows.map((k) => values[k])]));
-  }
-
   // Saved pages have no lines left out, nor a fit before: these are in live pages alone.
   function drawPoints(event, columns, residuals) {
     const all = {
@@ -56,7 +49,7 @@ const Events = (() => {
       x: event.parameters ? columns[`p${state.parameter}`] : columns.row,
       order: columns.row.map((row) => row + 1), number: columns.row,
     };
-    const marked = (mark) => part(all, [...columns.row.keys()].filter((k) => columns.mark[k] === mark));
+    const marked = (mark) => Pages.mapped(all, (values) => values.filter((_, k) => columns.mark[k] === mark));
     const before = { predicted: [], measured: [] };
     if (event.before) Object.assign(before, { predicted: event.before.predicted, measured: columns.measured });
     const finite = columns.predicted.filter((value) => Number.isFinite(value) && value > 0);
@@ -129,33 +122,21 @@ const Events = (() => {
     byId("event-summary").textContent = event.summary.join("\n");
     byId("event-warnings").replaceChildren(
       ...event.warnings.map((one) => element("p", one, { class: "warning" })));
-    if (event.coefficients.length) {
-      const classes = event.coefficients.some((row) => row[0]);
-      const heads = ["term", "coefficient, s", "standard error, s"];
-      fillTable("coefficients", "Coefficients", classes ? ["class", ...heads] : heads,
-        event.coefficients.map((row) => (classes ? [row[0] || "all", ...row.slice(1)] : row.slice(1))));
-    } else {
-      byId("coefficients").replaceChildren();
-    }
+    const classes = event.coefficients.some((row) => row[0]);
+    const heads = ["term", "coefficient, s", "standard error, s"];
+    fillTable("coefficients", "Coefficients", classes ? ["class", ...heads] : heads,
+      event.coefficients.map((row) => (classes ? [row[0] || "all", ...row.slice(1)] : row.slice(1))));
+    fillTable("single-terms", `Functions of one term in ${called(event, state.parameter)}, on held-out lines`,
+      ["term", "R²", "mean error", "seconds ="],
+      singleTermsOf(event).map((one) => [one[1], text(one[2], 4), percent(one[3]), one[4]]));
     const reason = event.ignored[String(state.parameter)];
-    if (!event.parameters) {
-      byId("single-terms").replaceChildren();
-    } else if (reason) {
-      byId("single-terms").replaceChildren(element("p", `No term is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
-    } else {
-      const singleTerms = singleTermsOf(event);
-      fillTable("single-terms", `Functions of one term in ${called(event, state.parameter)}, on held-out lines`,
-        ["term", "R²", "mean error", "seconds ="],
-        singleTerms.map((one) => [one[1], text(one[2], 4), percent(one[3]), one[4]]));
+    if (reason) {
+      byId("single-terms").append(element("p", `No term is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
     }
-    if (event.outliers.length) {
-      fillTable("outliers", "Outliers: off from the fit by more than a factor of 2, the furthest first",
-        ["line", "parameters", "measured", "predicted", "ratio"],
-        event.outliers.map(([where, params, measured, predicted, ratio]) =>
-          [where, params, time(measured), time(predicted), text(ratio, 3)]));
-    } else {
-      byId("outliers").replaceChildren();
-    }
+    fillTable("outliers", "Outliers: off from the fit by more than a factor of 2, the furthest first",
+      ["line", "parameters", "measured", "predicted", "ratio"],
+      event.outliers.map(([where, params, measured, predicted, ratio]) =>
+        [where, params, time(measured), time(predicted), text(ratio, 3)]));
   }
 
   function fillParameters(event) {
@@ -186,7 +167,6 @@ const Events = (() => {
     const event = state.events[number];
     state.event = number;
     if (!event) {
-      clearTimeout(state.drawing);
       state.parameter = parameter;
       markChosen();
       state.load(number);
@@ -204,11 +184,12 @@ const Events = (() => {
     fillTexts(event);
     markChosen();
     delete document.documentElement.dataset.drawn;
-    clearTimeout(state.drawing);
-    state.drawing = setTimeout(() => draw(event), 0);
+    draw();
   }
 
-  function draw(event) {
+  const draw = Pages.delayed(0, () => {
+    const event = state.events[state.event];
+    if (!event) return; // it is loaded first
     const columns = columnsOf(event), residuals = residualsOf(columns);
     const all = drawPoints(event, columns, residuals);
     drawCurves(event);
@@ -216,7 +197,7 @@ const Events = (() => {
     fillTables(event, all, residuals);
     document.documentElement.dataset.drawn = event.label;
     Pages.ready();
-  }
+  });
 
   function start() {
     document.addEventListener("chosen", ({ detail }) => {
@@ -235,7 +216,7 @@ const Events = (() => {
     Pages.whenDrawn(["points-data"], start);
   }
 
-  return { begin, show, called, state, percent };
+  return { begin, show, called, state };
 })();
 
 Events.begin();

@@ -2,8 +2,7 @@
 "use strict";
 
 (() => {
-  const { byId, element, fillTable, floats, text, time } = Pages;
-  const { percent } = Events;
+  const { byId, element, fillTable, floats, percent, text, time } = Pages;
   const OPTIONS = ["weights", "loss", "exact_match"];
   const ALIVE_MS = 1000; // how often the server is asked whether it is there
   const given = Pages.json("explore-data");
@@ -131,17 +130,16 @@
   }
 
   function fillCandidates(event) {
-    const chosen = new Set(lines());
     const box = byId("candidates");
     box.replaceChildren(element("legend", "candidate terms"));
     for (const term of candidates(event)) {
       const tick = element("input", null, { type: "checkbox", value: term });
       const label = element("label", tick);
-      tick.checked = chosen.has(term);
       tick.addEventListener("change", () => ticked(term, tick.checked));
       label.append(` ${term}`);
       box.append(label, " ");
     }
+    fillTicks();
   }
 
   function ticked(term, on) {
@@ -339,15 +337,11 @@
     if (answer) say(`saved: ${answer.saved.join(", ")}`);
   }
 
-  let waiting = null;
-  function check() {
-    clearTimeout(waiting);
-    waiting = setTimeout(async () => {
-      fillTicks();
-      const answer = await ask({ do: "check", event: Events.state.event }, withChoices());
-      if (answer) byId("terms-error").textContent = "";
-    }, 250);
-  }
+  const check = Pages.delayed(250, async () => {
+    fillTicks();
+    const answer = await ask({ do: "check", event: Events.state.event }, withChoices());
+    if (answer) byId("terms-error").textContent = "";
+  });
 
   function fillTicks() {
     const chosen = new Set(lines());

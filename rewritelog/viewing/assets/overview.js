@@ -2,8 +2,9 @@
 "use strict";
 
 (() => {
-  const table = document.getElementById("overview");
-  const field = document.getElementById("filter");
+  const { byId } = Pages;
+  const table = byId("overview");
+  const field = byId("filter");
   const body = table.tBodies[0];
   const key = (row, place) => row.cells[place].dataset.v;
 
@@ -29,8 +30,7 @@
       row.hidden = !key(row, 0).toLowerCase().includes(part);
       shown += !row.hidden;
     }
-    document.getElementById("filtered").textContent =
-      part ? `${shown} of ${body.rows.length} events` : "";
+    byId("filtered").textContent = part ? `${shown} of ${body.rows.length} events` : "";
   }
 
   function choose(target) {

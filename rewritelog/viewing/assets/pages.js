@@ -33,6 +33,21 @@ const Pages = (() => {
     return `${text(value / unit, digits)}\u00a0${name}`;
   }
 
+  const percent = (value) =>
+    (value === null || Number.isNaN(value) ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
+
+  const mapped = (object, change) =>
+    Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+
+  // A function that has another one called, so long after the last of its own calls.
+  function delayed(ms, then) {
+    let waiting = null;
+    return () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(then, ms);
+    };
+  }
+
   function bytes(packed) {
     const raw = atob(packed);
     const array = new Uint8Array(raw.length);
@@ -54,6 +69,7 @@ const Pages = (() => {
   }
 
   // Shows at most so many of the rows, of which there can be more than are given; returns them.
+  // Without any there is no table.
   function fillTable(id, caption, heads, rows, total = rows.length, most = MOST_ROWS) {
     const shown = rows.slice(0, most), table = element("table", null);
     const more = total > shown.length ? `: the first ${shown.length} of ${total}` : "";
@@ -61,7 +77,7 @@ const Pages = (() => {
     const head = table.createTHead().insertRow(), body = table.createTBody();
     head.append(...heads.map((words) => element("th", words, { scope: "col" })));
     for (const row of shown) body.insertRow().append(...row.map((cell) => element("td", cell)));
-    byId(id).replaceChildren(table);
+    byId(id).replaceChildren(...(rows.length ? [table] : []));
     return [...body.rows];
   }
 
@@ -173,6 +189,6 @@ const Pages = (() => {
     document.body.style.zoom = "";
   });
 
-  return { MOST_ROWS, byId, json, model, text, time, floats, integers, element, options, fillTable, isWide,
-    fill, adjust, whenDrawn, ready };
+  return { MOST_ROWS, byId, json, model, text, time, percent, mapped, delayed, floats, integers, element, options,
+    fillTable, isWide, fill, adjust, whenDrawn, ready };
 })();

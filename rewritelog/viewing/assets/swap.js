@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { byId, model } = Pages;
+  const { byId, mapped, model } = Pages;
   const { plot, of_overview: ofOverview, options } = Pages.json("swap-data");
   const select = byId(`${plot}-of`);
 
@@ -18,10 +18,7 @@
 
   function show(number) {
     const option = options[number];
-    const unpacked = (columns) =>
-      Object.fromEntries(Object.entries(columns).map(([name, packed]) => [name, Pages.floats(packed)]));
-    const sources = Object.fromEntries(
-      Object.entries(option.sources).map(([name, columns]) => [name, unpacked(columns)]));
+    const sources = mapped(option.sources, (columns) => mapped(columns, Pages.floats));
     Pages.fill(sources);
     Pages.adjust(plot, option.logarithmic, option.axes);
     byId(`${plot}-of-text`).textContent = option.text;

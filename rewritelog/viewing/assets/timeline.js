@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { byId, json, model, floats, element, fillTable, time } = Pages;
+  const { byId, json, model, floats, element, fillTable, percent, time } = Pages;
 
   // Words on what can be done, which is nothing on paper.
   const onScreen = (words) => element("span", words, { class: "screen" });
@@ -21,7 +21,7 @@
       return sum * given.pes;
     });
     const whole = (to - from) * given.pes;
-    const row = (name, value) => [name, whole > 0 ? `${(100 * value / whole).toFixed(1)}\u00a0%` : "–", time(value)];
+    const row = (name, value) => [name, percent(whole > 0 ? value / whole : null), time(value)];
     const rows = given.layers.map((name, layer) => row(name, seconds[layer]));
     const busy = seconds.reduce((sum, value, layer) => sum + (given.over[layer] ? 0 : value), 0);
     fillTable(given.table, `From ${time(from, 6)} to ${time(to, 6)}, ${given.pes} ${given.lane[1]}`,
@@ -31,23 +31,19 @@
 
   function follow(given) {
     const shares = floats(given.shares), range = model(given.plot).x_range;
-    let waiting = null;
-    const later = () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => fillShares(given, shares), 50);
-    };
+    const later = Pages.delayed(50, () => fillShares(given, shares));
     for (const end of ["start", "end"]) range.properties[end].change.connect(later);
     fillShares(given, shares);
   }
 
   function followPath(shown) {
-    const path = json("path-data"), plot = model("timeline-0");
+    const steps = model("path-steps"), path = steps.data, plot = model("timeline-0");
     const whole = { x: [plot.x_range.start, plot.x_range.end], y: [plot.y_range.start, plot.y_range.end] };
 
     function mark(k) {
       for (const row of rows) row.classList.toggle("chosen", row === rows[k]);
       const left = path.start[k], right = left + path.ran[k];
-      model("path-chosen").data = { x: [left], y: [path.row[k] + 0.5], left: [left], right: [right] };
+      model("path-chosen").data = { y: [path.y[k]], left: [left], right: [right] };
     }
 
     // Shows a step with what is around it, ten times as long, and nine rows.
@@ -55,7 +51,7 @@
       const length = Math.max(path.ran[k], (whole.x[1] - whole.x[0]) / 1e5);
       const from = Math.max(whole.x[0], path.start[k] - 4.5 * length);
       plot.x_range.setv({ start: from, end: Math.min(whole.x[1], from + 10 * length) });
-      const top = Math.max(0, Math.min(path.row[k] - 4, whole.y[0] - 9));
+      const top = Math.max(0, Math.min(path.y[k] - 4.5, whole.y[0] - 9));
       plot.y_range.setv({ start: Math.min(whole.y[0], top + 9), end: top });
     }
 
@@ -64,20 +60,12 @@
       element("button", step, { type: "button" }),
       path.pe[k], path.seb[k], path.name[k], time(path.start[k], 6), time(path.ran[k]),
       path.bytes[k] < 0 ? "" : `${path.bytes[k].toLocaleString("en")} bytes in ${time(path.transit[k])}`,
-    ]), path.length, Infinity);
+    ]), path.step.length, Infinity);
     rows.forEach((row, k) => row.addEventListener("click", () => {
       mark(k);
       zoom(k);
       document.querySelector("figure").scrollIntoView({ block: "nearest" });
     }));
-    byId("path-note").append(
-      onScreen("Click a step to see it above, or a mark of the path above to see its step here. "),
-      path.step.length < path.length ? `The ${path.step.length} longest of ${path.length} steps are listed.` : "",
-    );
-    const steps = model("path-steps");
-    steps.data = {
-      x: path.start, y: path.row.map((row) => row + 0.5), left: path.start, right: path.start,
-    };
     steps.selected.properties.indices.change.connect(() => {
       const [k] = steps.selected.indices;
       if (k === undefined) return;
@@ -89,7 +77,7 @@
   const panels = json("timelines");
   Pages.whenDrawn(panels.map((given) => given.plot), () => {
     panels.forEach(follow);
-    if (byId("path-data")) followPath(panels[0]);
+    if (byId("path")) followPath(panels[0]);
     Pages.ready();
   });
 })();
