@@ -58,10 +58,10 @@ class LocatedToml:
         """Return the line of a value, given the keys and indices that lead to it.
 
         Each of these is searched for in the text after the one before: a key or header, a string.
-        For a string that is written as it is, in one line, the column is known too.
+        For a string that is written as it is, that is where it begins, with the column.
         """
         within: Any = self.document
-        at, header, column = 0, "", None
+        at, begin, header, column = 0, 0, "", None
         for step in path:
             if isinstance(step, str):
                 patterns, within = [_word(step)], within.get(step)
@@ -76,8 +76,9 @@ class LocatedToml:
                 at = match.end() if match else at
             start = at - len(str(within))
             before = self._text.rfind("\n", 0, start) + 1
-            column = start - before + 1 if self._text[start:at] == within else None
-        return Origin(self.name, self._text.count("\n", 0, at) + 1, column)
+            written = self._text[start:at] == within
+            begin, column = (start, start - before + 1) if written else (at, None)
+        return Origin(self.name, self._text.count("\n", 0, begin) + 1, column)
 
 
 def _word(key: str) -> str:

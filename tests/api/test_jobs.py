@@ -263,7 +263,7 @@ def test_reports_go_through_pickle(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_export_writes_what_the_command_does(tmp_path: Path) -> None:
     found = rewritelog.export(CELLS, tmp_path / "out", "goal")
-    assert found.counts["SEBs"] == 676
+    assert found.counts["sebs"] == 676
     assert (tmp_path / "out" / "program.goal").read_text().startswith("num_ranks 16\nrank 0 {\n")
     part = rewritelog.export(CELLS, tmp_path / "part", "csv", pes="0-3", until_s=1e-4)
     assert part.pes == 4

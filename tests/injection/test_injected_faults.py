@@ -194,7 +194,7 @@ def other_commands(folder: Path) -> dict[str, list[str]]:
         "verify": ["verify", model, timings],
         "sample": ["sample", logs, "--fraction=0.5", "-o", out],
         "compare": ["compare", timings, "--models=least-squares,constant", "--folds=3"],
-        "compare -o": ["compare", timings, "--models=constant", "--folds=3", "--report", out],
+        "compare -o": ["compare", timings, "--models=least-squares", "--folds=3", "--report", out],
         "sweep": ["sweep", logs, "--vary=latency=1us,2us", "-o", out, "-j1"],
         "timeline": ["timeline", logs, "-o", f"{out}.svg"],
         "timeline page": ["timeline", logs, "-o", f"{out}.html"],
