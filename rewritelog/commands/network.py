@@ -47,8 +47,9 @@ class NetworkOptions(Options, group=NETWORK):
     cost_per_packet: Time = option("Time for each packet.", default=None, rare=True)
     packet_size: Size = option("Size of a packet.", default=None, rare=True)
     node_latency: Time = option(
-        "Latency from one worker thread of a node to another [default: 0].", default=None, rare=True
-    )
+        "Latency from one worker thread of a node to another [default: 0].",
+        default=None, rare=True, for_traces=False,
+    )  # fmt: skip
 
     def read_network(self, swept: Mapping[str, float] | None = None) -> Network:
         """Return the network.

@@ -42,7 +42,7 @@ def compare_traces(a: Traces, b: Traces) -> Comparison:
     """
     if a.pes != b.pes:
         ranks = (some_text([str(rank) for rank in side.pes], 5) for side in (a, b))
-        raise NotComparableError("A has the ranks {}, B the ranks {}".format(*ranks))
+        raise NotComparableError("the ranks differ: {} in A, {} in B".format(*ranks))
     totals, heads = Totals(), list[HeadDifference]()
     work = partial(_compare_units, a, b, dict(zip(a.pes, b.files, strict=True)))
     for _, (of_rank, of_head) in map_blocks(work, a.files, "comparing", a.size_bytes):

@@ -369,7 +369,8 @@ class Traces(Opened):
     @property
     def absent(self) -> str:
         """A phrase for the ranks that simulators need besides these, empty if there are none."""
-        count = self.pes[-1] + 1 - len(self.pes) if len(self.pes) > 1 else 0
+        is_file = self.path == self.files[0].path  # of a rank that is looked at by itself
+        count = 0 if is_file else self.pes[-1] + 1 - len(self.pes)
         first = next((rank for rank, pe in enumerate(self.pes) if rank != pe), 0)
         further = f" nor of {count_text(count - 1, 'more rank')} below {self.pes[-1]}"
         return f"there is no file of rank {first}{further * (count > 1)}" if count else ""

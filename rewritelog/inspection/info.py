@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING
+from rewritelog.arrays import NOTHING, rounded_sum
 from rewritelog.commands.logs import InfoCommand
+from rewritelog.core import core
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -223,7 +224,7 @@ def _shares(surveyed: Survey, total_s: float) -> tuple[NameShare, ...]:
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
 
 
-Group: TypeAlias = tuple[str, ...]
+Group: TypeAlias = tuple[Any, ...]
 """What nodes have in common: `("types", TYPE)`, `("names", TYPE, NAME)`, `("lanes", LANE)` or
 `("ranks", RANK)`."""
 
@@ -241,10 +242,13 @@ class TraceInfo(Readable):
 
     warnings = ()
 
-    def by(self, what: str) -> list[tuple[tuple[str, ...], int, float]]:
+    def by(self, what: str) -> list[tuple[Group, int, float]]:
         """Return what nodes have in common, their number and seconds, most time first."""
-        times = self.surveyed.times.items()
-        rows = [(group[1:], *time) for group, time in times if group[0] == what]
+        rows = [
+            (group[1:], nodes, float(seconds))
+            for group, (nodes, seconds) in self.surveyed.times.items()
+            if group[0] == what
+        ]
         return sorted(rows, key=lambda row: (-row[2], -row[1], row[0]))
 
     def times(self) -> list[tuple[str, str, int, float]]:
@@ -262,13 +266,13 @@ class TraceInfo(Readable):
     @property
     def seconds(self) -> float:
         """The sum of all durations."""
-        return sum(seconds for _, _, seconds in self.by("ranks"))
+        return rounded_sum(seconds for _, _, seconds in self.by("ranks"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as a JSON object."""
         shares = {
             what: {
-                name: {"nodes": nodes, "seconds": seconds}
+                str(name): {"nodes": nodes, "seconds": seconds}
                 for (name,), nodes, seconds in self.by(what)
             }
             for what in ("types", "lanes", "ranks")
@@ -314,7 +318,7 @@ class TraceInfo(Readable):
             tables["rank"] = ("ranks", "rank {}")
         for head, (what, label) in tables.items():
             rows = [(label.format(*group), n, seconds) for group, n, seconds in self.by(what)]
-            lines += time_table((head, "nodes"), rows, self.seconds).lines()
+            lines += time_table((head, "nodes"), rows, self.seconds).lines() if rows else []
         return "\n".join(lines)
 
 
@@ -328,17 +332,20 @@ def _survey_of_rank(types: Sequence[str], parts: Iterator[Part]) -> Survey:
     """Return the counts, and the number and seconds of the nodes of each group of a unit."""
     survey = Survey()
     for part in parts:
-        rank = "ranks", str(part.unit.rank)
-        survey.add_time(rank, 0, 0.0)  # a rank without nodes is listed too
+        rank = "ranks", part.unit.rank
+        survey.add_time(rank, 0, NOTHING)  # a rank without nodes is listed too
         duration_s, name = part["duration_s"], part["name"]
         on_host, (lanes, lane) = part["on_host"], np.unique(part["lane"], return_inverse=True)
         columns = part["type"], name.number, on_host.astype(np.int64), lane
         sizes = len(types), max(1, len(name.distinct)), 2, max(1, len(lanes))
         keys, kind = np.unique(np.ravel_multi_index(columns, sizes), return_inverse=True)
-        rows = *np.unravel_index(keys, sizes), np.bincount(kind), np.bincount(kind, duration_s)
-        for of_type, named, is_host, place, *time in zip(
+        seconds = np.zeros((len(keys), 2))
+        core.add_by_group(kind, duration_s, seconds)
+        rows = *np.unravel_index(keys, sizes), np.bincount(kind), seconds
+        for of_type, named, is_host, place, count, high_low in zip(
             *(row.tolist() for row in rows), strict=True
         ):
+            time = count, NOTHING.plus(high_low)
             for group in (
                 rank,
                 ("types", types[of_type]),

@@ -353,7 +353,7 @@ def _blocked_text(report: ReplayReport) -> str:
         return ""
     total = count_text(blocked.count, item)
     lines = [
-        f"Never ran: {total}; {blocked.roots:,} of them wait for something that the log lacks,",
+        f"Never ran: {total}; {blocked.roots:,} of them wait for something that is missing,",
         f"  {blocked.in_circles:,} are in cycles or wait for one",
     ]
     for seb in blocked.examples:

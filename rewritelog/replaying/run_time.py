@@ -41,7 +41,7 @@ def _with_run_time(command: RewriteCommand) -> RewriteReport:
     if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:
         item = report.terms.item
         networks = f"{spelled('network', 'log')} or {spelled('machine')}"
-        why = f"logs of over a million {item}s are replayed with {networks} only"
+        why = f"over a million {item}s are replayed with {networks} only"
         return replace(report, no_run_time=why)
     try:
         return replace(report, run_time=_run_time(report, network))
@@ -54,7 +54,7 @@ def _with_run_time(command: RewriteCommand) -> RewriteReport:
 def _run_time(report: RewriteReport, network: Network) -> RunTime:
     """Return the run times with the durations before and after."""
     task, text = report.task, network.text(report.terms.recorded)
-    report_progress("replaying the logs as they are and rewritten")
+    report_progress("replaying what was and what is rewritten")
     if isinstance(task, TraceTask):
         durations = ("duration_s", "new_s")[: 1 + (not report.changes_nothing)]
         workload = workload_of(task.logs, joined(report.statistics.kept), durations)

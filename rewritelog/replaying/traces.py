@@ -1,6 +1,7 @@
 """Traces as a workload of replays: nodes in place of SEBs, threads and streams in place of PEs.
 
-Each thread and stream of a rank runs one node at a time. All nodes of a collective become one,
+Each thread and stream of a rank runs one node at a time, in the order in which they become ready,
+and of several at one time that with the lowest id first. All nodes of a collective become one,
 which starts when the last rank is ready for it; those of a group run one after the other, and
 groups beside each other. The time of a message is that of its send, and it is received once that
 has passed.
@@ -93,8 +94,10 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new
     deps = events.deps()
     known = deps != MISSING
     lanes, lane = lanes_of(traces, events)
+    joint = transfers.seb[: len(transfers.ranks)]
+    lane[joint] = _first_of_group(lane[joint], events["group"].number[joint])
     used = np.flatnonzero(together == np.arange(len(events)))
-    order = used[np.argsort(lane[used], kind="stable")]
+    order = used[np.lexsort((events["id"][used], lane[used]))]
     seb = np.empty(len(events), dtype=np.int32)
     seb[order] = np.arange(len(order))
     seb = seb[together]
@@ -109,7 +112,7 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new
         transfers._replace(seb=seb[transfers.seb]),
         seb,
         dict(zip(traces.pes, first, strict=True)),
-        received=seb[received],
+        received=seb[receives],
         missing=len(known) - int(np.count_nonzero(known)),
         unmatched=len(receives) - len(received),
     )
@@ -126,6 +129,13 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new
     seconds = tuple(Seconds(nodes.durations_s(events[name])) for name in durations)
     names = events["name"].distinct
     return Workload(sebs, seconds, names=names, uncovered=uncovered, nodes=nodes)
+
+
+def _first_of_group(lane: Ints, group: Ints) -> Ints:
+    """Return the lane of each collective: that of the lowest rank on which its group has any."""
+    lowest = np.full(group.max(initial=-1) + 1, lane.max(initial=0))
+    np.minimum.at(lowest, group, lane)
+    return lowest[group]
 
 
 def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Transfers]:

@@ -114,7 +114,7 @@ def test_rounding_is_told_only_where_durations_were_rounded(tmp_path: Path) -> N
     path = write_traces(tmp_path / "t", [[node(1, duration=1), node(2, duration=40)]])
     assert "rounded" not in rewritelog.rewrite(path, None, dilation=3).text()
     text = " ".join(rewritelog.rewrite(path, None, dilation=1.01).text().split())
-    assert "each by at most 0.4 µs, their sum in a rank by less than 1 µs" in text
+    assert "each by at most 0.4 µs, their sum in a rank by at most half of one" in text
     assert "became 0" not in text
     report = rewritelog.rewrite(path, None, dilation=0.1)
     assert "1 of them became 0" in " ".join(report.text().split())
@@ -211,7 +211,7 @@ def test_a_rewrite_reads_each_rank_once(traces: Path, monkeypatch: pytest.Monkey
     assert len(units) == 2 * len(set(units))  # one of them for `replay`
     monkeypatch.setattr(run_time, "MOST_SEBS", 5)
     text = " ".join(rewritelog.rewrite(traces, dilation=2).text().split())
-    assert "logs of over a million nodes are replayed" in text
+    assert "over a million nodes are replayed" in text
     assert rewritelog.rewrite(traces, dilation=2, network="log").run_time == report.run_time
 
 
@@ -252,6 +252,9 @@ def test_some_of_the_ranks_are_enough(tmp_path: Path) -> None:
     assert report.findings.counts["rank-missing"] == 1
     assert f"{path}: {lacking}" in report.text()
     assert "rank-missing" not in rewritelog.check(path / "run.3.et").findings.counts
+    (path / "run.1.et").rename(tmp_path / "run.1.et")
+    assert rewritelog.check(path).findings.counts["rank-missing"] == 1  # of a single file, too
+    (tmp_path / "run.1.et").rename(path / "run.1.et")
     assert rewritelog.export(path, tmp_path / "o", "chrome", pes="1-2", replayed=True).pes == 1
     for pes in ("2", [2]):
         with pytest.raises(UsageError, match=r"rank 2 is not in the log: it has ranks 1 to 3"):
@@ -401,6 +404,21 @@ def test_info_says_where_the_time_goes(traces: Path) -> None:
     assert tables == ["type", "runs", "node", "rank"]
 
 
+def test_info_lists_ranks_by_number_and_adds_up_exactly(tmp_path: Path) -> None:
+    """Rank 10 came before rank 2, and ten times 0.1 s were 0.9999999999999999 s."""
+    path = write_traces(tmp_path / "t", [[node(k, "a", 100_000) for k in range(10)]] * 12)
+    told = rewritelog.info(path).to_json()
+    assert list(told["ranks"]) == list(map(str, range(12)))
+    assert {rank["seconds"] for rank in told["ranks"].values()} == {1.0}
+    assert "share" not in run("info", write_traces(tmp_path / "e", [[]])).stdout
+
+
+def test_a_latency_within_nodes_is_for_logs(traces: Path) -> None:
+    """It was shown, and changed nothing."""
+    done = run("replay", traces, "--node-latency", "1us")
+    assert (done.returncode, "--node-latency is for bgTrace logs" in done.stderr) == (2, True)
+
+
 def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
     assert rewritelog.diff(traces, traces).verdict == "the same"
     rewritelog.rewrite(traces, tmp_path / "o", dilation=2)
@@ -418,7 +436,7 @@ def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
     text = rewritelog.diff(traces, other).text()
     assert "12 of 14" in text, "nodes of A"
     assert "1 of 3" in text, "nodes of B"
-    with pytest.raises(NotComparableError, match="A has the ranks 0, 1, B the ranks 0"):
+    with pytest.raises(NotComparableError, match="the ranks differ: 0, 1 in A, 0 in B"):
         rewritelog.diff(traces, write_traces(tmp_path / "one", [[node(1)]]))
     with pytest.raises(NotComparableError):
         rewritelog.diff(traces, SAMPLE_LOGS / "cells")

@@ -124,6 +124,36 @@ def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
     assert [starts(report, rank)[1] for rank in range(4)] == [10, 10, 30, 30]
 
 
+def test_collectives_of_a_group_run_one_after_the_other_on_any_ranks(tmp_path: Path) -> None:
+    """They ran at once if the first rank of one had no part in the other."""
+    group = {**gpu(), "pg_name": ("string", "g")}
+    second = node(2, "c", 30, kind=COLL, attributes=group)
+    programs = [[node(1, "c", 10, kind=COLL, attributes=group)] for _ in range(2)]
+    report = replayed(tmp_path, [programs[0], [*programs[1], second]])
+    assert report.predicted_s == pytest.approx(40e-6)
+
+
+def test_the_lowest_id_runs_first_in_any_order_of_the_file(tmp_path: Path) -> None:
+    """That which the file had first did: the run took 211 µs in one order, 111 in the other."""
+    first, second = node(1, "a", 1, attributes=CPU), node(2, "b", 100, attributes=CPU)
+    last = node(3, "c", 110, deps=[1], attributes=gpu())
+    for place, nodes in enumerate(([first, second, last], [second, first, last])):
+        traces = rewritelog.open_traces(write_traces(tmp_path / f"t{place}", [nodes]))
+        assert isinstance(traces, Traces)
+        assert replay(traces).predicted_s == pytest.approx(111e-6)
+
+
+@pytest.mark.parametrize("network", [None, NETWORK])
+def test_a_message_that_nobody_sends_is_received_at_once(
+    tmp_path: Path, network: Network | None
+) -> None:
+    """The receive took its recorded time, which is that of waiting."""
+    receiver = [node(1, "r", 40, kind=RECV, attributes=gpu(comm_src=1))]
+    report = replayed(tmp_path, [receiver], network)
+    assert report.predicted_s == 0
+    assert "that no rank sends" in str(report.warnings)
+
+
 def test_messages_are_received_after_they_are_sent(tmp_path: Path) -> None:
     sender = [
         node(1, "w", 50, attributes=gpu()),
