@@ -159,8 +159,9 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
         raise UsageTypeError("give files, or an event and its parameters")
     event, *values = map(str, words)
     events = {name for name, _ in fitted.keys}
-    exists, is_folder = os.path.exists, os.path.isdir(event)  # noqa: PTH112 - no error for a long name
-    is_call = event in events and (is_folder or (bool(values) and not any(map(exists, values))))
+    exists, is_folder = os.path.exists, os.path.isdir  # no error for a long name
+    has_values = bool(values) and not any(map(exists, values))
+    is_call = event in events and (has_values or is_folder(event))
     if not is_call and (event == "-" or exists(event) or not events):
         files = to_inputs(words, "files")
         return Predictions(fitted, files, command.output, command.clock_hz, command.strict)

@@ -108,6 +108,7 @@ def read_timings_as(
 
 
 _LONGEST_HEAD = 1 << 20
+"""Names are looked for in so many bytes of a study's file."""
 
 
 @dataclass
@@ -136,7 +137,8 @@ class _StudyNames:
 
     def of(self, timings: Timings) -> dict[str, tuple[str, ...]]:
         """Return the names for each event of lost cycles."""
-        return {event: self.names for event in timings.events if event.startswith(LOST)}
+        events = timings.events if self.names else ()
+        return {event: self.names for event in events if event.startswith(LOST)}
 
 
 @dataclass

@@ -228,6 +228,7 @@ def test_studies_of_other_variables_are_not_mixed(tmp_path: Path) -> None:
     lines = write_timings(tmp_path / "lines", ("lost::a", 1.0, 1.0, 2.0)).read_text()
     for name in "DN":
         (tmp_path / name).write_text(f"# lost cycles; parameters: P, {name}\n{lines}")
+    assert "names" not in run("fit", tmp_path / "lines").stderr  # there are none
     done = run("fit", tmp_path / "D", tmp_path / "N")
     assert done.returncode == 1
     assert f"are P, N, but those of {tmp_path / 'D'} are P, D" in done.stderr
