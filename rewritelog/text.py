@@ -232,7 +232,12 @@ def faster_text(speedup: float | None) -> str:
 
 def count_text(number: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun, as in `1 line` and `2,000 lines`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number:,} {noun if number == 1 else plural or plural_of(noun)}"
+
+
+def plural_of(noun: str) -> str:
+    """Return the plural of a noun, also of `dependency` and `category`."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def some_text(names: Sequence[str], shown: int) -> str:

@@ -13,6 +13,7 @@ from rewritelog.text import (
     TextTable,
     count_text,
     json_number,
+    plural_of,
     printable,
     ratio_text,
     shorten,
@@ -28,11 +29,11 @@ _VALUE_WIDTH = 26
 _OTHERS = "(all other names)"
 _NO_RECORD = "(brackets without a record)"
 _COUNTS = {
-    "SEBs": "SEBs",
-    "messages": "messages",
-    "events": "log events",
-    "backward": "backward dependencies",
-    "forward": "forward dependencies",
+    "SEBs": "SEB",
+    "messages": "message",
+    "events": "log event",
+    "backward": "backward dependency",
+    "forward": "forward dependency",
 }
 _HEADINGS = {
     FieldKind.TIME: "times",
@@ -66,8 +67,8 @@ class Comparison(Readable):
 
     @property
     def counted(self) -> dict[str, str]:
-        """What is counted on each side, and its name in reports."""
-        return _COUNTS if self.sides[0].has_messages else {"SEBs": f"{self.sides[0].terms.item}s"}
+        """What is counted on each side, and what it is called."""
+        return _COUNTS if self.sides[0].has_messages else {"SEBs": self.sides[0].terms.item}
 
     @property
     def fields(self) -> dict[str, Change]:
@@ -120,7 +121,7 @@ class Comparison(Readable):
             "verdict": self.verdict,
             "representation": [vars(change) for change in self.representation],
             "machine": [vars(change) for change in self.machine],
-            "counts": {name: both(what) for what, name in self.counted.items()},
+            "counts": {plural_of(noun): both(what) for what, noun in self.counted.items()},
             "unclosed": both("unclosed"),
             "irregular_brackets": both("irregular"),
             "fields": [
@@ -185,8 +186,8 @@ class Comparison(Readable):
     def _count_lines(self) -> list[str]:
         a, b = self.totals.sides
         parts = [
-            f"{a[k]:,} {name}" if a[k] == b[k] else f"{a[k]:,} → {b[k]:,} {name}"
-            for k, name in self.counted.items()
+            f"{a[k]:,} → {count_text(b[k], noun)}" if a[k] != b[k] else count_text(b[k], noun)
+            for k, noun in self.counted.items()
         ]
         return [wrapped(f"structure: {', '.join(parts)}")]
 

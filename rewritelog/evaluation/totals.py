@@ -86,7 +86,7 @@ class RunPrediction(Readable):
         if not beyond:
             return ()
         at = ", ".join(f"{name}={value:g}" for name, value in self.values)
-        are = f"{len(beyond)} of {count_text(len(self.categories), 'category', 'categories')}"
+        are = f"{len(beyond)} of {count_text(len(self.categories), 'category')}"
         return (f"{are} extrapolated: no run was as large or as small as {at}",)
 
     def to_json(self) -> dict[str, Any]:

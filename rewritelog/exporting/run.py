@@ -38,7 +38,7 @@ from rewritelog.units import chosen_pes
 Result = TypeVar("Result")
 
 
-_IN_TEXT = {"sebs": "SEBs", "log_events": "log events"}
+_NOUNS = {"sebs": "SEB", "log_events": "log event", "dependencies": "dependency"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,10 +66,8 @@ class Exported(Readable):
 
     def text(self) -> str:
         """Return the results as text."""
-        kinds = [_IN_TEXT.get(kind, kind) for kind in self.counts]
         counts = ", ".join(
-            count_text(count, "dependency" if kind == "dependencies" else kind[:-1], kind)
-            for kind, count in zip(kinds, self.counts.values(), strict=True)
+            count_text(count, _NOUNS.get(kind, kind[:-1])) for kind, count in self.counts.items()
         )
         folder = printable(str(self.folder))
         return f"{folder}: {count_text(self.pes, self.lane)} for {self.to}: {counts}"
@@ -136,7 +134,7 @@ def _warnings(counts: Counter[str]) -> Iterator[str]:
     if counts["not received"]:
         yield f"left out: {count_text(counts['not received'], 'message')} without a SEB to start"
     if counts["invalid"]:
-        dependencies = count_text(counts["invalid"], "dependency", "dependencies")
+        dependencies = count_text(counts["invalid"], "dependency")
         yield f"left out: {dependencies} not on an earlier SEB"
     if counts["not finite"]:
         yield f"{count_text(counts['not finite'], 'SEB')} left out: a time is not finite"

@@ -164,8 +164,8 @@ class LogInfo(Readable):
             count_text(self.sebs, "SEB"),
             count_text(self.messages, "message"),
             count_text(self.log_events, "log event"),
-            count_text(self.backward, "backward dependency", "backward dependencies"),
-            count_text(self.forward, "forward dependency", "forward dependencies"),
+            count_text(self.backward, "backward dependency"),
+            count_text(self.forward, "forward dependency"),
         )
         span = f"from {_seconds(self.earliest_s)} to {_seconds(self.latest_s)}"
         irregular = f"marks that do not pair up in {count_text(self.irregular, 'SEB')}"
@@ -297,7 +297,7 @@ class TraceInfo(Readable):
     def top_lines(self) -> list[str]:
         """Return the lines at the top of the text, before they are wrapped."""
         counts = self.surveyed.counts
-        dependencies = count_text(counts["dependencies"], "dependency", "dependencies")
+        dependencies = count_text(counts["dependencies"], "dependency")
         return [
             self.traces.text(),
             *([f"rewritten {self.provenance.text()}"] if self.provenance else []),

@@ -171,7 +171,7 @@ class Nodes:
     def warnings(self, *, recorded: bool) -> Iterator[str]:
         """Yield what the traces lack, a sentence each."""
         if self.missing:
-            deps = count_text(self.missing, "dependency", "dependencies")
+            deps = count_text(self.missing, "dependency")
             yield f"{deps} on nodes that are not there: ignored"
         if self.unmatched:
             received = count_text(self.unmatched, "message")
