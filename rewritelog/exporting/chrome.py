@@ -150,7 +150,7 @@ def node_events(
     columns = [part[name] for name in ("id", "name", "type")]
     columns += [tracks, start_s * _US_PER_S, duration_s * _US_PER_S]
     events = [
-        _slice(printable(name), traces.types[kind], ts, dur, {"id": number})
+        _slice(printable(name) or "(no name)", traces.types[kind], ts, dur, {"id": number})
         | {"pid": part.unit.rank, "tid": track}
         for number, name, kind, track, ts, dur in zip(
             *(column[within].tolist() for column in columns), strict=True

@@ -143,7 +143,8 @@ class ReplayReport(Readable):
             lines.insert(0, f"No {terms.item} can run: {why}")
         if self.predicted_s > 0:
             chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
-            parts = [(s, shorten(name, LABEL_WIDTH)) for name, s in [*path.by_name_s.items()][:1]]
+            named = [(s, name or "(no name)") for name, s in [*path.by_name_s.items()][:1]]
+            parts = [(s, shorten(name, LABEL_WIDTH)) for s, name in named]
             parts.append((self.communication_s, terms.transfer))
             shares = (f"{_share_text(s, self.predicted_s)} in {name}" for s, name in parts)
             lines.append(f"{chain}: {', '.join(shares)}")

@@ -154,6 +154,11 @@ def test_a_message_that_nobody_sends_is_received_at_once(
     assert "that no rank sends" in str(report.warnings)
 
 
+def test_a_node_without_a_name_leaves_no_hole_in_a_sentence(tmp_path: Path) -> None:
+    """It was `100.0 % in , 0.0 % in communication`."""
+    assert "100.0 % in (no name)," in replayed(tmp_path, [[node(1, "", 5)]]).text()
+
+
 def test_messages_are_received_after_they_are_sent(tmp_path: Path) -> None:
     sender = [
         node(1, "w", 50, attributes=gpu()),
