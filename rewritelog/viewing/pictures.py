@@ -36,6 +36,9 @@ class Picture(bytes):
         picture.kind, picture.over_time = kind, over_time
         return picture
 
+    def __getnewargs__(self) -> tuple[bytes, str, tuple[dict[str, Any], ...]]:  # type: ignore[override]
+        return bytes(self), self.kind, self.over_time
+
     def _repr_svg_(self) -> str | None:
         return self.decode() if self.kind == "svg" else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -155,6 +156,8 @@ def test_pictures_are_shown_by_a_notebook(tmp_path: Path) -> None:
     assert "<svg" in (svg._repr_svg_() or "")
     assert (svg._repr_png_(), svg._repr_html_()) == (None, None)
     assert repr(svg) == str(svg) == f"<Picture: svg, {len(svg):,} bytes>"
+    again = pickle.loads(pickle.dumps(svg))  # noqa: S301 - it was not possible, nor was a copy
+    assert (again, again.kind) == (svg, "svg")
     png = fitted.plot("Cell::pairForces", kind="png")
     assert (png._repr_png_() or b"").startswith(b"\x89PNG")
     drawn = rewritelog.timeline(SAMPLE_LOGS / "cells", tmp_path / "t.svg", pes=[0])
