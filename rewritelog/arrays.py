@@ -193,7 +193,12 @@ def to_seconds(values: ArrayLike, rows: int, what: str = "y") -> Floats:
 
 
 def to_floats(values: ArrayLike, what: str) -> Floats:
-    """Return values as an array of floats; raise `UsageTypeError` if any is not a number."""
+    """Return values as an array of floats, NaN for masked ones.
+
+    Raise `UsageTypeError` if any is not a number.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
         raw = np.asarray(values)
         floats = raw if raw.dtype.kind in "cmM" else np.asarray(raw, dtype=np.float64)

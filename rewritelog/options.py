@@ -379,6 +379,7 @@ def json_value(value: object) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
+_OF_NUMPY = "True", "False"
 TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
 TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
@@ -401,6 +402,8 @@ def convert(value: object, kind: Any) -> object:
         raise ValueError(f"{value!r} is not one of {', '.join(map(str, allowed))}")
     if isinstance(value, bool | str) and kind is type(value):
         return value
+    if kind is bool and str(getattr(value, "dtype", "")) == "bool" and str(value) in _OF_NUMPY:
+        return bool(value)
     if kind is bool and isinstance(value, str) and value.strip().lower() in TRUTHS:
         return TRUTHS[value.strip().lower()]
     if kind in (int, float) and not isinstance(value, bool) and isinstance(value, Real | str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -24,11 +25,12 @@ from rewritelog.paths import to_input, to_output
 from rewritelog.text import (
     TextTable,
     count_text,
+    event_label,
     parameter_names,
     shorten,
 )
 from rewritelog.timings.read import to_timings
-from rewritelog.timings.samples import Timings, TimingsLike
+from rewritelog.timings.samples import Timings, TimingsLike, in_order_of
 from rewritelog.timings.texts import read_model_file
 from rewritelog.viewing.pictures import Picture, fit_figure
 
@@ -87,10 +89,18 @@ class FittedModel(Fitted):
     def r2(self) -> dict[str, float]:
         """R² of each event's fit on its own samples; NaN where the times do not vary.
 
+        The key is the event's name, as in `work(p1, p2)` if it has fits for several numbers of
+        parameters.
+
         >>> {event: round(r2, 2) for event, r2 in fitted.r2.items()}  # doctest: +SKIP
         {'Cell::pairForces': 0.99, 'Cell::bonded': 0.98}
         """
-        return {fit.event: _number(fit.quality.r2) for fit in self._functions().values()}
+        fits = self._functions()
+        counts = Counter(event for event, _ in fits)
+        return {
+            event if counts[event] == 1 else event_label(event, parameters): _number(fit.quality.r2)
+            for (event, parameters), fit in fits.items()
+        }
 
     def formula(
         self,
@@ -103,7 +113,8 @@ class FittedModel(Fitted):
 
         `text` is the syntax of formulas files, `python` is evaluated with numpy as `np`, `latex` is
         for a paper. Exact matches and corrections are not part of it, nor that predictions are at
-        least 0, and of an event with classes it is the function of all samples. `parameters` is
+        least 0, nor how it is extrapolated, and of an event with classes it is the function of all
+        samples. `parameters` is
         needed for an event with fits for several numbers of parameters. Raise `UsageError` for an
         event without a fit, and `ModelError` for a model that has no formulas.
 
@@ -141,7 +152,7 @@ class FittedModel(Fitted):
         read = self.timings if timings is None else to_timings(timings, self.columns)
         if read is None:
             raise UsageError("a model file has no samples: give timings to plot")
-        samples = read.of_event(event, parameters)
+        samples = in_order_of(read, self).of_event(event, parameters)
         names = parameter_names(samples.parameters, self.names_of(*samples.key))
         return Picture(fit_figure(self, samples, tuple(names), kind), kind)
 

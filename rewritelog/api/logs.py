@@ -117,7 +117,7 @@ def to_pandas(table: Table) -> Any:
     return new_frame(columns_of(np.asarray(table)))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Params:
     """The param records of a run, sorted by PE and SEB.
 

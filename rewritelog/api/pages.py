@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from rewritelog.api.fitted import FittedModel
-from rewritelog.errors import UsageTypeError
+from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
 from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport, verify
@@ -63,8 +63,8 @@ def page(
     """Return the HTML page of a command's option `--html`, and write it to `output`.
 
     `of` is the result of `rewrite`, `compare`, `verify`, `sample`, `sweep` or `info`, or a fitted
-    model, which is compared with `timings`. `replay` writes its page itself. The extra
-    `rewritelog[view]` has to be installed.
+    model, which is compared with `timings`, by default those that it was fitted to. `replay` writes
+    its page itself. The extra `rewritelog[view]` has to be installed.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
@@ -74,10 +74,13 @@ def page(
     read = () if timings is None else to_files_or_samples(timings, "the timings")
     files = read.inputs if isinstance(read, Timings) else read
     check_outputs([path], [*files, *getattr(of, "inputs", ()), *logs])
-    if isinstance(of, FittedModel) != (timings is not None):
-        raise UsageTypeError("only the page of a fitted model takes timings, and it needs them")
-    if isinstance(of, FittedModel) and timings is not None:
-        text = verify_page(verify(of, samples_of(read, columns=of.columns)))
+    if isinstance(of, FittedModel):
+        samples = of.timings if timings is None else samples_of(read, columns=of.columns)
+        if samples is None:
+            raise UsageError("a model file has no samples: give timings for its page")
+        text = verify_page(verify(of, samples))
+    elif timings is not None:
+        raise UsageTypeError(f"the page of {type(of).__name__} takes no timings")
     else:
         text = page_of(of)
     if path is not None:

@@ -14,6 +14,7 @@ from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fit_report import formula_text
 from rewritelog.models.fitted import Fitted
+from rewritelog.models.formulas import name_problem
 from rewritelog.models.metrics import r_squared
 from rewritelog.models.registry import load_model
 from rewritelog.text import parameter_names
@@ -86,6 +87,9 @@ class AutoRegressor:
                 f"not {', '.join(names)}"
             )
         params = to_table(X, self.n_features_in_)
+        numbered = parameter_names(len(known))
+        if known and not names and {*known} == {*numbered}:  # which the fit has in order
+            params = params[:, [known.index(name) for name in numbered]]
         return self.model_.prediction(EVENT, params).seconds
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -100,8 +104,9 @@ class AutoRegressor:
         if not hasattr(self, "model_"):
             raise not_fitted("this AutoRegressor is not fitted: call fit first")
         names = getattr(self, "feature_names_in_", ())
-        usable = all(name.isascii() and name.isidentifier() for name in names)
-        usable &= set(names) != set(parameter_names(len(names)))  # these are put in order
+        names = sorted(names) if {*names} == {*parameter_names(len(names))} else names
+        problems = (name_problem(name, number) for number, name in enumerate(names, 1))
+        usable = len(set(names)) == len(names) and not any(problems)
         fit = self.model_.fits[EVENT, self.n_features_in_]
         return formula_text(fit.named(tuple(names) if usable else ()))
 

@@ -28,7 +28,7 @@ from rewritelog.text import (
     wrapped,
 )
 from rewritelog.timings.read import samples_of
-from rewritelog.timings.samples import Timings
+from rewritelog.timings.samples import Timings, in_order_of, usable
 from rewritelog.timings.texts import read_param_names
 
 
@@ -159,6 +159,7 @@ def verify(
     Of equal lines the first one is shown.
     """
     fitted = fitted.named(names)
+    read = in_order_of(usable(read), fitted)
     parts: dict[str, list[PredictedLines]] = {}
     bad: list[WorstLine] = []
     for entry, samples in enumerate(read):

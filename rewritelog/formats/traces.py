@@ -241,7 +241,7 @@ class UnitWriter:
             self._sink(np.frombuffer(self._packer.flush(), dtype=np.uint8))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Opened(ABC):
     """Logs or traces of any format: their files; what is in them is read when it is needed."""
 

@@ -44,7 +44,7 @@ class BusyPe:
     sebs: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ReplayReport(Readable):
     """The results of one replay."""
 
@@ -364,7 +364,7 @@ def _blocked_text(report: ReplayReport) -> str:
     return "\n".join(map(wrapped, lines))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ReplayedRuns(Readable):
     """The replays of several log sets."""
 

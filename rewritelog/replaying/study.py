@@ -47,7 +47,7 @@ def variables_of(variables: object, what: str) -> Variables:
     return tuple(sorted(values.items()))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class StudyRun(Readable):
     """One run of a study."""
 

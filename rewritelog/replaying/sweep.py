@@ -103,7 +103,7 @@ class Point:
     predicted_s: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Sweep(Readable):
     """Predicted run times over a grid."""
 

@@ -82,7 +82,7 @@ class RunTime:
         return {**vars(self), "speedup": self.speedup}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RewriteReport(Readable):
     """The results of a rewrite."""
 

@@ -49,7 +49,7 @@ MOST_CATEGORIES = 1000
 """An event with more categories probably has the wrong formula."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SampleReport(Readable):
     """The result of `sample`."""
 

@@ -23,6 +23,7 @@ from rewritelog.arrays import (
 )
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings, entry_of
+from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
@@ -82,7 +83,7 @@ class Timings:
                 raise UsageTypeError("timings are a mapping of an event's name to (X, y)")
             params = to_table(pair[0], None, f"X of {event!r}")
             seconds = to_seconds(pair[1], len(params), f"y of {event!r}")
-            timings.append(EventTimings(event, params, seconds))
+            timings.append(EventTimings(event, params.copy(), seconds.copy()))
         return cls._of(tuple(timings))
 
     @classmethod
@@ -101,6 +102,8 @@ class Timings:
         if not hasattr(frame, "columns"):
             raise UsageTypeError(f"timings cannot be a {type(frame).__name__}")
         names = [str(name) for name in frame.columns]
+        if odd := [name for name in frame.columns if not isinstance(name, str)]:
+            raise UsageError(f"the column {odd[0]!r} has no name that is a text; rename it")
         missing = {"event", "seconds"} - set(names)
         if missing:
             raise UsageError(f"the DataFrame has no column {min(missing)!r}")
@@ -239,6 +242,51 @@ def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path
     if hasattr(samples, "columns"):
         return Timings.from_pandas(samples)
     return to_inputs(samples, what)
+
+
+def in_order_of(timings: Timings, fitted: Fitted) -> Timings:
+    """Return samples with the columns in the order of a model's parameters, if both have names.
+
+    Raise `UsageError` for columns of other names.
+    """
+    ordered = []
+    for samples in timings.timings:
+        names, columns = fitted.names_of(*samples.key), timings.names.get(samples.event, ())
+        names = () if "_" in names else names
+        if names and columns and {*names} != {*columns}:
+            raise UsageError(
+                f"{samples.event!r} has the parameters {', '.join(names)}, and the timings "
+                f"have {', '.join(columns)}"
+            )
+        if names and columns:
+            order = [columns.index(name) for name in names]
+            ordered.append(replace(samples, params=samples.params[:, order]))
+        else:
+            ordered.append(samples)
+    return replace(timings, timings=tuple(ordered))
+
+
+def usable(timings: Timings) -> Timings:
+    """Return the samples that hold finite numbers only, with a note on the others."""
+    rows = [
+        np.isfinite(samples.seconds) & np.isfinite(samples.params).all(axis=1)
+        for samples in timings.timings
+    ]
+    left_out = sum(int(np.count_nonzero(~of_event)) for of_event in rows)
+    if not left_out:
+        return timings
+    note = f"{count_text(left_out, 'sample')} with numbers that are not finite left out"
+    pairs = zip(timings.timings, rows, strict=True)
+    places = zip(timings.locations, rows, strict=False)
+    return replace(
+        timings,
+        timings=tuple(samples.part(of_event) for samples, of_event in pairs),
+        locations=tuple(
+            SampleLocations(place.file[of_event], place.line[of_event])
+            for place, of_event in places
+        ),
+        notes=(*timings.notes, note),
+    )
 
 
 def files_of(timings: Timings | tuple[Path, ...]) -> tuple[Path, ...]:

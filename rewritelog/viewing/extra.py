@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -29,6 +30,10 @@ _CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 """What else a file of each format would say, which changes by itself."""
 
 
+_ONE_AT_A_TIME = threading.RLock()
+"""Held while the settings of matplotlib, which all threads share, are those of a figure."""
+
+
 @contextmanager
 def drawing(
     size: tuple[float, float], settings: dict[str, Any] | None = None
@@ -40,7 +45,7 @@ def drawing(
     matplotlib.
     """
     figure_class, mpl = require("matplotlib.figure", "a figure").Figure, require("matplotlib", "")
-    with mpl.rc_context():
+    with _ONE_AT_A_TIME, mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update({"svg.hashsalt": "rewritelog", **(settings or {})})
         figure = figure_class(figsize=size, layout="constrained")

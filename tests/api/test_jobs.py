@@ -316,8 +316,12 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
     assert "least-squares" in rewritelog.page(tried)
     chosen = rewritelog.sample(CELLS, tmp_path / "chosen.txt", fraction=0.2)
     assert "Cell::bonded" in rewritelog.page(chosen)
-    with pytest.raises(rewritelog.UsageError, match="only the page of a fitted model"):
-        rewritelog.page(fitted)
+    assert "Cell::bonded" in rewritelog.page(fitted)
+    fitted.save(tmp_path / "model.json")
+    with pytest.raises(rewritelog.UsageError, match="a model file has no samples"):
+        rewritelog.page(rewritelog.load_model(tmp_path / "model.json"))
+    with pytest.raises(rewritelog.UsageError, match="the page of RewriteReport takes no timings"):
+        rewritelog.page(report, timings)
     with pytest.raises(rewritelog.UsageError, match="no page for an object of type LogSet"):
         rewritelog.page(rewritelog.open_logs(CELLS))  # type: ignore[arg-type]
 

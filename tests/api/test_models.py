@@ -417,3 +417,57 @@ def test_the_fit_of_times_that_differ_as_no_calls_do_has_a_model_file(least: flo
     fitted = rewritelog.fit({"k": (n[:, None], np.where(n > 8, least, 1e100))})
     assert fitted.to_json()
     assert not np.isnan(fitted.interval("k", [[0.5], [5.0], [50.0]])).any()
+
+
+def test_columns_are_taken_by_their_names_by_whatever_compares(tmp_path: Path) -> None:
+    """`verify`, pages and plots took them by their order, and were wrong without a word."""
+    pd = pytest.importorskip("pandas")
+    n, m = np.repeat(np.arange(1.0, 9), 4), np.tile([1.0, 3, 5, 7], 8)
+    frame = pd.DataFrame({"event": "w", "n": n, "m": m, "seconds": 2e-6 * n + 1e-6 * m**2})
+    fitted = rewritelog.fit(frame)
+    for columns in (["event", "n", "m", "seconds"], ["event", "m", "n", "seconds"]):
+        r2 = rewritelog.verify(fitted, frame[columns]).overall.r2
+        assert r2 == pytest.approx(1.0)
+    with pytest.raises(rewritelog.UsageError, match="'w' has the parameters n, m, and the timings"):
+        rewritelog.verify(fitted, frame.rename(columns={"m": "k"}))
+
+
+def test_numbers_that_are_not_finite_are_no_samples_of_a_verification() -> None:
+    """They were predicted, or the model was said to have no fit."""
+    fitted = rewritelog.fit({"w": ([[1], [2], [4]], [1e-6, 2e-6, 4e-6])})
+    assert np.isnan(fitted.predict("w", [[np.inf], [-np.inf]])).all()
+    samples = {"w": ([[2], [np.inf], [4]], [2e-6, 1e-6, np.nan])}
+    report = rewritelog.verify(fitted, samples)
+    assert report.overall.lines == report.overall.predicted == 1
+    assert "2 samples with numbers that are not finite left out" in report.warnings
+
+
+def test_what_is_given_is_neither_kept_nor_misread() -> None:
+    params, seconds = np.array([[1.0], [2], [4]]), np.array([1e-6, 2e-6, 4e-6])
+    fitted = rewritelog.fit({"w": (params, seconds)})
+    params[:] = 7  # it was the model's own
+    assert fitted.timings is not None
+    assert fitted.timings["w"].params.ravel().tolist() == [1, 2, 4]
+    masked = np.ma.masked_greater(np.array([[1.0], [9999]]), 100)
+    assert fitted.predict("w", masked)[0] == pytest.approx(1e-6)
+    assert np.isnan(fitted.predict("w", masked)[1])  # the masked value was predicted
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([["w", 1.0, 1e-6]], columns=["event", np.nan, "seconds"])
+    with pytest.raises(rewritelog.UsageError, match="the column nan has no name that is a text"):
+        rewritelog.fit(frame)
+
+
+def test_fits_of_an_event_with_several_numbers_of_parameters_have_an_r2_each() -> None:
+    pd = pytest.importorskip("pandas")
+    n = np.tile(np.arange(1.0, 9), 2)
+    second = np.repeat([np.nan, 1.0], 8)
+    frame = pd.DataFrame({"event": "w", "p1": n, "p2": second, "seconds": 1e-6 * n})
+    assert list(rewritelog.fit(frame).r2) == ["w(p1)", "w(p1, p2)"]
+
+
+def test_results_can_be_compared_and_be_in_sets() -> None:
+    """numpy's error on the truth of an array was raised."""
+    cells = SAMPLE_LOGS / "cells"
+    for make in (rewritelog.open_logs, rewritelog.read_params, rewritelog.replay):
+        one, other = make(cells), make(cells)
+        assert (one == other, one in [one], len({one, other})) == (False, True, 2)

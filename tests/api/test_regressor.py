@@ -98,6 +98,11 @@ def test_it_has_a_formula_and_refuses_transformed_targets() -> None:
     assert regressor.fit(frame.to_numpy(), [2, 4, 8, 16]).formula_ == "2*p1"
     ordered = pd.DataFrame({"p2": [1.0, 2, 4, 8], "p1": 1.0})
     assert regressor.fit(ordered, [2, 4, 8, 16]).formula_ == "2*p2"
+    assert regressor.predict(ordered.to_numpy()).tolist() == [2, 4, 8, 16]  # not of p1
+    for name in ("log", "max", "p3"):  # a bare ValueError was raised
+        assert (
+            regressor.fit(frame.rename(columns={"atoms": name}), [2, 4, 8, 16]).formula_ == "2*p1"
+        )
     with pytest.raises(UsageError, match="not fitted"):
         _ = AutoRegressor().formula_
     with pytest.raises(UsageError, match=r"seconds, from 0 to 1e\+100, not -2"):

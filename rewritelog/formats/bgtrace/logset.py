@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _TERMS = Terms("SEB", "PE", "bracket", "param record", "messages")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class LogSet(Opened):
     """The logs of one emulation: their paths and heads; timelines are read when they are needed."""
 
@@ -153,7 +152,7 @@ class LogSet(Opened):
     def _table(self, name: str, pes: str | int | Iterable[int] | None) -> Rows:
         from rewritelog.formats.bgtrace.tables import tables_of  # noqa: PLC0415 - of few jobs
 
-        numbers = [pes] if isinstance(pes, Integral) else self.pes if pes is None else pes
+        numbers = self.pes if pes is None else pes
         chosen = units.chosen_pes(units.pes(numbers, "pes"), self.pes) or ()
         (table,) = tables_of(self.load([self.timeline_block(pe) for pe in chosen]), [name])
         return with_text(table)

@@ -59,7 +59,7 @@ class Growth(Form, frozen=True):
     def predict(
         self, inner: AnyFunction, params: Floats, lowest: Floats, highest: Floats
     ) -> Floats:
-        """Return the seconds of rows beyond the range."""
+        """Return the seconds of rows beyond the range; NaN where numbers are not finite."""
         edge = np.clip(params, lowest, highest)
         at_edge, function = inner.predict(edge), self.function
         if isinstance(inner, CorrectedFunction):
@@ -79,13 +79,14 @@ class Growth(Form, frozen=True):
             seconds = inner.predict(rows)
         else:
             seconds = at_edge * growth_between(function, edge, rows)
-        usable = np.isfinite(seconds) & (seconds > 0)
-        known = np.where(usable, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME))
+        known = np.where(
+            seconds > 0, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME)
+        )
         if self.most_s is not None:
             growth = _largest_growth(function or inner, params, edge, highest)
             limit = np.fmax(at_edge, self.most_s) * growth
             known = np.fmin(known, limit)
-        return np.where(np.isnan(params).any(axis=1), np.nan, known)
+        return np.where(np.isfinite(params).all(axis=1) & np.isfinite(known), known, np.nan)
 
 
 def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest: Floats) -> Floats:
