@@ -152,7 +152,9 @@ class FittedModel(Fitted):
         read = self.timings if timings is None else to_timings(timings, self.columns)
         if read is None:
             raise UsageError("a model file has no samples: give timings to plot")
-        samples = in_order_of(read, self).of_event(event, parameters)
+        samples = in_order_of(read, self).of_event(event, parameters).usable()
+        if not len(samples.seconds):
+            raise UsageError(f"no sample of {event!r} has only finite numbers")
         names = parameter_names(samples.parameters, self.names_of(*samples.key))
         return Picture(fit_figure(self, samples, tuple(names), kind), kind)
 

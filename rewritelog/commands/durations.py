@@ -104,6 +104,10 @@ class ModelInputs(Reading, FormulasFile, group=MODEL):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, model_options=self.model_options or {})
+        if not isinstance(getattr(self, "model", None), str | None):
+            for name in ("model_options", "formulas", "coefficients"):
+                if is_given(getattr(self, name)):
+                    raise UsageError(f"{spelled(name)} is for a model by name, not for a Model")
 
 
 RecvPolicy: TypeAlias = Literal["shift", "keep"]

@@ -67,7 +67,7 @@ def entry_of(
         return next(iter(by_count.values()))
     if parameters not in by_count:
         counts = " or ".join(map(str, sorted(by_count)))
-        raise UsageError(f"{event!r}: parameters must be {counts}, not {parameters}")
+        raise UsageError(f"{event!r}: parameters must be {counts}, not {parameters!r}")
     return by_count[parameters]
 
 

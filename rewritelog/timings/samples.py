@@ -27,7 +27,15 @@ from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
-from rewritelog.text import NO_VALUE, Remark, TextTable, count_text, merged, shorten
+from rewritelog.text import (
+    NO_VALUE,
+    Remark,
+    TextTable,
+    count_text,
+    merged,
+    parameter_names,
+    shorten,
+)
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
 """Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
@@ -109,13 +117,7 @@ class Timings:
             raise UsageError(f"the DataFrame has no column {min(missing)!r}")
         if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(f"the DataFrame has several columns {twice[0]!r}")
-        parameters = [name for name in names if name not in ("event", "seconds")]
-        are_numbered = bool(parameters) and all(_PARAMETER.fullmatch(name) for name in parameters)
-        if are_numbered:
-            parameters.sort(key=lambda name: int(name[1:]))
-        for number, name in enumerate([] if are_numbered else parameters, 1):
-            if problem := name_problem(name, number):
-                raise UsageError(f"the column {problem}; rename it")
+        parameters, are_numbered = _parameters_among(names)
         seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
         columns = [
             to_column(frame[name], len(frame), f"the column {name!r}") for name in parameters
@@ -207,6 +209,9 @@ class Timings:
     def __iter__(self) -> Iterator[EventTimings]:
         return iter(self.timings)
 
+    def __contains__(self, event: object) -> bool:
+        return event in self.events
+
     def __len__(self) -> int:
         return sum(len(samples.seconds) for samples in self.timings)
 
@@ -224,6 +229,23 @@ class Timings:
             rows.append((timings.event, str(timings.parameters), str(len(timings.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()
+
+
+def _parameters_among(columns: list[str]) -> tuple[list[str], bool]:
+    """Return the columns that are parameters, and whether they are p1, p2, …, then in this order.
+
+    Raise `UsageError` for a name that no parameter can have.
+    """
+    parameters = [name for name in columns if name not in ("event", "seconds")]
+    if not parameters or not all(_PARAMETER.fullmatch(name) for name in parameters):
+        for number, name in enumerate(parameters, 1):
+            if problem := name_problem(name, number):
+                raise UsageError(f"the column {problem}; rename it")
+        return parameters, False
+    numbered_names = parameter_names(len(parameters))
+    if lacking := [name for name in numbered_names if name not in parameters]:
+        raise UsageError(f"the DataFrame has no {lacking[0]}, but {max(parameters)}: rename them")
+    return list(numbered_names), True
 
 
 def _event_of(sample: int, event: object) -> str:

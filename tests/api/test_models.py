@@ -471,3 +471,25 @@ def test_results_can_be_compared_and_be_in_sets() -> None:
     for make in (rewritelog.open_logs, rewritelog.read_params, rewritelog.replay):
         one, other = make(cells), make(cells)
         assert (one == other, one in [one], len({one, other})) == (False, True, 2)
+
+
+def test_options_of_a_model_are_for_one_by_name(tmp_path: Path) -> None:
+    """With a model as an object they were taken, and had no effect."""
+    model = rewritelog.models.registry.load_model("auto", {})
+    timings = write_timings(tmp_path / "t.txt", *[("k", 1e-6 * n, float(n)) for n in range(1, 9)])
+    with pytest.raises(UsageError, match="model_options is for a model by name"):
+        rewritelog.fit(timings, model, model_options={"loss": "squares"})
+    with pytest.raises(UsageError, match="model_options is for a model by name"):
+        rewritelog.rewrite(CELLS, timings=timings, model=model, model_options={"loss": "squares"})
+    assert "k" in rewritelog.read_timings(timings)
+
+
+def test_columns_with_numbers_have_all_of_them() -> None:
+    """p2 alone became p1."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"event": "w", "p2": [1.0, 2, 4], "seconds": [1.0, 2, 4]})
+    with pytest.raises(UsageError, match="has no p1, but p2: rename them"):
+        rewritelog.fit(frame)
+    fitted = rewritelog.fit(frame.rename(columns={"p2": "p1"}))
+    with pytest.raises(UsageError, match="no sample of 'w' has only finite numbers"):
+        fitted.plot("w", {"w": ([[np.nan]], [1.0])})

@@ -264,7 +264,10 @@ def test_a_decorated_function_takes_params_from_its_arguments(lines: io.StringIO
         """Add."""
         return sum(atoms)
 
-    decorate: Any = tracebigsim.bracketed("f", "cutoff", lambda atoms, **_: len(atoms))
+    def count(atoms: list[int], cutoff: float) -> int:
+        return len(atoms)
+
+    decorate: Any = tracebigsim.bracketed("f", "cutoff", count)
     pair_forces = decorate(add)
     assert pair_forces([1, 2]) == 3
     assert pair_forces(atoms=[1], cutoff=1) == 1
