@@ -379,7 +379,6 @@ def json_value(value: object) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-_OF_NUMPY = "True", "False"
 TRUTHS = {"true": True, "yes": True, "on": True, "1": True}
 TRUTHS |= {"false": False, "no": False, "off": False, "0": False}
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
@@ -391,19 +390,19 @@ _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
 _EXPECTED = {bool: "True or False", int: "an integer", float: "a finite number", str: "a text"}
 
 
-def convert(value: object, kind: Any) -> object:
+def convert(value: Any, kind: Any) -> object:
     """Return the value converted to a declared type; raise `ValueError` if it is invalid.
 
     NaN is invalid, and an integral float is an int.
     """
+    if getattr(value, "shape", None) == ():  # a scalar of numpy
+        value = value.item()
     if allowed := choices(kind):
         if value in allowed:
             return value
         raise ValueError(f"{value!r} is not one of {', '.join(map(str, allowed))}")
     if isinstance(value, bool | str) and kind is type(value):
         return value
-    if kind is bool and str(getattr(value, "dtype", "")) == "bool" and str(value) in _OF_NUMPY:
-        return bool(value)
     if kind is bool and isinstance(value, str) and value.strip().lower() in TRUTHS:
         return TRUTHS[value.strip().lower()]
     if kind in (int, float) and not isinstance(value, bool) and isinstance(value, Real | str):

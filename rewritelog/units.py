@@ -144,12 +144,11 @@ def pes(value: object, what: str) -> str | tuple[int, ...]:
     """Return PEs as a text for `parse_pes`, or as numbers; raise `UsageError` otherwise."""
     if isinstance(value, str):
         return value
-    numbers = None if isinstance(value, bytes) else items_of(value)
-    numbers = [value] if isinstance(value, Integral) else numbers
+    numbers = [value] if isinstance(value, Integral) else items_of(value)
     if numbers == []:
         raise UsageError(f"{what}: no PE is chosen")
     are_numbers = (isinstance(n, Integral) and not isinstance(n, bool) for n in numbers or [None])
-    if numbers is None or not all(are_numbers):
+    if isinstance(value, bytes) or numbers is None or not all(are_numbers):
         raise UsageTypeError(f"{what} must be a text such as 0-31,40 or integers, not {value!r}")
     return tuple(map(int, numbers))
 

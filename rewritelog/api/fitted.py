@@ -114,9 +114,9 @@ class FittedModel(Fitted):
         `text` is the syntax of formulas files, `python` is evaluated with numpy as `np`, `latex` is
         for a paper. Exact matches and corrections are not part of it, nor that predictions are at
         least 0, nor how it is extrapolated, and of an event with classes it is the function of all
-        samples. `parameters` is
-        needed for an event with fits for several numbers of parameters. Raise `UsageError` for an
-        event without a fit, and `ModelError` for a model that has no formulas.
+        samples. `parameters` is needed for an event with fits for several numbers of parameters.
+        Raise `UsageError` for an event without a fit, and `ModelError` for a model that has no
+        formulas.
 
         >>> timings = {"work": ([[1], [2], [4], [8]], [2e-6, 4e-6, 8e-6, 16e-6])}
         >>> print(rewritelog.fit(timings).formula("work", "latex"))

@@ -104,7 +104,6 @@ class AutoRegressor:
         if not hasattr(self, "model_"):
             raise not_fitted("this AutoRegressor is not fitted: call fit first")
         names = getattr(self, "feature_names_in_", ())
-        names = sorted(names) if {*names} == {*parameter_names(len(names))} else names
         problems = (name_problem(name, number) for number, name in enumerate(names, 1))
         usable = len(set(names)) == len(names) and not any(problems)
         fit = self.model_.fits[EVENT, self.n_features_in_]

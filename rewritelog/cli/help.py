@@ -43,7 +43,8 @@ def command_help(name: str, *, rare: bool = False) -> str:
     shown = [option for option in spelled if rare or not (option.rare or option.field in cls.rare)]
     arguments = [option for option in spelled if option.positional]
     usage = [option.metavar if option.required else f"[{option.metavar}]" for option in arguments]
-    usage += [f"{option.name} {option.metavar}" for option in spelled if _is_needed(option)]
+    needed = (option for option in spelled if option.required and not option.positional)
+    usage += [f"{option.name} {option.metavar}" for option in needed]
     lines = [" ".join(("Usage: rewritelog", name, "[OPTIONS]", *usage)), ""]
     about = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")[0].strip()
     lines += [line for text in about.split("\n\n") for line in (*_paragraph(text), "")]
@@ -56,10 +57,6 @@ def command_help(name: str, *, rare: bool = False) -> str:
     if len(shown) < len(spelled):
         lines += ["", f"--help-all shows {len(spelled) - len(shown)} more options."]
     return "\n".join(lines)
-
-
-def _is_needed(option: Declaration) -> bool:
-    return bool(option.names) and option.required
 
 
 def _record(option: Declaration) -> Record:

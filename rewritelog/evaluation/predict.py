@@ -159,10 +159,9 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
         raise UsageTypeError("give files, or an event and its parameters")
     event, *values = map(str, words)
     events = {name for name, _ in fitted.keys}
-    exists, is_folder = os.path.exists, os.path.isdir  # no error for a long name
-    has_values = bool(values) and not any(map(exists, values))
-    is_call = event in events and (has_values or is_folder(event))
-    if not is_call and (event == "-" or exists(event) or not events):
+    has_values = bool(values) and not any(map(_is_there, values))
+    is_call = event in events and (has_values or os.path.isdir(event))  # noqa: PTH112 - as below
+    if not is_call and (event == "-" or _is_there(event) or not events):
         files = to_inputs(words, "files")
         return Predictions(fitted, files, command.output, command.clock_hz, command.strict)
     if event not in events:
@@ -174,6 +173,10 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
         if getattr(command, name) is not None:
             raise UsageError(f"{spelled(name)} is for predictions of files, not of one call")
     return predict_call(fitted, event, values)
+
+
+def _is_there(word: str) -> bool:
+    return os.path.exists(word)  # noqa: PTH110 - no error for a long name
 
 
 @dataclass(repr=False)

@@ -168,9 +168,8 @@ def _point(model: str, fit: EventFit, values: Mapping[str, float]) -> tuple[tupl
 def predict_run(command: PredictRunCommand) -> RunPrediction:
     """Predict a run as the sum of all categories of lost cycles that a model was fitted to.
 
-    Raise `UsageError` if P is
-    no number of PEs, or for other variables than those of the fit, and `ModelError` if it is of no
-    lost cycles, or predicts no time.
+    Raise `UsageError` if P is no number of PEs, or for other variables than those of the fit, and
+    `ModelError` if it is of no lost cycles, or predicts no time.
     """
     fitted, values = command.model, command.at
     pes = values.get(PES, 0.0)

@@ -104,11 +104,15 @@ class EventTimings:
         """The event with the number of parameters."""
         return self.event, self.parameters
 
+    @property
+    def are_finite(self) -> Flags:
+        """Which samples hold finite numbers only."""
+        return np.asarray(np.isfinite(self.seconds) & np.isfinite(self.params).all(axis=1))
+
     def usable(self) -> EventTimings:
         """Return the samples that hold finite numbers only."""
-        if np.isfinite(self.seconds).all() and np.isfinite(self.params).all():
-            return self
-        return self.part(np.isfinite(self.seconds) & np.isfinite(self.params).all(axis=1))
+        are_finite = self.are_finite
+        return self if are_finite.all() else self.part(are_finite)
 
     def part(self, rows: Flags) -> EventTimings:
         """Return the samples that a mask selects, in the same order."""

@@ -126,8 +126,8 @@ def _sortable(numbers: Floats) -> bytes:
 def _keyed_lines(chunk: TextChunk, table: LineTable, rows: Ints) -> Iterator[bytes]:
     """Yield the lines of a chunk, each after its key and with a newline.
 
-    Of what precedes TRACEBIGSIM only the number of a SEB is kept.
-    Names contain no bytes below a tab, so that a name sorts before longer names that begin with it.
+    Of what precedes TRACEBIGSIM only the number of a SEB is kept. Names contain no bytes below a
+    tab, so that a name sorts before longer names that begin with it.
     """
     text = chunk.text.tobytes()
     params, times = _sortable(table.params), _sortable(table.time)

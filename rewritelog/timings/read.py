@@ -30,6 +30,7 @@ from rewritelog.timings.samples import (
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import TextChunk, scan_chunks
 from tracebigsim.lines import LineTable, TimeUnit
+from tracebigsim.writing import MAX_LINE_BYTES
 
 MOST_EVENTS = 100_000
 """More events than any program has. Each has a fit of its own: 10 kB, and up to 50 ms."""
@@ -107,10 +108,6 @@ def read_timings_as(
     return read
 
 
-_LONGEST_HEAD = 1 << 20
-"""Names are looked for in so many bytes of a study's file."""
-
-
 @dataclass
 class _StudyNames:
     """The names of the parameters of lost cycles, in the first lines of the files of a study."""
@@ -124,7 +121,7 @@ class _StudyNames:
         head = STUDY_HEAD.encode()
         if chunk.offset_bytes or chunk.text[: len(head)].tobytes() != head:
             return
-        line, _, _ = chunk.text[len(head) : _LONGEST_HEAD].tobytes().partition(b"\n")
+        line, _, _ = chunk.text[len(head) : MAX_LINE_BYTES].tobytes().partition(b"\n")
         listed = line.decode(errors="replace").strip().split(", ")
         try:
             names = checked_names([(name, Origin()) for name in listed])

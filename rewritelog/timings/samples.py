@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,6 @@ from rewritelog.arrays import (
 )
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings, entry_of
-from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
@@ -36,6 +35,9 @@ from rewritelog.text import (
     parameter_names,
     shorten,
 )
+
+if TYPE_CHECKING:
+    from rewritelog.models.fitted import Fitted
 
 TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
 """Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
@@ -109,8 +111,8 @@ class Timings:
         """
         if not hasattr(frame, "columns"):
             raise UsageTypeError(f"timings cannot be a {type(frame).__name__}")
-        names = [str(name) for name in frame.columns]
-        if odd := [name for name in frame.columns if not isinstance(name, str)]:
+        names = list(frame.columns)
+        if odd := [name for name in names if not isinstance(name, str)]:
             raise UsageError(f"the column {odd[0]!r} has no name that is a text; rename it")
         missing = {"event", "seconds"} - set(names)
         if missing:
@@ -271,29 +273,24 @@ def in_order_of(timings: Timings, fitted: Fitted) -> Timings:
 
     Raise `UsageError` for columns of other names.
     """
-    ordered = []
-    for samples in timings.timings:
+    ordered = list(timings.timings)
+    for entry, samples in enumerate(ordered):
         names, columns = fitted.names_of(*samples.key), timings.names.get(samples.event, ())
-        names = () if "_" in names else names
-        if names and columns and {*names} != {*columns}:
+        if not names or not columns or "_" in names:
+            continue
+        if {*names} != {*columns}:
             raise UsageError(
                 f"{samples.event!r} has the parameters {', '.join(names)}, and the timings "
                 f"have {', '.join(columns)}"
             )
-        if names and columns:
-            order = [columns.index(name) for name in names]
-            ordered.append(replace(samples, params=samples.params[:, order]))
-        else:
-            ordered.append(samples)
+        order = [columns.index(name) for name in names]
+        ordered[entry] = replace(samples, params=samples.params[:, order])
     return replace(timings, timings=tuple(ordered))
 
 
 def usable(timings: Timings) -> Timings:
     """Return the samples that hold finite numbers only, with a note on the others."""
-    rows = [
-        np.isfinite(samples.seconds) & np.isfinite(samples.params).all(axis=1)
-        for samples in timings.timings
-    ]
+    rows = [samples.are_finite for samples in timings.timings]
     left_out = sum(int(np.count_nonzero(~of_event)) for of_event in rows)
     if not left_out:
         return timings

@@ -482,6 +482,8 @@ def test_options_of_a_model_are_for_one_by_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="model_options is for a model by name"):
         rewritelog.rewrite(CELLS, timings=timings, model=model, model_options={"loss": "squares"})
     assert "k" in rewritelog.read_timings(timings)
+    yes: Any = np.True_
+    assert rewritelog.rewrite(CELLS, dry_run=yes).out is None
 
 
 def test_columns_with_numbers_have_all_of_them() -> None:
