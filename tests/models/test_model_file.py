@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from kinds import MakeTimings, ReferenceTimings
@@ -19,10 +20,13 @@ from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText, digest_of
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.form import _decoded
 from rewritelog.models.model_file import model_text, parse_model, writable
 from rewritelog.models.registry import load_model
+
+DOCS = Path(__file__).parents[2] / "docs" / "model-files.md"
 
 FORMULA = """
 [[formula]]
@@ -55,6 +59,20 @@ def test_a_list_becomes_an_array_however_numpy_spells_its_type(number: type[np.g
     decoded = _decoded(1, kind, np.array([1, 0], number).tolist())
     assert decoded.dtype == number
     assert decoded.tolist() == [1, 0]
+
+
+def keys_of(form: type) -> set[str]:
+    """Return the keys of a form, and of all forms in it, as a file spells them."""
+    schema = msgspec.json.schema(form, schema_hook=lambda _: {"title": "numbers"})
+    forms = schema.get("$defs", {}).values()
+    return {key for one in forms for key in one.get("properties", {})}
+
+
+def test_the_docs_name_every_key_of_an_event() -> None:
+    page = DOCS.read_text(encoding="utf-8")
+    keys = keys_of(EventFit)
+    assert {"growth", "processes", "may_be_negative", "held_out_r2", "unusable_samples"} <= keys
+    assert sorted(key for key in keys if f"`{key}`" not in page and f'"{key}"' not in page) == []
 
 
 def some(timings: list[EventTimings]) -> list[EventTimings]:
