@@ -278,7 +278,7 @@ class Family:
     """Whether its predictions are; otherwise they are at least 0."""
     prior_weight: float = 1.0
     """Prior weight of the family with very few samples, where 1 is that of most families."""
-    fewest: int = 0
+    fewest: int = tuning.FEWEST_TO_VALIDATE
     most: float = np.inf
     """The numbers of samples with which `auto` tries it."""
     given: tuple[Expression, ...] | None = None

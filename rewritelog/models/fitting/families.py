@@ -26,7 +26,10 @@ FAMILIES = {
     "power law": Family(power_law, prior_weight=tuning.POWER_LAW_PRIOR_WEIGHT),
     "program terms": Family(program_terms),
     "averaged products": Family(
-        averaged_products, prior_weight=tuning.AVERAGE_PRIOR_WEIGHT, most=tuning.ENOUGH - 1
+        averaged_products,
+        prior_weight=tuning.AVERAGE_PRIOR_WEIGHT,
+        fewest=1,
+        most=tuning.ENOUGH - 1,
     ),
     "power law with breaks": Family(power_law_with_breaks, fewest=tuning.ENOUGH_FOR_BREAKS),
     "sum of power laws": Family(sum_of_power_laws, fewest=tuning.ENOUGH),

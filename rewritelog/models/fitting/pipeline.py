@@ -14,8 +14,6 @@ from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.exact_matches import ExactMatch, exact_matches_of
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.bases.products import product_terms
-from rewritelog.models.fitting.bases.sums import proportional
 from rewritelog.models.fitting.correction import UseCorrection, choose_correction
 from rewritelog.models.fitting.design import Family, Parameters, SelectionSamples
 from rewritelog.models.fitting.diagnosis import (
@@ -36,11 +34,8 @@ from rewritelog.models.fitting.function import (
 )
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, Weighting, coarse_step, without_short_scales
-from rewritelog.models.fitting.validation import cross_validate, fit_family
+from rewritelog.models.fitting.validation import cross_validate
 from rewritelog.progress import report_progress
-
-PROPORTIONAL = "proportional"
-"""The name of the family that is fitted to one to three samples."""
 
 
 @dataclass(frozen=True)
@@ -171,22 +166,10 @@ def _fit_class(
 def _families(
     selection: SelectionSamples, config: FitConfig, params: Floats
 ) -> Mapping[str, Family]:
-    """Return the families to choose from.
-
-    Two or three samples are too few to hold any out: their only family is a multiple of one
-    parameter or a constant, or for three samples the power that fits them within `EXACT_POWER`.
-    """
-    samples = selection.samples
+    """Return the families to choose from."""
     if config.families is not None:
         return {name: family.finite_in(params) for name, family in config.families.items()}
-    if len(samples) >= tuning.FEWEST_TO_VALIDATE:
-        return automatic_families(len(samples))
-    if len(samples) == 3:
-        power = Family(product_terms)
-        predicted_s = fit_family(power, selection).predict(samples.params)
-        if np.abs((predicted_s - samples.seconds) / samples.sigma_s).max() < tuning.EXACT_POWER:
-            return {"product": power}
-    return {PROPORTIONAL: Family(proportional)}
+    return automatic_families(len(selection.samples))
 
 
 def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tuple[float, Flags]]:

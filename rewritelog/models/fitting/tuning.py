@@ -14,7 +14,7 @@ ENOUGH = 60
 
 # ---- Samples
 
-FEWEST_TO_VALIDATE = 4  # with fewer there is no cross-validation, and the simplest family is taken
+FEWEST_TO_VALIDATE = 4  # with fewer there is no cross-validation, and prior weights alone count
 FEWEST_IN_A_CLASS = 8  # a class with fewer is predicted by the function of all samples
 MOST_FITTED = 1 << 16  # coefficients are fitted to at most so many, of which others tell no more
 MOST_SELECTED_WITH = 2048  # families are selected with at most these
@@ -87,7 +87,6 @@ MOST_AVERAGED, LEAST_PROBABILITY = 5, 0.05
 
 ENOUGH_FOR_BREAKS = 20  # with fewer samples a change of slope cannot be distinguished from noise
 POWER_LAW_PRIOR_WEIGHT, AVERAGE_PRIOR_WEIGHT = 8.0, 16.0  # of families with prior distributions
-EXACT_POWER = 0.01  # one power that fits three samples within this error is no coincidence
 LARGEST_ERROR = 2.0  # larger errors count as this, so that no single sample decides
 CLEARLY = 1.0  # a less simple family has to be better by so many standard errors of the difference
 LEAST_GAIN = 0.02  # and by this share of the error: with many samples any gain is significant

@@ -85,7 +85,7 @@ MOST_FACTORS = 5
 MOST_WITH_SECOND = 8
 """How many products are tried in sums of two terms that both depend on parameters."""
 
-NOISES = (0.04, 0.1, 0.25, 0.6)
+NOISES = (0.01, 0.04, 0.1, 0.25, 0.6)
 """Standard deviations of log t about the product, each as probable as the others."""
 
 HEAVY_TAIL = 4.0
@@ -304,7 +304,7 @@ def _single_factors(
     """Yield the texts of the factors of one parameter, each with its prior probability."""
     low, high = float(parameters.lowest[number - 1]), float(parameters.highest[number - 1])
     name, values = f"p{number}", np.unique(column)
-    if len(values) == 2:
+    if len(values) == 2 < len(column):
         for ratio in (*INDICATOR_RATIOS, *(1 / INDICATOR_RATIOS)):
             yield (
                 f"{ratio:.3g}^({name} == {constant(values[1])})",

@@ -6,7 +6,7 @@ range of the samples they grow no faster than their terms do.
 
 from __future__ import annotations
 
-from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import ONE, Family, SelectionSamples
 from rewritelog.models.fitting.regression import columns_of, independent_columns
@@ -30,12 +30,6 @@ def crossed_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
 def short_sum(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose among the same, but few of them."""
     return selection.select_from(selection.table.products(crossed=True), most=tuning.FEW_TERMS)
-
-
-def proportional(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose one parameter or the constant, all that two or three samples can determine."""
-    terms = (ONE, *(parse(f"p{number}") for number in selection.parameters.used))
-    return selection.select_from(terms) if len(terms) > 1 else terms
 
 
 def fixed_terms(
