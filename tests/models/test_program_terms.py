@@ -247,3 +247,28 @@ def test_candidates_do_not_depend_on_which_samples_ask_first() -> None:
     for first in range(0, 200, 20):
         after.part(np.arange(first, first + 20)).chosen(program_terms)
     assert after.chosen(program_terms) == alone.chosen(program_terms)
+
+
+def strong_scaling(processors: Any, cells: Any) -> Any:
+    return 1e-6 + 1e-8 * cells / processors
+
+
+@pytest.mark.parametrize("count", [12, 200])
+def test_fewer_processors_than_in_the_lines_take_as_much_longer(count: int) -> None:
+    """Below half of the least number, the time stayed as it was: a factor of 8 on one processor."""
+    rng = np.random.default_rng(3)
+    params = np.column_stack((2.0 ** rng.integers(4, 10, count), 10 ** rng.uniform(4, 7, count)))
+    fitted = auto(params, strong_scaling(*params.T) * np.exp(rng.normal(0, 0.03, count)))
+    rows = np.array([[8.0, 1e6], [4.0, 1e6], [1.0, 1e6]])
+    expected_s = strong_scaling(*rows.T)
+    low, high = fitted.interval("kernel", rows)
+    assert fitted.predict("kernel", rows) == pytest.approx(expected_s, rel=0.1)
+    assert ((low < expected_s) & (expected_s < high)).all()
+
+
+def test_intervals_widen_below_the_range_as_they_do_above_it() -> None:
+    rng = np.random.default_rng(5)
+    sizes = 10 ** rng.uniform(3, 4, 60)
+    fitted = auto(sizes[:, None], 1e-9 * sizes * np.exp(rng.normal(0, 0.05, 60)))
+    low, high = fitted.interval("kernel", np.array([[sizes.min() / 100], [sizes.max() * 100]]))
+    assert high[0] / low[0] == pytest.approx(high[1] / low[1], rel=1e-6)

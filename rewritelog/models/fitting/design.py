@@ -40,15 +40,18 @@ class Parameters:
 
     lowest: Floats
     highest: Floats
+    least: Floats
+    """Below this 1/p is constant, so that it cannot explode: half of the least value, or 1 where
+    more of p, such as processors, is seen to shorten the times."""
     used: tuple[int, ...]
     """Their numbers, counted from 1, without constant ones and duplicates."""
     ignored: Mapping[int, str]
     """The numbers of the others, and why no candidate term uses them."""
 
     @classmethod
-    def of_samples(cls, params: Floats) -> Parameters:
+    def of_samples(cls, samples: Samples) -> Parameters:
         """Find the parameters that vary, and those that rise linearly with an earlier one."""
-        lowest, highest = params.min(axis=0), params.max(axis=0)
+        params, (lowest, highest) = samples.params, samples.range
         scaled: dict[int, Floats] = {}
         ignored: dict[int, str] = {}
         for number, column in enumerate(params.T, 1):
@@ -64,7 +67,11 @@ class Parameters:
                     break
             else:
                 scaled[number] = units
-        return cls(lowest, highest, tuple(scaled), ignored)
+        least = lowest / 2
+        for number, correlation in samples.rank_correlations(tuple(scaled)).items():
+            if correlation < tuning.FALLING and lowest[number - 1] >= 1:
+                least[number - 1] = 1.0
+        return cls(lowest, highest, least, tuple(scaled), ignored)
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
         """Return the candidate terms of one parameter, the parameter itself first.
@@ -81,10 +88,14 @@ class Parameters:
             log = logarithm(name, low)
             texts += [f"sqrt({name})", log, f"{name}*{log}"]
         if low > 0:
-            texts += [f"{name}^3", f"1/{bounded_below(name, low)}"]
+            texts += [f"{name}^3", f"1/{self.bounded_below(parameter)}"]
         elif low == 0:
             texts.append(f"1/(1 + {name})")
         return tuple(parse(text) for text in texts)
+
+    def bounded_below(self, parameter: int) -> str:
+        """Return the text of a parameter, positive in all samples, where it is divided by."""
+        return f"max(p{parameter}, {self.least[parameter - 1]:.4g})"
 
     def positive(self) -> tuple[int, ...]:
         """Return the numbers of the usable parameters that are positive in all samples."""
@@ -98,11 +109,6 @@ class Parameters:
 def logarithm(name: str, lowest: float) -> str:
     """Return the text of a logarithm of the parameter that is never negative nor undefined."""
     return f"log(max({name}, 1))" if lowest >= 1 else f"log1p({name})"
-
-
-def bounded_below(name: str, lowest: float) -> str:
-    """Return the text of the parameter, at least half its least value: 1/p has to stay bounded."""
-    return f"max({name}, {lowest / 2:.4g})"
 
 
 def knots_of(column: Floats, levels: Sequence[float]) -> list[float]:
@@ -152,10 +158,10 @@ class TermTable(Memo):
     A term is evaluated once, for all samples and for the corners beyond them.
     """
 
-    def __init__(self, params: Floats) -> None:
-        self.params = params
-        self.parameters = Parameters.of_samples(params)
-        self._rows = np.vstack((params, self.parameters.corners()))
+    def __init__(self, samples: Samples) -> None:
+        self.params = samples.params
+        self.parameters = Parameters.of_samples(samples)
+        self._rows = np.vstack((self.params, self.parameters.corners()))
         self._values: dict[Expression, Floats] = {}
         """The values of each term for samples and corners."""
         self._made: dict[Any, Any] = {}
@@ -228,7 +234,7 @@ class SelectionSamples(Memo):
     @classmethod
     def of(cls, samples: Samples, loss: Loss) -> SelectionSamples:
         """Prepare the candidates for the samples' parameters."""
-        return cls(samples, TermTable(samples.params), np.arange(len(samples)), loss)
+        return cls(samples, TermTable(samples), np.arange(len(samples)), loss)
 
     def part(self, rows: Ints) -> SelectionSamples:
         """Return some of the samples, by row, with the same candidates."""

@@ -52,8 +52,9 @@ class Growth(Form, frozen=True):
     one."""
     most_s: float | None = None
     """The longest measured time; None for no upper bound. The upper bound of a prediction is the
-    larger of this time and the value at the edge, times p/highest for each parameter beyond its
-    range, to the local power of the function at the edge, at least 1."""
+    larger of this time and the value at the edge, times p/highest for each parameter above its
+    range, to the local power of the function at the edge, at least 1, and times lowest/p for each
+    one below its range, to that power, at least 0."""
 
     @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
@@ -83,32 +84,43 @@ class Growth(Form, frozen=True):
             seconds > 0, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME)
         )
         if self.most_s is not None:
-            growth = _largest_growth(function or inner, params, edge, highest)
+            growth = _largest_growth(function or inner, params, edge, lowest, highest)
             limit = np.fmax(at_edge, self.most_s) * growth
             known = np.fmin(known, limit)
         return np.where(np.isfinite(params).all(axis=1) & np.isfinite(known), known, np.nan)
 
 
-def _largest_growth(function: AnyFunction, params: Floats, edge: Floats, highest: Floats) -> Floats:
+def _largest_growth(
+    function: AnyFunction, params: Floats, edge: Floats, lowest: Floats, highest: Floats
+) -> Floats:
     """Return the largest factor by which each row may exceed the times within the range.
 
     A function that grows with the power s of a parameter at the edge of the range may go on doing
     so; a steeper term that hardly contributes there must not take over.
     """
     factor = np.ones(len(params))
-    for column in range(params.shape[1]):
-        rows = np.flatnonzero((params[:, column] > highest[column]) & (highest[column] > 0))
-        if not len(rows):
-            continue
+
+    def growth_to_edge(rows: Ints, column: int, within: float) -> Floats:
         inside = edge[rows].copy()
-        inside[:, column] *= tuning.WITHIN
-        growth = growth_between(function, inside, edge[rows])
-        power = np.fmax(np.log(growth) / -math.log(tuning.WITHIN), 1.0)
-        further = (params[rows, column] / highest[column]) ** power
-        if highest[column] <= tuning.DEEPEST:
-            rate = np.fmax(np.log(growth), 0.0) / (1 - tuning.WITHIN)
-            further = np.fmax(further, np.exp(rate * (params[rows, column] / highest[column] - 1)))
-        factor[rows] *= further
+        inside[:, column] *= within
+        return np.log(growth_between(function, inside, edge[rows]))
+
+    for column, values in enumerate(params.T):
+        low, high = lowest[column], highest[column]
+        above = np.flatnonzero((values > high) & (high > 0))
+        if len(above):
+            growth, further = growth_to_edge(above, column, tuning.WITHIN), values[above] / high
+            power = np.fmax(growth / -math.log(tuning.WITHIN), 1.0)
+            most = further**power
+            if high <= tuning.DEEPEST:
+                rate = np.fmax(growth, 0.0) / (1 - tuning.WITHIN)
+                most = np.fmax(most, np.exp(rate * (further - 1)))
+            factor[above] *= most
+        below = np.flatnonzero((values > 0) & (values < low))
+        if len(below):
+            growth = growth_to_edge(below, column, 1 / tuning.WITHIN)
+            power = np.fmax(growth / -math.log(tuning.WITHIN), 0.0)
+            factor[below] *= (low / values[below]) ** power
     return factor
 
 
@@ -118,12 +130,14 @@ def is_outside(params: Floats, lowest: Floats, highest: Floats) -> Flags:
 
 
 def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
-    """Return how far each row lies beyond the range: Σ log(1 + |p − bound|/|bound|).
+    """Return how far each row lies beyond the range: Σ log(1 + |p − bound|/min(|p|, |bound|)).
 
-    It is 0 within the range, and log 2 for one parameter at twice its largest value.
+    It is 0 within the range, and log 2 for one parameter at twice its largest or half its least
+    value.
     """
     edge = np.clip(params, lowest, highest)
     unit = np.where(edge != 0, np.abs(edge), np.maximum(highest - lowest, LEAST_S))
+    unit = np.where((params > 0) & (params < edge), params, unit)
     return np.asarray(np.log1p(np.abs(params - edge) / unit).sum(axis=1))
 
 
@@ -157,9 +171,9 @@ def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
     if count < tuning.FEWEST_FOR_TRIAL:
         return
     correlations = samples.rank_correlations(selection.parameters.used)
-    strongest = sorted(correlations, key=lambda number: -correlations[number])
+    strongest = sorted(correlations, key=lambda number: -abs(correlations[number]))
     for number in strongest[: tuning.MOST_TRIALS]:
-        if correlations[number] >= tuning.LEAST_CORRELATION:
+        if abs(correlations[number]) >= tuning.LEAST_CORRELATION:
             order = np.argsort(samples.params[:, number - 1], kind="stable")
             first_large = int(tuning.LARGE_FROM * count)
             yield np.sort(order[:first_large]), np.sort(order[first_large:])

@@ -90,14 +90,14 @@ class Samples:
         return weights
 
     def rank_correlations(self, numbers: Sequence[int]) -> dict[int, float]:
-        """Return the size of Spearman's rank correlation of each parameter with the times.
+        """Return Spearman's rank correlation of each parameter with the times.
 
         It is 0 for a parameter or times that do not vary. `numbers` count from 1.
         """
         times = _midranks(self.seconds)
         ranks = {number: _midranks(self.params[:, number - 1]) for number in numbers}
         return {
-            number: abs(float(np.corrcoef(ranks_of_parameter, times)[0, 1]))
+            number: float(np.corrcoef(ranks_of_parameter, times)[0, 1])
             if np.ptp(ranks_of_parameter) and np.ptp(times)
             else 0.0
             for number, ranks_of_parameter in ranks.items()

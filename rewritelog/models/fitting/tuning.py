@@ -67,6 +67,7 @@ FEWEST_BEYOND, LEAST_BEYOND = 5, 0.05
 # positions.
 NEAR_BREAK, MOST_POSITIONS = 0.15, 48
 ALIGNMENTS = (2, 4, 8, 16)  # calls with multiples of these may be faster, as of a vector's width
+FALLING = -0.1  # from this rank correlation on, 1/p may grow further below the samples
 LEAST_EXPONENT = 1e-3  # smaller exponents of a power law count as 0
 
 # The constant part is one of these shares of this quantile of the times. A larger one has to lower

@@ -21,7 +21,6 @@ from rewritelog.models.fitting.design import (
     ONE,
     Parameters,
     SelectionSamples,
-    bounded_below,
     logarithm,
     product_of,
 )
@@ -315,8 +314,8 @@ def _single_factors(
         return
     kinds = POSITIVE if low > 0 else WITH_ZEROS if low == 0 else WITH_NEGATIVES
     for text, probability in kinds:
-        parts = {"p": name, "log": logarithm(name, low), "bounded": bounded_below(name, low)}
-        yield text.format(**parts), probability
+        bounded = parameters.bounded_below(number)
+        yield text.format(p=name, log=logarithm(name, low), bounded=bounded), probability
     whole = bool((column == np.floor(column)).all())
     if low >= 0 and whole and LEAST_INTEGERS <= high - low <= high <= tuning.DEEPEST:
         yield f"2^min({name}, {2 * high - low:.6g})", TREE

@@ -19,7 +19,6 @@ from rewritelog.models.fitting.design import (
     ONE,
     Parameters,
     SelectionSamples,
-    bounded_below,
     product_of,
 )
 
@@ -72,7 +71,7 @@ def power_of(number: int, parameters: Parameters) -> LogTerm:
         base = parse(f"(1 + {name})" if low == 0 else f"(1 + abs({name}))")
         return LogTerm(base.applied("log"), base)
     base = parse(name)
-    return LogTerm(base.applied("log"), base, parse(bounded_below(name, low)))
+    return LogTerm(base.applied("log"), base, parse(parameters.bounded_below(number)))
 
 
 def product_of_powers(

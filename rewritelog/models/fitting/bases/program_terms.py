@@ -89,9 +89,8 @@ def most_correlated(selection: SelectionSamples) -> list[int]:
     if len(used) <= tuning.MOST_PARAMETERS_PAIRED:
         return list(used)
     correlations = selection.samples.rank_correlations(used)
-    return sorted(
-        sorted(used, key=lambda number: -correlations[number])[: tuning.MOST_PARAMETERS_PAIRED]
-    )
+    strongest = sorted(used, key=lambda number: -abs(correlations[number]))
+    return sorted(strongest[: tuning.MOST_PARAMETERS_PAIRED])
 
 
 def _indicators(
