@@ -272,3 +272,10 @@ def test_intervals_widen_below_the_range_as_they_do_above_it() -> None:
     fitted = auto(sizes[:, None], 1e-9 * sizes * np.exp(rng.normal(0, 0.05, 60)))
     low, high = fitted.interval("kernel", np.array([[sizes.min() / 100], [sizes.max() * 100]]))
     assert high[0] / low[0] == pytest.approx(high[1] / low[1], rel=1e-6)
+
+
+def test_an_inverse_goes_on_below_its_least_value() -> None:
+    rng = np.random.default_rng(3)
+    steps = 10 ** rng.uniform(-2, 0, 40)
+    fitted = auto(steps[:, None], (1e-5 / steps + 2e-5) * np.exp(rng.normal(0, 0.03, 40)))
+    assert fitted.predict("kernel", np.array([[0.001]])) == pytest.approx([0.01], rel=0.15)

@@ -41,8 +41,8 @@ class Parameters:
     lowest: Floats
     highest: Floats
     least: Floats
-    """Below this 1/p is constant, so that it cannot explode: half of the least value, or 1 where
-    more of p, such as processors, is seen to shorten the times."""
+    """Below this 1/p is constant, so that it cannot explode: half of the least value or, where more
+    of p, such as processors, is seen to shorten the times, 1 or a thousandth of a smaller one."""
     used: tuple[int, ...]
     """Their numbers, counted from 1, without constant ones and duplicates."""
     ignored: Mapping[int, str]
@@ -69,8 +69,9 @@ class Parameters:
                 scaled[number] = units
         least = lowest / 2
         for number, correlation in samples.rank_correlations(tuple(scaled)).items():
-            if correlation < tuning.FALLING and lowest[number - 1] >= 1:
-                least[number - 1] = 1.0
+            if correlation < tuning.FALLING:
+                low = lowest[number - 1]
+                least[number - 1] = 1.0 if low >= 1 else low / 1000
         return cls(lowest, highest, least, tuple(scaled), ignored)
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
