@@ -217,7 +217,8 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
                 settle(self, model=None, fitted=fitted)
         for name in _OF_A_FIT if self.fitted is not None else ():
             if is_given(getattr(self, name)):
-                raise UsageError(f"{spelled('fitted')} cannot be combined with {spelled(name)}")
+                named = "model options" if name == "model_options" else spelled(name)
+                raise UsageError(f"{spelled('fitted')} cannot be combined with {named}")
         super().__post_init__()
         if self.speedup is not None:
             if self.dilation is not None:
