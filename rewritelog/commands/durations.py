@@ -217,7 +217,8 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
                 settle(self, model=None, fitted=fitted)
         for name in _OF_A_FIT if self.fitted is not None else ():
             if is_given(getattr(self, name)):
-                raise UsageError(f"{spelled('fitted')} cannot be combined with {spelled(name)}")
+                named = "model options" if name == "model_options" else spelled(name)
+                raise UsageError(f"{spelled('fitted')} cannot be combined with {named}")
         super().__post_init__()
         if self.speedup is not None:
             if self.dilation is not None:
@@ -268,13 +269,10 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.seed is None and self.spread == "residual":
+            settle(self, seed=1)
         if self.seed is not None and self.model == "sampled":
             settle(self, model_options={"seed": self.seed, **self.model_options})
         elif self.seed is not None and self.spread == "none":
             uses = f"{spelled('spread', 'residual')} and {spelled('model', 'sampled')}"
             raise UsageError(f"{spelled('seed')} is for {uses}")
-
-    @property
-    def spread_seed(self) -> int:
-        """The seed that, with PE, SEB and bracket, determines the variation of each duration."""
-        return 1 if self.seed is None else self.seed

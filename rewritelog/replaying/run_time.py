@@ -40,8 +40,8 @@ def _with_run_time(command: RewriteCommand) -> RewriteReport:
     report = rewrite(command.logs, command.out, command, sys.maxsize if is_given else MOST_SEBS)
     if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:
         item = report.terms.item
-        networks = f"{spelled('network', 'log')} or {spelled('machine')}"
-        why = f"over a million {item}s are replayed with {networks} only"
+        given = f"only if a network is given, as in {spelled('network', 'log')}"
+        why = f"over a million {item}s are replayed {given}"
         return replace(report, no_run_time=why)
     try:
         return replace(report, run_time=_run_time(report, network))

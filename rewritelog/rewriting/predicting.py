@@ -247,7 +247,7 @@ def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | Non
             f"the model {fitted.name!r} has no residuals, so {spelled('spread', 'residual')} "
             "cannot draw from them: choose a model that is fitted to timing lines, such as auto"
         )
-    return Predictor(fitted, options.spread_seed, measured_totals=False), read
+    return Predictor(fitted, options.seed, measured_totals=False), read
 
 
 def fit_warnings(read: Timings | None, fitted: Fitted) -> tuple[str, ...]:

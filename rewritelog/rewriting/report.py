@@ -343,7 +343,7 @@ def _model(report: RewriteReport) -> Iterator[str]:
         yield f"  {printable(spelled)}"
     yield from (f"  {printable(line)}" for line in fit.raw.summary())
     if report.options.spread != "none":
-        yield f"  spread: {report.options.spread}, seed {report.options.spread_seed}"
+        yield f"  spread: {report.options.spread}, seed {report.options.seed}"
     yield f"dilation: {report.options.dilations.factor:g} for what no model covers"
     for name, factor in report.options.dilation_for:
         yield f"  {factor:g} for {report.terms.item}s named {printable(name)}"

@@ -45,6 +45,9 @@ def test_from_timings_to_a_rewrite(timings: Path, sample_logs: Path, tmp_path: P
     done = run("rewrite", cells, "--dry-run", "--fitted", model, "-v")
     assert done.returncode == 0
     assert "made-by auto" in done.stdout
+    done = run("rewrite", cells, "--dry-run", "--fitted", model, "--weights", "uniform")
+    assert done.returncode == 2
+    assert done.stderr.endswith("--fitted cannot be combined with model options\n")
     done = run("rewrite", cells, "--dry-run", "--timings", timings, "--verbose")
     assert "weights relative, loss huber, exact-match auto" in done.stdout
 

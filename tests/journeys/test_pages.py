@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from chosen import by_tier
+from commands import rewritelog as run
 from journeys.pages import pattern_of, steps_of
 
 import rewritelog.core
@@ -74,6 +77,27 @@ def test_commands_work_and_print_what_the_page_shows(page: Path, clone: Path) ->
         if step.printed is not None:
             prints = f"{page.name}: not what this prints:\n$ {step.command}\n{printed}"
             assert pattern_of(step.printed).fullmatch(printed), prints
+
+
+@pytest.mark.slow
+def test_walk_through_shows_what_verify_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page saves the second model from a browser; a fit of the same terms is the same."""
+    made = runpy.run_path(str(ROOT / "docs/seeing.py"))
+    monkeypatch.chdir(tmp_path)
+    made["write_timings"](Path("timings.txt"))
+    made["write_timings"](Path("later.txt"), seed=2)
+    mended = made["FORMULAS"].replace('["1", "p1"]', json.dumps(made["MENDED"].split("\n")))
+    for text, model in ((made["FORMULAS"], "standard.json"), (mended, "mended/model.json")):
+        Path("formulas.toml").write_text(text)
+        Path(model).parent.mkdir(exist_ok=True)
+        run("fit", "timings.txt", "--formulas", "formulas.toml", "-o", model, "-q")
+    page = (ROOT / "docs/seeing.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    for part in shown.split("$ rewritelog ")[1:]:
+        command, _, printed = part.partition("\n")
+        assert pattern_of(printed).fullmatch(run(*command.split()).stdout), command
 
 
 def test_commands_are_in_blocks_that_are_run() -> None:

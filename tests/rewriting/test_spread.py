@@ -58,6 +58,13 @@ def run(
     return rewrite(opened, out and logs.parent / out, RewriteOptions(model=model, **given))
 
 
+def test_the_seed_is_on_record_if_none_is_given(logs: Path) -> None:
+    report = run(logs, "out")
+    assert report.to_json()["options"]["seed"] == 1
+    provenance = json.loads((logs.parent / "out" / "rewritelog.json").read_text())
+    assert provenance["options"]["seed"] == 1
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
