@@ -306,8 +306,10 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         try:
             signature.bind(*args, **options)
         except TypeError as error:
-            takes = ", ".join(signature.parameters)
-            raise UsageTypeError(f"{name}: {error}; it takes {takes}") from error
+            takes = f"it takes {', '.join(signature.parameters)}"
+            if "model_options" in signature.parameters:
+                takes += "; options of models are given as in model_options={'loss': 'squares'}"
+            raise UsageTypeError(f"{name}: {error}; {takes}") from error
         instance = command(*args, **options)
         result = instance.run()
         if instance.html is not None:

@@ -22,6 +22,7 @@ from rewritelog.commands.durations import (
     TIMINGS_HELP,
     FormulasFile,
     ModelInputs,
+    OptionalTimings,
     ParamNamesFile,
     Reading,
     TimingLines,
@@ -36,7 +37,6 @@ from rewritelog.options import (
     Kind,
     NodeChoice,
     OptionalInput,
-    OptionalInputs,
     OptionalOutput,
     Options,
     OutputPath,
@@ -284,7 +284,7 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
     job = "sampling.sample:sample"
     shell = REPORT | WARNINGS | PAGE
 
-    timings: OptionalInputs = option(
+    timings: OptionalTimings = option(
         "Files of timing lines that exist already; - is standard input.",
         default=None, metavar="FILE...", group=MODEL,
     )  # fmt: skip

@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
     from rewritelog.evaluation.totals import RunPrediction
     from rewritelog.options import PathLike
+    from rewritelog.replaying.network import Network
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.study import StudyRun, Variables
     from rewritelog.replaying.sweep import Axes, Sweep
 
 Vary: TypeAlias = Annotated[
-    As["Mapping[str, Iterable[float | str]]", "Axes"],
+    As["Mapping[str, Iterable[float | str | Network]]", "Axes"],
     Kind("replaying.sweep:axes_of", several=True, use="text"),
 ]
 VariablesOfRun: TypeAlias = Annotated[

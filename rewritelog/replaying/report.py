@@ -354,8 +354,8 @@ def _blocked_text(report: ReplayReport) -> str:
         return ""
     total = count_text(blocked.count, item)
     lines = [
-        f"Never ran: {total}; {blocked.roots:,} of them wait for something that is missing,",
-        f"  {blocked.in_circles:,} are in cycles or wait for one",
+        f"Never ran: {total}; {blocked.roots:,} waiting for something that is missing,",
+        f"  {blocked.in_circles:,} in cycles or waiting for one",
     ]
     for seb in blocked.examples:
         woken = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""

@@ -78,6 +78,8 @@ def axes_of(vary: object, what: str) -> Axes:
 
 def _written(value: object, name: str, what: str) -> tuple[str, Any]:
     """Return a value of an axis as it is written, and as a number or a network."""
+    if isinstance(value, Network) and name == MACHINE:
+        return value.name or value.text(), value
     if name == MACHINE:
         machine = str(value).strip()
         return machine, read_machine(to_path(machine, what))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -191,22 +191,25 @@ class Timings:
         return (*self.notes, *merged(mixed, "event {}"))
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame with the columns `event`, `p1`, `p2`, … and `seconds`."""
-        most = max(timings.parameters for timings in self)
-        names = np.concatenate(
-            [np.full(len(timings.seconds), timings.event, dtype=object) for timings in self]
-        )
-        columns: dict[str, Any] = {"event": names}
-        for k in range(most):
-            parts = (
-                timings.params[:, k]
-                if k < timings.parameters
-                else np.full(len(timings.seconds), np.nan)
-                for timings in self
-            )
-            columns[f"p{k + 1}"] = np.concatenate(list(parts))
-        columns["seconds"] = np.concatenate([timings.seconds for timings in self])
-        return new_frame(columns)
+        """Return a DataFrame with the columns `event`, those of parameters, and `seconds`.
+
+        Parameters have their names if these are the same for all events, else they are p1, p2, ….
+        """
+        most = max((timings.parameters for timings in self), default=0)
+        counts = [len(timings.seconds) for timings in self]
+        events = np.array([timings.event for timings in self], dtype=object)
+        params = np.full((sum(counts), most), np.nan)
+        seconds, end = np.empty(len(params)), 0
+        for timings, count in zip(self, counts, strict=True):
+            params[end : end + count, : timings.parameters] = timings.params
+            seconds[end : end + count] = timings.seconds
+            end += count
+        named = {self.names.get(timings.event, ()) for timings in self}
+        names: Sequence[str] = named.pop() if len(named) == 1 else ()
+        if len(names) != most or "_" in names:
+            names = parameter_names(most)
+        columns = dict(zip(names, params.T, strict=True))
+        return new_frame({"event": events.repeat(counts), **columns, "seconds": seconds})
 
     def __iter__(self) -> Iterator[EventTimings]:
         return iter(self.timings)

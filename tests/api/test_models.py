@@ -62,6 +62,9 @@ def test_timings_go_to_a_frame_and_back(timings: Timings) -> None:
         assert mine.event == theirs.event
         assert mine.params.tobytes() == theirs.params.tobytes()
         assert mine.seconds.tobytes() == theirs.seconds.tobytes()
+    named = Timings.from_pandas(frame[["event", "p1", "seconds"]].rename(columns={"p1": "n"}))
+    assert list(named.to_pandas().columns) == ["event", "n", "seconds"]
+    assert list(Timings(()).to_pandas().columns) == ["event", "seconds"]
 
 
 def test_columns_of_a_frame_are_taken_by_their_names(fitted: rewritelog.FittedModel) -> None:
