@@ -68,7 +68,9 @@ class Parameters:
             else:
                 scaled[number] = units
         least = lowest / 2
-        for number, correlation in samples.rank_correlations(tuple(scaled)).items():
+        enough = len(samples) >= tuning.ENOUGH_FOR_BREAKS
+        correlations = samples.rank_correlations(tuple(scaled) if enough else ())
+        for number, correlation in correlations.items():
             if correlation < tuning.FALLING:
                 low = lowest[number - 1]
                 least[number - 1] = 1.0 if low >= 1 else low / 1000

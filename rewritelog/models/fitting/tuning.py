@@ -67,7 +67,7 @@ FEWEST_BEYOND, LEAST_BEYOND = 5, 0.05
 # positions.
 NEAR_BREAK, MOST_POSITIONS = 0.15, 48
 ALIGNMENTS = (2, 4, 8, 16)  # calls with multiples of these may be faster, as of a vector's width
-FALLING = -0.1  # from this rank correlation on, 1/p may grow further below the samples
+FALLING = -0.1  # from this rank correlation on 1/p may grow further below enough samples
 LEAST_EXPONENT = 1e-3  # smaller exponents of a power law count as 0
 
 # The constant part is one of these shares of this quantile of the times. A larger one has to lower
@@ -86,7 +86,7 @@ MOST_AVERAGED, LEAST_PROBABILITY = 5, 0.05
 
 # ---- The choice of a family
 
-ENOUGH_FOR_BREAKS = 20  # with fewer samples a change of slope cannot be distinguished from noise
+ENOUGH_FOR_BREAKS = 20  # with fewer samples a change of slope, or 1/p, is hardly known from noise
 POWER_LAW_PRIOR_WEIGHT, AVERAGE_PRIOR_WEIGHT = 8.0, 16.0  # of families with prior distributions
 LARGEST_ERROR = 2.0  # larger errors count as this, so that no single sample decides
 CLEARLY = 1.0  # a less simple family has to be better by so many standard errors of the difference
