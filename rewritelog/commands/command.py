@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
@@ -321,6 +322,7 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
     del call.__wrapped__
     (returned,) = get_args(next(b for b in cls.__orig_bases__ if get_origin(b) is Command))
     text, example, after = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")
+    text = re.sub(r"\s*The exit code is [^.]*\.", "", text)  # which only a shell sees
     listed = "".join(
         f"- `{field.name}`: {options_by_field[field.name].help}\n" for field in parameters
     )

@@ -179,7 +179,7 @@ class ModelAndDilation(Options, group=MODEL):
         default=None, metavar="FACTOR", above=0, reported=False,
     )  # fmt: skip
     dilation_for: DilationsByName = option(
-        "The dilation of SEBs of that name (* matches anything); repeatable, the last match wins.",
+        "The dilation of SEBs of that name (* matches anything); of several, the last match wins.",
         default=None, metavar="NAME=FACTOR", decides=True,
     )  # fmt: skip
 

@@ -156,14 +156,13 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
 
 
 class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
-    """Print the predictions of a model file: as CSV for files, or for one call of an event.
+    """Predict times with a model file: as CSV for the records of files, or of one call of an event.
 
     `predict MODEL EVENT 157 9`, or `EVENT n=157 m=9`, predicts the time of that call.
 
-    The measured time is printed beside the predicted one if the record has one, and the bounds of
-    the 90 % interval. For each prediction it prints what determined it: fit, exact, out of range,
-    or no model. Malformed lines are skipped. The exit code is 1 if the model has no prediction for
-    any record.
+    Beside the predicted time stand the measured one, if the record has one, the bounds of the 90 %
+    interval, and what determined the prediction: fit, exact, out of range, or no model. Malformed
+    lines are skipped. The exit code is 1 if the model has no prediction for any record.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> records = rewritelog.predict(fitted, "sample_logs/cells/param.0")

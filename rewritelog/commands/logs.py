@@ -178,7 +178,7 @@ class DiffCommand(Jobs, Command["Comparison"]):
 
 
 class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
-    """Print every field of every SEB of a PE.
+    """Show every field of every SEB of a PE.
 
     Times are in seconds, offsets in bytes from the start of the file, in every log version.
 

@@ -150,7 +150,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
 
     vary: Vary = option(
         "The values of machine, latency, bandwidth, cost-per-packet, packet-size, node-latency or "
-        "dilation; repeatable.",
+        "dilation; several may be given.",
         metavar="NAME=VALUE,VALUE,...", kw_only=False,
     )  # fmt: skip
     output: OptionalOutput = option(
@@ -184,7 +184,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
     rare = frozenset({"speedup", "dilation_for"})
 
     variables: VariablesOfRun = option(
-        "A variable of the run, as in D=128, for its timing lines; repeatable.",
+        "A variable of the run, as in D=128, for its timing lines; several may be given.",
         default=None, flag="--var", metavar="NAME=VALUE",
     )  # fmt: skip
     timings_out: AppendedFile = option(
