@@ -154,6 +154,11 @@ class Part(Events, ABC):
         columns["rank"] = np.full(len(self), self.unit.rank)
         return Events(columns)
 
+    @property
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """The bytes of the part, unpacked."""
+
     @abstractmethod
     def made(self, name: str) -> Any:
         """Return a column, which keeps no bytes of the file."""
@@ -384,6 +389,11 @@ class Traces(Opened):
     def inputs(self) -> tuple[Path, ...]:
         """The files."""
         return tuple(unit.path for unit in self.files)
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """The size of all parts; 0 if that is not known."""
+        return 0 if any(unit.is_packed for unit in self.files) else self.size_bytes
 
     @property
     def described(self) -> str:

@@ -5,7 +5,8 @@ import re
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.fits import TimingsCommand
+from rewritelog.cores import limited_to
 from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
 from rewritelog.formats.chakra import traces as reader
 from rewritelog.formats.chakra.nodes import NodePart
@@ -25,6 +28,7 @@ from rewritelog.replaying import run_time, simulate
 from rewritelog.replaying.simulate import Case, ReplayedTime
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.run import rewrite
+from rewritelog.timings.traces import write_timings
 
 GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
@@ -590,18 +594,27 @@ def test_the_sample_is_what_its_manifest_says(tmp_path: Path) -> None:
     assert "two ranks with 60 nodes each (56 kernels, 4 all-reduces)" in manifest
 
 
+def write_lines(traces: object, out: Path) -> None:
+    assert isinstance(traces, Traces)
+    write_timings(TimingsCommand(traces, out))
+
+
 @pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "job", [write_lines, partial(rewrite, options=RewriteOptions(dilation=0.7))]
+)
 def test_memory_does_not_grow_with_the_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool, job: Callable[..., object]
 ) -> None:
     monkeypatch.setattr(reader, "PART_BYTES", 1 << 16)
     peaks = []
-    for count in (4_000, 40_000):
-        nodes = [node(k, duration=k % 90, attributes=GPU) for k in range(count)]
+    for count in (2_000, 20_000):
+        nodes = [node(k, "n" * 400, k % 90, attributes=GPU) for k in range(count)]
         path = write_traces(tmp_path / f"t{count}", [nodes], packed=packed)
         opened = rewritelog.open_traces(path)
         tracemalloc.start()
-        rewrite(opened, tmp_path / f"o{count}", RewriteOptions(dilation=0.7))
+        with limited_to(1):
+            job(opened, tmp_path / f"o{count}")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0] + (1 << 20)
@@ -668,3 +681,19 @@ def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> No
         assert done.returncode == 0, done.stderr
         assert shown in page.read_text()
         assert "SEB" not in page.read_text().partition("</header>")[2].partition("<script")[0]
+
+
+def test_timings_of_many_parts_are_those_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Different parameters are counted once, in whatever parts and ranks they are."""
+    nodes = [node(k, f"op{k % 3}", 5, shapes=f"[[{k % 7}]]", attributes=GPU) for k in range(500)]
+    path = write_traces(tmp_path / "t", [nodes, nodes[:90]])
+    assert run("timings", path, "-o", tmp_path / "whole.txt").returncode == 0
+    monkeypatch.setattr(reader, "PART_BYTES", 1 << 12)
+    opened = rewritelog.open_traces(path)
+    assert isinstance(opened, Traces)
+    told = write_timings(TimingsCommand(opened, tmp_path / "parts.txt")).to_json()
+    assert (tmp_path / "parts.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
+    assert [event["points"] for event in told["events"]] == [7, 7, 7]
+    assert sum(event["lines"] for event in told["events"]) == told["lines"] == 590
