@@ -697,3 +697,19 @@ def test_timings_of_many_parts_are_those_of_one(
     assert (tmp_path / "parts.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
     assert [event["points"] for event in told["events"]] == [7, 7, 7]
     assert sum(event["lines"] for event in told["events"]) == told["lines"] == 590
+
+
+def test_sums_of_durations_are_those_of_whole_microseconds(tmp_path: Path) -> None:
+    path = write_traces(
+        tmp_path / "t",
+        [[node(k, f"op{k % 2}", 70_000) for k in range(6)], [node(9, "long", 2**64 - 1)], []],
+    )
+    told = rewritelog.info(path).to_json()
+    assert told["ranks"] == {
+        "0": {"nodes": 6, "seconds": 0.42},
+        "1": {"nodes": 1, "seconds": (2**64 - 1) / 10**6},
+        "2": {"nodes": 0, "seconds": 0},
+    }
+    assert [(name["name"], name["seconds"]) for name in told["names"][1:]] == [
+        ("op0", 0.21), ("op1", 0.21),
+    ]  # fmt: skip
