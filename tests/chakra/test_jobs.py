@@ -713,3 +713,39 @@ def test_sums_of_durations_are_those_of_whole_microseconds(tmp_path: Path) -> No
     assert [(name["name"], name["seconds"]) for name in told["names"][1:]] == [
         ("op0", 0.21), ("op1", 0.21),
     ]  # fmt: skip
+
+
+def test_diff_sees_each_microsecond(tmp_path: Path) -> None:
+    """As doubles of seconds, these were the same."""
+    a = write_traces(tmp_path / "a", [[node(1, duration=2**60, start=2**62), node(2)]])
+    b = write_traces(tmp_path / "b", [[node(1, duration=2**60 + 1, start=2**62 + 1), node(2)]])
+    fields = {change["field"]: change for change in rewritelog.diff(a, b).to_json()["fields"]}
+    assert {name: change["changed"] for name, change in fields.items()} == {
+        "duration": 1, "start": 1,
+    }  # fmt: skip
+    first = fields["duration"]["first"]
+    assert (first["a"], first["b"]) == ("1152921504606.846976", "1152921504606.846977")
+    rewritelog.rewrite(b, tmp_path / "o", dilation=1)
+    assert rewritelog.diff(b, tmp_path / "o").same
+    c = write_traces(tmp_path / "c", [[node(1, duration=2**60), node(2)]])
+    (change,) = rewritelog.diff(a, c).to_json()["fields"]
+    assert (change["first"]["a"], change["first"]["b"]) == ("4611686018427.387904", "absent")
+
+
+def test_only_nodes_of_the_same_name_have_a_ratio(tmp_path: Path) -> None:
+    a = write_traces(tmp_path / "a", [[node(1, "x"), node(2, "y")]])
+    b = write_traces(tmp_path / "b", [[node(1, "x", 20), node(2, "z", 30)]])
+    rows = {row["name"]: row for row in rewritelog.diff(a, b).to_json()["durations_by_name"]}
+    assert {name: (row["counts"], row["ratios"]) for name, row in rows.items()} == {
+        "x": ([1, 1], 1), "y": ([1, 0], 0), "z": ([0, 1], 0),
+    }  # fmt: skip
+
+
+def test_ranks_without_nodes_are_compared(tmp_path: Path) -> None:
+    a = write_traces(tmp_path / "a", [[], [node(1)], []])
+    b = write_traces(tmp_path / "b", [[], [], [node(1)]])
+    assert rewritelog.diff(a, a).same
+    fields = rewritelog.diff(a, b).to_json()["fields"]
+    assert {change["field"]: change["changed"] for change in fields} == {
+        "only in A": 1, "only in B": 1,
+    }  # fmt: skip

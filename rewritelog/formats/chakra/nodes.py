@@ -138,6 +138,7 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
     "name": lambda part: part.texts("name_", part.nodes),
     "duration_us": lambda part: part.nodes["duration_us"].copy(),
     "duration_s": lambda part: part.nodes["duration_us"] / _PER_S,
+    "start_us": lambda part: part.nodes["start_us"].copy(),
     "start_s": lambda part: np.where(
         part.nodes["start_us"] > 0, part.nodes["start_us"] / _PER_S, np.nan
     ),
