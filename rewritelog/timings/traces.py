@@ -80,7 +80,7 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of entries."""
 
-    events: dict[str, dict[str, Any]] = {}
+    events: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
