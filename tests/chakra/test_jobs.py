@@ -452,7 +452,7 @@ def test_nodes_of_one_id_are_compared_in_their_order(tmp_path: Path) -> None:
     assert rewritelog.diff(a, a).same
     b = write_traces(tmp_path / "b", [[nodes[0], node(1, duration=30), nodes[2]]])
     (change,) = rewritelog.diff(a, b).to_json()["fields"]
-    assert (change["field"], change["changed"], change["first"]["seb"]) == ("duration", 1, 1)
+    assert (change["field"], change["changed"], change["first"]["node"]) == ("duration", 1, 1)
 
 
 def test_diff_tells_other_metadata_and_packed_files(tmp_path: Path) -> None:
@@ -749,3 +749,43 @@ def test_ranks_without_nodes_are_compared(tmp_path: Path) -> None:
     assert {change["field"]: change["changed"] for change in fields} == {
         "only in A": 1, "only in B": 1,
     }  # fmt: skip
+
+
+def test_json_of_traces_says_rank_and_node(tmp_path: Path) -> None:
+    a = write_traces(tmp_path / "a", [[node(1)], [node(1), node(2)]])
+    b = write_traces(tmp_path / "b", [[node(1)], [node(1), node(2, duration=0, deps=[7])]])
+    told = rewritelog.diff(a, b).to_json()
+    assert told["fields"][0]["first"] == {"rank": 1, "node": 1, "a": "0.000010", "b": "0.000000"}
+    checked = rewritelog.check(b).to_json()
+    assert (checked["ranks"], checked["nodes"]) == (2, 3)
+    (found,) = checked["findings"][0]["shown"]
+    assert (found["rank"], found["node"]) == (1, 1)
+    for words in (told, checked):
+        assert not re.search(r"\"(pes?|sebs?|.*bracket.*)\":", json.dumps(words))
+
+
+def test_a_dilation_of_no_node_leaves_all_as_it_is(traces: Path) -> None:
+    text = rewritelog.rewrite(traces, dilation_for={"none*": 2.0}).text()
+    assert "Every duration stays as it is" in text
+    assert "rests on" not in text
+    assert "rests on" in rewritelog.rewrite(traces, dilation_for={"aten::*": 2.0}).text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[events."a*"]\nparams = "a1"\n', "2:11: params: must be a list, not a text"),
+        ('[events."a*"]\nparams = ["a1", 2]\n', "2: params: value 2 must be a text, not a whole"),
+        ('[events."a*"]\ngroup = ""\n', "2:10: group: must be a text of length >= 1"),
+        ("events = 3\n", "1: events: must be a table, not a whole number"),
+        ('[events]\n"a*" = [3]\n', "2: a*: must be a table, not a list"),
+    ],
+)
+def test_a_wrong_file_of_event_params_is_one_line_in_plain_words(
+    traces: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    rules = tmp_path / "events.toml"
+    rules.write_text(text)
+    done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"events.toml:{said}" in done.stderr
