@@ -274,12 +274,11 @@ class CheckReport(Readable):
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
-        s = self.summary
-        checked: dict[str, Any]
+        s, checked = self.summary, dict[str, Any]()
         if self.traces is not None:
-            checked = {"ranks": len(self.traces.files), "nodes": self.findings.sebs}
+            checked |= {"ranks": len(self.traces.files), "nodes": self.findings.sebs}
         else:
-            checked = {
+            checked |= {
                 "log_version": None if s is None else s.log_version,
                 "byte_order": None if s is None else s.order,
                 "pes": None if s is None else s.total_pes,

@@ -392,11 +392,6 @@ class Traces(Opened):
         return tuple(unit.path for unit in self.files)
 
     @property
-    def unpacked_bytes(self) -> int:
-        """The size of all parts; 0 if that is not known."""
-        return 0 if any(unit.is_packed for unit in self.files) else self.size_bytes
-
-    @property
     def described(self) -> str:
         """What they are, in a phrase."""
         ranks = count_text(len(self.files), "rank")

@@ -269,12 +269,12 @@ _SHOWN = 20
 
 
 class _Lines(NamedTuple):
-    """The timing lines of a part, and what they are."""
+    """The timing lines of a part, and what `WrittenTimings` has of them."""
 
     text: bytes
     calls: list[tuple[str, bytes, int]]
     """Each event with each of its parameters, as bytes, and the number of their lines."""
-    left_out: Counter[str]
+    left_out: dict[str, int]
     lacking: Counter[str]
     matched_patterns: frozenset[str]
 
@@ -376,7 +376,9 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
 
     def texts() -> Iterator[bytes]:
         parts = chain.from_iterable(map(traces.read, traces.files))
-        for _, lines in map_blocks(work, parts, "reading", traces.unpacked_bytes):
+        is_packed = any(unit.is_packed for unit in traces.files)  # and its size is not known
+        total_bytes = 0 if is_packed else traces.size_bytes
+        for _, lines in map_blocks(work, parts, "reading", total_bytes):
             written.add(lines)
             yield lines.text
 
@@ -419,7 +421,7 @@ def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
     return _Lines(
         "".join(lines).encode(),
         list(zip(events, params_of, points.counts[used].tolist(), strict=True)),
-        Counter(left_out),
+        left_out,
         lacking,
         matching(params.rules, part["name"].distinct),
     )
