@@ -29,6 +29,7 @@ from rewritelog.replaying.simulate import Case, ReplayedTime
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.run import rewrite
 from rewritelog.timings.traces import write_timings
+from rewritelog.viewing.rewrite_page import compare_dry_run
 
 GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
@@ -789,3 +790,14 @@ def test_a_wrong_file_of_event_params_is_one_line_in_plain_words(
     done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert f"events.toml:{said}" in done.stderr
+
+
+def test_a_page_of_a_dry_run_compares_what_would_be_written(tmp_path: Path) -> None:
+    """Durations that rounding leaves as they are counted as changed."""
+    path = write_traces(tmp_path / "t", [[node(k, duration=1) for k in range(20)]])
+    opened, asked = rewritelog.open_traces(path), RewriteOptions(dilation=0.9)
+    dry = compare_dry_run(rewrite(opened, None, asked).task)
+    rewrite(opened, tmp_path / "o", asked)
+    wet = rewritelog.diff(path, tmp_path / "o").totals
+    assert dry.compared["duration"] == wet.compared["duration"]
+    assert dry.compared["duration"].count == 2
