@@ -801,3 +801,11 @@ def test_a_page_of_a_dry_run_compares_what_would_be_written(tmp_path: Path) -> N
     wet = rewritelog.diff(path, tmp_path / "o").totals
     assert dry.compared["duration"] == wet.compared["duration"]
     assert dry.compared["duration"].count == 2
+
+
+def test_check_counts_the_nodes_before_damage(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1), node(2), node(3)], [node(1)]])
+    (path / "run.0.et").write_bytes((path / "run.0.et").read_bytes()[:-1])
+    report = rewritelog.check(path)
+    assert report.findings.sebs == 3
+    assert not report.sound
