@@ -93,8 +93,8 @@ def check_traces(traces: Traces) -> CheckReport:
 def _check_rank(traces: Traces, unit: Unit) -> Findings:
     findings, parts = Findings(), list[Events]()
     try:
-        for part in traces.read(unit):
-            parts.append(part.only(()))
+        for part in (part.only(()) for part in traces.read(unit)):  # without its bytes
+            parts.append(part)
             findings.sebs += len(part)
     except RewriteLogError as error:
         findings.add_unreadable(unit.path, error)

@@ -63,6 +63,7 @@ _ATTRIBUTES = ("num_ops", "tensor_size", "comm_size")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _DIMENSION = re.compile(r"([a-o])([1-9][0-9]?)")
 _TABLE = "events"
+_NO_BRACES = str.maketrans("{}", "__")
 _MOST = 1e300
 """The largest parameter."""
 
@@ -157,8 +158,10 @@ class EventParams:
 
 def event_name(name: str) -> str:
     """Return a name as timing lines can hold it: no braces, no control characters, not empty."""
-    plain = "".join(c if c.isprintable() and c not in "{}" else "_" for c in name).strip()
-    return plain or "_"
+    plain = name.translate(_NO_BRACES)
+    if not plain.isprintable():
+        plain = "".join(c if c.isprintable() else "_" for c in plain)
+    return plain.strip() or "_"
 
 
 def _by_shapes(part: Part, rows: Ints, values_of: Callable[[str], list[float]]) -> Floats:
