@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import index
@@ -78,21 +78,21 @@ def format_line(
     return line
 
 
-def timing_lines(event: str, params: Iterable[float], times_s: Iterable[float]) -> list[str]:
-    """Return a timing line for each time of calls with the same parameters, as `format_line` does.
+def around_times(event: str, params: Iterable[Sequence[float]]) -> Iterator[tuple[str, str]]:
+    """Yield what comes before and after the time in the timing line of each call of an event.
 
-    Raises LineFormatError as it does.
+    Parameters are floats, and `number_text` has times. Raises LineFormatError as `format_line`
+    does, for a line with the longest time.
     """
-    before, after = _around_time(event, tuple(params))
-    return [before + "".join(_time_field(time_s, None)) + after for time_s in times_s]
-
-
-@lru_cache(1 << 12)
-def _around_time(event: str, params: tuple[float, ...]) -> tuple[str, str]:
-    """Return what comes before and after the time in the timing lines of such calls."""
-    (longest,) = _time_field(_LONGEST, None)
-    before, _, after = format_line(event, params, time_s=_LONGEST).partition(longest)
-    return before, after
+    line = format_line(event, time_s=_LONGEST)
+    before, _, after = line.rpartition(number_text(_LONGEST, "a time"))
+    most = MAX_LINE_BYTES - len(line.encode()) + len(after)
+    for of_call in params:
+        numbers = "".join([f"{number_text(param, 'a parameter')} " for param in of_call])
+        after_it = f"{after[:-2]}{numbers}}}\n"
+        if len(of_call) > MAX_PARAMS or len(after_it) > most:
+            format_line(event, of_call, time_s=_LONGEST)  # raises
+        yield before, after_it
 
 
 def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str:
@@ -120,10 +120,7 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
 
 def _number_text(value: float, what: str) -> str:
     """Return the text of a number, which has to be finite."""
-    number = to_float(value, what)
-    if not math.isfinite(number):
-        raise LineFormatError(f"{what} must be finite, not {number!r}")
-    return _digits(number)
+    return number_text(to_float(value, what), what)
 
 
 def to_float(value: float, what: str) -> float:
@@ -135,8 +132,11 @@ def to_float(value: float, what: str) -> float:
 
 
 @lru_cache(1 << 14)
-def _digits(number: float) -> str:
-    """Return a number as `%f` prints it if that is exact, else with all digits."""
+def number_text(number: float, what: str) -> str:
+    """Return a finite float as `%f` prints it if that is exact, else with all digits."""
+    if not math.isfinite(number):
+        raise LineFormatError(f"{what} must be finite, not {number!r}")
+    number += 0.0  # -0 and 0 are the same to the cache
     fixed = f"{number:.6f}"
     if abs(number) < _FIXED_BELOW and float(fixed) == number:
         return fixed

@@ -39,16 +39,18 @@ class Finding:
         location = str(self.location)
         return printable(f"{location}: {self.message}" if location else self.message)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the finding as a JSON object."""
-        file, node = self.location.file, self.location.node
+    def to_json(self, traces: Traces | None) -> dict[str, Any]:
+        """Return the finding as a JSON object, with a rank and a node of traces."""
+        at = self.location
+        where = {"pe": at.pe, "seb": at.seb}
+        if traces is not None:
+            ranks = {unit.path: unit.rank for unit in traces.files}
+            where = {"rank": ranks.get(at.file) if at.file else None, "node": at.node}
         return {
-            "file": None if file is None else printable(str(file)),
-            "offset": self.location.offset_bytes,
-            "pe": self.location.pe,
-            "seb": self.location.seb,
-            **({} if node is None else {"node": node}),
-            "field": self.location.field,
+            "file": None if at.file is None else printable(str(at.file)),
+            "offset": at.offset_bytes,
+            **where,
+            "field": at.field,
             "message": printable(self.message),
         }
 
@@ -272,16 +274,22 @@ class CheckReport(Readable):
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
-        s = self.summary
+        s, checked = self.summary, dict[str, Any]()
+        if self.traces is not None:
+            checked |= {"ranks": len(self.traces.files), "nodes": self.findings.sebs}
+        else:
+            checked |= {
+                "log_version": None if s is None else s.log_version,
+                "byte_order": None if s is None else s.order,
+                "pes": None if s is None else s.total_pes,
+                "sebs": self.findings.sebs,
+                "param_records": self.findings.records,
+            }
         return {
             "logs": printable(str(self.folder)),
             "format": LogSet.title if self.traces is None else self.traces.title,
             "params": None if self.params is None else printable(str(self.params)),
-            "log_version": None if s is None else s.log_version,
-            "byte_order": None if s is None else s.order,
-            "pes": None if s is None else s.total_pes,
-            "sebs": self.findings.sebs,
-            "param_records": self.findings.records,
+            **checked,
             "sound": self.sound,
             "counts": {severity.name.lower(): self.count(severity) for severity in Severity},
             "findings": [
@@ -289,7 +297,9 @@ class CheckReport(Readable):
                     "rule": name,
                     "severity": severity.name.lower(),
                     "count": self.findings.counts[name],
-                    "shown": [finding.to_json() for finding in self.findings.shown[name]],
+                    "shown": [
+                        finding.to_json(self.traces) for finding in self.findings.shown[name]
+                    ],
                 }
                 for severity in Severity
                 for name in self.of(severity)

@@ -52,7 +52,7 @@ class FirstDifference(NamedTuple):
     b: str
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Change:
     """In how many records a field differs; a list or text counts once per SEB or log event."""
 
@@ -86,10 +86,9 @@ class Totals:
     def add(self, other: Totals) -> None:
         """Add the totals of the next block."""
         for name, change in other.compared.items():
-            known = self.compared.get(name, replace(change, count=0))
-            self.compared[name] = replace(
-                known, count=known.count + change.count, first=known.first or change.first
-            )
+            known = self.compared.setdefault(name, replace(change, count=0))
+            known.count += change.count
+            known.first = known.first or change.first
         for side, other_side in zip(self.sides, other.sides, strict=True):
             side.update(other_side)
         self.common.update(other.common)

@@ -113,7 +113,7 @@ class Comparison(Readable):
         def both(what: str) -> list[int]:
             return [side[what] for side in totals.sides]
 
-        return {
+        told: dict[str, Any] = {
             "a": printable(str(self.sides[0].path)),
             "b": printable(str(self.sides[1].path)),
             "same": self.same,
@@ -122,21 +122,25 @@ class Comparison(Readable):
             "representation": [vars(change) for change in self.representation],
             "machine": [vars(change) for change in self.machine],
             "counts": {plural_of(noun): both(what) for what, noun in self.counted.items()},
-            "unclosed": both("unclosed"),
-            "irregular_brackets": both("irregular"),
             "fields": [
                 {
                     "field": name,
                     "kind": change.kind.value,
                     "changed": change.count,
                     "of": totals.common[change.of],
-                    "first": change.first._asdict() if change.first else None,
+                    "first": self._first_json(change.first),
                 }
                 for name, change in self.fields.items()
             ],
             "durations_by_name": _rows_json(totals.by_name),
             "durations_by_event": _rows_json(totals.by_event),
             "ratio_error": RATIO_ERROR,
+        }
+        if not self.sides[0].has_messages:
+            return told
+        return told | {
+            "unclosed": both("unclosed"),
+            "irregular_brackets": both("irregular"),
             "messages": {
                 "compared": totals.common["messages"],
                 "moved": totals.common["moved"],
@@ -147,6 +151,11 @@ class Comparison(Readable):
             "sebs_with_other_brackets": totals.common["unpaired"],
             "malformed_param_lines": totals.faulty_lines,
         }
+
+    def _first_json(self, first: FirstDifference | None) -> dict[str, Any] | None:
+        if first is None or self.sides[0].has_messages:
+            return None if first is None else first._asdict()
+        return {"rank": first.pe, "node": first.seb, "a": first.a, "b": first.b}
 
     def text(self) -> str:
         """Return the report as text, with only the largest rows of long tables."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from itertools import chain, zip_longest
 from typing import Any
@@ -27,11 +27,12 @@ from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, shorten, some_text
 
-COMPARED = ("start_s", "lane", "rest", *COMMUNICATION)
+COMPARED = ("duration_us", "start_us", "lane", "rest", *COMMUNICATION)
 """The columns of nodes that are compared, besides those that all loaded events have."""
 
 _HEAD_WIDTH = 40
 _TIMES = ("duration", "start")
+_NONE = np.zeros(0, dtype=np.int64)
 _PLACE, _REST = "place among the nodes", "other fields, or their order"
 
 
@@ -78,17 +79,19 @@ def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | N
 
     Memory is needed for such parts, and for nodes that come later on the other side.
     """
-    totals, numbers = Totals(), list[tuple[Ints, Ints]]()
+    totals, numbers = Totals(), [(_NONE, _NONE)]
     note = partial(_note, totals, rank)
     for name in ("only in A", "only in B", _PLACE):  # first in reports, though known last
-        note(name, np.zeros(0, dtype=np.int64), ())
+        note(name, _NONE, ())
     for sides, are_pairs in _paired(parts):
         names = Texts.joined(events["name"] for events in sides)
+        of_sides = np.split(names.number, [len(sides[0])])
         timed = [
             Timed(number, events["duration_s"])
-            for number, events in zip(np.split(names.number, [len(sides[0])]), sides, strict=True)
+            for number, events in zip(of_sides, sides, strict=True)
         ]
-        pairs = timed if are_pairs else [side.take(np.arange(0)) for side in timed]
+        same = np.flatnonzero(of_sides[0] == of_sides[1]) if are_pairs else _NONE
+        pairs = [side.take(same) for side in timed]
         add_rows(totals.by_name, rows_of(list(map(printable, names.distinct)), timed, pairs))
         for which, counts, events in zip("AB", totals.sides, sides, strict=True):
             counts["SEBs"] += len(events)
@@ -120,29 +123,32 @@ def _paired(
         for side, part in zip(left, pair, strict=False):
             side.extend([] if part is None else [part])
         waiting = sum(len(events) for side in left for events in side)
-        if pair and waiting < 2 * looked_at:
+        if not waiting or (pair and waiting < 2 * looked_at):
             continue  # else the same ones would be looked at many times
-        sides = [joined(side) for side in left]
-        ids = np.concatenate([events["id"] for events in sides])
-        rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(sides[0])]))
-        order = np.argsort(rows[0])
-        old, new = (events.take(taken[order]) for events, taken in zip(sides, rows, strict=True))
-        for side, events, taken in zip(left, sides, rows, strict=True):
-            side[:] = [events.take(np.setdiff1d(np.arange(len(events)), taken))]
+        old, new = (joined(side) for side in left)
+        if np.array_equal(old["id"], new["id"]):
+            left[0][:], left[1][:] = [old.take(_NONE)], [new.take(_NONE)]
+        else:
+            ids = np.concatenate([old["id"], new["id"]])
+            rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(old)]))
+            for side, events, taken in zip(left, (old, new), rows, strict=True):
+                side[:] = [events.take(np.setdiff1d(np.arange(len(events)), taken))]
+            order = np.argsort(rows[0])
+            old, new = old.take(rows[0][order]), new.take(rows[1][order])
         looked_at = len(left[0][0]) + len(left[1][0])
         yield (old, new), True
-    yield (left[0][0], left[1][0]), False
+    if looked_at:
+        yield (left[0][0], left[1][0]), False
 
 
 def _note(totals: Totals, rank: int, name: str, numbers: Ints, texts: Iterable[str]) -> None:
     """Note the numbers of the nodes that differ, and what the first one is on both sides."""
     kind = FieldKind.TIME if name in _TIMES else FieldKind.CONTENT
     of = f"nodes of {name[-1]}" if name.startswith("only in") else "SEBs"
-    known = totals.compared.get(name, Change(of, kind, 0, None))
-    first = known.first
-    if len(numbers) and (first is None or numbers[0] < first.seb):
-        first = FirstDifference(rank, int(numbers[0]), None, *texts)
-    totals.compared[name] = replace(known, count=known.count + len(numbers), first=first)
+    known = totals.compared.setdefault(name, Change(of, kind, 0, None))
+    if len(numbers) and (known.first is None or numbers[0] < known.first.seb):
+        known.first = FirstDifference(rank, int(numbers[0]), None, *texts)
+    known.count += len(numbers)
 
 
 def _compare(
@@ -172,6 +178,8 @@ def _value_text(name: str, events: Events, row: int, value: Any) -> str:
         return list_text(events["waited_for"][events.waiting == row])
     if name == _REST:
         return f"{value:016x}"
+    if name in _TIMES:
+        return str(Decimal(int(value)).scaleb(-6)) if value or name == "duration" else ABSENT
     return repr(str(value)) if isinstance(value, str) else f"{value:.17g}"
 
 
@@ -180,8 +188,8 @@ def _columns(traces: Traces, events: Events) -> dict[str, np.ndarray]:
     waits, ends = events["waits"], np.concatenate([[0], np.cumsum(events["waits"])])
     mixed = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(events["waited_for"]))])
     return {
-        "duration": events["duration_s"],
-        "start": events["start_s"],
+        "duration": events["duration_us"],
+        "start": events["start_us"],
         "type": np.array(traces.types, dtype=object)[events["type"]],
         "name": np.array(events["name"].distinct, dtype=object)[events["name"].number],
         # the same sum for the same ids in any order

@@ -82,7 +82,8 @@ class Events:
 
     - `id`, by which others name an event; `type`, an index into `types` of its traces
     - `name`, and `shapes` of its inputs, `Texts`
-    - `duration_s`; `start_s`, NaN if it is not recorded
+    - `duration_s`; `start_s`, NaN if it is not recorded; `duration_us` and `start_us`, which is 0
+      then, as they are in the file
     - `on_host`, whether it runs on a CPU; `lane`, its thread or stream among those of the CPU or of
       the device; `group`, `Texts`: the name of the processes that take part in a collective
     - `waits`, for how many events it waits; `waited_for` has the identifiers of all of these
@@ -154,6 +155,11 @@ class Part(Events, ABC):
         columns["rank"] = np.full(len(self), self.unit.rank)
         return Events(columns)
 
+    @property
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """The bytes of the part, unpacked."""
+
     @abstractmethod
     def made(self, name: str) -> Any:
         """Return a column, which keeps no bytes of the file."""
@@ -210,8 +216,8 @@ class UnitWriter:
         self.rounding = NOT_ROUNDED
         """By how much new durations were rounded so far."""
 
-    def write(self, part: Part, duration_s: Floats, changes: Flags) -> Floats:
-        """Write a part with the durations that change; return all as they are written."""
+    def write(self, part: Part, duration_s: Floats, changes: Flags) -> Keys:
+        """Write a part with the durations that change; return all microseconds as written."""
         micros = np.where(changes, duration_s * 1e6, 0.0)
         bad = np.flatnonzero(~(micros < _MOST_MICROS))
         if len(bad):
@@ -233,7 +239,7 @@ class UnitWriter:
         if self._packer is not None:
             data = np.frombuffer(self._packer.compress(data.tobytes()), dtype=np.uint8)
         self._sink(data)
-        return new / 1e6
+        return new
 
     def close(self) -> None:
         """Write what is left."""
@@ -417,7 +423,9 @@ def loaded(parts: Iterable[Part], more: Sequence[str] = ()) -> Events:
 
 
 def joined(parts: Sequence[Events]) -> Events:
-    """Return the events of parts or units, one after the other; these lose their columns."""
+    """Return the events of parts or units, one after the other; several lose their columns."""
+    if len(parts) == 1:
+        return parts[0]
     columns = {}
     for name in list(parts[0].columns):
         of_parts = [part.columns.pop(name) for part in parts]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from rewritelog.arrays import NOTHING, rounded_sum
 from rewritelog.commands.logs import InfoCommand
-from rewritelog.core import core
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -133,7 +132,7 @@ class LogInfo(Readable):
 
     def text(self) -> str:
         """Return the summary as text, with only the names that take most time."""
-        rows = [(name.name, name.sebs, name.seconds) for name in self.names]
+        rows = [((name.name,), name.sebs, name.seconds) for name in self.names]
         table = time_table(("SEB name", "SEBs"), rows, self.seb_seconds)
         return "\n".join([*map(wrapped, self.top_lines()), *table.lines()])
 
@@ -242,38 +241,40 @@ class TraceInfo(Readable):
 
     warnings = ()
 
-    def by(self, what: str) -> list[tuple[Group, int, float]]:
-        """Return what nodes have in common, their number and seconds, most time first."""
-        rows = [
-            (group[1:], nodes, float(seconds))
-            for group, (nodes, seconds) in self.surveyed.times.items()
-            if group[0] == what
-        ]
-        return sorted(rows, key=lambda row: (-row[2], -row[1], row[0]))
+    @cached_property
+    def by(self) -> dict[str, list[tuple[Group, int, float]]]:
+        """What nodes have in common, their number and seconds, most time first, of each kind."""
+        rows: dict[str, list[tuple[int, int, Group]]] = {"types": [], "names": [], "lanes": []}
+        for (what, *group), (nodes, micros) in self.surveyed.times.items():
+            rows.setdefault(what, []).append((-micros, -nodes, tuple(group)))
+        return {
+            what: [(group, -nodes, -micros / 10**6) for micros, nodes, group in sorted(of_kind)]
+            for what, of_kind in rows.items()
+        }
 
     def times(self) -> list[tuple[str, str, int, float]]:
         """Return the names of nodes, their types, numbers and seconds, most time first."""
         return [
             (printable(name), f" ({kind})", nodes, seconds)
-            for (kind, name), nodes, seconds in self.by("names")
+            for (kind, name), nodes, seconds in self.by["names"]
         ]
 
     @property
     def nodes(self) -> int:
         """The number of nodes."""
-        return sum(events for _, events, _ in self.by("ranks"))
+        return sum(events for _, events, _ in self.by["ranks"])
 
     @property
     def seconds(self) -> float:
         """The sum of all durations."""
-        return rounded_sum(seconds for _, _, seconds in self.by("ranks"))
+        return rounded_sum(seconds for _, _, seconds in self.by["ranks"])
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as a JSON object."""
         shares = {
             what: {
                 str(name): {"nodes": nodes, "seconds": seconds}
-                for (name,), nodes, seconds in self.by(what)
+                for (name,), nodes, seconds in self.by[what]
             }
             for what in ("types", "lanes", "ranks")
         }
@@ -289,7 +290,7 @@ class TraceInfo(Readable):
             **shares,
             "names": [
                 {"type": kind, "name": printable(name), "nodes": nodes, "seconds": seconds}
-                for (kind, name), nodes, seconds in self.by("names")
+                for (kind, name), nodes, seconds in self.by["names"]
             ],
             "provenance": None if self.provenance is None else dict(self.provenance.content),
         }
@@ -317,8 +318,9 @@ class TraceInfo(Readable):
         if len(self.traces.files) > 1:
             tables["rank"] = ("ranks", "rank {}")
         for head, (what, label) in tables.items():
-            rows = [(label.format(*group), n, seconds) for group, n, seconds in self.by(what)]
-            lines += time_table((head, "nodes"), rows, self.seconds).lines() if rows else []
+            rows = self.by[what]
+            table = time_table((head, "nodes"), rows, self.seconds, label)
+            lines += table.lines() if rows else []
         return "\n".join(lines)
 
 
@@ -328,34 +330,36 @@ def survey_traces(traces: Traces) -> TraceInfo:
     return TraceInfo(traces, read_provenance(traces.folder), surveyed)
 
 
+_RUNS_ON = ("device stream", "CPU thread")
+_LOW = np.uint64((1 << 32) - 1)
+"""Sums of the low and of the high halves of whole microseconds are exact, as floats too."""
+
+
 def _survey_of_rank(types: Sequence[str], parts: Iterator[Part]) -> Survey:
     """Return the counts, and the number and seconds of the nodes of each group of a unit."""
     survey = Survey()
     for part in parts:
-        rank = "ranks", part.unit.rank
-        survey.add_time(rank, 0, NOTHING)  # a rank without nodes is listed too
-        duration_s, name = part["duration_s"], part["name"]
-        on_host, (lanes, lane) = part["on_host"], np.unique(part["lane"], return_inverse=True)
-        columns = part["type"], name.number, on_host.astype(np.int64), lane
-        sizes = len(types), max(1, len(name.distinct)), 2, max(1, len(lanes))
-        keys, kind = np.unique(np.ravel_multi_index(columns, sizes), return_inverse=True)
-        seconds = np.zeros((len(keys), 2))
-        core.add_by_group(kind, duration_s, seconds)
-        rows = *np.unravel_index(keys, sizes), np.bincount(kind), seconds
-        for of_type, named, is_host, place, count, high_low in zip(
-            *(row.tolist() for row in rows), strict=True
+        micros, kind, name = part["duration_us"], part["type"], part["name"]
+        named, of_name = np.unique(kind + len(types) * name.number, return_inverse=True)
+        lanes, lane = np.unique(2 * part["lane"] + part["on_host"], return_inverse=True)
+        texts = [(types[at % len(types)], name.distinct[at // len(types)]) for at in named.tolist()]
+        rows = [(f"{_RUNS_ON[at % 2]} {at // 2}",) for at in lanes.tolist()]
+        for what, labels, number in (
+            ("ranks", [(part.unit.rank,)], np.zeros_like(kind)),
+            ("types", [(text,) for text in types], kind),
+            ("names", texts, of_name),
+            ("lanes", rows, lane),
         ):
-            time = count, NOTHING.plus(high_low)
-            for group in (
-                rank,
-                ("types", types[of_type]),
-                ("names", types[of_type], name.distinct[named]),
-                ("lanes", f"{'CPU thread' if is_host else 'device stream'} {lanes[place]}"),
-            ):
-                survey.add_time(group, *time)
+            nodes, low, high = (
+                np.bincount(number, weights, len(labels)).astype(np.int64).tolist()
+                for weights in (None, micros & _LOW, micros >> np.uint64(32))
+            )
+            for label, count, rest, times in zip(labels, nodes, low, high, strict=True):
+                if count or what == "ranks":  # one without nodes is listed, too
+                    survey.add_time((what, *label), count, (times << 32) + rest)
         survey.counts.update(
             dependencies=len(part["waited_for"]),
-            zero=int(np.count_nonzero(duration_s == 0)),
+            zero=int(np.count_nonzero(micros == 0)),
             started=int(np.count_nonzero(~np.isnan(part["start_s"]))),
         )
     return survey

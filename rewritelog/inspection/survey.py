@@ -246,15 +246,20 @@ def _survey_of(block: BlockRecords, summary: Summary) -> Survey:
 
 
 def time_table(
-    heads: tuple[str, str], rows: Sequence[tuple[str, int, float]], total_s: float
+    heads: tuple[str, str],
+    rows: Sequence[tuple[Sequence[object], int, float]],
+    total_s: float,
+    label: str = "{}",
 ) -> TextTable:
-    """Return a table of names, counts and seconds, with shares of the total."""
-    times = time_column([seconds for _, _, seconds in rows])
+    """Return a table of what names tell, counts and seconds, most time first, with shares."""
+    shown, heads_of_all = rows[:SHOWN], (*heads, "time", "share")
+    times = time_column([seconds for _, _, seconds in shown])
     cells = [
-        (name, f"{count:,}", time, percent_text(share_of(seconds, total_s)))
-        for (name, count, seconds), time in zip(rows, times, strict=True)
+        (label.format(*name), f"{count:,}", time, percent_text(share_of(seconds, total_s)))
+        for (name, count, seconds), time in zip(shown, times, strict=True)
     ]
-    return TextTable((*heads, "time", "share"), cells, most_rows=SHOWN)
+    cells += [heads_of_all] * (len(rows) - len(shown))  # which are only counted
+    return TextTable(heads_of_all, cells, most_rows=SHOWN)
 
 
 def share_of(seconds: float, total_s: float) -> float:

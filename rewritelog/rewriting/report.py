@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import rewritelog
 from rewritelog.arrays import rounded_sum
-from rewritelog.commands.durations import NO_DILATION, RewriteOptions
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import spelled
 from rewritelog.formats.traces import AnyTraces, Terms
 from rewritelog.models.fit_report import effect_on_totals, one_long_call
@@ -118,7 +118,8 @@ class RewriteReport(Readable):
     @property
     def changes_nothing(self) -> bool:
         """Whether all durations stay as they are."""
-        return not self.fitted.uses_params and self.options.dilations == NO_DILATION
+        is_dilated = self.options.dilations.factor != 1 or self.statistics.matched_patterns
+        return not self.fitted.uses_params and not is_dilated
 
     def count(self, which: BlockCount) -> int:
         """Return a count."""

@@ -66,7 +66,7 @@ class TraceTask:
         changed = False
         for part, predicted, patterns in self.parts(self.logs.read(unit)):
             old_s, new_s = part["duration_s"], part["new_s"]
-            new_s = writer.write(part, new_s, new_s != old_s)
+            new_s = writer.write(part, new_s, new_s != old_s) / 1e6
             statistics.add(_statistics(self, part, predicted, new_s, sums[0]))
             statistics.matched_patterns |= patterns
             changed |= not np.array_equal(old_s, new_s)

@@ -19,17 +19,18 @@ import math
 import re
 import string
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, numbered, rows_by_key
+from rewritelog.arrays import Floats, Ints, Texts, numbered, rows_by_key
 from rewritelog.commands.fits import TimingsCommand
 from rewritelog.errors import UsageError
 from rewritelog.formats import ParamRecords
@@ -44,6 +45,7 @@ from rewritelog.models.expressions import (
 )
 from rewritelog.models.located_toml import read_toml
 from rewritelog.output.files import write_file
+from rewritelog.running.engines import map_blocks
 from rewritelog.text import (
     Readable,
     TextTable,
@@ -55,16 +57,17 @@ from rewritelog.text import (
 )
 from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import LineFormatError
-from tracebigsim.writing import timing_lines
+from tracebigsim.writing import around_times, format_line, number_text
 
 _ATTRIBUTES = ("num_ops", "tensor_size", "comm_size")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _DIMENSION = re.compile(r"([a-o])([1-9][0-9]?)")
 _TABLE = "events"
+_NO_BRACES = str.maketrans("{}", "__")
 _MOST = 1e300
 """The largest parameter."""
 
-Tensors: TypeAlias = list[list[float]]
+Tensors: TypeAlias = list[Sequence[float]]
 """The dimensions of some tensors."""
 
 
@@ -78,7 +81,7 @@ class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of entries."""
 
-    events: dict[str, dict[str, Any]] = {}
+    events: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -155,18 +158,19 @@ class EventParams:
 
 def event_name(name: str) -> str:
     """Return a name as timing lines can hold it: no braces, no control characters, not empty."""
-    plain = "".join(c if c.isprintable() and c not in "{}" else "_" for c in name).strip()
-    return plain or "_"
+    plain = name.translate(_NO_BRACES)
+    if not plain.isprintable():
+        plain = "".join(c if c.isprintable() else "_" for c in plain)
+    return plain.strip() or "_"
 
 
 def _by_shapes(part: Part, rows: Ints, values_of: Callable[[str], list[float]]) -> Floats:
     """Return values that the shapes of the inputs decide, NaN after the last one."""
-    used, shape = np.unique(part["shapes"].number[rows], return_inverse=True)
-    table = np.full((len(used), MAX_PARAMETERS), np.nan)
-    for number, of in enumerate(used.tolist()):
-        values = values_of(part["shapes"].distinct[of])[:MAX_PARAMETERS]
-        table[number, : len(values)] = values
-    return table[shape]
+    shapes: Texts = part["shapes"][rows]
+    columns = [*zip_longest(*map(values_of, shapes.distinct), fillvalue=np.nan)][:MAX_PARAMETERS]
+    table = np.full((len(shapes.distinct), MAX_PARAMETERS), np.nan)
+    table[:, : len(columns)] = np.array(columns).T
+    return table[shapes.number]
 
 
 def _by_default(part: Part, rows: Ints) -> Floats:
@@ -202,19 +206,25 @@ def _columns(rows: int, columns: Iterable[Floats]) -> Floats:
 
 def _listed(shapes: str) -> list[float]:
     """Return all dimensions; of too many the numbers of tensors and of all their elements."""
-    inputs = _inputs(shapes)
-    flat = [value for tensors in inputs for tensor in tensors for value in tensor]
+    tensors = [*chain(*_inputs(shapes))]
+    flat = [*chain(*tensors)]
     if len(flat) <= MAX_PARAMETERS:
         return flat
-    sizes = [math.prod(tensor) for tensors in inputs for tensor in tensors]
-    return [float(len(sizes)), min(float(sum(sizes)), _MOST)]
+    return [float(len(tensors)), float(min(sum(map(math.prod, tensors)), _MOST))]
+
+
+_PLAIN = msgspec.json.Decoder(list[list[Annotated[int, msgspec.Meta(gt=-(10**18), lt=10**18)]]])
 
 
 @lru_cache(1 << 12)
 def _inputs(text: str) -> list[Tensors]:
     """Return the dimensions of the tensors of each input, which is one or a list of some."""
+    try:  # the shapes of one tensor each, ten times as fast
+        return [[sizes] if sizes else [] for sizes in _PLAIN.decode(text)] if text else []
+    except (ValueError, RecursionError):
+        pass
     try:
-        read = json.loads(text) if text else []
+        read = json.loads(text)
         return [list(_tensors(item)) for item in read] if isinstance(read, list) else []
     except (ValueError, RecursionError):
         return [[[float(digits) for digits in re.findall(r"[0-9]{1,18}", text)]]]
@@ -239,7 +249,7 @@ def read_event_params(path: Path | None) -> EventParams:
     for pattern in toml.declared(_File).events:
         entry = toml.declared(_Written, _TABLE, pattern)
         try:
-            timing_lines(entry.group or _TABLE, (), ())
+            format_line(entry.group or _TABLE, time_s=0)
         except LineFormatError as error:
             raise toml.place(_TABLE, pattern, "group").error(str(error)) from error
         texts, place = entry.params or [], (_TABLE, pattern, "params")
@@ -261,6 +271,17 @@ def read_event_params(path: Path | None) -> EventParams:
 _SHOWN = 20
 
 
+class _Lines(NamedTuple):
+    """The timing lines of a part, and what `WrittenTimings` has of them."""
+
+    text: bytes
+    calls: list[tuple[str, bytes, int]]
+    """Each event with each of its parameters, as bytes, and the number of their lines."""
+    left_out: dict[str, int]
+    lacking: Counter[str]
+    matched_patterns: frozenset[str]
+
+
 @dataclass(frozen=True, repr=False)
 class WrittenTimings(Readable):
     """The result of `write_timings`."""
@@ -270,8 +291,12 @@ class WrittenTimings(Readable):
     params: EventParams
     types: tuple[int, ...]
     """The types of nodes that get a line."""
-    calls: Counter[tuple[str, bytes]] = field(default_factory=Counter)
-    """The lines of each event with each of its parameters, as bytes."""
+    lines: Counter[str] = field(default_factory=Counter)
+    """The lines of each event."""
+    points: Counter[str] = field(default_factory=Counter)
+    """How many different parameters each event has, to the collisions of hashes of 64 bits."""
+    hashes: set[int] = field(default_factory=set)
+    """One of each event with each of its parameters."""
     left_out: Counter[str] = field(default_factory=Counter)
     """The nodes without a line: of duration `zero`, and `unusable` ones."""
     lacking: Counter[str] = field(default_factory=Counter)
@@ -279,21 +304,22 @@ class WrittenTimings(Readable):
     matched_patterns: set[str] = field(default_factory=set)
     """The patterns of `params` that match the name of a node."""
 
-    def add(self, other: WrittenTimings) -> None:
-        """Add the lines of another unit."""
-        self.calls.update(other.calls)
-        self.left_out.update(other.left_out)
-        self.lacking.update(other.lacking)
-        self.matched_patterns.update(other.matched_patterns)
+    def add(self, part: _Lines) -> None:
+        """Add the lines of another part."""
+        for event, params, count in part.calls:
+            key = hash((event, params))
+            self.lines[event] += count
+            if key not in self.hashes:
+                self.hashes.add(key)
+                self.points[event] += 1
+        self.left_out.update(part.left_out)
+        self.lacking.update(part.lacking)
+        self.matched_patterns.update(part.matched_patterns)
 
     @property
     def events(self) -> list[tuple[str, int, int]]:
         """Each event with the number of its lines, and of their different parameters."""
-        points = Counter(event for event, _ in self.calls)
-        lines = dict.fromkeys(points, 0)
-        for (event, _), count in self.calls.items():
-            lines[event] += count
-        return [(event, lines[event], points[event]) for event in points]
+        return [(event, count, self.points[event]) for event, count in self.lines.items()]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -310,7 +336,7 @@ class WrittenTimings(Readable):
             if self.left_out[what]
         )
         none = []
-        if not self.calls and not self.left_out.total():
+        if not self.lines and not self.left_out.total():
             types = ", ".join(self.traces.types[number] for number in self.types)
             none = [f"there are no nodes of type {types}, so there is no timing line"]
         return (*left_out, *none, *self.params.unused(self.matched_patterns))
@@ -320,7 +346,7 @@ class WrittenTimings(Readable):
         return {
             "logs": str(self.traces.path),
             "output": None if self.output is None else str(self.output),
-            "lines": self.calls.total(),
+            "lines": self.lines.total(),
             "zero": self.left_out["zero"],
             "unusable": self.left_out["unusable"],
             "events": [
@@ -336,7 +362,7 @@ class WrittenTimings(Readable):
         most = sorted(self.events, key=lambda event: (-event[1], event[0]))
         rows = [(event, f"{lines:,}", f"{points:,}") for event, lines, points in most]
         table = TextTable(("event", "lines", "different parameters"), rows, most_rows=_SHOWN)
-        lines = count_text(self.calls.total(), "timing line")
+        lines = count_text(self.lines.total(), "timing line")
         count = f"{lines} of {count_text(len(rows), 'event')}"
         shown = table.lines() if rows else []
         return "\n".join([wrapped(f"{self.traces.text()}{out}"), count, *shown])
@@ -349,12 +375,15 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
         raise UsageError(f"{traces.folder}: has bgTrace logs, which hold no timing lines")
     types = traces.type_numbers(command.types)
     written = WrittenTimings(traces, output, read_event_params(command.event_params), types)
-    work = partial(_lines, traces, written.params, types)
+    work = partial(_lines, written.params, types)
 
     def texts() -> Iterator[bytes]:
-        for lines, of_unit in traces.map(work):
-            written.add(of_unit)
-            yield from lines
+        parts = chain.from_iterable(map(traces.read, traces.files))
+        is_packed = any(unit.is_packed for unit in traces.files)  # and its size is not known
+        total_bytes = 0 if is_packed else traces.size_bytes
+        for _, lines in map_blocks(work, parts, "reading", total_bytes):
+            written.add(lines)
+            yield lines.text
 
     if output is None:
         deque(texts(), maxlen=0)
@@ -363,43 +392,39 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
     return written
 
 
-def _lines(
-    traces: Traces, params: EventParams, types: tuple[int, ...], parts: Iterator[Part]
-) -> tuple[list[bytes], WrittenTimings]:
-    """Return the lines of the parts of a unit, and what they are."""
-    texts, written = list[bytes](), WrittenTimings(traces, None, params, types)
-    for part in parts:
-        duration_s = part["duration_s"]
-        chosen = np.flatnonzero(np.isin(part["type"], types))
-        rows = chosen[duration_s[chosen] > 0]
-        records, lacking = params.records(part, rows)
-        lines = np.full(len(records), "", dtype=object)
-        for event, values, of_call in _calls(records):
-            try:
-                lines[of_call] = timing_lines(
-                    event, values.tolist(), duration_s[records.seb[of_call]]
-                )
-            except LineFormatError:
-                continue
-            written.calls[event, values.tobytes()] += len(of_call)
-        unusable = len(rows) - int(np.count_nonzero(lines))
-        written.left_out.update(zero=len(chosen) - len(rows), unusable=unusable)
-        written.lacking.update(lacking)
-        written.matched_patterns.update(matching(params.rules, part["name"].distinct))
-        texts.append("".join(lines.tolist()).encode())
-    return texts, written
-
-
-def _calls(records: ParamRecords) -> Iterator[tuple[str, Floats, Ints]]:
-    """Yield each event with each of its parameters, and the records of these."""
-    rows = records.params.reshape(-1, MAX_PARAMETERS)[:, : records.param_count.max(initial=0)]
-    params = rows[records.param_start // MAX_PARAMETERS]
-    table = np.column_stack([records.event, params])
-    calls = DistinctPoints.of_rows(table).point_of_row
-    for of_call in rows_by_key(calls, np.ones(len(calls), dtype=np.bool_)):
-        first = of_call[0]
-        yield (
-            records.events[records.event[first]],
-            params[first, : records.param_count[first]],
-            of_call,
-        )
+def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
+    """Return the lines of a part."""
+    duration_s = part["duration_s"]
+    chosen = np.flatnonzero(np.isin(part["type"], types))
+    rows = chosen[duration_s[chosen] > 0]
+    records, lacking = params.records(part, rows)
+    table = records.params.reshape(-1, MAX_PARAMETERS)[records.param_start // MAX_PARAMETERS]
+    points = DistinctPoints.of_rows(np.column_stack([records.event, table]))
+    first, around = points.rows.first, dict[int, tuple[str, str]]()
+    for of_event in rows_by_key(records.event[first], np.ones(len(first), dtype=np.bool_)):
+        counts = records.param_count[first[of_event]]
+        values = zip(table[first[of_event], : counts.max()].tolist(), counts.tolist(), strict=True)
+        event, calls = records.event[first[of_event[0]]], (of[:count] for of, count in values)
+        with suppress(LineFormatError):
+            around |= zip(
+                of_event.tolist(), around_times(records.events[event], calls), strict=True
+            )
+    used = np.array([*around], dtype=np.int64)
+    usable = np.isin(points.point_of_row, used)
+    timed = zip(
+        points.point_of_row[usable].tolist(), duration_s[records.seb[usable]].tolist(), strict=True
+    )
+    lines = [
+        f"{around[point][0]}{number_text(time_s, 'a time')}{around[point][1]}"
+        for point, time_s in timed
+    ]
+    left_out = {"zero": len(chosen) - len(rows), "unusable": len(rows) - len(lines)}
+    events = [records.events[event] for event in records.event[first[used]].tolist()]
+    params_of = map(bytes, table[first[used]])
+    return _Lines(
+        "".join(lines).encode(),
+        list(zip(events, params_of, points.counts[used].tolist(), strict=True)),
+        left_out,
+        lacking,
+        matching(params.rules, part["name"].distinct),
+    )

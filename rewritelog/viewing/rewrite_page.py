@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.traces import COMPARED, compare_parts
 from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
-from rewritelog.formats.traces import Events, Unit
+from rewritelog.formats.traces import Events, Unit, UnitWriter
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.breakdown import left_of, speedup
 from rewritelog.rewriting.report import RewriteReport, Task
@@ -288,11 +288,16 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    parts = (part.only((*COMPARED, "new_s")) for part, *_ in task.parts(task.logs.read(unit)))
-    pairs = (
-        (events, Events({**events.columns, "duration_s": events["new_s"]})) for events in parts
-    )
-    return compare_parts(task.logs, unit.rank, pairs)
+    writer = UnitWriter(unit, lambda _: None)
+
+    def pairs() -> Iterator[tuple[Events, Events]]:
+        for part, *_ in task.parts(task.logs.read(unit)):
+            old, new_s = part.only(COMPARED), part["new_s"]
+            new_us = writer.write(part, new_s, new_s != old["duration_s"])
+            new = {"duration_us": new_us, "duration_s": new_us / 1e6}
+            yield old, Events({**old.columns, **new})
+
+    return compare_parts(task.logs, unit.rank, pairs())
 
 
 def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block) -> Totals:

@@ -5,7 +5,8 @@ import re
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
+from rewritelog.commands.fits import TimingsCommand
+from rewritelog.cores import limited_to
 from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
 from rewritelog.formats.chakra import traces as reader
 from rewritelog.formats.chakra.nodes import NodePart
@@ -25,6 +28,8 @@ from rewritelog.replaying import run_time, simulate
 from rewritelog.replaying.simulate import Case, ReplayedTime
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.run import rewrite
+from rewritelog.timings.traces import write_timings
+from rewritelog.viewing.rewrite_page import compare_dry_run
 
 GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
@@ -448,7 +453,7 @@ def test_nodes_of_one_id_are_compared_in_their_order(tmp_path: Path) -> None:
     assert rewritelog.diff(a, a).same
     b = write_traces(tmp_path / "b", [[nodes[0], node(1, duration=30), nodes[2]]])
     (change,) = rewritelog.diff(a, b).to_json()["fields"]
-    assert (change["field"], change["changed"], change["first"]["seb"]) == ("duration", 1, 1)
+    assert (change["field"], change["changed"], change["first"]["node"]) == ("duration", 1, 1)
 
 
 def test_diff_tells_other_metadata_and_packed_files(tmp_path: Path) -> None:
@@ -590,18 +595,27 @@ def test_the_sample_is_what_its_manifest_says(tmp_path: Path) -> None:
     assert "two ranks with 60 nodes each (56 kernels, 4 all-reduces)" in manifest
 
 
+def write_lines(traces: object, out: Path) -> None:
+    assert isinstance(traces, Traces)
+    write_timings(TimingsCommand(traces, out))
+
+
 @pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "job", [write_lines, partial(rewrite, options=RewriteOptions(dilation=0.7))]
+)
 def test_memory_does_not_grow_with_the_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool, job: Callable[..., object]
 ) -> None:
     monkeypatch.setattr(reader, "PART_BYTES", 1 << 16)
     peaks = []
-    for count in (4_000, 40_000):
-        nodes = [node(k, duration=k % 90, attributes=GPU) for k in range(count)]
+    for count in (2_000, 20_000):
+        nodes = [node(k, "n" * 400, k % 90, attributes=GPU) for k in range(count)]
         path = write_traces(tmp_path / f"t{count}", [nodes], packed=packed)
         opened = rewritelog.open_traces(path)
         tracemalloc.start()
-        rewrite(opened, tmp_path / f"o{count}", RewriteOptions(dilation=0.7))
+        with limited_to(1):
+            job(opened, tmp_path / f"o{count}")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0] + (1 << 20)
@@ -668,3 +682,130 @@ def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> No
         assert done.returncode == 0, done.stderr
         assert shown in page.read_text()
         assert "SEB" not in page.read_text().partition("</header>")[2].partition("<script")[0]
+
+
+def test_timings_of_many_parts_are_those_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Different parameters are counted once, in whatever parts and ranks they are."""
+    nodes = [node(k, f"op{k % 3}", 5, shapes=f"[[{k % 7}]]", attributes=GPU) for k in range(500)]
+    path = write_traces(tmp_path / "t", [nodes, nodes[:90]])
+    assert run("timings", path, "-o", tmp_path / "whole.txt").returncode == 0
+    monkeypatch.setattr(reader, "PART_BYTES", 1 << 12)
+    opened = rewritelog.open_traces(path)
+    assert isinstance(opened, Traces)
+    told = write_timings(TimingsCommand(opened, tmp_path / "parts.txt")).to_json()
+    assert (tmp_path / "parts.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
+    assert [event["points"] for event in told["events"]] == [7, 7, 7]
+    assert sum(event["lines"] for event in told["events"]) == told["lines"] == 590
+
+
+def test_sums_of_durations_are_those_of_whole_microseconds(tmp_path: Path) -> None:
+    path = write_traces(
+        tmp_path / "t",
+        [[node(k, f"op{k % 2}", 70_000) for k in range(6)], [node(9, "long", 2**64 - 1)], []],
+    )
+    told = rewritelog.info(path).to_json()
+    assert told["ranks"] == {
+        "0": {"nodes": 6, "seconds": 0.42},
+        "1": {"nodes": 1, "seconds": (2**64 - 1) / 10**6},
+        "2": {"nodes": 0, "seconds": 0},
+    }
+    assert [(name["name"], name["seconds"]) for name in told["names"][1:]] == [
+        ("op0", 0.21), ("op1", 0.21),
+    ]  # fmt: skip
+
+
+def test_diff_sees_each_microsecond(tmp_path: Path) -> None:
+    """As doubles of seconds, these were the same."""
+    a = write_traces(tmp_path / "a", [[node(1, duration=2**60, start=2**62), node(2)]])
+    b = write_traces(tmp_path / "b", [[node(1, duration=2**60 + 1, start=2**62 + 1), node(2)]])
+    fields = {change["field"]: change for change in rewritelog.diff(a, b).to_json()["fields"]}
+    assert {name: change["changed"] for name, change in fields.items()} == {
+        "duration": 1, "start": 1,
+    }  # fmt: skip
+    first = fields["duration"]["first"]
+    assert (first["a"], first["b"]) == ("1152921504606.846976", "1152921504606.846977")
+    rewritelog.rewrite(b, tmp_path / "o", dilation=1)
+    assert rewritelog.diff(b, tmp_path / "o").same
+    c = write_traces(tmp_path / "c", [[node(1, duration=2**60), node(2)]])
+    (change,) = rewritelog.diff(a, c).to_json()["fields"]
+    assert (change["first"]["a"], change["first"]["b"]) == ("4611686018427.387904", "absent")
+
+
+def test_only_nodes_of_the_same_name_have_a_ratio(tmp_path: Path) -> None:
+    a = write_traces(tmp_path / "a", [[node(1, "x"), node(2, "y")]])
+    b = write_traces(tmp_path / "b", [[node(1, "x", 20), node(2, "z", 30)]])
+    rows = {row["name"]: row for row in rewritelog.diff(a, b).to_json()["durations_by_name"]}
+    assert {name: (row["counts"], row["ratios"]) for name, row in rows.items()} == {
+        "x": ([1, 1], 1), "y": ([1, 0], 0), "z": ([0, 1], 0),
+    }  # fmt: skip
+
+
+def test_ranks_without_nodes_are_compared(tmp_path: Path) -> None:
+    a = write_traces(tmp_path / "a", [[], [node(1)], []])
+    b = write_traces(tmp_path / "b", [[], [], [node(1)]])
+    assert rewritelog.diff(a, a).same
+    fields = rewritelog.diff(a, b).to_json()["fields"]
+    assert {change["field"]: change["changed"] for change in fields} == {
+        "only in A": 1, "only in B": 1,
+    }  # fmt: skip
+
+
+def test_json_of_traces_says_rank_and_node(tmp_path: Path) -> None:
+    a = write_traces(tmp_path / "a", [[node(1)], [node(1), node(2)]])
+    b = write_traces(tmp_path / "b", [[node(1)], [node(1), node(2, duration=0, deps=[7])]])
+    told = rewritelog.diff(a, b).to_json()
+    assert told["fields"][0]["first"] == {"rank": 1, "node": 1, "a": "0.000010", "b": "0.000000"}
+    checked = rewritelog.check(b).to_json()
+    assert (checked["ranks"], checked["nodes"]) == (2, 3)
+    (found,) = checked["findings"][0]["shown"]
+    assert (found["rank"], found["node"]) == (1, 1)
+    for words in (told, checked):
+        assert not re.search(r"\"(pes?|sebs?|.*bracket.*)\":", json.dumps(words))
+
+
+def test_a_dilation_of_no_node_leaves_all_as_it_is(traces: Path) -> None:
+    text = rewritelog.rewrite(traces, dilation_for={"none*": 2.0}).text()
+    assert "Every duration stays as it is" in text
+    assert "rests on" not in text
+    assert "rests on" in rewritelog.rewrite(traces, dilation_for={"aten::*": 2.0}).text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[events."a*"]\nparams = "a1"\n', "2:11: params: must be a list, not a text"),
+        ('[events."a*"]\nparams = ["a1", 2]\n', "2: params: value 2 must be a text, not a whole"),
+        ('[events."a*"]\ngroup = ""\n', "2:10: group: must be a text of length >= 1"),
+        ("events = 3\n", "1: events: must be a table, not a whole number"),
+        ('[events]\n"a*" = [3]\n', "2: a*: must be a table, not a list"),
+    ],
+)
+def test_a_wrong_file_of_event_params_is_one_line_in_plain_words(
+    traces: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    rules = tmp_path / "events.toml"
+    rules.write_text(text)
+    done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"events.toml:{said}" in done.stderr
+
+
+def test_a_page_of_a_dry_run_compares_what_would_be_written(tmp_path: Path) -> None:
+    """Durations that rounding leaves as they are counted as changed."""
+    path = write_traces(tmp_path / "t", [[node(k, duration=1) for k in range(20)]])
+    opened, asked = rewritelog.open_traces(path), RewriteOptions(dilation=0.9)
+    dry = compare_dry_run(rewrite(opened, None, asked).task)
+    rewrite(opened, tmp_path / "o", asked)
+    wet = rewritelog.diff(path, tmp_path / "o").totals
+    assert dry.compared["duration"] == wet.compared["duration"]
+    assert dry.compared["duration"].count == 2
+
+
+def test_check_counts_the_nodes_before_damage(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1), node(2), node(3)], [node(1)]])
+    (path / "run.0.et").write_bytes((path / "run.0.et").read_bytes()[:-1])
+    report = rewritelog.check(path)
+    assert report.findings.sebs == 3
+    assert not report.sound

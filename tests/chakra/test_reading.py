@@ -9,6 +9,7 @@ import pytest
 from chakrabuilder import COLL, COMP, METADATA, field, node, trace, varint, write_traces
 from oracle import REFERENCE
 
+import rewritelog
 from rewritelog.errors import DamagedLogError, RewriteLogError
 from rewritelog.formats.chakra import traces as reader
 from rewritelog.formats.chakra.nodes import NodePart
@@ -235,3 +236,12 @@ def test_a_rank_is_a_number_that_others_can_hold(tmp_path: Path) -> None:
 def test_names_of_files_may_have_any_characters(tmp_path: Path) -> None:
     folder = write_traces(tmp_path / "t", [[node(1)]], name="a\nb\x1b[2J")
     assert [unit.rank for unit in opened(folder).files] == [0]
+
+
+def test_a_trace_as_json_is_asked_for_its_form(tmp_path: Path) -> None:
+    path = tmp_path / "run.0.et"
+    path.write_text('{"schema": "1.0.2-chakra.0.0.4", "nodes": []}' * 9)
+    with pytest.raises(
+        DamagedLogError, match=r"first message: .* \(is it a trace in binary form\?\)"
+    ):
+        rewritelog.info(path)

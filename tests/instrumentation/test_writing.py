@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from tracebigsim import LineFormatError, format_line
 from tracebigsim.lines import TimeUnit, scan
-from tracebigsim.writing import timing_lines
+from tracebigsim.writing import around_times, number_text
 
 
 def test_a_param_line_looks_like_the_emulators() -> None:
@@ -31,14 +32,30 @@ def test_a_timing_line_looks_like_real_ones() -> None:
     )
 
 
-def test_timing_lines_of_several_times_are_those_of_each() -> None:
-    times = [0.0, 2e-6, 1e-300, 0.1 + 0.2, 5]
-    event, params = "time of 2.2250738585072014e-308", [2.2250738585072014e-308, 64]
-    lines = [format_line(event, params, time_s=time) for time in times]
+def timing_lines(
+    event: str, params: Sequence[Sequence[float]], times: Sequence[float]
+) -> list[str]:
+    around = zip(around_times(event, params), times, strict=True)
+    return [f"{before}{number_text(time, 'a time')}{after}" for (before, after), time in around]
+
+
+def test_timing_lines_of_several_calls_are_those_of_each() -> None:
+    times = [0.0, 2e-6, 1e-300, 0.1 + 0.2, 5.0, 1e100]
+    tiny = 2.2250738585072014e-308
+    event, params = f"time:_{{ {tiny} }}", [[tiny, 64.0], [], [-0.0], [1e300], [0.5] * 20, [tiny]]
+    lines = [format_line(event, of, time_s=time) for of, time in zip(params, times, strict=True)]
     assert timing_lines(event, params, times) == lines
-    for wrong in ([-1.0], [math.nan]):
+    long = "ö" * ((1 << 19) - 40)
+    assert len(timing_lines(long, [[]], [1.0])) == 1
+    for wrong, of, time in (
+        ("k", [1.0], math.nan),
+        ("k", [math.inf], 1.0),
+        ("k", [1.0] * 21, 1.0),
+        (" k", [1.0], 1.0),
+        (long, [1.0] * 9, 1.0),
+    ):
         with pytest.raises(LineFormatError):
-            timing_lines(event, params, wrong)
+            timing_lines(wrong, [of], [time])
 
 
 numbers = st.floats(allow_nan=False, allow_infinity=False, max_value=1.79e308, min_value=-1.79e308)

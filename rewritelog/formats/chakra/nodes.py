@@ -59,6 +59,11 @@ class NodePart(Part):
         """The core's struct `trace_node` for each node."""
         self._attributes: dict[str, Table] = {}
 
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of the part, unpacked."""
+        return len(self.head) + int((self.nodes["end"] - self.nodes["at"]).sum())
+
     def made(self, name: str) -> Any:
         """Return a column."""
         make = _COLUMNS.get(name)
@@ -72,8 +77,11 @@ class NodePart(Part):
         at, lengths = (np.ascontiguousarray(spans[f"{name}{of}"]) for of in ("at", "bytes"))
         distinct = NumberedTexts.of(self.buffer, at, lengths)
         places = zip(at[distinct.first].tolist(), lengths[distinct.first].tolist(), strict=True)
-        raw = (self.buffer[begin : begin + length].tobytes() for begin, length in places)
-        texts, same = numbered(text.decode("utf-8", "backslashreplace") for text in raw)
+        raw = self.buffer.data
+        texts, same = numbered(
+            str(raw[begin : begin + length], "utf-8", "backslashreplace")
+            for begin, length in places
+        )
         return Texts(texts, same[distinct.numbers])
 
     def attributes(self, name: str) -> Table:
@@ -130,6 +138,7 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
     "name": lambda part: part.texts("name_", part.nodes),
     "duration_us": lambda part: part.nodes["duration_us"].copy(),
     "duration_s": lambda part: part.nodes["duration_us"] / _PER_S,
+    "start_us": lambda part: part.nodes["start_us"].copy(),
     "start_s": lambda part: np.where(
         part.nodes["start_us"] > 0, part.nodes["start_us"] / _PER_S, np.nan
     ),

@@ -90,7 +90,7 @@ def _damage(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
     """Return the error of a fault in a node, or in the metadata before the first one."""
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
     if node < 0:
-        problem = f"the metadata, its first message: {problem}"
+        problem = f"the metadata, its first message: {problem} (is it a trace in binary form?)"
     place = Location(
         unit.path, offset + int(fault[core.FAULT_AT]), node=node if node >= 0 else None
     )
