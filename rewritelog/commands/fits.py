@@ -49,12 +49,12 @@ from rewritelog.options import (
 
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel
+    from rewritelog.api.logs import LogsLike
     from rewritelog.evaluation.compare import CompareReport
     from rewritelog.evaluation.fit import FitReport
     from rewritelog.evaluation.predict import CallPrediction, Predictions
     from rewritelog.evaluation.verify import VerifyReport
     from rewritelog.formats.bgtrace.logset import LogSet
-    from rewritelog.formats.traces import LogsLike
     from rewritelog.models.base import Model
     from rewritelog.sampling.sample import SampleReport
     from rewritelog.timings.merge import MergedLines

@@ -39,9 +39,6 @@ from rewritelog.text import (
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
 
-TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
-"""Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
-
 _PARAMETER = re.compile(r"p[1-9][0-9]*")
 
 _MISSING = {"None", "nan", "NaT", "<NA>"}
@@ -231,6 +228,10 @@ class Timings:
             rows.append((timings.event, str(timings.parameters), str(len(timings.seconds)), *span))
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()
+
+
+TimingsLike: TypeAlias = Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any
+"""Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
 
 
 def _parameters_among(columns: list[str]) -> tuple[list[str], bool]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import inspect
 import io
 import math
 import pydoc
 import runpy
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,16 @@ def test_completion_shows_the_public_names_alone() -> None:
     assert {"fit", "read_timings", "load_model", "verify", "compare", "sample", "replay"} <= shown
     for name in shown:
         assert getattr(rewritelog, name).__doc__, name
+
+
+@pytest.mark.parametrize("name", rewritelog.__all__)
+def test_type_hints_can_be_read(name: str) -> None:
+    """Those of all functions of commands named types that their module does not have."""
+    named = getattr(rewritelog, name)
+    typing.get_type_hints(named)
+    for method, function in inspect.getmembers(named, inspect.isfunction):
+        if not method.startswith("_") and (name, method) != ("LogSet", "timeline"):
+            typing.get_type_hints(function)
 
 
 def test_no_submodule_has_the_name_of_a_public_function() -> None:
