@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -37,12 +38,13 @@ if TYPE_CHECKING:
 
     from rewritelog.evaluation.totals import RunPrediction
     from rewritelog.options import PathLike
+    from rewritelog.replaying.network import Network
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.study import StudyRun, Variables
     from rewritelog.replaying.sweep import Axes, Sweep
 
 Vary: TypeAlias = Annotated[
-    As["Mapping[str, Iterable[float | str]]", "Axes"],
+    As["Mapping[str, Iterable[float | str | Network]]", "Axes"],
     Kind("replaying.sweep:axes_of", several=True, use="text"),
 ]
 VariablesOfRun: TypeAlias = Annotated[
@@ -164,7 +166,9 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         """Yield the files of machines."""
         from pathlib import Path
 
-        yield from map(Path, self.vary.get("machine", ()))
+        for machine in self.vary.get("machine", ()):
+            if os.path.isfile(machine):  # noqa: PTH113 - no error for a long text
+                yield Path(machine)
 
 
 class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun"]):
