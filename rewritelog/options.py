@@ -96,9 +96,6 @@ InputPaths: TypeAlias = Annotated[
 OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="checked")]
 OutputFolder: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_folder", use="folder")]
 OptionalInput: TypeAlias = Annotated[As["PathLike | None", "Path | None"], Kind("paths:to_input")]
-OptionalInputs: TypeAlias = Annotated[
-    As["PathsLike | None", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True, nothing=())
-]
 OptionalOutput: TypeAlias = Annotated[
     As["PathLike | None", "Path | None"], Kind("paths:to_output", use="file")
 ]

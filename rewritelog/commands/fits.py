@@ -19,9 +19,9 @@ from rewritelog.commands.command import (
 )
 from rewritelog.commands.durations import (
     MODEL_HELP,
-    TIMINGS_HELP,
     FormulasFile,
     ModelInputs,
+    OptionalTimings,
     ParamNamesFile,
     Reading,
     TimingLines,
@@ -36,7 +36,6 @@ from rewritelog.options import (
     Kind,
     NodeChoice,
     OptionalInput,
-    OptionalInputs,
     OptionalOutput,
     Options,
     OutputPath,
@@ -284,7 +283,7 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
     job = "sampling.sample:sample"
     shell = REPORT | WARNINGS | PAGE
 
-    timings: OptionalInputs = option(
+    timings: OptionalTimings = option(
         "Files of timing lines that exist already; - is standard input.",
         default=None, metavar="FILE...", group=MODEL,
     )  # fmt: skip
@@ -315,7 +314,9 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
     )  # fmt: skip
 
 
-class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, Command["None"]):
+class ExploreCommand(
+    Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, TimingLines, Command["None"]
+):
     """Look at fits on a live page, change them, and save the result.
 
     The page is served to browsers on this machine only, at an address that cannot be guessed, until
@@ -327,7 +328,6 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
     job = "viewing.explore:explore"
     shell = frozenset({"quiet"})
 
-    timings: InputPaths = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
     logs: OptionalLogs = option(
         "Logs on which to show the effect of the fits.", default=None, metavar="DIR", kw_only=False
     )

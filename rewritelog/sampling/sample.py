@@ -18,7 +18,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.models.formulas import EventFormula, Formulas, parse_formulas
-from rewritelog.options import reported
+from rewritelog.options import is_given, reported
 from rewritelog.output.files import write_text_file
 from rewritelog.sampling.records import RunRecords, read_run
 from rewritelog.sampling.selection import Choice, Plan, Stratum, choose
@@ -32,8 +32,8 @@ from rewritelog.text import (
     printable,
     shorten_all,
 )
-from rewritelog.timings.read import read_timings
-from rewritelog.timings.samples import Timings
+from rewritelog.timings.read import samples_of
+from rewritelog.timings.samples import Timings, usable
 from rewritelog.timings.spread import LARGE_SPREAD, ReplicateSpread, spread_of
 from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import LineFormatError
@@ -258,8 +258,8 @@ def sample(options: SampleCommand) -> SampleReport:
     if options.formulas is not None:
         text = read_model_text(options.formulas)
         formulas = parse_formulas(text.text, text.name)
-    if options.timings:
-        read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
+    if is_given(options.timings):
+        read = usable(samples_of(options.timings, options.clock_hz, strict=options.strict))
     elif options.clock_hz is not None:
         raise UsageError(f"{spelled('clock_hz')} is for {spelled('timings')}")
     run = read_run(source, folder, strict=options.strict)

@@ -310,5 +310,5 @@ def usable(timings: Timings) -> Timings:
 
 
 def files_of(timings: Timings | tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the files of timings; none for samples in memory."""
-    return () if isinstance(timings, Timings) else timings
+    """Return the files of timings; none for samples that are not from files."""
+    return timings.inputs if isinstance(timings, Timings) else timings

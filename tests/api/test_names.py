@@ -210,6 +210,11 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: public.sweep(CELLS, 3), TypeError, "names with values, not 3"),
         (lambda: public.predict_run(MODEL, {"P": "x"}), ValueError, "'x' is not a number"),
         (lambda: public.predict(MODEL, 3), TypeError, "give files, or an event"),
+        (
+            lambda: public.predict(MODEL, {"k": [1]}),
+            TypeError,
+            "not a dict: FittedModel.predict takes tables",
+        ),
         (lambda: rewritelog.predict(MODEL, []), ValueError, "give files, or an event"),
         (lambda: public.read_params(CELLS, ["x"]), TypeError, "a text such as 0-31,40"),
         (lambda: untyped.plot("k", kind="tiff"), ValueError, "kind must be 'svg' or 'png'"),
