@@ -83,8 +83,8 @@ class Kind:
         return self.opener.startswith("api.logs:")
 
 
-PathLike: TypeAlias = "str | os.PathLike[str]"
-PathsLike: TypeAlias = "PathLike | Iterable[PathLike]"
+PathLike: TypeAlias = str | os.PathLike[str]
+PathsLike: TypeAlias = PathLike | Iterable[PathLike]
 Moment: TypeAlias = Annotated[
     As["float | str | None", "float | None"],
     Kind("units:moment", use="text", metavar="TIME"),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,12 +17,16 @@ from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats import is_log_set, open_event_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.formats.traces import AnyTraces, Opened, Traces, TracesLike
+from rewritelog.formats.traces import AnyTraces, Opened, Traces
 from rewritelog.models.base import entry_of
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path
 from rewritelog.sampling.records import RunRecords, read_folder
 from rewritelog.text import TextTable, count_text, shorten
+
+LogsLike: TypeAlias = LogSet | PathLike
+TracesLike: TypeAlias = LogSet | Traces | PathLike
+"""Logs, or logs and traces in any format, open or by their paths."""
 
 
 def open_logs(path: TracesLike) -> LogSet:

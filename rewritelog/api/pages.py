@@ -19,7 +19,7 @@ from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.sampling.sample import SampleReport
 from rewritelog.timings.read import samples_of
-from rewritelog.timings.samples import Timings, TimingsLike, to_files_or_samples
+from rewritelog.timings.samples import TimingsLike, files_of, to_files_or_samples
 from rewritelog.viewing.compare_page import compare_page
 from rewritelog.viewing.fit_pages import fit_page, verify_page
 from rewritelog.viewing.info_page import info_page
@@ -72,8 +72,7 @@ def page(
     path = None if output is None else to_output(output, "the page")
     logs = [of.logs.folder] if isinstance(of, RewriteReport | SampleReport) else []
     read = () if timings is None else to_files_or_samples(timings, "the timings")
-    files = read.inputs if isinstance(read, Timings) else read
-    check_outputs([path], [*files, *getattr(of, "inputs", ()), *logs])
+    check_outputs([path], [*files_of(read), *getattr(of, "inputs", ()), *logs])
     if isinstance(of, FittedModel):
         samples = of.timings if timings is None else samples_of(read, columns=of.columns)
         if samples is None:

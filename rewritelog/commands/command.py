@@ -7,7 +7,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -47,8 +46,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rewritelog.api.fitted import FittedModel
+    from rewritelog.api.logs import LogsLike, TracesLike
     from rewritelog.formats.bgtrace.logset import LogSet
-    from rewritelog.formats.traces import AnyTraces, LogsLike, Traces, TracesLike
+    from rewritelog.formats.traces import AnyTraces, Traces
     from rewritelog.models.fitted import Fitted
     from rewritelog.options import PathLike
     from rewritelog.text import Readable
@@ -302,7 +302,6 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
     ]
     signature = inspect.Signature(parameters)
 
-    @wraps(cls, updated=())
     def call(*args: Parameters.args, **options: Parameters.kwargs) -> Result:
         try:
             signature.bind(*args, **options)
@@ -319,14 +318,14 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
             write_text_file(instance.html, instance.page(result))
         return instance.returned(result)
 
-    del call.__wrapped__
     (returned,) = get_args(next(b for b in cls.__orig_bases__ if get_origin(b) is Command))
     text, example, after = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")
     text = re.sub(r"\s*The exit code is [^.]*\.", "", text)  # which only a shell sees
     listed = "".join(
         f"- `{field.name}`: {options_by_field[field.name].help}\n" for field in parameters
     )
-    call.__name__ = call.__qualname__ = name
+    call.__module__, call.__name__, call.__qualname__ = cls.__module__, name, name
+    call.__annotations__ = {}  # the signature has texts: most types are not imported yet
     call.__doc__ = f"{text.rstrip()}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
     call.__signature__ = signature.replace(return_annotation=_type_text(returned))  # type: ignore[attr-defined]
     return call

@@ -19,7 +19,6 @@ from rewritelog.commands.command import (
 )
 from rewritelog.commands.durations import (
     MODEL_HELP,
-    TIMINGS_HELP,
     FormulasFile,
     ModelInputs,
     OptionalTimings,
@@ -49,12 +48,12 @@ from rewritelog.options import (
 
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel
+    from rewritelog.api.logs import LogsLike
     from rewritelog.evaluation.compare import CompareReport
     from rewritelog.evaluation.fit import FitReport
     from rewritelog.evaluation.predict import CallPrediction, Predictions
     from rewritelog.evaluation.verify import VerifyReport
     from rewritelog.formats.bgtrace.logset import LogSet
-    from rewritelog.formats.traces import LogsLike
     from rewritelog.models.base import Model
     from rewritelog.sampling.sample import SampleReport
     from rewritelog.timings.merge import MergedLines
@@ -314,7 +313,9 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
     )  # fmt: skip
 
 
-class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, Command["None"]):
+class ExploreCommand(
+    Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, TimingLines, Command["None"]
+):
     """Look at fits on a live page, change them, and save the result.
 
     The page is served to browsers on this machine only, at an address that cannot be guessed, until
@@ -326,7 +327,6 @@ class ExploreCommand(Jobs, Reading, ParamNamesFile, ParamsFolder, FormulasFile, 
     job = "viewing.explore:explore"
     shell = frozenset({"quiet"})
 
-    timings: InputPaths = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
     logs: OptionalLogs = option(
         "Logs on which to show the effect of the fits.", default=None, metavar="DIR", kw_only=False
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -165,7 +166,9 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
         """Yield the files of machines."""
         from pathlib import Path
 
-        yield from map(Path, self.vary.get("machine", ()))
+        for machine in self.vary.get("machine", ()):
+            if os.path.isfile(machine):  # noqa: PTH113 - no error for a long text
+                yield Path(machine)
 
 
 class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun"]):

@@ -153,10 +153,16 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
 
     Raise `MissingFileError` for what is neither, and as `predict_call` and `to_inputs` do.
     """
-    fitted, words = command.model, command.files
-    words = [words] if isinstance(words, str | PathLike) else items_of(words) or []
+    fitted, given = command.model, command.files
+    words = [given] if isinstance(given, str | PathLike) else items_of(given) or []
     if not words:
         raise UsageTypeError("give files, or an event and its parameters")
+    if hasattr(given, "keys") or not isinstance(words[0], str | PathLike):
+        kind = type(given).__name__
+        raise UsageTypeError(
+            f"give files, or an event and its parameters, not a {kind}: FittedModel.predict takes "
+            "tables, and verify takes timings"
+        )
     event, *values = map(str, words)
     events = {name for name, _ in fitted.keys}
     has_values = bool(values) and not any(map(_is_there, values))

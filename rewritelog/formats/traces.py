@@ -27,12 +27,9 @@ from rewritelog.text import bytes_text, count_text, printable
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
-    from rewritelog.options import PathLike
 
 
-LogsLike: TypeAlias = "LogSet | PathLike"
 AnyTraces: TypeAlias = "LogSet | Traces"
-TracesLike: TypeAlias = "LogSet | Traces | PathLike"
 """Logs, or logs and traces in any format."""
 
 Result = TypeVar("Result")

@@ -47,6 +47,9 @@ class Network:
     """A network model; raises `UsageError` for invalid quantities.
 
     Without latency and bandwidth each message keeps its recorded transit time.
+
+    >>> rewritelog.Network(latency_s="1us", bandwidth_bytes_per_s="10GB/s").text()
+    'latency 1 µs, bandwidth 10.0 GB/s'
     """
 
     latency_s: float | None = None
@@ -100,8 +103,18 @@ class Network:
         return {"model": "log" if self.recorded else "latency-bandwidth", **values}
 
     def with_quantities(self, values: Mapping[str, Any]) -> Network:
-        """Return the network with some quantities, by the names of the options, replaced."""
-        return replace(self, **{QUANTITIES[name].field: value for name, value in values.items()})
+        """Return the network with some quantities, by the names of the options, replaced.
+
+        Raise `UsageError` for other names.
+
+        >>> rewritelog.Network(latency_s="1us").with_quantities({"bandwidth": "10GB/s"}).text()
+        'latency 1 µs, bandwidth 10.0 GB/s'
+        """
+        named = {name.replace("_", "-"): value for name, value in values.items()}
+        if unknown := named.keys() - QUANTITIES:
+            known = ", ".join(QUANTITIES)
+            raise UsageError(f"a network has no quantity {min(unknown)!r}; it has {known}")
+        return replace(self, **{QUANTITIES[name].field: value for name, value in named.items()})
 
 
 def _time_text(seconds: float) -> str:

@@ -67,7 +67,10 @@ def axes_of(vary: object, what: str) -> Axes:
             raise UsageError(f"{what} {key}: expected NAME=VALUE,VALUE,…; the names are {names}")
         if name in axes:
             raise UsageError("a sweep can vary each quantity only once")
-        axes[name] = dict(_written(value, name, f"{what} {name}") for value in several)
+        axis = axes[name] = dict[str, Any]()
+        for text, number in (_written(value, name, f"{what} {name}") for value in several):
+            if axis.setdefault(text, number) != number:
+                raise UsageError(f"{what} {name}: two different values would be called {text!r}")
     points = math.prod(map(len, axes.values()))
     if not axes:
         raise UsageError("a sweep needs at least one quantity to vary")
@@ -88,8 +91,8 @@ def _written(value: object, name: str, what: str) -> tuple[str, Any]:
         check_factor(what, factor)
         return str(value).strip(), factor
     number = QUANTITIES[name].read(value, what)
-    if isinstance(value, str):
-        return value.strip(), number
+    if isinstance(value, str) or math.isinf(number):
+        return str(value).strip(), number
     base = QUANTITIES[name].base
     larger = ((unit, size) for unit, size in _UNITS.get(base, {}).items() if number >= size)
     unit, size = next(larger, (base, 1.0))

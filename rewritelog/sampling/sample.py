@@ -33,7 +33,7 @@ from rewritelog.text import (
     shorten_all,
 )
 from rewritelog.timings.read import samples_of
-from rewritelog.timings.samples import Timings
+from rewritelog.timings.samples import Timings, usable
 from rewritelog.timings.spread import LARGE_SPREAD, ReplicateSpread, spread_of
 from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import LineFormatError
@@ -259,7 +259,7 @@ def sample(options: SampleCommand) -> SampleReport:
         text = read_model_text(options.formulas)
         formulas = parse_formulas(text.text, text.name)
     if is_given(options.timings):
-        read = samples_of(options.timings, options.clock_hz, strict=options.strict)
+        read = usable(samples_of(options.timings, options.clock_hz, strict=options.strict))
     elif options.clock_hz is not None:
         raise UsageError(f"{spelled('clock_hz')} is for {spelled('timings')}")
     run = read_run(source, folder, strict=options.strict)

@@ -39,9 +39,6 @@ from rewritelog.text import (
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
 
-TimingsLike: TypeAlias = "Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any"
-"""Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
-
 _PARAMETER = re.compile(r"p[1-9][0-9]*")
 
 _MISSING = {"None", "nan", "NaT", "<NA>"}
@@ -236,6 +233,10 @@ class Timings:
         return TextTable(heads, rows, most_rows=100).html()
 
 
+TimingsLike: TypeAlias = Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any
+"""Timings, files of timing lines, `{event: (X, y)}`, or a DataFrame."""
+
+
 def _parameters_among(columns: list[str]) -> tuple[list[str], bool]:
     """Return the columns that are parameters, and whether they are p1, p2, …, then in this order.
 
@@ -312,5 +313,5 @@ def usable(timings: Timings) -> Timings:
 
 
 def files_of(timings: Timings | tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the files of timings; none for samples in memory."""
-    return () if isinstance(timings, Timings) else timings
+    """Return the files of timings; none for samples that are not from files."""
+    return timings.inputs if isinstance(timings, Timings) else timings

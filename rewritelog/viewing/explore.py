@@ -20,7 +20,8 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.run_time import rewrite_and_replay
 from rewritelog.stopping import Stopped
 from rewritelog.text import LABEL_WIDTH, shorten_all
-from rewritelog.timings.read import read_timings
+from rewritelog.timings.read import samples_of
+from rewritelog.timings.samples import files_of
 from rewritelog.timings.texts import read_model_text, read_param_names
 from rewritelog.viewing.extra import require
 
@@ -48,14 +49,14 @@ def explore(options: ExploreCommand) -> None:
         raise UsageError(
             f"{spelled('dilation')} needs {spelled('logs')}: it changes what no fit covers of them"
         )
-    read = read_timings(options.timings, clock_hz=options.clock_hz, strict=options.strict)
+    read = samples_of(options.timings, options.clock_hz, strict=options.strict)
     if len(read.timings) > MOST_EVENTS:
         raise UsageError(
             f"the timings hold {len(read.timings):,} events; explore shows at most "
             f"{MOST_EVENTS:,}: give it files with the events that matter, or make a page with "
             f"fit {spelled('html')}"
         )
-    inputs = [*options.timings, *([options.formulas] if options.formulas else [])]
+    inputs = [*files_of(options.timings), *([options.formulas] if options.formulas else [])]
     saving = Saving(options.output, inputs, formulas, options.clock_hz, force=options.force)
     if text := saving.refusal():
         sys.stderr.write(f"warning: {text}; else nothing can be saved\n")

@@ -50,6 +50,24 @@ def test_one_path_or_several_as_text_or_path(timings: Timings) -> None:
     assert timings.events == ("Cell::pairForces", "Cell::bonded")
 
 
+def test_sample_takes_timings_in_every_form_that_fit_takes(timings: Timings) -> None:
+    """A column of a DataFrame was a file that does not exist."""
+    pytest.importorskip("pandas")
+    frame = timings.to_pandas()
+    of_files, *others = (
+        rewritelog.sample(CELLS, timings=form, fraction=0.2).text()
+        for form in (LINES, timings, frame)
+    )
+    assert others == [of_files, of_files]
+    frame.loc[3, "p1"] = np.nan
+    (note, *_) = rewritelog.sample(CELLS, timings=frame, fraction=0.2).warnings
+    assert note == "1 sample with numbers that are not finite left out"
+
+
+def test_a_fit_names_the_files_of_timings_that_were_read_before(timings: Timings) -> None:
+    assert rewritelog.fit(timings).source.files == ("timings.txt",)
+
+
 def test_timings_go_to_a_frame_and_back(timings: Timings) -> None:
     pytest.importorskip("pandas")
     frame = timings.to_pandas()

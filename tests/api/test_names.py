@@ -5,12 +5,14 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import inspect
 import io
 import math
 import pydoc
 import runpy
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,16 @@ def test_completion_shows_the_public_names_alone() -> None:
     assert {"fit", "read_timings", "load_model", "verify", "compare", "sample", "replay"} <= shown
     for name in shown:
         assert getattr(rewritelog, name).__doc__, name
+
+
+@pytest.mark.parametrize("name", rewritelog.__all__)
+def test_type_hints_can_be_read(name: str) -> None:
+    """Those of all functions of commands named types that their module does not have."""
+    named = getattr(rewritelog, name)
+    typing.get_type_hints(named)
+    for method, function in inspect.getmembers(named, inspect.isfunction):
+        if not method.startswith("_") and (name, method) != ("LogSet", "timeline"):
+            typing.get_type_hints(function)
 
 
 def test_no_submodule_has_the_name_of_a_public_function() -> None:
@@ -185,11 +197,29 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.replay(CELLS, latency=math.nan), ValueError, "nan is not a number"),
         (lambda: public.replay(CELLS, machine=3), TypeError, "must be a path, not int"),
         (lambda: public.Network(latency_s=[1]), ValueError, "is not a number"),
+        (
+            lambda: rewritelog.Network().with_quantities({"speed": 1}),
+            ValueError,
+            "no quantity 'speed'; it has latency, bandwidth, cost-per-packet",
+        ),
+        (
+            lambda: rewritelog.sweep(
+                CELLS,
+                {"machine": [rewritelog.Network(1e-6, name="x"), rewritelog.Network(name="x")]},
+            ),
+            ValueError,
+            "two different values would be called 'x'",
+        ),
         (lambda: public.lost_cycles(CELLS, lost_as={"x": 3}), ValueError, "invalid category"),
         (lambda: public.lost_cycles(CELLS, variables=3), TypeError, "names with values, not 3"),
         (lambda: public.sweep(CELLS, 3), TypeError, "names with values, not 3"),
         (lambda: public.predict_run(MODEL, {"P": "x"}), ValueError, "'x' is not a number"),
         (lambda: public.predict(MODEL, 3), TypeError, "give files, or an event"),
+        (
+            lambda: public.predict(MODEL, {"k": [1]}),
+            TypeError,
+            "not a dict: FittedModel.predict takes tables",
+        ),
         (lambda: rewritelog.predict(MODEL, []), ValueError, "give files, or an event"),
         (lambda: public.read_params(CELLS, ["x"]), TypeError, "a text such as 0-31,40"),
         (lambda: untyped.plot("k", kind="tiff"), ValueError, "kind must be 'svg' or 'png'"),
@@ -237,6 +267,21 @@ def test_values_are_read_as_on_the_command_line() -> None:
     assert len(rewritelog.read_params(CELLS, "0-3")) == len(rewritelog.read_params(CELLS, range(4)))
     assert public.sweep(CELLS, {"dilation": 0.5}).points[0].values == ("0.5",)
     assert public.Network(latency_s="1us") == rewritelog.Network(latency_s=1e-6)
+    named = rewritelog.Network().with_quantities(
+        {"cost_per_packet": 1, "packet-size": "1kB", "latency": "1us"}
+    )
+    assert named == rewritelog.Network(1e-6, None, 1, 1000)
+
+
+def test_a_sweep_takes_networks_as_machines_and_an_infinite_bandwidth() -> None:
+    """A Network was looked for as a file, and inf was written infGB/s."""
+    near, far = (rewritelog.Network(latency_s) for latency_s in (1e-6, 1e-3))
+    swept = rewritelog.sweep(CELLS, {"machine": [near, far], "bandwidth": [math.inf, 1e9]})
+    assert [point.values for point in swept.points[:2]] == [
+        ("latency 1 µs, infinite bandwidth", "inf"),
+        ("latency 1 µs, infinite bandwidth", "1GB/s"),
+    ]
+    assert swept.points[0].predicted_s < swept.points[2].predicted_s
 
 
 def test_errors_are_of_the_matching_built_in_kind() -> None:
