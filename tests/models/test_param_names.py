@@ -56,9 +56,9 @@ def test_formulas_give_names_too(timings: Path, tmp_path: Path) -> None:
     [
         ('k = ["n", "n"]', "names:1:12: the name 'n' is duplicated"),
         ('k = ["log"]', "names:1:7: 'log' is a function"),
-        ('k = "n"', "names:1:6: k: Expected `array`, got `str`"),
-        ('k = ["a", 1]', "names:1: k: Expected `str`, got `int`"),
-        ("k = []", "names:1: k: Expected `array` of length >= 1"),
+        ('k = "n"', "names:1:6: k: must be a list, not a text"),
+        ('k = ["a", 1]', "names:1: k: value 2 must be a text, not a whole number"),
+        ("k = []", "names:1: k: must be a list of length >= 1"),
         ('k = ["p2"]', "names:1:7: 'p2' cannot be the name of p1"),
         ("", "names: names no event"),
     ],
