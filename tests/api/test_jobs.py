@@ -159,20 +159,6 @@ def test_a_choice_is_the_list_of_the_command(tmp_path: Path) -> None:
     assert report.chosen == len(report.rows)
 
 
-def test_samples_in_memory_count_as_known() -> None:
-    read = rewritelog.read_timings(LINES)
-    for timings in (read, read.to_pandas()):
-        report = rewritelog.sample(CELLS, fraction=0.2, timings=timings)
-        assert report.listing() == rewritelog.sample(CELLS, fraction=0.2, timings=LINES).listing()
-
-
-def test_a_network_made_in_python_is_swept_over() -> None:
-    slow = rewritelog.Network(latency_s=1e-3, bandwidth_bytes_per_s=1e9, name="slow")
-    swept = rewritelog.sweep(CELLS, {"machine": [slow, "alps"]})
-    assert [point.values for point in swept.points] == [("slow",), ("alps",)]
-    assert swept.points[0].predicted_s == rewritelog.replay(CELLS, network=slow).predicted_s
-
-
 def test_check_diff_info_convert_and_synth(tmp_path: Path) -> None:
     made = rewritelog.synth(tmp_path / "made", pes=2, sebs=40)
     assert "2 PEs" in repr(made)
