@@ -472,7 +472,7 @@ class Jobs(Options, group=RUNNING):
     """The number of workers."""
 
     jobs: int = option(
-        "Threads or processes to use [default: all cores].",
+        "Threads or processes to use [default: 0, all cores].",
         default=0, metavar="N", least=0, most=10_000, reported=False,
     )  # fmt: skip
 

@@ -70,8 +70,9 @@ class FittedModel(Fitted):
 
         X is an array or lists with one column for each parameter, or a DataFrame or dictionary
         of columns by the names of the parameters, of which more are ignored. The result is NaN
-        where the fit is undefined. Raise `UsageError` for an event without a fit for that many
-        parameters.
+        where the fit is undefined. These are usual times of single calls, whose sum `rewrite`
+        corrects (see `rewritelog.predict`). Raise `UsageError` for an event without a fit for that
+        many parameters.
         """
         return self.prediction(event, self._table(event, X)).seconds
 

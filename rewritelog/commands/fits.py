@@ -135,7 +135,7 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
 
     event: str | None = option(
         "Show the whole fit of this event, and its formula; * matches anything.",
-        default=None, metavar="NAME", complete="event",
+        default=None, metavar="NAME", complete="event", init=False,
     )  # fmt: skip
     output: OptionalOutput = option(
         "The model file to write [default: none, only report]; - is standard output.",
@@ -155,14 +155,17 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
 
 
 class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
-    """Print the predictions of a model file: as CSV for files, or for one call of an event.
+    """Predict the time of each record of files, as CSV, or of one call of an event.
 
     `predict MODEL EVENT 157 9`, or `EVENT n=157 m=9`, predicts the time of that call.
 
-    The measured time is printed beside the predicted one if the record has one, and the bounds of
-    the 90 % interval. For each prediction it prints what determined it: fit, exact, out of range,
-    or no model. Malformed lines are skipped. The exit code is 1 if the model has no prediction for
-    any record.
+    Beside the predicted time are the measured one if the record has one, the bounds of the 90 %
+    interval, and what determined it: fit, exact, out of range, or no model. Malformed lines are
+    skipped.
+
+    Predictions are the usual times of single calls. Their sum is too small where a few calls take
+    much longer: for sums that agree with measured ones, `rewrite` multiplies predictions, except
+    exact matches, by a factor of each fit, unless its `total` is typical.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> records = rewritelog.predict(fitted, "sample_logs/cells/param.0")
@@ -173,6 +176,7 @@ class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
     job = "evaluation.predict:predictions"
     shell = WARNINGS | {"as_json", "quiet"}
     prints_lines = True
+    exits = "1 if the model has no prediction for any record"
 
     files: FilesOrCall = argument(
         "Files of params (param.P), timing lines or chosen SEBs; or an event and its parameters.",
@@ -194,8 +198,6 @@ class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
 class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["VerifyReport"]):
     """Compare the predictions of a model file with measured times.
 
-    The exit code is 1 if the model has no prediction for any line.
-
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> report = rewritelog.verify(fitted, "sample_logs/cells/timings.txt")
     >>> round(report.overall.r2, 2)
@@ -203,6 +205,7 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
     """
 
     job = "evaluation.verify:verify_lines"
+    exits = "1 if the model has no prediction for any line"
     shell = REPORT | WARNINGS | PAGE
 
     worst: int = option("How many of the worst lines to show.", default=10, least=0)
