@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.commands.command import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from rewritelog.api.logs import LogsLike
     from rewritelog.evaluation.compare import CompareReport
     from rewritelog.evaluation.fit import FitReport
-    from rewritelog.evaluation.predict import CallPrediction, Predictions
+    from rewritelog.evaluation.predict import CallPrediction, PredictedRecords, Predictions
     from rewritelog.evaluation.verify import VerifyReport
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.models.base import Model
@@ -154,14 +154,14 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
         return FittedModel(**vars(result.fitted), timings=result.read)
 
 
-class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
+class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
     """Predict the time of each record of files, as CSV, or of one call of an event.
 
     `predict MODEL EVENT 157 9`, or `EVENT n=157 m=9`, predicts the time of that call.
 
     Beside the predicted time are the measured one if the record has one, the bounds of the 90 %
     interval, and what determined it: fit, exact, out of range, or no model. Malformed lines are
-    skipped.
+    skipped, as `warnings` tell at the end.
 
     Predictions are the usual times of single calls. Their sum is too small where a few calls take
     much longer: for sums that agree with measured ones, `rewrite` multiplies predictions, except
@@ -186,7 +186,7 @@ class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
         "The file to write [default: -, standard output].", default=None, group=OUTPUT
     )
 
-    def returned(self, result: Predictions | CallPrediction) -> Iterator[dict[str, Any]]:
+    def returned(self, result: Predictions | CallPrediction) -> PredictedRecords:
         """Return a dict for each record, with None for what is unknown."""
         return result.rows()
 

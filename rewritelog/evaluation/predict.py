@@ -91,7 +91,8 @@ class Predictions:
         if self.output is not None and not is_stdout(self.output):
             tables = list(map(list, tables))
             write_file(self.output, (text.encode() for text in _texts(tables, as_json=False)))
-        return PredictedRecords(", ".join(map(str, self.files)), chain.from_iterable(tables))
+        source = ", ".join(map(str, self.files))
+        return PredictedRecords(source, chain.from_iterable(tables), self)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -191,6 +192,12 @@ class PredictedRecords(Iterator[dict[str, Any]]):
 
     source: str
     records: Iterator[dict[str, Any]]
+    report: Predictions | CallPrediction
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd about the records, once all have been read."""
+        return self.report.warnings
 
     def __next__(self) -> dict[str, Any]:
         return next(self.records)
@@ -249,6 +256,8 @@ class CallPrediction(Readable):
     high_s: float | None
     predicted: ClassVar[int] = 1
 
+    warnings = ()
+
     def text(self) -> str:
         """Return the prediction as text."""
         arguments = ", ".join(
@@ -262,7 +271,7 @@ class CallPrediction(Readable):
 
     def rows(self) -> PredictedRecords:
         """Return the prediction as the only one."""
-        return PredictedRecords(self.text(), iter([self.to_json()]))
+        return PredictedRecords(self.text(), iter([self.to_json()]), self)
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
         """Yield the prediction as a line of text or JSON."""

@@ -320,6 +320,18 @@ def test_predictions_of_records_are_those_of_the_model(fitted: rewritelog.Fitted
         assert row["predicted_s"] == fitted.predict(row["event"], [row["params"]])[0]
 
 
+def test_warnings_of_predictions_are_there_once_all_are_read(
+    fitted: rewritelog.FittedModel, tmp_path: Path
+) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("TRACEBIGSIM: event:{ x }  time:{ y }\n" + (CELLS / "param.0").read_text())
+    records = rewritelog.predict(fitted, lines)
+    assert len(list(records)) == 5
+    (warning,) = records.warnings
+    assert warning.startswith("1 malformed line left out: ")
+    assert rewritelog.predict(fitted, ["Cell::bonded", "50"]).warnings == ()
+
+
 def test_predictions_of_records_say_what_they_are_and_are_written(
     fitted: rewritelog.FittedModel, tmp_path: Path
 ) -> None:
