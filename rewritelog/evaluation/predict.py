@@ -69,6 +69,8 @@ class Predictions:
     """The number of records so far."""
     predicted: int = 0
     """The number of those that the model has a prediction for."""
+    is_read: bool = False
+    """Whether all files have been read."""
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
         """Yield them as CSV or lines of JSON; nothing if there is a file, which has them then.
@@ -96,8 +98,10 @@ class Predictions:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was odd about the records, once all have been read."""
+        """What was odd about the records so far, and about all once they have been read."""
         warnings = [*self.malformed.warnings("line")]
+        if not self.is_read:
+            return tuple(warnings)
         if not self.records:
             warnings.append(f"{', '.join(map(str, self.files))}: no timing or param line found")
         elif not self.predicted:
@@ -112,6 +116,7 @@ class Predictions:
                 report_progress(f"{stage}, {lines:,} lines done" if lines else stage)
                 lines += len(table)
                 yield self._records(path, table)
+        self.is_read = True
 
     def _records(self, path: Path, table: LineTable) -> Iterator[dict[str, Any]]:
         """Yield each record with its measured time, if any, and its prediction, as a JSON object.

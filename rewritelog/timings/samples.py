@@ -188,21 +188,20 @@ class Timings:
         return (*self.notes, *merged(mixed, "event {}"))
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame with the columns `event`, `p1`, `p2`, … and `seconds`."""
-        most = max(timings.parameters for timings in self)
-        names = np.concatenate(
-            [np.full(len(timings.seconds), timings.event, dtype=object) for timings in self]
-        )
-        columns: dict[str, Any] = {"event": names}
-        for k in range(most):
-            parts = (
-                timings.params[:, k]
-                if k < timings.parameters
-                else np.full(len(timings.seconds), np.nan)
-                for timings in self
-            )
-            columns[f"p{k + 1}"] = np.concatenate(list(parts))
-        columns["seconds"] = np.concatenate([timings.seconds for timings in self])
+        """Return a DataFrame with the columns `event`, one for each parameter, and `seconds`.
+
+        Parameters without names are `p1`, `p2`, …; those that an event does not have are NaN.
+        """
+        counts = np.array([len(timings.seconds) for timings in self], dtype=np.int64)
+        events = np.array([timings.event for timings in self], dtype=object)
+        columns: dict[str, Any] = {"event": np.repeat(events, counts)}
+        for timings, end in zip(self, np.cumsum(counts), strict=True):
+            names = parameter_names(timings.parameters, self.names.get(timings.event, ()))
+            for name, values in zip(names, timings.params.T, strict=True):
+                if name not in columns:
+                    columns[name] = np.full(len(self), np.nan)
+                columns[name][end - len(values) : end] = values
+        columns["seconds"] = np.concatenate([(), *(timings.seconds for timings in self)])
         return new_frame(columns)
 
     def __iter__(self) -> Iterator[EventTimings]:
