@@ -24,9 +24,9 @@ HEAD = """\
 
 The functions of `rewritelog` do nearly everything that the command line does. Paths are `str` or
 `Path`; a single path may be passed instead of several; tables are arrays, lists or DataFrames.
-Reports have `text()` and `to_json()`, and `warnings` where there may be any. Every error is a
-`RewriteLogError`; usage errors are also the matching built-in exception (`ValueError`, `TypeError`,
-`FileNotFoundError`).
+Reports have `text()`, `to_json()` and `warnings`, which those of `check`, `diff`, `convert` and
+`synth` lack: what they find is their result. Every error is a `RewriteLogError`; usage errors are
+also the matching built-in exception (`ValueError`, `TypeError`, `FileNotFoundError`).
 
 This page is generated from the docstrings by `python docs/generate_api.py`.
 """

@@ -66,15 +66,13 @@ class FittedModel(Fitted):
         return (*(self.timings.warnings if self.timings else ()), *self.raw.warnings())
 
     def predict(self, event: str, X: Rows) -> Floats:
-        """Return the usual seconds of each row of X, at least 0, shape (rows,).
+        """Return the seconds of each row of X, at least 0, shape (rows,).
 
-        A few calls take much longer, so that the sum over many is larger: `raw.retransformation`
-        returns the factors by which `rewrite` multiplies predictions to make up for that.
-
-        X is an array or lists with one column for each parameter, or a DataFrame or dictionary of
-        columns by the names of the parameters, of which more are ignored. The result is NaN where
-        the fit is undefined. Raise `UsageError` for an event without a fit for that many
-        parameters.
+        X is an array or lists with one column for each parameter, or a DataFrame or dictionary
+        of columns by the names of the parameters, of which more are ignored. The result is NaN
+        where the fit is undefined. These are usual times of single calls, whose sum `rewrite`
+        corrects (see `rewritelog.predict`). Raise `UsageError` for an event without a fit for that
+        many parameters.
         """
         return self.prediction(event, self._table(event, X)).seconds
 

@@ -118,7 +118,7 @@ def to_pandas(table: Table) -> Any:
     """
     if getattr(getattr(table, "dtype", None), "names", None) is None:
         raise UsageTypeError(f"expected a table of a log set, not {type(table).__name__}")
-    return new_frame(columns_of(np.asarray(table)))
+    return new_frame(columns_of(np.atleast_1d(np.asarray(table))))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

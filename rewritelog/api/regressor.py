@@ -25,13 +25,17 @@ EVENT = "event"
 class NotFittedError(UsageError, AttributeError):
     """A regressor is asked for predictions before it is fitted, as in scikit-learn."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what makes the error, which may have a class of its own."""
+        return not_fitted, self.args
 
-def not_fitted(message: str) -> Exception:
+
+def not_fitted(message: str) -> NotFittedError:
     """Return the error; it is scikit-learn's own too where that is loaded."""
     theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
     if theirs is None:
         return NotFittedError(message)
-    error_type: type[Exception] = type("NotFittedError", (NotFittedError, theirs), {})
+    error_type: type[NotFittedError] = type("NotFittedError", (NotFittedError, theirs), {})
     return error_type(message)
 
 

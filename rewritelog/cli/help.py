@@ -47,6 +47,7 @@ def command_help(name: str, *, rare: bool = False) -> str:
     usage += [f"{option.name} {option.metavar}" for option in needed]
     lines = [" ".join(("Usage: rewritelog", name, "[OPTIONS]", *usage)), ""]
     about = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")[0].strip()
+    about += f"\n\nThe exit code is {cls.exits}." if cls.exits else ""
     lines += [line for text in about.split("\n\n") for line in (*_paragraph(text), "")]
     groups: dict[str, list[Record]] = {heading: [] for heading in HEADINGS}
     for option in shown:
@@ -62,7 +63,8 @@ def command_help(name: str, *, rare: bool = False) -> str:
 def _record(option: Declaration) -> Record:
     names = ", ".join(sorted(option.names, key=len)) or option.metavar
     spelled = names if option.is_flag or not option.names else f"{names} {option.metavar}"
-    text = option.help
+    pairs = option.names and option.several and "=" in option.metavar
+    text = f"{option.help} Repeatable." if pairs else option.help
     known = option.required or option.is_flag or option.default is None or "[default" in text
     return spelled, text if known else f"{text} [default: {option.default}]"
 

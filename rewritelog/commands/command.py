@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -117,7 +116,8 @@ ALWAYS = frozenset({"debug", "version", "help", "help_all"})
 class Command(Options, Generic[Result], group=OUTPUT):
     """A command: its fields are what it is given, and `job` takes it.
 
-    The fields that all commands have are options of the command line alone, which `of_shell` sets.
+    Fields that Python cannot give, as those that all commands have, are options of the command line
+    alone, which `of_shell` sets.
     """
 
     job: ClassVar[str]
@@ -130,6 +130,8 @@ class Command(Options, Generic[Result], group=OUTPUT):
     """The exit code if there is no result."""
     prints_lines: ClassVar[bool] = False
     """Whether `pieces` of the result are printed as they come, without progress on a terminal."""
+    exits: ClassVar[str] = ""
+    """Of what the exit code tells, if it tells more than whether there is a result."""
 
     as_json: bool = option("Print the report as JSON.", default=False, flag="--json", init=False)
     verbose: bool = option("Print the whole report.", default=False, init=False)
@@ -168,7 +170,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
     def of_shell(cls, values: Mapping[str, Any]) -> Command[Result]:
         """Return the command of a command line, given the values of its fields."""
         command = object.__new__(cls)
-        fields = {option.field for option in cls.own()}
+        fields = inspect.signature(cls).parameters
         settle(command, **{name: value for name, value in values.items() if name not in fields})
         command.__init__(**{name: value for name, value in values.items() if name in fields})  # type: ignore[misc]
         return command
@@ -240,7 +242,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
     @classmethod
     def own(cls) -> tuple[Declaration, ...]:
-        """Return the declarations of this command's own fields, which Python takes."""
+        """Return the declarations of this command's own fields."""
         return tuple(option for option in declarations(cls) if option not in SHELL_OPTIONS)
 
     def run(self) -> Any:
@@ -306,10 +308,10 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
         try:
             signature.bind(*args, **options)
         except TypeError as error:
-            takes = f"it takes {', '.join(signature.parameters)}"
+            takes = ", ".join(signature.parameters)
             if "model_options" in signature.parameters:
-                takes += "; options of models are given as in model_options={'loss': 'squares'}"
-            raise UsageTypeError(f"{name}: {error}; {takes}") from error
+                takes += '; options of a model are given as in model_options={"loss": "squares"}'
+            raise UsageTypeError(f"{name}: {error}; it takes {takes}") from error
         instance = command(*args, **options)
         result = instance.run()
         if instance.html is not None:
@@ -320,7 +322,6 @@ def function(command: Callable[Parameters, Command[Result]]) -> Callable[Paramet
 
     (returned,) = get_args(next(b for b in cls.__orig_bases__ if get_origin(b) is Command))
     text, example, after = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")
-    text = re.sub(r"\s*The exit code is [^.]*\.", "", text)  # which only a shell sees
     listed = "".join(
         f"- `{field.name}`: {options_by_field[field.name].help}\n" for field in parameters
     )

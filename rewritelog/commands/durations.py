@@ -96,8 +96,8 @@ class ModelInputs(Reading, FormulasFile, group=MODEL):
         "The file of coefficients, for the model of that name.", default=None, rare=True
     )
     model_options: ModelOptions = option(
-        "An option of the model, as `rewritelog models NAME` lists them; those of built-in models "
-        "are flags too.",
+        "An option of the model, as `rewritelog models NAME` lists them; on the command line, "
+        "those of built-in models are flags too.",
         default=None, flag="--model-option", metavar="NAME=VALUE", rare=True,
     )  # fmt: skip
 
@@ -179,7 +179,7 @@ class ModelAndDilation(Options, group=MODEL):
         default=None, metavar="FACTOR", above=0, reported=False,
     )  # fmt: skip
     dilation_for: DilationsByName = option(
-        "The dilation of SEBs of that name (* matches anything); of several, the last match wins.",
+        "The dilation of SEBs of that name (* matches anything); the last match wins.",
         default=None, metavar="NAME=FACTOR", decides=True,
     )  # fmt: skip
 

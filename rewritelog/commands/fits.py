@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.commands.command import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from rewritelog.api.logs import LogsLike
     from rewritelog.evaluation.compare import CompareReport
     from rewritelog.evaluation.fit import FitReport
-    from rewritelog.evaluation.predict import CallPrediction, Predictions
+    from rewritelog.evaluation.predict import CallPrediction, PredictedRecords, Predictions
     from rewritelog.evaluation.verify import VerifyReport
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.models.base import Model
@@ -135,7 +135,7 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
 
     event: str | None = option(
         "Show the whole fit of this event, and its formula; * matches anything.",
-        default=None, metavar="NAME", complete="event",
+        default=None, metavar="NAME", complete="event", init=False,
     )  # fmt: skip
     output: OptionalOutput = option(
         "The model file to write [default: none, only report]; - is standard output.",
@@ -154,14 +154,18 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
         return FittedModel(**vars(result.fitted), timings=result.read)
 
 
-class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
-    """Predict times with a model file: as CSV for the records of files, or of one call of an event.
+class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
+    """Predict the time of each record of files, as CSV, or of one call of an event.
 
     `predict MODEL EVENT 157 9`, or `EVENT n=157 m=9`, predicts the time of that call.
 
-    Beside the predicted time stand the measured one, if the record has one, the bounds of the 90 %
-    interval, and what determined the prediction: fit, exact, out of range, or no model. Malformed
-    lines are skipped. The exit code is 1 if the model has no prediction for any record.
+    Beside the predicted time are the measured one if the record has one, the bounds of the 90 %
+    interval, and what determined it: fit, exact, out of range, or no model. Malformed lines are
+    skipped, as `warnings` tell at the end.
+
+    Predictions are the usual times of single calls. Their sum is too small where a few calls take
+    much longer: for sums that agree with measured ones, `rewrite` multiplies predictions, except
+    exact matches, by a factor of each fit, unless its `total` is typical.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> records = rewritelog.predict(fitted, "sample_logs/cells/param.0")
@@ -172,6 +176,7 @@ class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
     job = "evaluation.predict:predictions"
     shell = WARNINGS | {"as_json", "quiet"}
     prints_lines = True
+    exits = "1 if the model has no prediction for any record"
 
     files: FilesOrCall = argument(
         "Files of params (param.P), timing lines or chosen SEBs; or an event and its parameters.",
@@ -181,7 +186,7 @@ class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
         "The file to write [default: -, standard output].", default=None, group=OUTPUT
     )
 
-    def returned(self, result: Predictions | CallPrediction) -> Iterator[dict[str, Any]]:
+    def returned(self, result: Predictions | CallPrediction) -> PredictedRecords:
         """Return a dict for each record, with None for what is unknown."""
         return result.rows()
 
@@ -193,8 +198,6 @@ class PredictCommand(Reading, ModelFile, Command["Iterator[dict[str, Any]]"]):
 class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["VerifyReport"]):
     """Compare the predictions of a model file with measured times.
 
-    The exit code is 1 if the model has no prediction for any line.
-
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> report = rewritelog.verify(fitted, "sample_logs/cells/timings.txt")
     >>> round(report.overall.r2, 2)
@@ -202,6 +205,7 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
     """
 
     job = "evaluation.verify:verify_lines"
+    exits = "1 if the model has no prediction for any line"
     shell = REPORT | WARNINGS | PAGE
 
     worst: int = option("How many of the worst lines to show.", default=10, least=0)

@@ -88,8 +88,10 @@ class RewriteCommand(RewriteOptions, NetworkOptions, LogsOrTraces, Command["Rewr
         "Print the report without writing OUT; takes no OUT.", default=False, group=OUTPUT
     )
     progress: OptionalListener = option(
-        "Called with the stage, and how much of it is done.", default=None, shell=False
-    )
+        "Called as progress(stage, done, total, unit): the name of the stage, how much of it is "
+        "done, of how much in all (0: unknown), and 'bytes' if it is counted in these, else ''.",
+        default=None, shell=False,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,13 +105,13 @@ class CheckCommand(Jobs, Command["CheckReport"]):
     """Find damage and oddities in logs and their params, or in traces.
 
     Run it first on logs that you do not trust: it takes little memory, and no damage makes it fail.
-    The exit code is 1 if any finding is more than an oddity.
 
     >>> rewritelog.check("sample_logs/cells").sound
     True
     """
 
     job = "checking.run:check_opened"
+    exits = "1 if any finding is more than an oddity"
     shell = REPORT | ENGINE
 
     logs: UncheckedArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
@@ -153,7 +155,6 @@ class DiffCommand(Jobs, Command["Comparison"]):
     """Compare two sets of logs or traces: fields, durations, messages.
 
     SEBs are compared in the order of each PE's timeline, whatever the log version and byte order.
-    The exit code is 0 if they are the same, 1 if they differ, and 2 if they cannot be compared.
 
     >>> rewritelog.diff("sample_logs/cells", "sample_logs/cells-big-endian").verdict
     'different: only the representation; the content is the same'
@@ -162,6 +163,7 @@ class DiffCommand(Jobs, Command["Comparison"]):
     job = "diffing.run:compare_opened"
     shell = REPORT | ENGINE
     failure = 2
+    exits = "0 if they are the same, 1 if they differ, and 2 if they cannot be compared"
 
     a: TracesArgument = argument("A log folder, or Chakra traces.", metavar="A", kw_only=False)
     b: TracesArgument = argument(

@@ -70,8 +70,8 @@ class LostTimeOptions(DurationOptions):
     """The options of a replay that counts lost time."""
 
     lost_as: CategoriesByName = option(
-        "Count SEBs of that name, or middle regions of that event, in a category; repeatable, the "
-        "last match wins.",
+        "Count SEBs of that name, or middle regions of that event, in a category; the last match "
+        "wins.",
         default=None, metavar="PATTERN=CATEGORY", complete="event=", for_traces=False,
     )  # fmt: skip
 
@@ -151,7 +151,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
 
     vary: Vary = option(
         "The values of machine, latency, bandwidth, cost-per-packet, packet-size, node-latency or "
-        "dilation; several may be given.",
+        "dilation.",
         metavar="NAME=VALUE,VALUE,...", kw_only=False,
     )  # fmt: skip
     output: OptionalOutput = option(
@@ -187,7 +187,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
     rare = frozenset({"speedup", "dilation_for"})
 
     variables: VariablesOfRun = option(
-        "A variable of the run, as in D=128, for its timing lines; several may be given.",
+        "A variable of the run, as in D=128, for its timing lines.",
         default=None, flag="--var", metavar="NAME=VALUE",
     )  # fmt: skip
     timings_out: AppendedFile = option(

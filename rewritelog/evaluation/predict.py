@@ -69,6 +69,8 @@ class Predictions:
     """The number of records so far."""
     predicted: int = 0
     """The number of those that the model has a prediction for."""
+    is_read: bool = False
+    """Whether all files have been read."""
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
         """Yield them as CSV or lines of JSON; nothing if there is a file, which has them then.
@@ -91,12 +93,15 @@ class Predictions:
         if self.output is not None and not is_stdout(self.output):
             tables = list(map(list, tables))
             write_file(self.output, (text.encode() for text in _texts(tables, as_json=False)))
-        return PredictedRecords(", ".join(map(str, self.files)), chain.from_iterable(tables))
+        source = ", ".join(map(str, self.files))
+        return PredictedRecords(source, chain.from_iterable(tables), self)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was odd about the records, once all have been read."""
+        """What was odd about the records so far, and about all once they have been read."""
         warnings = [*self.malformed.warnings("line")]
+        if not self.is_read:
+            return tuple(warnings)
         if not self.records:
             warnings.append(f"{', '.join(map(str, self.files))}: no timing or param line found")
         elif not self.predicted:
@@ -111,6 +116,7 @@ class Predictions:
                 report_progress(f"{stage}, {lines:,} lines done" if lines else stage)
                 lines += len(table)
                 yield self._records(path, table)
+        self.is_read = True
 
     def _records(self, path: Path, table: LineTable) -> Iterator[dict[str, Any]]:
         """Yield each record with its measured time, if any, and its prediction, as a JSON object.
@@ -191,6 +197,12 @@ class PredictedRecords(Iterator[dict[str, Any]]):
 
     source: str
     records: Iterator[dict[str, Any]]
+    report: Predictions | CallPrediction
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd about the records, once all have been read."""
+        return self.report.warnings
 
     def __next__(self) -> dict[str, Any]:
         return next(self.records)
@@ -249,6 +261,8 @@ class CallPrediction(Readable):
     high_s: float | None
     predicted: ClassVar[int] = 1
 
+    warnings = ()
+
     def text(self) -> str:
         """Return the prediction as text."""
         arguments = ", ".join(
@@ -262,7 +276,7 @@ class CallPrediction(Readable):
 
     def rows(self) -> PredictedRecords:
         """Return the prediction as the only one."""
-        return PredictedRecords(self.text(), iter([self.to_json()]))
+        return PredictedRecords(self.text(), iter([self.to_json()]), self)
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
         """Yield the prediction as a line of text or JSON."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -188,25 +188,21 @@ class Timings:
         return (*self.notes, *merged(mixed, "event {}"))
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame with the columns `event`, those of parameters, and `seconds`.
+        """Return a DataFrame with the columns `event`, one for each parameter, and `seconds`.
 
-        Parameters have their names if these are the same for all events, else they are p1, p2, ….
+        Parameters without names are `p1`, `p2`, …; those that an event does not have are NaN.
         """
-        most = max((timings.parameters for timings in self), default=0)
-        counts = [len(timings.seconds) for timings in self]
+        counts = np.array([len(timings.seconds) for timings in self], dtype=np.int64)
         events = np.array([timings.event for timings in self], dtype=object)
-        params = np.full((sum(counts), most), np.nan)
-        seconds, end = np.empty(len(params)), 0
-        for timings, count in zip(self, counts, strict=True):
-            params[end : end + count, : timings.parameters] = timings.params
-            seconds[end : end + count] = timings.seconds
-            end += count
-        named = {self.names.get(timings.event, ()) for timings in self}
-        names: Sequence[str] = named.pop() if len(named) == 1 else ()
-        if len(names) != most or "_" in names:
-            names = parameter_names(most)
-        columns = dict(zip(names, params.T, strict=True))
-        return new_frame({"event": events.repeat(counts), **columns, "seconds": seconds})
+        columns: dict[str, Any] = {"event": np.repeat(events, counts)}
+        for timings, end in zip(self, np.cumsum(counts), strict=True):
+            names = parameter_names(timings.parameters, self.names.get(timings.event, ()))
+            for name, values in zip(names, timings.params.T, strict=True):
+                if name not in columns:
+                    columns[name] = np.full(len(self), np.nan)
+                columns[name][end - len(values) : end] = values
+        columns["seconds"] = np.concatenate([(), *(timings.seconds for timings in self)])
+        return new_frame(columns)
 
     def __iter__(self) -> Iterator[EventTimings]:
         return iter(self.timings)

@@ -100,6 +100,8 @@ def test_tables_of_logs_become_frames() -> None:
     assert "obj_id" not in sebs.columns
     assert {type(name) for name in sebs["name"]} == {str}
     assert len(rewritelog.to_pandas(logs.messages([0]))) == len(logs.messages([0]))
+    assert rewritelog.to_pandas(logs.sebs([0])[1])["seb"].tolist() == [1]
+    assert logs.timeline(np.float64(1)).sebs["pe"][0] == 1  # type: ignore[arg-type]
     assert "text" in rewritelog.to_pandas(logs.log_events([0])).columns
     assert repr(logs) == f"<LogSet {CELLS}: 16 PEs in 2 files, log version 6>" or "…" in repr(logs)
 

@@ -85,6 +85,15 @@ def test_timings_go_to_a_frame_and_back(timings: Timings) -> None:
     assert list(Timings(()).to_pandas().columns) == ["event", "seconds"]
 
 
+def test_a_frame_of_timings_keeps_the_names_of_parameters_and_may_be_empty() -> None:
+    pd = pytest.importorskip("pandas")
+    columns = {"event": ["a", "a", "b"], "n": [1, 2, np.nan], "m": [3, 4, 5], "seconds": [1, 1, 2]}
+    frame = pd.DataFrame(columns)
+    timings = Timings.from_pandas(frame)
+    pd.testing.assert_frame_equal(timings.to_pandas(), frame, check_dtype=False)
+    assert list(Timings(()).to_pandas().columns) == ["event", "seconds"]
+
+
 def test_columns_of_a_frame_are_taken_by_their_names(fitted: rewritelog.FittedModel) -> None:
     pd = pytest.importorskip("pandas")
     rows = pd.DataFrame({"p2": [11.0, 17.0], "p1": [53.0, 66.0]})
@@ -321,6 +330,19 @@ def test_predictions_of_records_are_those_of_the_model(fitted: rewritelog.Fitted
     assert rows
     for row in rows:
         assert row["predicted_s"] == fitted.predict(row["event"], [row["params"]])[0]
+
+
+def test_warnings_of_predictions_are_there_once_all_are_read(
+    fitted: rewritelog.FittedModel, tmp_path: Path
+) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("TRACEBIGSIM: event:{ x }  time:{ y }\n" + (CELLS / "param.0").read_text())
+    records = rewritelog.predict(fitted, lines)
+    assert list(records.warnings) == []  # not: no line found
+    assert len(list(records)) == 5
+    (warning,) = records.warnings
+    assert warning.startswith("1 malformed line left out: ")
+    assert rewritelog.predict(fitted, ["Cell::bonded", "50"]).warnings == ()
 
 
 def test_predictions_of_records_say_what_they_are_and_are_written(

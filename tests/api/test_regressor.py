@@ -27,6 +27,18 @@ def test_it_fits_predicts_and_scores() -> None:
     assert again.predict(X).tobytes() == regressor.predict(X).tobytes()
 
 
+def test_the_error_of_one_that_is_not_fitted_can_be_pickled() -> None:
+    """With scikit-learn it has a class that cannot be found by its name."""
+    for module in ("", "sklearn.exceptions"):
+        if module:
+            pytest.importorskip(module)
+        with pytest.raises(UsageError) as caught:
+            AutoRegressor().predict([[1]])
+        again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own
+        assert str(again) == str(caught.value)
+        assert type(again).__mro__[1:] == type(caught.value).__mro__[1:]
+
+
 def test_parameters_are_got_and_set() -> None:
     regressor = AutoRegressor(loss="squares")
     assert regressor.get_params() == {

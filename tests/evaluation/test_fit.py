@@ -295,9 +295,10 @@ def test_a_call_that_was_interrupted_does_not_decide_a_rewrite(tmp_path: Path) -
 
 
 def test_the_whole_fit_of_an_event_by_its_name(tmp_path: Path) -> None:
-    asked = fit(FitCommand((noisy(tmp_path),), event="go*")).text()
+    lines = (noisy(tmp_path),)
+    asked = FitCommand.of_shell({"timings": lines, "event": "go*"}).run().text()
     assert "good(p1): " in asked
     assert "seconds =" in asked
     assert "noise" not in asked
     with pytest.raises(UsageError, match=r"event='other': .*events: good, noise, one, few"):
-        fit(FitCommand((noisy(tmp_path),), event="other"))
+        FitCommand.of_shell({"timings": lines, "event": "other"}).run()

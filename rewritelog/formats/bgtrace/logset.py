@@ -104,7 +104,7 @@ class LogSet(Opened):
         """Return the timeline of a PE as a block; raise `UsageError` for an unknown PE."""
         if pe not in self.pes:
             raise UsageError(f"PE {pe!r} is not in the log: it has PEs 0 to {self.pes[-1]}")
-        file, index = self.summary.timeline_of(pe)
+        file, index = self.summary.timeline_of(int(pe))
         begin, end = (int(n) for n in self.files[file].borders[index : index + 2])
         return Block(file, begin, end, index, 1)
 
