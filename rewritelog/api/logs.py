@@ -199,7 +199,7 @@ def read_params(
     strict: bool = False,
     columns: Columns = "params",
 ) -> Params:
-    """Read the `param.P` files of a folder, for all or some PEs.
+    """Read the `param.P` files of a folder, for all or some PEs, or one such file.
 
     With `strict` a malformed line is an error; `columns="counters"` reads performance counters.
 
@@ -209,7 +209,8 @@ def read_params(
     check_columns(columns)
     path = to_input(folder, "the folder of params")
     source = list_params(path if path.is_dir() else path.parent)
-    numbers = source.pes if pes is None else units.pes(pes, "pes")
+    own = [pe for pe in source.pes if path.name == f"param.{pe}"]
+    numbers = own or source.pes if pes is None else units.pes(pes, "pes")
     if isinstance(numbers, str):
         numbers = units.parse_pes(numbers, max(source.pes, default=-1) + 1)
     chosen = sorted(set(numbers))

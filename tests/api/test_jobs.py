@@ -87,6 +87,14 @@ def test_a_dump_has_every_field_of_a_timeline() -> None:
         rewritelog.dump(CELLS, 99)
 
 
+def test_params_of_one_file_are_those_of_its_pe() -> None:
+    """They were those of all files of its folder."""
+    params = rewritelog.read_params(CELLS / "param.3")
+    assert set(params.records.pe.tolist()) == {3}
+    assert len(params) == len(rewritelog.read_params(CELLS, [3]))
+    assert len(rewritelog.read_params(CELLS / "bgTrace")) == len(rewritelog.read_params(CELLS))
+
+
 def test_tables_of_logs_become_frames() -> None:
     pytest.importorskip("pandas")
     logs = rewritelog.open_logs(CELLS)
