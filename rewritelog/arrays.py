@@ -201,7 +201,8 @@ def to_floats(values: ArrayLike, what: str) -> Floats:
         values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
         raw = np.asarray(values)
-        floats = raw if raw.dtype.kind in "cmM" else np.asarray(raw, dtype=np.float64)
+        known = values if raw.dtype.kind == "O" else raw  # pandas knows what its NA is
+        floats = raw if raw.dtype.kind in "cmM" else np.asarray(known, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise UsageTypeError(f"{what} must hold numbers: {error}") from error
     if raw.dtype.kind in "UScmM":

@@ -94,6 +94,16 @@ def test_a_frame_of_timings_keeps_the_names_of_parameters_and_may_be_empty() -> 
     assert list(Timings(()).to_pandas().columns) == ["event", "seconds"]
 
 
+def test_a_missing_truth_in_a_frame_is_no_number() -> None:
+    """Of integers it was NaN already."""
+    pd = pytest.importorskip("pandas")
+    for kind in ("boolean", "Int64"):
+        frame = pd.DataFrame(
+            {"event": "k", "n": pd.array([1, None], dtype=kind), "seconds": [1, 2]}
+        )
+        assert np.isnan(Timings.from_pandas(frame)["k"].params).tolist() == [[False], [True]]
+
+
 def test_columns_of_a_frame_are_taken_by_their_names(fitted: rewritelog.FittedModel) -> None:
     pd = pytest.importorskip("pandas")
     rows = pd.DataFrame({"p2": [11.0, 17.0], "p1": [53.0, 66.0]})
