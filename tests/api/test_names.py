@@ -118,11 +118,6 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.rewrite(CELLS, dilation=-1), ValueError, "dilation"),
         (lambda: rewritelog.rewrite(CELLS, params="nowhere"), FileNotFoundError, "nowhere"),
         (lambda: public.sample(CELLS, fractoin=0.5), TypeError, "argument 'fractoin'"),
-        (
-            lambda: public.fit(CELLS / "timings.txt", correction="none"),
-            TypeError,
-            "options of models are given as in model_options",
-        ),
         (lambda: rewritelog.sample(CELLS, fraction=2), ValueError, "fraction"),
         (lambda: rewritelog.verify("no.json", "t"), FileNotFoundError, "no.json"),
         (lambda: rewritelog.compare(CELLS / "timings.txt", []), ValueError, "at least one model"),
