@@ -165,7 +165,8 @@ class MalformedLines:
                 self.shown += texts[: FAULTS_SHOWN - len(self.shown)]
                 yield chunk, table
         except TraceFileError as error:
-            raise TimingError(str(error)) from error
+            of_traces = "; `rewritelog timings` makes timing lines of Chakra traces"
+            raise TimingError(f"{error}{of_traces if path.is_dir() else ''}") from error
 
     def warnings(self, what: str) -> Iterator[str]:
         """Yield a warning of these lines, of the kind `what`, and one of each file given again."""
