@@ -345,6 +345,8 @@ class TextTable:
     """The indices of other columns that contain text, aligned to the left."""
     most_rows: int | None = None
     """Further rows are only counted, in a last line; None for no limit."""
+    further: int = 0
+    """How many rows there are besides these, which are only counted, too."""
     caption: str = ""
     """What a page says above it."""
 
@@ -367,7 +369,7 @@ class TextTable:
             width = max(min(longest, room), min(_LEAST_NAME, longest))
             names = shorten_all([row[0] for row in shown], width)
             lines += self._part_lines([f"{name:<{width}}" for name in names], cells, widths, part)
-        left_out = len(self.rows) - len(shown) + 1
+        left_out = self.further + len(self.rows) - len(shown) + 1
         return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
 
     def html(self) -> str:
@@ -385,7 +387,7 @@ class TextTable:
         rows = "".join(
             f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in lines[1:]
         )
-        left_out = len(self.rows) - len(shown) + 1
+        left_out = self.further + len(self.rows) - len(shown) + 1
         foot = f"<p>and {left_out:,} more</p>" if left_out else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{foot}"
 

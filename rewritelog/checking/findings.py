@@ -39,13 +39,12 @@ class Finding:
         location = str(self.location)
         return printable(f"{location}: {self.message}" if location else self.message)
 
-    def to_json(self, traces: Traces | None) -> dict[str, Any]:
-        """Return the finding as a JSON object, with a rank and a node of traces."""
+    def to_json(self, ranks: Mapping[Path | None, int] | None) -> dict[str, Any]:
+        """Return the finding as a JSON object, with a node of traces, and its rank by the file."""
         at = self.location
         where = {"pe": at.pe, "seb": at.seb}
-        if traces is not None:
-            ranks = {unit.path: unit.rank for unit in traces.files}
-            where = {"rank": ranks.get(at.file) if at.file else None, "node": at.node}
+        if ranks is not None:
+            where = {"rank": ranks.get(at.file), "node": at.node}
         return {
             "file": None if at.file is None else printable(str(at.file)),
             "offset": at.offset_bytes,
@@ -275,10 +274,12 @@ class CheckReport(Readable):
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         s, checked = self.summary, dict[str, Any]()
+        ranks: dict[Path | None, int] | None = None
         if self.traces is not None:
-            checked |= {"ranks": len(self.traces.files), "nodes": self.findings.sebs}
+            ranks = {unit.path: unit.rank for unit in self.traces.files}
+            checked = {"ranks": len(ranks), "nodes": self.findings.sebs}
         else:
-            checked |= {
+            checked = {
                 "log_version": None if s is None else s.log_version,
                 "byte_order": None if s is None else s.order,
                 "pes": None if s is None else s.total_pes,
@@ -297,9 +298,7 @@ class CheckReport(Readable):
                     "rule": name,
                     "severity": severity.name.lower(),
                     "count": self.findings.counts[name],
-                    "shown": [
-                        finding.to_json(self.traces) for finding in self.findings.shown[name]
-                    ],
+                    "shown": [finding.to_json(ranks) for finding in self.findings.shown[name]],
                 }
                 for severity in Severity
                 for name in self.of(severity)

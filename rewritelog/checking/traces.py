@@ -18,7 +18,7 @@ from rewritelog.checking.findings import (
     Severity,
 )
 from rewritelog.errors import Location, RewriteLogError
-from rewritelog.formats.traces import MISSING, Events, Traces, Unit, joined
+from rewritelog.formats.traces import MISSING, Events, Part, Traces, Unit, loaded
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import LABEL_WIDTH, shorten
 
@@ -91,15 +91,18 @@ def check_traces(traces: Traces) -> CheckReport:
 
 
 def _check_rank(traces: Traces, unit: Unit) -> Findings:
-    findings, parts = Findings(), list[Events]()
-    try:
-        for part in (part.only(()) for part in traces.read(unit)):  # without its bytes
-            parts.append(part)
+    findings = Findings()
+
+    def counted() -> Iterator[Part]:
+        for part in traces.read(unit):
             findings.sebs += len(part)
+            yield part
+
+    try:
+        events = loaded(counted())
     except RewriteLogError as error:
         findings.add_unreadable(unit.path, error)
         return findings
-    events = joined(parts)
     for rule, rows, message in _violations(traces, events):
         first = [
             Finding(

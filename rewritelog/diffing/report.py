@@ -153,8 +153,10 @@ class Comparison(Readable):
         }
 
     def _first_json(self, first: FirstDifference | None) -> dict[str, Any] | None:
-        if first is None or self.sides[0].has_messages:
-            return None if first is None else first._asdict()
+        if first is None:
+            return None
+        if self.sides[0].has_messages:
+            return first._asdict()
         return {"rank": first.pe, "node": first.seb, "a": first.a, "b": first.b}
 
     def text(self) -> str:

@@ -252,14 +252,13 @@ def time_table(
     label: str = "{}",
 ) -> TextTable:
     """Return a table of what names tell, counts and seconds, most time first, with shares."""
-    shown, heads_of_all = rows[:SHOWN], (*heads, "time", "share")
+    shown = rows[:SHOWN]
     times = time_column([seconds for _, _, seconds in shown])
     cells = [
         (label.format(*name), f"{count:,}", time, percent_text(share_of(seconds, total_s)))
         for (name, count, seconds), time in zip(shown, times, strict=True)
     ]
-    cells += [heads_of_all] * (len(rows) - len(shown))  # which are only counted
-    return TextTable(heads_of_all, cells, most_rows=SHOWN)
+    return TextTable((*heads, "time", "share"), cells, further=len(rows) - len(shown))
 
 
 def share_of(seconds: float, total_s: float) -> float:

@@ -43,6 +43,8 @@ class Parameters:
     least: Floats
     """Below this 1/p is constant, so that it cannot explode: half of the least value or, where more
     of p, such as processors, is seen to shorten the times, 1 or a thousandth of a smaller one."""
+    correlations: Mapping[int, float]
+    """The rank correlations with the times of those that are used, by their numbers."""
     used: tuple[int, ...]
     """Their numbers, counted from 1, without constant ones and duplicates."""
     ignored: Mapping[int, str]
@@ -67,14 +69,13 @@ class Parameters:
                     break
             else:
                 scaled[number] = units
-        least = lowest / 2
+        least, correlations = lowest / 2, samples.rank_correlations(tuple(scaled))
         enough = len(samples) >= tuning.ENOUGH_FOR_BREAKS
-        correlations = samples.rank_correlations(tuple(scaled) if enough else ())
         for number, correlation in correlations.items():
-            if correlation < tuning.FALLING:
+            if enough and correlation < tuning.FALLING:
                 low = lowest[number - 1]
                 least[number - 1] = 1.0 if low >= 1 else low / 1000
-        return cls(lowest, highest, least, tuple(scaled), ignored)
+        return cls(lowest, highest, least, correlations, tuple(scaled), ignored)
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
         """Return the candidate terms of one parameter, the parameter itself first.

@@ -170,7 +170,7 @@ def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
     count = len(samples)
     if count < tuning.FEWEST_FOR_TRIAL:
         return
-    correlations = samples.rank_correlations(selection.parameters.used)
+    correlations = selection.parameters.correlations
     strongest = sorted(correlations, key=lambda number: -abs(correlations[number]))
     for number in strongest[: tuning.MOST_TRIALS]:
         if abs(correlations[number]) >= tuning.LEAST_CORRELATION:

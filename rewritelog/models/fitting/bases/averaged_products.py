@@ -313,9 +313,9 @@ def _single_factors(
             yield name, 0.2
         return
     kinds = POSITIVE if low > 0 else WITH_ZEROS if low == 0 else WITH_NEGATIVES
+    log, bounded = logarithm(name, low), parameters.bounded_below(number)
     for text, probability in kinds:
-        bounded = parameters.bounded_below(number)
-        yield text.format(p=name, log=logarithm(name, low), bounded=bounded), probability
+        yield text.format(p=name, log=log, bounded=bounded), probability
     whole = bool((column == np.floor(column)).all())
     if low >= 0 and whole and LEAST_INTEGERS <= high - low <= high <= tuning.DEEPEST:
         yield f"2^min({name}, {2 * high - low:.6g})", TREE
