@@ -66,7 +66,8 @@ class Growth(Form, frozen=True):
         if isinstance(inner, CorrectedFunction):
             function = function or inner.formula
             plain = function.predict(edge)
-            fading = np.exp(-distance(params, lowest, highest))
+            sizes = _sizes_of(edge, lowest, highest)
+            fading = (sizes / (sizes + np.abs(params - edge))).prod(axis=1)
             at_edge = plain * (at_edge / plain) ** fading
         # how much less work there may be: unlike p/lowest it is above 0 for a p of 0
         shares = (1 + np.maximum(params, 0.0)) / (1 + np.maximum(lowest, 0.0))
@@ -136,9 +137,13 @@ def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
     value.
     """
     edge = np.clip(params, lowest, highest)
-    unit = np.where(edge != 0, np.abs(edge), np.maximum(highest - lowest, LEAST_S))
-    unit = np.where((params > 0) & (params < edge), params, unit)
-    return np.asarray(np.log1p(np.abs(params - edge) / unit).sum(axis=1))
+    sizes = np.where((params > 0) & (params < edge), params, _sizes_of(edge, lowest, highest))
+    return np.asarray(np.log1p(np.abs(params - edge) / sizes).sum(axis=1))
+
+
+def _sizes_of(edge: Floats, lowest: Floats, highest: Floats) -> Floats:
+    """Return how large the parameters at the edge of the range are: |p|, or the range for 0."""
+    return np.where(edge != 0, np.abs(edge), np.maximum(highest - lowest, LEAST_S))
 
 
 def growth_of(
