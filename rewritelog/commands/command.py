@@ -6,6 +6,7 @@ import inspect
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -132,6 +133,8 @@ class Command(Options, Generic[Result], group=OUTPUT):
     """Whether `pieces` of the result are printed as they come, without progress on a terminal."""
     exits: ClassVar[str] = ""
     """Of what the exit code tells, if it tells more than whether there is a result."""
+    succeeds: ClassVar[str] = ""
+    """The attribute of a result without which the exit code is 1, if there is one."""
 
     as_json: bool = option("Print the report as JSON.", default=False, flag="--json", init=False)
     verbose: bool = option("Print the whole report.", default=False, init=False)
@@ -271,9 +274,9 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
         return page_of(result)
 
-    def exit_code(self, result: Any) -> int:  # noqa: ARG002 - most commands have one code
+    def exit_code(self, result: Any) -> int:
         """Return the exit code of the command line."""
-        return 0
+        return int(bool(self.succeeds) and not attrgetter(self.succeeds)(result))
 
 
 def _paths_in(value: Any, kind: Kind) -> Iterator[Path]:

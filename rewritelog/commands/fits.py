@@ -177,6 +177,7 @@ class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
     shell = WARNINGS | {"as_json", "quiet"}
     prints_lines = True
     exits = "1 if the model has no prediction for any record"
+    succeeds = "predicted"
 
     files: FilesOrCall = argument(
         "Files of params (param.P), timing lines or chosen SEBs; or an event and its parameters.",
@@ -190,10 +191,6 @@ class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
         """Return a dict for each record, with None for what is unknown."""
         return result.rows()
 
-    def exit_code(self, result: Predictions | CallPrediction) -> int:
-        """Return 1 if nothing was predicted."""
-        return int(not result.predicted)
-
 
 class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["VerifyReport"]):
     """Compare the predictions of a model file with measured times.
@@ -206,13 +203,10 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
 
     job = "evaluation.verify:verify_lines"
     exits = "1 if the model has no prediction for any line"
+    succeeds = "overall.predicted"
     shell = REPORT | WARNINGS | PAGE
 
     worst: int = option("How many of the worst lines to show.", default=10, least=0)
-
-    def exit_code(self, result: VerifyReport) -> int:
-        """Return 1 if no line was predicted."""
-        return int(not result.overall.predicted)
 
 
 class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareReport"]):
@@ -226,6 +220,7 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
     """
 
     job = "evaluation.compare:compare"
+    succeeds = "predicted"
     shell = REPORT | WARNINGS | PAGE
 
     models: ModelNames = option(
@@ -265,10 +260,6 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
         if word in known_models():
             models = ",".join(dict.fromkeys((*self.models, word)))
             raise UsageError(f"{word} is a model, not a file: write {spelled('models', models)}")
-
-    def exit_code(self, result: CompareReport) -> int:
-        """Return 1 if no line was predicted."""
-        return int(not result.predicted)
 
 
 class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleReport"]):

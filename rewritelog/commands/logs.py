@@ -112,6 +112,7 @@ class CheckCommand(Jobs, Command["CheckReport"]):
 
     job = "checking.run:check_opened"
     exits = "1 if any finding is more than an oddity"
+    succeeds = "sound"
     shell = REPORT | ENGINE
 
     logs: UncheckedArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
@@ -119,10 +120,6 @@ class CheckCommand(Jobs, Command["CheckReport"]):
         "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR",
         kw_only=False, for_traces=False,
     )  # fmt: skip
-
-    def exit_code(self, result: CheckReport) -> int:
-        """Return 1 if a simulation would stop or mislead."""
-        return int(not result.sound)
 
 
 class RulesCommand(Command[str]):
@@ -164,6 +161,7 @@ class DiffCommand(Jobs, Command["Comparison"]):
     shell = REPORT | ENGINE
     failure = 2
     exits = "0 if they are the same, 1 if they differ, and 2 if they cannot be compared"
+    succeeds = "same"
 
     a: TracesArgument = argument("A log folder, or Chakra traces.", metavar="A", kw_only=False)
     b: TracesArgument = argument(
@@ -173,10 +171,6 @@ class DiffCommand(Jobs, Command["Comparison"]):
         "The folder of the param.P files that name events [default: A or B].",
         default=None, metavar="DIR", kw_only=False, for_traces=False,
     )  # fmt: skip
-
-    def exit_code(self, result: Comparison) -> int:
-        """Return 1 if the sets differ."""
-        return int(not result.same)
 
 
 class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
