@@ -106,12 +106,8 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 REPORT = frozenset({"as_json", "report_file", "quiet"})
-WARNINGS = frozenset({"fail_on_warning"})
-PAGE = frozenset({"html"})
-DETAILS = frozenset({"verbose"})
-ENGINE = frozenset({"engine"})
 ALWAYS = frozenset({"debug", "version", "help", "help_all"})
-"""Fields of `Command`: those that a command line can take, and those that all do."""
+"""Fields of `Command`: those of what prints a report, and those that all command lines take."""
 
 
 class Command(Options, Generic[Result], group=OUTPUT):
