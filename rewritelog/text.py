@@ -11,7 +11,7 @@ import re
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -143,6 +143,17 @@ def parameter_names(parameters: int, names: Sequence[str] = ()) -> list[str]:
 def json_number(value: float | None) -> float | None:
     """Return a number for strict JSON: None for one that is not finite."""
     return None if value is None or not math.isfinite(value) else float(value)
+
+
+def json_of(value: Any) -> Any:
+    """Return a dataclass or collection as JSON types, with `json_number` for its floats."""
+    if isinstance(value, dict):
+        return {name: json_of(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_of(part) for part in value]
+    if is_dataclass(value):
+        return json_of(vars(value))
+    return json_number(value) if isinstance(value, float) else value
 
 
 def exact_number(value: float | None) -> float | str | None:
