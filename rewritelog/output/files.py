@@ -195,7 +195,7 @@ def check_outputs(
     for number, output in enumerate(paths):
         try:
             _check_output(output, inputs, replaced)
-            if any(_same(output, other) for other in (*others, *paths[:number])):
+            if any(are_same(output, other) for other in (*others, *paths[:number])):
                 raise OutputError(f"{output}: is given for two outputs")
             _check_writable(output)
         except OSError as error:
@@ -222,12 +222,12 @@ def _check_output(output: Path, inputs: Sequence[Path], replaced: Sequence[Path]
     for folder in replaced:
         if Path(os.path.realpath(folder)) in (real, *real.parents):
             raise OutputError(f"{output}: lies in {folder}, which is the output folder")
-    in_folder = output.exists() and any(_same(real.parent, folder) for folder in inputs)
-    if in_folder or any(_same(output, path) for path in inputs):
+    in_folder = output.exists() and any(are_same(real.parent, folder) for folder in inputs)
+    if in_folder or any(are_same(output, path) for path in inputs):
         raise OutputError(f"{output}: the output would replace an input")
 
 
-def _same(path: Path, other: Path) -> bool:
+def are_same(path: Path, other: Path) -> bool:
     """Return whether two paths lead to the same file or folder, through links too."""
     if os.path.realpath(path) == os.path.realpath(other):
         return True
