@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Columns, Flags, Floats, Ints, joined_texts
+from rewritelog.arrays import Columns, Flags, Floats, Ints, joined_texts, spans
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
@@ -269,9 +269,8 @@ def _records_of_rows(
     counts = np.diff(start)[rows]
     begins = start[rows]
     if len(rows) < len(table):
-        ends = np.cumsum(counts)
-        numbers = numbers[np.repeat(begins - (ends - counts), counts) + np.arange(counts.sum())]
-        begins = ends - counts
+        numbers = numbers[spans(begins, counts)]
+        begins = np.cumsum(counts) - counts
     event = table.event[rows].astype(np.int64)
     return ParamRecords(tuple(table.events), event, piece[rows], seb[rows], begins, counts, numbers)
 
