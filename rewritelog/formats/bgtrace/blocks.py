@@ -23,7 +23,6 @@ from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
     FAULTS,
     FaultHandler,
-    FaultKind,
     Layout,
     raise_first,
 )
@@ -319,9 +318,10 @@ class LongTimeline:
             self._source.read_into(window, self._at)
             self._part = self._walked(window, self.left)
             part, fault = self._part
-            seen, kind = int(part.pieces.counts[0]), fault_kind(fault)
-            truncated = kind.truncated and self._at + size < self._block.end
-            if kind.problem and not truncated and fault[core.FAULT_CODE] != core.BYTES_LEFT_OVER:
+            seen, code = int(part.pieces.counts[0]), int(fault[core.FAULT_CODE])
+            is_fault = code not in (core.OK, core.BYTES_LEFT_OVER)
+            truncated = is_fault and FAULTS[code].truncated and self._at + size < self._block.end
+            if is_fault and not truncated:
                 self._stop(fault_error(fault, part), seen)
             elif truncated and seen == 0:
                 if self._part_bytes < MOST_SEB_BYTES:
@@ -381,17 +381,12 @@ class LongTimeline:
         return Location(self._file.path, at, int(self._pes[0]), seb, field)
 
 
-def fault_kind(fault: Ints) -> FaultKind:
-    """Return the kind of damage of a kernel's fault."""
-    return FAULTS.get(int(fault[core.FAULT_CODE]), FaultKind("", ""))
-
-
 def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> DamagedLogError:
     """Return a kernel's fault as an error.
 
     The SEB in the fault is relative to its piece, or to its timeline if `absolute`.
     """
-    kind = fault_kind(fault)
+    kind = FAULTS[int(fault[core.FAULT_CODE])]
     piece = int(fault[core.FAULT_PIECE])
     first = 0 if absolute else int(loaded.pieces.firsts[piece])
     location = Location(
