@@ -288,6 +288,12 @@ def merged(remarks: Iterable[Remark], head: str = "{}") -> Iterator[str]:
             yield f"{len(alike):,} events, the largest being {largest.event}: {largest.text}"
 
 
+def events_text(events: Sequence[str]) -> str:
+    """Return the number of events with the first names, as in `3 events (a, b, …)`."""
+    names = [shorten(name, 30) for name in events[:2]]
+    return f"{count_text(len(events), 'event')} ({', '.join(names + ['…'] * (len(events) > 2))})"
+
+
 def fault_text(path: Path, line: int, problem: str, text: str) -> str:
     """Return the message for a faulty line of a text file."""
     return f"{path}:{line}: {problem}: {text!r}"
