@@ -184,7 +184,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
         unopened = {field: getattr(self, field) for field in kinds}
         super().__post_init__()
         for field, kind in kinds.items():
-            if kind.opens_logs:
+            if kind.opener.startswith("api.logs:"):
                 for logs in _items(getattr(self, field)):
                     self._check_format(logs)
         paths: dict[str, list[Path]] = defaultdict(list)
