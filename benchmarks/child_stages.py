@@ -21,7 +21,7 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.formats.bgtrace import params
 from rewritelog.formats.files import InputFile
 from rewritelog.models.fitted import Fitted
-from rewritelog.output.files import OutputFile
+from rewritelog.output import files
 from rewritelog.rewriting import block
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.predicting import Predicted, Predictor
@@ -36,7 +36,7 @@ STAGES: list[tuple[Any, str, str]] = [
     (Predictor, "predict", "params: records of the block"),
     (Fitted, "prediction", "predict"),
     (block, "patch", "walk, map and patch"),
-    (OutputFile, "write", "write"),
+    (files, "write_at", "write"),
     (Predicted, "by_event", "counts and sums by event"),
     (BlockStatistics, "take_durations", "sums of durations"),
 ]

@@ -77,11 +77,6 @@ class Kind:
     use: Literal["input", "file", "checked", "folder", "text"] = "input"
     """Whether texts name inputs, a file or folder to write, a file that the job checks, or none."""
 
-    @property
-    def opens_logs(self) -> bool:
-        """Whether it opens logs or traces."""
-        return self.opener.startswith("api.logs:")
-
 
 PathLike: TypeAlias = str | os.PathLike[str]
 PathsLike: TypeAlias = PathLike | Iterable[PathLike]

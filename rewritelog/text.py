@@ -11,7 +11,7 @@ import re
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -145,6 +145,17 @@ def json_number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
+def json_of(value: Any) -> Any:
+    """Return a dataclass or collection as JSON types, with `json_number` for its floats."""
+    if isinstance(value, dict):
+        return {name: json_of(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_of(part) for part in value]
+    if is_dataclass(value):
+        return json_of(vars(value))
+    return json_number(value) if isinstance(value, float) else value
+
+
 def exact_number(value: float | None) -> float | str | None:
     """Return a number for JSON that reads back exactly: a string for one that is not finite."""
     if value is None:
@@ -275,6 +286,12 @@ def merged(remarks: Iterable[Remark], head: str = "{}") -> Iterator[str]:
         if len(alike) > MOST_ALIKE:
             largest = max(alike, key=lambda remark: remark.size)
             yield f"{len(alike):,} events, the largest being {largest.event}: {largest.text}"
+
+
+def events_text(events: Sequence[str]) -> str:
+    """Return the number of events with the first names, as in `3 events (a, b, …)`."""
+    names = [shorten(name, 30) for name in events[:2]]
+    return f"{count_text(len(events), 'event')} ({', '.join(names + ['…'] * (len(events) > 2))})"
 
 
 def fault_text(path: Path, line: int, problem: str, text: str) -> str:

@@ -26,6 +26,7 @@ from rewritelog.text import (
     TextTable,
     count_text,
     event_label,
+    events_text,
     parameter_names,
     shorten,
 )
@@ -234,11 +235,10 @@ class FittedModel(Fitted):
 
     def __repr__(self) -> str:
         lines = count_text(self.source.lines, "sample")
-        name, events = shorten(self.name, 30), [shorten(name, 30) for name in self.events[:2]]
-        if not events:  # as of a plug-in, which need not say what it has
+        name = shorten(self.name, 30)
+        if not self.events:  # as of a plug-in, which need not say what it has
             return f"<FittedModel {name}: fitted to {lines}>"
-        names = ", ".join([*events, *(["…"] if len(self.events) > 2 else [])])
-        return f"<FittedModel {name}: {count_text(len(self.events), 'event')} ({names}) of {lines}>"
+        return f"<FittedModel {name}: {events_text(self.events)} of {lines}>"
 
     __str__ = __repr__
 

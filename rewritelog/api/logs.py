@@ -22,7 +22,7 @@ from rewritelog.models.base import entry_of
 from rewritelog.options import PathLike
 from rewritelog.paths import to_input, to_path
 from rewritelog.sampling.records import RunRecords, read_folder
-from rewritelog.text import TextTable, count_text, shorten
+from rewritelog.text import TextTable, count_text, events_text
 
 LogsLike: TypeAlias = LogSet | PathLike
 TracesLike: TypeAlias = LogSet | Traces | PathLike
@@ -181,10 +181,7 @@ class Params:
         return len(self.records)
 
     def __repr__(self) -> str:
-        names = ", ".join(shorten(name, 30) for name in self.events[:2])
-        ellipsis = ", …" if len(self.events) > 2 else ""
-        records, events = count_text(len(self), "record"), count_text(len(self.events), "event")
-        return f"<Params: {records} of {events} ({names}{ellipsis})>"
+        return f"<Params: {count_text(len(self), 'record')} of {events_text(self.events)}>"
 
     def _repr_html_(self) -> str:
         counts = np.bincount(self.records.event, minlength=len(self.events)).tolist()

@@ -98,9 +98,7 @@ def _dependency_cycle(block: CheckedBlock) -> Iterator[Violations]:
     records = block.records
     seb, other = _pairs(block, records.backward)
     piece = records.piece[seb]
-    are_whole = (records.pieces.counts == records.loaded.totals) & (
-        records.loaded.block.part is None
-    )
+    are_whole = records.pieces.counts == records.loaded.totals
     disordered = np.zeros(len(are_whole), dtype=np.bool_)
     disordered[piece[other >= records.index[seb]]] = True
     chosen = (disordered & are_whole)[piece]

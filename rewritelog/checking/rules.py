@@ -407,8 +407,7 @@ def _event_outside(block: CheckedBlock) -> Iterator[Violations]:
     "Without it the brackets of its PE have no params, and a rewrite stops there.",
 )
 def _param_file(block: CheckedBlock) -> Iterator[Violations]:
-    part = block.records.loaded.block.part
-    if block.params and (part is None or part.first_seb == 0):
+    if block.params and block.records.loaded.is_first:
         yield len(block.params.unreadable), block.params.unreadable
 
 

@@ -33,7 +33,7 @@ from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.traces import Traces
 from rewritelog.hashing import mix
-from rewritelog.running.engines import Gathered, map_blocks, map_over
+from rewritelog.running.engines import Gathered, engine, map_blocks
 
 _FEWEST_FLAGS, _MOST_FLAGS = 1 << 10, 1 << 25
 _BYTES_A_FLAG = 32
@@ -158,7 +158,7 @@ def check_logs(
     why_not = _not_checked(summary, findings)
     never_sent = np.flatnonzero(work.flags[1] > work.flags[0])
     if not why_not and len(never_sent):
-        for of_block in map_over(replace(work, never_sent=never_sent), work.blocks()):
+        for of_block in engine().map(replace(work, never_sent=never_sent), work.blocks()):
             findings.add_all(of_block)
     if source is not None:
         unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)

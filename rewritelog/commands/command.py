@@ -6,6 +6,7 @@ import inspect
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -105,12 +106,8 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 REPORT = frozenset({"as_json", "report_file", "quiet"})
-WARNINGS = frozenset({"fail_on_warning"})
-PAGE = frozenset({"html"})
-DETAILS = frozenset({"verbose"})
-ENGINE = frozenset({"engine"})
 ALWAYS = frozenset({"debug", "version", "help", "help_all"})
-"""Fields of `Command`: those that a command line can take, and those that all do."""
+"""Fields of `Command`: those of what prints a report, and those that all command lines take."""
 
 
 class Command(Options, Generic[Result], group=OUTPUT):
@@ -132,6 +129,8 @@ class Command(Options, Generic[Result], group=OUTPUT):
     """Whether `pieces` of the result are printed as they come, without progress on a terminal."""
     exits: ClassVar[str] = ""
     """Of what the exit code tells, if it tells more than whether there is a result."""
+    succeeds: ClassVar[str] = ""
+    """The attribute of a result without which the exit code is 1, if there is one."""
 
     as_json: bool = option("Print the report as JSON.", default=False, flag="--json", init=False)
     verbose: bool = option("Print the whole report.", default=False, init=False)
@@ -185,7 +184,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
         unopened = {field: getattr(self, field) for field in kinds}
         super().__post_init__()
         for field, kind in kinds.items():
-            if kind.opens_logs:
+            if kind.opener.startswith("api.logs:"):
                 for logs in _items(getattr(self, field)):
                     self._check_format(logs)
         paths: dict[str, list[Path]] = defaultdict(list)
@@ -271,9 +270,9 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
         return page_of(result)
 
-    def exit_code(self, result: Any) -> int:  # noqa: ARG002 - most commands have one code
+    def exit_code(self, result: Any) -> int:
         """Return the exit code of the command line."""
-        return 0
+        return int(bool(self.succeeds) and not attrgetter(self.succeeds)(result))
 
 
 def _paths_in(value: Any, kind: Kind) -> Iterator[Path]:

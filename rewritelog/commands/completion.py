@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewritelog.commands.command import Command
-from rewritelog.options import argument
+from rewritelog.options import argument, called
 
 COMPLETE = "_REWRITELOG_COMPLETE"
 """The environment variable with which a shell asks for completions."""
@@ -88,20 +88,6 @@ def _events(_: str, values: LookUp) -> list[str]:
     return [name for name in events if _PLAIN.fullmatch(name)]
 
 
-def _machines(*_: object) -> list[str]:
-    """Return the machines that rewritelog has a file of; shells complete files if none matches."""
-    from rewritelog.replaying.network import machine_names
-
-    return machine_names()
-
-
-def _rules(*_: object) -> Iterable[str]:
-    """Return the rules of `check`."""
-    from rewritelog.checking.rules import rule_names
-
-    return rule_names()
-
-
 def _events_of(path: Path) -> Iterable[Any]:
     """Return the names of events in a timings file, none if it cannot be read."""
     from tracebigsim import TraceBigSimError
@@ -120,7 +106,7 @@ COMPLETERS: dict[str, Callable[[str, LookUp], Iterable[str]]] = {
     "models": _model_lists,
     "event": _events,
     "event=": lambda *arguments: [f"{name}=" for name in _events(*arguments)],
-    "machine": _machines,
-    "rule": _rules,
+    "machine": lambda *_: called("replaying.network:machine_names"),
+    "rule": lambda *_: called("checking.rules:rule_names"),
 }
-"""What is possible, by the names that declarations use."""
+"""What is possible, by the names that declarations use; shells complete files if none matches."""

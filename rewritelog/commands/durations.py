@@ -52,15 +52,15 @@ Hertz: TypeAlias = Annotated[
 """A clock rate: in Hz, or a text with a unit."""
 
 MODEL_HELP = "`rewritelog models` lists the models and their options"
-TIMINGS_HELP = (
-    "Files of timing lines, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input."
-)
 
 
 class TimingLines(Options):
     """The timing lines that a model is fitted to or compared with."""
 
-    timings: TimingsArgument = argument(TIMINGS_HELP, metavar="TIMINGS...", kw_only=False)
+    timings: TimingsArgument = argument(
+        "Files of timing lines, plain or compressed (.gz, .bz2, .xz, .zst); - is standard input.",
+        metavar="TIMINGS...", kw_only=False,
+    )  # fmt: skip
 
 
 class Reading(Options):
@@ -113,11 +113,8 @@ class ModelInputs(Reading, FormulasFile, group=MODEL):
 RecvPolicy: TypeAlias = Literal["shift", "keep"]
 SpreadName: TypeAlias = Literal["none", "residual"]
 TotalName: TypeAlias = Literal["measured", "typical"]
-ModelLike: TypeAlias = "str | Model[Any] | Fitted"
-"""The name of a model, a model that is to be fitted, or a fitted one."""
-FittedLike: TypeAlias = "Fitted | PathLike"
 OptionalModel: TypeAlias = Annotated[
-    As["ModelLike | None", "str | Model[Any] | None"],
+    As["str | Model[Any] | Fitted | None", "str | Model[Any] | None"],
     Kind("commands.durations:to_model", shown="str | Model[Any] | FittedModel | None", use="text"),
 ]
 DilationsByName: TypeAlias = Annotated[
@@ -127,7 +124,7 @@ DilationsByName: TypeAlias = Annotated[
     ),
 ]
 OptionalFitted: TypeAlias = Annotated[
-    As["FittedLike | None", "Fitted | None"],
+    As["Fitted | PathLike | None", "Fitted | None"],
     Kind("timings.texts:to_fitted", shown="FittedModel | PathLike | None"),
 ]
 

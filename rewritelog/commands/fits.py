@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.commands.command import (
-    DETAILS,
-    ENGINE,
-    PAGE,
     REPORT,
-    WARNINGS,
     Command,
     Logs,
     ModelFile,
@@ -88,14 +84,14 @@ class StatsCommand(Outputs, Command["LineStats"]):
     """Summarise timing lines: events, counts, ranges, times."""
 
     job = "timings.stats:line_stats"
-    shell = REPORT | WARNINGS
+    shell = REPORT | {"fail_on_warning"}
 
 
 class MergeCommand(Outputs, Command["MergedLines"]):
     """Sort the timing lines of many outputs into one file."""
 
     job = "timings.merge:merge"
-    shell = REPORT | WARNINGS
+    shell = REPORT | {"fail_on_warning"}
 
     output: OutputPath = option("The file to write [default: -, standard output].", default="-")
     force: bool = option("Replace FILE if it exists.", default=False)
@@ -105,7 +101,7 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
     """Write a timing line for each node of Chakra traces, to fit models to them."""
 
     job = "timings.traces:write_timings"
-    shell = REPORT | WARNINGS | ENGINE
+    shell = REPORT | {"fail_on_warning", "engine"}
 
     traces: TracesArgument = argument(
         "Chakra traces: a folder, a file, or FOLDER/NAME.", metavar="TRACES", kw_only=False
@@ -126,7 +122,7 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
     """
 
     job = "evaluation.fit:fit"
-    shell = REPORT | WARNINGS | PAGE | DETAILS
+    shell = REPORT | {"fail_on_warning", "html", "verbose"}
 
     model: ModelArgument = option(
         f"{MODEL_HELP}.", default="auto", metavar="NAME", group=MODEL, complete="model",
@@ -174,9 +170,10 @@ class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
     """
 
     job = "evaluation.predict:predictions"
-    shell = WARNINGS | {"as_json", "quiet"}
+    shell = frozenset({"as_json", "quiet", "fail_on_warning"})
     prints_lines = True
     exits = "1 if the model has no prediction for any record"
+    succeeds = "predicted"
 
     files: FilesOrCall = argument(
         "Files of params (param.P), timing lines or chosen SEBs; or an event and its parameters.",
@@ -190,10 +187,6 @@ class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
         """Return a dict for each record, with None for what is unknown."""
         return result.rows()
 
-    def exit_code(self, result: Predictions | CallPrediction) -> int:
-        """Return 1 if nothing was predicted."""
-        return int(not result.predicted)
-
 
 class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["VerifyReport"]):
     """Compare the predictions of a model file with measured times.
@@ -206,13 +199,10 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
 
     job = "evaluation.verify:verify_lines"
     exits = "1 if the model has no prediction for any line"
-    shell = REPORT | WARNINGS | PAGE
+    succeeds = "overall.predicted"
+    shell = REPORT | {"fail_on_warning", "html"}
 
     worst: int = option("How many of the worst lines to show.", default=10, least=0)
-
-    def exit_code(self, result: VerifyReport) -> int:
-        """Return 1 if no line was predicted."""
-        return int(not result.overall.predicted)
 
 
 class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareReport"]):
@@ -226,7 +216,8 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
     """
 
     job = "evaluation.compare:compare"
-    shell = REPORT | WARNINGS | PAGE
+    succeeds = "predicted"
+    shell = REPORT | {"fail_on_warning", "html"}
 
     models: ModelNames = option(
         "The models to compare [default: auto, least-squares].",
@@ -266,10 +257,6 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
             models = ",".join(dict.fromkeys((*self.models, word)))
             raise UsageError(f"{word} is a model, not a file: write {spelled('models', models)}")
 
-    def exit_code(self, result: CompareReport) -> int:
-        """Return 1 if no line was predicted."""
-        return int(not result.predicted)
-
 
 class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleReport"]):
     """Choose the SEBs to time, for a fit that predicts all others best.
@@ -284,7 +271,7 @@ class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleRepo
     """
 
     job = "sampling.sample:sample"
-    shell = REPORT | WARNINGS | PAGE
+    shell = REPORT | {"fail_on_warning", "html"}
 
     timings: OptionalTimings = option(
         "Files of timing lines that exist already; - is standard input.",

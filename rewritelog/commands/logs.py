@@ -7,13 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from rewritelog.commands.command import (
-    DETAILS,
-    ENGINE,
     OUT_HELP,
-    PAGE,
     REPORT,
     TRACES_HELP,
-    WARNINGS,
     Command,
     Logs,
     LogsOrTraces,
@@ -78,7 +74,7 @@ class RewriteCommand(RewriteOptions, NetworkOptions, LogsOrTraces, Command["Rewr
     """
 
     job = "replaying.run_time:rewrite_and_replay"
-    shell = REPORT | WARNINGS | PAGE | ENGINE | DETAILS
+    shell = REPORT | {"fail_on_warning", "html", "engine", "verbose"}
     rare = frozenset({"latency", "bandwidth"})
 
     out: OptionalFolder = argument(
@@ -112,17 +108,14 @@ class CheckCommand(Jobs, Command["CheckReport"]):
 
     job = "checking.run:check_opened"
     exits = "1 if any finding is more than an oddity"
-    shell = REPORT | ENGINE
+    succeeds = "sound"
+    shell = REPORT | {"engine"}
 
     logs: UncheckedArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
     params: OptionalInput = option(
         "The folder of the param.P files [default: LOGS].", default=None, metavar="DIR",
         kw_only=False, for_traces=False,
     )  # fmt: skip
-
-    def exit_code(self, result: CheckReport) -> int:
-        """Return 1 if a simulation would stop or mislead."""
-        return int(not result.sound)
 
 
 class RulesCommand(Command[str]):
@@ -148,7 +141,7 @@ class InfoCommand(Jobs, LogsOrTraces, Command["LogInfo"]):
     """
 
     job = "inspection.info:survey_opened"
-    shell = REPORT | PAGE | ENGINE
+    shell = REPORT | {"html", "engine"}
 
 
 class DiffCommand(Jobs, Command["Comparison"]):
@@ -161,9 +154,10 @@ class DiffCommand(Jobs, Command["Comparison"]):
     """
 
     job = "diffing.run:compare_opened"
-    shell = REPORT | ENGINE
+    shell = REPORT | {"engine"}
     failure = 2
     exits = "0 if they are the same, 1 if they differ, and 2 if they cannot be compared"
+    succeeds = "same"
 
     a: TracesArgument = argument("A log folder, or Chakra traces.", metavar="A", kw_only=False)
     b: TracesArgument = argument(
@@ -173,10 +167,6 @@ class DiffCommand(Jobs, Command["Comparison"]):
         "The folder of the param.P files that name events [default: A or B].",
         default=None, metavar="DIR", kw_only=False, for_traces=False,
     )  # fmt: skip
-
-    def exit_code(self, result: Comparison) -> int:
-        """Return 1 if the sets differ."""
-        return int(not result.same)
 
 
 class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
@@ -206,7 +196,7 @@ class TimelineCommand(Jobs, Seed, Selection, LogsOrTraces, Command["Picture"]):
     """
 
     job = "viewing.draw:draw_timeline"
-    shell = ENGINE | {"quiet", "as_json"}
+    shell = frozenset({"quiet", "as_json", "engine"})
 
     output: OptionalOutput = option(
         "The picture: .png, .svg, .pdf or .html (for -, SVG); - is standard output.",
@@ -252,7 +242,7 @@ class ConvertCommand(Jobs, Force, Out, Logs, Command["Conversion"]):
     """
 
     job = "converting:convert"
-    shell = REPORT | ENGINE
+    shell = REPORT | {"engine"}
 
     log_version: int | None = option(
         f"{VERSION_HELP} [default: as in LOGS].", default=None, least=0, most=NEWEST
@@ -281,7 +271,7 @@ class ExportCommand(
     """
 
     job = "exporting.run:export"
-    shell = REPORT | WARNINGS | ENGINE
+    shell = REPORT | {"fail_on_warning", "engine"}
 
     to: Target = option(
         "chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: LogGOPSim; "

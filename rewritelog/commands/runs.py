@@ -7,11 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from rewritelog.commands.command import (
-    DETAILS,
-    ENGINE,
-    PAGE,
     REPORT,
-    WARNINGS,
     Command,
     Logs,
     ManyTraces,
@@ -112,7 +108,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
     """
 
     job = "replaying.run:replay_runs"
-    shell = REPORT | WARNINGS | ENGINE | DETAILS
+    shell = REPORT | {"fail_on_warning", "engine", "verbose"}
     rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
 
     logs: ManyTraces = argument(
@@ -146,7 +142,7 @@ class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
     """
 
     job = "viewing.replay_page:sweep_and_draw"
-    shell = REPORT | WARNINGS | PAGE | ENGINE
+    shell = REPORT | {"fail_on_warning", "html", "engine"}
     rare = frozenset({"speedup", "dilation_for"})
 
     vary: Vary = option(
@@ -183,7 +179,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
     """
 
     job = "replaying.study:study_run"
-    shell = REPORT | WARNINGS | ENGINE
+    shell = REPORT | {"fail_on_warning", "engine"}
     rare = frozenset({"speedup", "dilation_for"})
 
     variables: VariablesOfRun = option(
@@ -205,7 +201,7 @@ class PredictRunCommand(ModelFile, Command["RunPrediction"]):
     """
 
     job = "evaluation.totals:predict_run"
-    shell = REPORT | WARNINGS
+    shell = REPORT | {"fail_on_warning"}
 
     at: RunPoint = option(
         "The number of PEs, P, and the variables of the study.",

@@ -65,10 +65,16 @@ class Contents:
     """Begin and end in seconds of what is exported."""
     params: ParamFolder | None
     """The param files; None for records that are not needed."""
-    first: bool
-    """Whether the PEs' timelines begin here."""
-    last: bool
-    """Whether they end here."""
+
+    @property
+    def first(self) -> bool:
+        """Whether the PEs' timelines begin here."""
+        return self.blocks[0].loaded.is_first
+
+    @property
+    def last(self) -> bool:
+        """Whether they end here."""
+        return self.blocks[0].loaded.is_last
 
     @cached_property
     def pes(self) -> list[int]:
@@ -198,9 +204,7 @@ def _of_piece(
             loaded.append(block)
         else:
             loaded += logs.load([block], max(block.size_bytes, 1))
-    part = loaded[0].block.part
-    first, last = (True, True) if part is None else (part.first_seb == 0, part.last)
-    return work(Contents([records_of(block) for block in loaded], interval, params, first, last))
+    return work(Contents([records_of(block) for block in loaded], interval, params))
 
 
 def _timeline_sizes(logs: LogSet) -> Ints:

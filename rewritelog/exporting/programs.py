@@ -19,7 +19,7 @@ from rewritelog.progress import report_progress
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, load_recorded, simulate
 from rewritelog.replaying.workload import NOT_SENT, Numbers, Workload
-from rewritelog.running.engines import map_over
+from rewritelog.running.engines import engine
 
 Part = TypeVar("Part")
 
@@ -86,7 +86,7 @@ class Program:
     def parts(self, make: Callable[[Steps], Part]) -> Iterator[Part]:
         """Yield what a function makes of the steps of successive PEs, on the engine of the job."""
         ranges = list(self._ranges())
-        parts = map_over(make, map(self._steps, ranges))
+        parts = engine().map(make, map(self._steps, ranges))
         for pes, part in zip(ranges, parts, strict=True):
             report_progress("exporting PE", pes.stop, self.workload.pes)
             yield part

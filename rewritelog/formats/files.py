@@ -28,28 +28,8 @@ def paths_in(folder: Path) -> list[Path]:
         raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
 
 
-class OpenFile:
-    """A file that is closed at the end of its `with` block."""
-
-    path: Path
-    _fd: int
-
-    def close(self) -> None:
-        """Close the file; raise `OSError` with its name if data that was written is lost."""
-        try:
-            os.close(self._fd)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self.path)) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class InputFile(OpenFile):
-    """A regular file open for reading, from several threads at a time."""
+class InputFile:
+    """A regular file open for reading, from several threads at a time, during its `with` block."""
 
     def __init__(self, path: Path) -> None:
         """Open a file; raise `RewriteLogError` if it is not a regular file or cannot be read."""
@@ -89,9 +69,15 @@ class InputFile(OpenFile):
     def close(self) -> None:
         """Close the file; raise `RewriteLogError` if the system reports that reading failed."""
         try:
-            super().close()
+            os.close(self._fd)
         except OSError as error:
             raise self._unreadable(error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def stream(self) -> BinaryIO:
         """Return a stream of its bytes, which stays open without it."""

@@ -32,6 +32,7 @@ from rewritelog.text import (
     bytes_text,
     count_text,
     json_number,
+    json_of,
     percent_text,
     printable,
     time_text,
@@ -117,12 +118,12 @@ class LogInfo(Readable):
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as a JSON object; numbers that are not finite are null."""
-        summary = {name: _json(value) for name, value in vars(self.summary).items()}
+        summary = json_of(self.summary)
         summary["timeline_files"] = summary.pop("files")
         apart = ("summary", "provenance", "traffic")
-        fields = {name: _json(value) for name, value in vars(self).items() if name not in apart}
+        fields = {name: value for name, value in vars(self).items() if name not in apart}
         return {
-            **fields,
+            **json_of(fields),
             "bytes": self.size_bytes,
             "machine": summary,
             "traffic": self.traffic.to_json(),
@@ -180,12 +181,6 @@ class LogInfo(Readable):
             share = percent_text(self.tracer_replaces, 1)
             lines.append(f"TraceR has durations of its own for {share} of it (docs/simulating.md)")
         return lines
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [{name: _json(part) for name, part in vars(item).items()} for item in value]
-    return json_number(value) if isinstance(value, float) else value
 
 
 def _seconds(value: float | None) -> str:

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rewritelog.arrays import Bytes
 from rewritelog.cores import in_threads
 from rewritelog.errors import OutputError, OutputWarning, RewriteLogError
-from rewritelog.formats.files import InputFile, OpenFile, paths_in
+from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.paths import exists
 from rewritelog.running.engines import Gathered
 from rewritelog.text import matches
@@ -94,36 +93,37 @@ def copy_file(source: Path, target: Path) -> None:
             copy.write(piece.data)
 
 
-class OutputFile(OpenFile):
-    """An existing file, written in any order and by several threads or processes."""
+def write_at(path: Path, data: Bytes, offset: int, *, flush: bool) -> None:
+    """Write data into an existing file, as several threads or processes may; raise `OSError`.
 
-    def __init__(self, path: Path, *, flush: bool) -> None:
-        """Open a file; `flush` says that it will be flushed in the end.
-
-        Its bytes are then written to the disk at once and do not stay in the page cache, if the
-        system supports that. Flushing everything at the end, and filling the page cache with the
-        whole output, take several times as long.
-        """
-        self.path = path
-        self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        self._uncached = flush and sys.platform == "linux"
-
-    def write(self, data: NDArray[np.uint8] | bytes, offset: int) -> None:
-        """Write all of `data` at `offset`; raise `OSError` if that fails."""
-        view = data.data if isinstance(data, np.ndarray) else memoryview(data)
-        written = 0
-        while written < len(view):
-            written += self._write_some(view[written:], offset + written)
-
-    def _write_some(self, view: memoryview, offset: int) -> int:
-        if self._uncached:
+    With `flush`, which says that the file will be flushed in the end, the bytes are written to the
+    disk at once and do not stay in the page cache, if the system supports that. Flushing everything
+    at the end, and filling the page cache with the whole output, take several times as long.
+    """
+    opened = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    uncached, view = flush and sys.platform == "linux", data.data
+    try:
+        while view:
             try:
-                return os.pwritev(self._fd, [view], offset, _RWF_DONTCACHE)
+                if uncached:
+                    written = os.pwritev(opened, [view], offset, _RWF_DONTCACHE)
+                else:
+                    written = os.pwrite(opened, view[:_CACHED_WRITE_BYTES], offset)
             except OSError as error:
-                if error.errno not in _UNSUPPORTED:
+                if not uncached or error.errno not in _UNSUPPORTED:
                     raise
-                self._uncached = False
-        return os.pwrite(self._fd, view[:_CACHED_WRITE_BYTES], offset)
+                uncached, written = False, 0
+            view, offset = view[written:], offset + written
+    finally:
+        _close(opened, path)
+
+
+def _close(opened: int, path: Path) -> None:
+    """Close a file; raise `OSError` with its name if data that was written is lost."""
+    try:
+        os.close(opened)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 Item = TypeVar("Item")
@@ -157,8 +157,7 @@ class FlushingWork(Gathered[Item, Result]):
         if self.folder is not None:
             path = self.folder / name
             self._written.add(path)
-            with OutputFile(path, flush=self._flush) as file:
-                file.write(data, offset)
+            write_at(path, data, offset, flush=self._flush)
 
     def state(self) -> OSError | None:
         """Flush the files; return the error if that fails."""
@@ -196,7 +195,7 @@ def check_outputs(
     for number, output in enumerate(paths):
         try:
             _check_output(output, inputs, replaced)
-            if any(_same(output, other) for other in (*others, *paths[:number])):
+            if any(are_same(output, other) for other in (*others, *paths[:number])):
                 raise OutputError(f"{output}: is given for two outputs")
             _check_writable(output)
         except OSError as error:
@@ -223,12 +222,12 @@ def _check_output(output: Path, inputs: Sequence[Path], replaced: Sequence[Path]
     for folder in replaced:
         if Path(os.path.realpath(folder)) in (real, *real.parents):
             raise OutputError(f"{output}: lies in {folder}, which is the output folder")
-    in_folder = output.exists() and any(_same(real.parent, folder) for folder in inputs)
-    if in_folder or any(_same(output, path) for path in inputs):
+    in_folder = output.exists() and any(are_same(real.parent, folder) for folder in inputs)
+    if in_folder or any(are_same(output, path) for path in inputs):
         raise OutputError(f"{output}: the output would replace an input")
 
 
-def _same(path: Path, other: Path) -> bool:
+def are_same(path: Path, other: Path) -> bool:
     """Return whether two paths lead to the same file or folder, through links too."""
     if os.path.realpath(path) == os.path.realpath(other):
         return True

@@ -30,7 +30,13 @@ from itertools import islice
 from pathlib import Path
 
 from rewritelog.errors import OutputError, OutputWarning, spelled
-from rewritelog.output.files import AT_ONCE, check_can_make_files, flush_files, name_beside
+from rewritelog.output.files import (
+    AT_ONCE,
+    are_same,
+    check_can_make_files,
+    flush_files,
+    name_beside,
+)
 from rewritelog.output.lock import OutputLock
 from rewritelog.progress import report_progress
 from rewritelog.stopping import raise_if_stopped, stopped
@@ -197,14 +203,7 @@ def _remove(folder: Path) -> str:
 def _holds(folder: Path, path: Path) -> bool:
     """Return whether a path is a folder or lies in it, through links and mounts too."""
     real = Path(os.path.realpath(path))
-    above = (real, *real.parents)
-    if folder in above:
-        return True
-    try:
-        status = folder.stat()
-    except OSError:  # a folder that does not exist contains nothing
-        return False
-    return any(_is_same(path, status) for path in above)
+    return any(are_same(above, folder) for above in (real, *real.parents))
 
 
 def _is_linked_from(path: Path, folder: Path) -> bool:
@@ -214,13 +213,6 @@ def _is_linked_from(path: Path, folder: Path) -> bool:
     with os.scandir(path) as entries:
         links = [entry.path for entry in entries if entry.is_symlink()]
     return any(folder in Path(os.path.realpath(link)).parents for link in links)
-
-
-def _is_same(path: Path, status: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(path.stat(), status)
-    except OSError:  # a missing input raises an error when it is read
-        return False
 
 
 def _check_free(out: Path, target: Path, *, force: bool) -> None:

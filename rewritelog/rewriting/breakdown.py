@@ -28,7 +28,7 @@ from rewritelog.rewriting.statistics import (
     DurationSum,
     EventStatistics,
 )
-from rewritelog.text import NO_VALUE, json_number, ratio_text, time_column
+from rewritelog.text import NO_VALUE, json_number, json_of, ratio_text, time_column
 
 LEVEL = 0.9
 """The nominal probability that an interval contains the true sum."""
@@ -132,8 +132,8 @@ class BusyTime:
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
-        numbers = {"largest_s": json_number(self.largest_s), "mean_s": json_number(self.mean_s)}
-        return {**vars(self), **numbers, "imbalance": self.imbalance}
+        told: dict[str, Any] = json_of({**vars(self), "imbalance": self.imbalance})
+        return told
 
 
 @dataclass(frozen=True)
@@ -142,19 +142,10 @@ class Share:
 
     old_s: float
     new_s: float
-    old: float | None
+    old_share: float | None
     """Its share of all time before the rewrite, in [0, 1]; None without any time."""
-    new: float | None
+    new_share: float | None
     """Its share of all time after the rewrite."""
-
-    def to_json(self) -> dict[str, float | None]:
-        """Return shares and seconds as a JSON object, with null for numbers that are not finite."""
-        return {
-            "old_s": json_number(self.old_s),
-            "new_s": json_number(self.new_s),
-            "old_share": self.old,
-            "new_share": self.new,
-        }
 
 
 @dataclass(frozen=True)
@@ -173,14 +164,6 @@ class Overheads:
     """Nodes of types that the rewrite leaves as they are."""
     by_dilation: Share
     """The time that only dilation determines: the first three, and brackets not covered."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the parts as a JSON object."""
-        parts = vars(self).items()
-        return {
-            "events": {name: share.to_json() for name, share in self.events.items()},
-            **{name: part.to_json() for name, part in parts if isinstance(part, Share)},
-        }
 
 
 def overheads_of(statistics: BlockStatistics) -> Overheads:
@@ -249,14 +232,15 @@ class EventLine:
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as a JSON object, with null for numbers that are not finite."""
-        row = dataclasses.asdict(self) | {
-            "old_s": json_number(self.old_s),
-            "new_s": json_number(self.new_s),
+        row = {
+            **vars(self),
             "speedup": speedup(self.old_s, self.new_s),
             "extrapolated": self.extrapolated,
+            **expected_json(self.expected),
+            "coverage": self.expected.coverage,
         }
         del row["expected"]
-        return row | expected_json(self.expected) | {"coverage": self.expected.coverage}
+        return {name: json_of(value) for name, value in row.items()}
 
 
 def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLine:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table, Texts, rows_by_key
+from rewritelog.arrays import Flags, Floats, Ints, Table, Texts, rows_by_key, times_before
 from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.cores import limited_to
@@ -53,17 +53,6 @@ def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
     return (mix(keys + GOLDEN) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def ordinals(piece: Ints, seb: Ints) -> Ints:
-    """Return the index of each record among those of its SEB, which have to be contiguous."""
-    if not len(seb):
-        return np.zeros(0, dtype=np.int64)
-    begins = np.ones(len(seb), dtype=np.bool_)
-    begins[1:] = (seb[1:] != seb[:-1]) | (piece[1:] != piece[:-1])
-    first = np.flatnonzero(begins)
-    numbers: Ints = np.arange(len(seb)) - first[np.cumsum(begins) - 1]
-    return numbers
-
-
 @dataclass(frozen=True)
 class Predictor:
     """Predicts the durations of param records."""
@@ -95,7 +84,8 @@ class Predictor:
         flags["remote"] &= ~flags["outside"]
         predicted = Predicted(params, kinds, kind, seconds, seconds.copy(), flags)
         if self.spread_seed is not None:
-            ordinal = ordinals(params.piece, params.seb)
+            begins = (np.diff(part, prepend=-1) != 0 for part in (params.piece, params.seb))
+            ordinal = times_before(np.cumsum(np.logical_or(*begins)))
             numbers = drawn_numbers(self.spread_seed, pes[params.piece], params.seb, ordinal)
             self._spread(predicted, numbers)
         return predicted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import platform
 from collections.abc import Iterator, Mapping
@@ -43,7 +42,7 @@ from rewritelog.text import (
     TextTable,
     count_text,
     faster_text,
-    json_number,
+    json_of,
     percent_text,
     printable,
     ratio_text,
@@ -166,9 +165,9 @@ class RewriteReport(Readable):
     def by_dilation(self) -> float | None:
         """The share of the new time that only dilation determines; None without any time."""
         if not self.fitted.uses_params:
-            untouched = self.overheads.untouched.new or 0.0
+            untouched = self.overheads.untouched.new_share or 0.0
             return 1.0 - untouched if self.statistics.seconds(DurationSum.NEW) > 0 else None
-        return self.overheads.by_dilation.new
+        return self.overheads.by_dilation.new_share
 
     @property
     def busy_times(self) -> tuple[BusyTime, BusyTime]:
@@ -201,8 +200,7 @@ class RewriteReport(Readable):
             },
             "counts": {which.name.lower(): self.count(which) for which in BlockCount},
             "durations_s": {
-                which.name.lower(): json_number(self.statistics.seconds(which))
-                for which in DurationSum
+                which.name.lower(): json_of(self.statistics.seconds(which)) for which in DurationSum
             },
             "speedup": speedup(
                 self.statistics.seconds(DurationSum.OLD), self.statistics.seconds(DurationSum.NEW)
@@ -211,12 +209,12 @@ class RewriteReport(Readable):
             "interval_level": LEVEL,
             "bracketed": expected_json(self.bracketed),
             "events": [line.to_json() for line in self.events],
-            "overheads": self.overheads.to_json(),
+            "overheads": json_of(self.overheads),
             "busy_time": {
                 when: busy.to_json()
                 for when, busy in zip(("old", "new"), self.busy_times, strict=True)
             },
-            "rounding": dataclasses.asdict(self.statistics.rounding),
+            "rounding": json_of(self.statistics.rounding),
             "warnings": list(self.warnings),
             "run": {
                 "engine": self.engine,
@@ -278,7 +276,7 @@ def _sebs_sentence(report: RewriteReport) -> str:
 
 def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield the basis of the new time: fits with their error, and dilation."""
-    alone, untouched = report.by_dilation, report.overheads.untouched.new
+    alone, untouched = report.by_dilation, report.overheads.untouched.new_share
     of_other_types = (
         f", {percent_text(untouched, 1)} is in {report.terms.item}s of other types"
         if untouched
@@ -437,8 +435,8 @@ def _shares(report: RewriteReport) -> Iterator[str]:
     }
     columns = {
         "part": [printable(name) for name, _ in shares],
-        "before": [percent_text(share.old, 1) for _, share in shares],
-        "after": [percent_text(share.new, 1) for _, share in shares],
+        "before": [percent_text(share.old_share, 1) for _, share in shares],
+        "after": [percent_text(share.new_share, 1) for _, share in shares],
         "extrapolated": [percent_text(line.extrapolated, 1) for line in lines],
         "coverage": [percent_text(line.expected.coverage, 1) for line in lines],
         **{head: [f"{n:,}" for n in column] for head, column in counts.items() if any(column)},

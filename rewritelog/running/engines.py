@@ -55,7 +55,8 @@ class Engine:
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Results[Result]:
         """Yield the results in the order of the items; the first error ends the pass.
 
-        The function is pickled for other processes, once for each pass.
+        The function is pickled for other processes, once for each pass. If it is `Gathered`, its
+        states have been gathered when all results have been yielded.
         """
         yield from in_threads(work, items, self.workers, AHEAD)
 
@@ -88,14 +89,6 @@ def engine() -> Engine:
     return _engine.get() or Engine()
 
 
-def map_over(work: Callable[[Item], Result], items: Iterable[Item]) -> Results[Result]:
-    """Yield the results in the order of the items, on the engine of the surrounding `lead`.
-
-    If `work` is `Gathered`, its states have been gathered when all results have been yielded.
-    """
-    return engine().map(work, items)
-
-
 def map_blocks(
     work: Callable[[Piece], Result], blocks: Iterable[Piece], stage: str, total_bytes: int
 ) -> Iterator[tuple[Piece, Result]]:
@@ -109,7 +102,7 @@ def map_blocks(
             yield block
 
     report_progress(stage, 0, total_bytes, "bytes")
-    with closing(map_over(work, plan())) as results:
+    with closing(engine().map(work, plan())) as results:
         for result in results:
             block = planned.popleft()
             done_bytes += block.size_bytes

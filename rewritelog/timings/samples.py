@@ -31,9 +31,9 @@ from rewritelog.text import (
     Remark,
     TextTable,
     count_text,
+    events_text,
     merged,
     parameter_names,
-    shorten,
 )
 
 if TYPE_CHECKING:
@@ -214,10 +214,7 @@ class Timings:
         return sum(len(samples.seconds) for samples in self.timings)
 
     def __repr__(self) -> str:
-        names = ", ".join(shorten(name, 30) for name in self.events[:2])
-        ellipsis = ", …" if len(self.events) > 2 else ""
-        lines, events = count_text(len(self), "sample"), count_text(len(self.events), "event")
-        return f"<Timings: {lines} of {events} ({names}{ellipsis})>"
+        return f"<Timings: {count_text(len(self), 'sample')} of {events_text(self.events)}>"
 
     def _repr_html_(self) -> str:
         rows = []

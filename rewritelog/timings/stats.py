@@ -16,7 +16,7 @@ from rewritelog.progress import report_progress
 from rewritelog.text import (
     Readable,
     count_text,
-    json_number,
+    json_of,
     parameter_names,
     percent_text,
     printable,
@@ -69,18 +69,19 @@ class KindStats:
     def to_json(self) -> dict[str, Any]:
         """Return the statistics as a JSON object, with null for numbers that are not finite."""
         spread = self.spread
-        return {
+        told: dict[str, Any] = {
             "event": self.event,
             "parameters": self.parameters,
             "unit": _UNIT_NAMES.get(self.unit),
             "lines": self.lines,
-            "lowest": list(map(json_number, self.lowest)),
-            "highest": list(map(json_number, self.highest)),
-            "total": json_number(self.total),
-            "mean": json_number(self.total / self.lines),
+            "lowest": list(self.lowest),
+            "highest": list(self.highest),
+            "total": self.total,
+            "mean": self.total / self.lines,
             "relative_spread": None if spread is None else spread.relative,
             "repeated_points": 0 if spread is None else spread.points,
         }
+        return {name: json_of(value) for name, value in told.items()}
 
     def text_lines(self) -> Iterator[str]:
         """Yield the statistics as lines of text."""

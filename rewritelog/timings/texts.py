@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 from rewritelog.errors import ModelError, UsageTypeError
 from rewritelog.models.base import ModelText
 from rewritelog.models.formulas import ParamNames, parse_param_names
-from rewritelog.paths import to_input
+from rewritelog.paths import STANDARD_STREAM, to_input
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
-
-STANDARD_INPUT = Path("-")
 
 MAX_BYTES = 16 << 20
 """The largest size of a file of formulas, coefficients or names."""
@@ -60,7 +58,7 @@ def read_model_file(path: Path) -> Fitted:
     """
     from rewritelog.models.model_file import parse_model  # noqa: PLC0415 - only some runs need it
 
-    if path == STANDARD_INPUT:
+    if path == STANDARD_STREAM:
         with open(0, "rb", closefd=False) as stream:
             read = _decoded("standard input", stream.read(MAX_MODEL_BYTES + 1), MAX_MODEL_BYTES)
     else:

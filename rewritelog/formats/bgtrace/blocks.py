@@ -6,6 +6,7 @@ Parts end where SEBs end, which only a walk can find; the worker that processes 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,6 @@ from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
     FAULTS,
     FaultHandler,
-    FaultKind,
     Layout,
     raise_first,
 )
@@ -42,16 +42,6 @@ number of workers."""
 
 
 @dataclass(frozen=True)
-class TimelinePart:
-    """The SEBs of a timeline that a part contains."""
-
-    first_seb: int
-    sebs: int
-    last: bool
-    """Whether this is the last part of the timeline."""
-
-
-@dataclass(frozen=True)
 class Block:
     """A range of bytes of one timeline file."""
 
@@ -61,7 +51,6 @@ class Block:
     end: int
     first_timeline: int
     timelines: int
-    part: TimelinePart | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -127,6 +116,22 @@ class LoadedBlock:
     def begin(self) -> tuple[int, int]:
         """The index of the file and the offset in it, by which blocks are sorted."""
         return self.block.file, self.block.offset
+
+    @property
+    def is_first(self) -> bool:
+        """Whether its timelines begin in it: it is no later part of a long one."""
+        return not self.pieces.firsts.any()
+
+    @property
+    def is_last(self) -> bool:
+        """Whether its timelines end in it: no part of a long one follows."""
+        return bool((self.pieces.firsts + self.pieces.counts == self.totals).all())
+
+    @property
+    def seb_range(self) -> tuple[int, float]:
+        """The first SEB of its timelines in it, and the first that is not, inf for their ends."""
+        first, counts = self.pieces.firsts[:1].sum(), self.pieces.counts[:1].sum()
+        return int(first), math.inf if self.is_last else int(first + counts)
 
 
 class Buffer:
@@ -313,9 +318,10 @@ class LongTimeline:
             self._source.read_into(window, self._at)
             self._part = self._walked(window, self.left)
             part, fault = self._part
-            seen, kind = int(part.pieces.counts[0]), fault_kind(fault)
-            truncated = kind.truncated and self._at + size < self._block.end
-            if kind.problem and not truncated and fault[core.FAULT_CODE] != core.BYTES_LEFT_OVER:
+            seen, code = int(part.pieces.counts[0]), int(fault[core.FAULT_CODE])
+            is_fault = code not in (core.OK, core.BYTES_LEFT_OVER)
+            truncated = is_fault and FAULTS[code].truncated and self._at + size < self._block.end
+            if is_fault and not truncated:
                 self._stop(fault_error(fault, part), seen)
             elif truncated and seen == 0:
                 if self._part_bytes < MOST_SEB_BYTES:
@@ -342,10 +348,8 @@ class LongTimeline:
         """Return up to `most` SEBs of the window, as many as are whole, and what ends the walk."""
         bounds = Pieces(*(np.array([n]) for n in (self._skip, len(window), most, self._seb)))
         pieces, _, faults = walk(window, bounds, self._layout)
-        used, sebs = int(pieces.ends[0]), int(pieces.counts[0])
-        last = bool(self._seb + sebs == self._totals[0])
-        inside = TimelinePart(self._seb, sebs, last)
-        block = replace(self._block, offset=self._at, end=self._at + used, part=inside)
+        used = int(pieces.ends[0])
+        block = replace(self._block, offset=self._at, end=self._at + used)
         part = LoadedBlock(
             block=block,
             file=self._file,
@@ -377,17 +381,12 @@ class LongTimeline:
         return Location(self._file.path, at, int(self._pes[0]), seb, field)
 
 
-def fault_kind(fault: Ints) -> FaultKind:
-    """Return the kind of damage of a kernel's fault."""
-    return FAULTS.get(int(fault[core.FAULT_CODE]), FaultKind("", ""))
-
-
 def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> DamagedLogError:
     """Return a kernel's fault as an error.
 
     The SEB in the fault is relative to its piece, or to its timeline if `absolute`.
     """
-    kind = fault_kind(fault)
+    kind = FAULTS[int(fault[core.FAULT_CODE])]
     piece = int(fault[core.FAULT_PIECE])
     first = 0 if absolute else int(loaded.pieces.firsts[piece])
     location = Location(

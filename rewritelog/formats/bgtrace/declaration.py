@@ -61,33 +61,23 @@ def _field(name: str, kind: Any, documented: str) -> Any:
     return c.Renamed(kind, newname=name, newdocs=documented)
 
 
-_SIZES_AFTER_LONG = (
-    "integer_format" / c.Byte,
-    "float_size" / c.Byte,
-    "double_size" / c.Byte,
-    "float_format" / c.Byte,
-    "bool_size" / c.Byte,
-    "pointer_size" / c.Byte,
-)
-
-_SIZES_TO_LONG = (
-    "char_size" / c.Byte,
-    "short_size" / c.Byte,
-    "int_size" / c.Byte,
-    "long_size" / c.Byte,
-)
-
 MachineHeader = c.Struct(
     "magic" / c.Bytes(len(MAGIC)),
-    "header_version" / c.Byte,
+    "header_version" / c.OneOf(c.Byte, (0, 1)),
     "sizes"
-    / c.Switch(
-        c.this.header_version,
-        {
-            0: c.Struct(*_SIZES_TO_LONG, *_SIZES_AFTER_LONG, "padding" / c.Bytes(1)),
-            1: c.Struct(*_SIZES_TO_LONG, "int128_size" / c.Byte, *_SIZES_AFTER_LONG),
-        },
-        default=c.Error,
+    / c.Struct(
+        "char_size" / c.Byte,
+        "short_size" / c.Byte,
+        "int_size" / c.Byte,
+        "long_size" / c.Byte,
+        "int128_size" / c.If(c.this._.header_version == 1, c.Byte),
+        "integer_format" / c.Byte,
+        "float_size" / c.Byte,
+        "double_size" / c.Byte,
+        "float_format" / c.Byte,
+        "bool_size" / c.Byte,
+        "pointer_size" / c.Byte,
+        "padding" / c.If(c.this._.header_version == 0, c.Default(c.Bytes(1), bytes(1))),
     ),
 )
 """The 16 bytes at the start of every binary file, which contain its byte order."""

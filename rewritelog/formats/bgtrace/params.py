@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import Columns, Flags, Floats, Ints, joined_texts
+from rewritelog.arrays import Columns, Flags, Floats, Ints, joined_texts, spans
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats import NO_RECORDS, ParamRecords
-from rewritelog.formats.bgtrace.blocks import LoadedBlock, TimelinePart
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.formats.files import InputFile
 from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
@@ -89,44 +90,40 @@ def raise_unreadable(_path: Path, _pe: int, error: RewriteLogError) -> None:
     raise error
 
 
-def read_params(
-    source: ParamFolder,
-    loaded: LoadedBlock,
-    *,
-    strict: bool,
-    columns: Columns = "params",
-    on_unreadable: OnUnreadable = raise_unreadable,
-) -> tuple[ParamRecords, ParamNotes]:
-    """Read the records of a block's SEBs, and those for SEBs beyond the end of a timeline.
+SebRange: TypeAlias = tuple[int, float]
+"""The first of some SEBs of a timeline, and the first after them, inf for all that follow."""
 
-    A file that cannot be read is left out if the handler tolerates that. Raise `TimingError` if it
-    does not and, with `strict`, if a line is malformed.
-    """
-    pes, part = loaded.pes.tolist(), loaded.block.part
-    return read_records(
-        source, pes, part, strict=strict, columns=columns, on_unreadable=on_unreadable
-    )
+ALL_SEBS: SebRange = (0, math.inf)
+
+
+def read_params(
+    source: ParamFolder, loaded: LoadedBlock, **how: Any
+) -> tuple[ParamRecords, ParamNotes]:
+    """Read the records of a block's SEBs, and those for SEBs beyond the end of a timeline."""
+    return read_records(source, loaded.pes.tolist(), loaded.seb_range, **how)
 
 
 def read_records(
     source: ParamFolder,
     pes: Sequence[int],
-    part: TimelinePart | None = None,
+    sebs: SebRange = ALL_SEBS,
     *,
     strict: bool,
     columns: Columns = "params",
     on_unreadable: OnUnreadable = raise_unreadable,
 ) -> tuple[ParamRecords, ParamNotes]:
-    """Read the records of some PEs, the i-th being piece i, or of a part of the only PE.
+    """Read the records of some PEs, the i-th being piece i, or of some SEBs of the only PE.
 
-    Raise `TimingError` as `read_params` does.
+    A file that cannot be read is left out if the handler tolerates that. Raise `TimingError` if it
+    does not and, with `strict`, if a line is malformed.
     """
     notes = ParamNotes()
     parts = []
     kept_bytes = 0
-    for scanned in _scan_files(source, pes, part, on_unreadable):
-        _note_malformed(scanned, notes, part, strict=strict)
-        parts.append(_wanted_records(scanned, part, notes, columns))
+    for scanned in _scan_files(source, pes, sebs, on_unreadable):
+        if sebs[0] == 0:  # only once for a timeline that is read in parts
+            _note_malformed(scanned, notes, strict=strict)
+        parts.append(_wanted_records(scanned, sebs, notes, columns))
         kept_bytes += parts[-1].size_bytes
         if kept_bytes > MOST_RECORD_BYTES:
             raise TimingError(
@@ -164,7 +161,7 @@ class _Scanned:
 def _scan_files(
     source: ParamFolder,
     pes: Sequence[int],
-    part: TimelinePart | None,
+    sebs: SebRange,
     on_unreadable: OnUnreadable,
 ) -> Iterator[_Scanned]:
     """Scan the param files of PEs: small ones as one text, which is faster, large ones in parts."""
@@ -187,7 +184,7 @@ def _scan_files(
                 text = file.read(0, min(file.size_bytes, SMALL_BYTES))
             is_packed = compression_of(text[:8].tobytes()) is not None
             if len(text) < file.size_bytes or is_packed:
-                for lines_before, table in _scan_large(path, part, is_packed=is_packed):
+                for lines_before, table in _scan_large(path, sebs, is_packed=is_packed):
                     yield _Scanned(table, [], np.array([piece]), [path], lines_before)
                 continue
         except RewriteLogError as error:
@@ -211,25 +208,19 @@ class _Span:
     lowest: int
     highest: int
 
-    def has(self, part: TimelinePart) -> bool:
-        """Return whether the span may contain a record for a part of the timeline."""
-        below = part.last or self.lowest < part.first_seb + part.sebs
-        return below and self.highest >= part.first_seb
-
 
 _local = threading.local()
 """The spans of the last large file of each worker, which processes its timeline part by part."""
 
 
-def _scan_large(
-    path: Path, part: TimelinePart | None, *, is_packed: bool
-) -> Iterator[tuple[int, LineTable]]:
+def _scan_large(path: Path, sebs: SebRange, *, is_packed: bool) -> Iterator[tuple[int, LineTable]]:
     """Scan a large or packed file; for later parts of its timeline only spans with their SEBs."""
     known: dict[Path, list[_Span]] = getattr(_local, "spans", {})
-    if part is not None and part.first_seb > 0 and path in known:
+    first, end = sebs
+    if first > 0 and path in known:
         with InputFile(path) as file:
             for span in known[path]:
-                if span.has(part):
+                if span.lowest < end and span.highest >= first:
                     yield span.lines_before, scan(file.read(span.offset, span.size_bytes))
         return
     spans = []
@@ -251,12 +242,8 @@ def _sebs_of_lines(table: LineTable) -> Ints:
     return np.where(table.seb >= 0, table.seb, table.seqno)
 
 
-def _note_malformed(
-    scanned: _Scanned, notes: ParamNotes, part: TimelinePart | None, *, strict: bool
-) -> None:
-    """Note malformed lines and lines without a SEB, only once for a timeline read in parts."""
-    if part is not None and part.first_seb > 0:
-        return
+def _note_malformed(scanned: _Scanned, notes: ParamNotes, *, strict: bool) -> None:
+    """Note malformed lines and lines without a SEB."""
     table = scanned.table
     notes.faulty += table.fault_count
     for fault in table.faults[: FAULTS_SHOWN - len(notes.faults)]:
@@ -282,23 +269,19 @@ def _records_of_rows(
     counts = np.diff(start)[rows]
     begins = start[rows]
     if len(rows) < len(table):
-        ends = np.cumsum(counts)
-        numbers = numbers[np.repeat(begins - (ends - counts), counts) + np.arange(counts.sum())]
-        begins = ends - counts
+        numbers = numbers[spans(begins, counts)]
+        begins = np.cumsum(counts) - counts
     event = table.event[rows].astype(np.int64)
     return ParamRecords(tuple(table.events), event, piece[rows], seb[rows], begins, counts, numbers)
 
 
 def _wanted_records(
-    scanned: _Scanned, part: TimelinePart | None, notes: ParamNotes, columns: Columns
+    scanned: _Scanned, sebs: SebRange, notes: ParamNotes, columns: Columns
 ) -> ParamRecords:
     table = scanned.table
     seb = _sebs_of_lines(table)
     piece = scanned.pieces[scanned.file_of(table.offset)]
-    chosen = np.ones(len(table), dtype=np.bool_)
-    if part is not None:
-        chosen = (seb >= part.first_seb) & (part.last | (seb < part.first_seb + part.sebs))
-    chosen &= seb >= 0
+    chosen = (seb >= sebs[0]) & (seb < sebs[1])
     differs = chosen & (table.seb >= 0) & (table.seqno >= 0) & (table.seb != table.seqno)
     if differs.any():
         first = int(np.argmax(differs))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Floats, Ints, Table
+from rewritelog.arrays import Bytes, Floats, Ints, Table, spans
 from rewritelog.core import NumberedTexts, core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error, walk
 from rewritelog.formats.bgtrace.declaration import (
@@ -212,8 +212,7 @@ class BlockRecords:
     @cached_property
     def index(self) -> Ints:
         """The index of each SEB in its timeline."""
-        shifts = np.repeat(self.pieces.firsts - self.pieces.begins, self.pieces.counts)
-        return np.asarray(np.arange(len(self.sebs)) + shifts)
+        return spans(self.pieces.firsts, self.pieces.counts)
 
     @cached_property
     def brackets(self) -> Brackets:
