@@ -540,6 +540,7 @@ def test_options_of_other_logs_are_refused(
     ("words", "said"),
     [
         (("check", "X", "--params", "X"), "--params is for bgTrace logs"),
+        (("rewrite", "X", "OUT", "--params", "NONE"), "--params is for bgTrace logs"),
         (("diff", "X", "X", "--params", "X"), "--params is for bgTrace logs"),
         (("export", "X", "OUT", "--to", "chrome", "--params", "X"), "--params is for bgTrace logs"),
         (("replay", "X", "--lost-as", "a=b"), "--lost-as is for bgTrace logs"),
