@@ -188,6 +188,7 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
         (b"not a trace at all", "the metadata, its first message"),
         (gzip.compress(trace([node(1)]), mtime=0)[:-9], "gzip"),
         (b"\x1f\x8b\x00nothing", "damaged gzip data"),
+        (gzip.compress(trace([b"\x38\xff"]), mtime=0), "cut off; the byte is one of the unpacked"),
     ],
 )  # fmt: skip
 def test_damage_is_named_with_file_offset_and_node(

@@ -91,6 +91,8 @@ def _damage(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
     if node < 0:
         problem = f"the metadata, its first message: {problem} (is it a trace in binary form?)"
+    if unit.is_packed:
+        problem += "; the byte is one of the unpacked data"
     place = Location(
         unit.path, offset + int(fault[core.FAULT_AT]), node=node if node >= 0 else None
     )
