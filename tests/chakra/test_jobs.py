@@ -397,6 +397,12 @@ def test_rules_of_traces_are_listed_and_explained() -> None:
     assert "a rank's file" in of_both
 
 
+def test_a_node_without_a_name_leaves_no_hole_in_tables(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1, "", 5)]])
+    assert "(no name) (COMP)      1  5.000 µs" in rewritelog.info(path).text()
+    assert "(id 1, (no name))" in rewritelog.check(path).text()
+
+
 def test_info_says_where_the_time_goes(traces: Path) -> None:
     told = rewritelog.info(traces).to_json()
     assert told["nodes"] == 14
