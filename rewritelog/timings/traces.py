@@ -30,7 +30,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, Texts, numbered, rows_by_key
+from rewritelog.arrays import Floats, Ints, Texts, numbered
 from rewritelog.commands.fits import TimingsCommand
 from rewritelog.errors import UsageError
 from rewritelog.formats import ParamRecords
@@ -57,7 +57,7 @@ from rewritelog.text import (
 )
 from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import LineFormatError
-from tracebigsim.writing import around_times, format_line, number_text
+from tracebigsim.writing import around_time, format_line, number_text
 
 _ATTRIBUTES = ("num_ops", "tensor_size", "comm_size")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -143,14 +143,14 @@ class EventParams:
             is_complete[nodes] = np.isfinite(values).all(axis=1)
             unknown = np.isnan(inputs[~is_complete[nodes]]).sum(axis=0).tolist()
             lacking.update(dict(zip(of_rule.variables, unknown, strict=True)))
-        known = np.flatnonzero(is_complete)
+        table, count = table[is_complete], np.count_nonzero(is_complete)
         records = ParamRecords(
             events=events,
-            event=event[name[known]],
-            piece=np.zeros(len(known), dtype=np.int64),
-            seb=rows[known],
-            param_start=MAX_PARAMETERS * known,
-            param_count=np.count_nonzero(~np.isnan(table[known]), axis=1),
+            event=event[name[is_complete]],
+            piece=np.zeros(count, dtype=np.int64),
+            seb=rows[is_complete],
+            param_start=MAX_PARAMETERS * np.arange(count),
+            param_count=np.count_nonzero(~np.isnan(table), axis=1),
             params=table.ravel(),
         )
         return records, +lacking
@@ -398,17 +398,15 @@ def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
     chosen = np.flatnonzero(np.isin(part["type"], types))
     rows = chosen[duration_s[chosen] > 0]
     records, lacking = params.records(part, rows)
-    table = records.params.reshape(-1, MAX_PARAMETERS)[records.param_start // MAX_PARAMETERS]
+    table = records.params.reshape(-1, MAX_PARAMETERS)
     points = DistinctPoints.of_rows(np.column_stack([records.event, table]))
     first, around = points.rows.first, dict[int, tuple[str, str]]()
-    for of_event in rows_by_key(records.event[first], np.ones(len(first), dtype=np.bool_)):
-        counts = records.param_count[first[of_event]]
-        values = zip(table[first[of_event], : counts.max()].tolist(), counts.tolist(), strict=True)
-        event, calls = records.event[first[of_event[0]]], (of[:count] for of, count in values)
+    counts = records.param_count[first]
+    params_of = table[first, : counts.max(initial=0)].tolist()
+    calls = zip(records.event[first].tolist(), params_of, counts.tolist(), strict=True)
+    for point, (event, values, count) in enumerate(calls):
         with suppress(LineFormatError):
-            around |= zip(
-                of_event.tolist(), around_times(records.events[event], calls), strict=True
-            )
+            around[point] = around_time(records.events[event], values[:count])
     used = np.array([*around], dtype=np.int64)
     usable = np.isin(points.point_of_row, used)
     timed = zip(
@@ -420,10 +418,11 @@ def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
     ]
     left_out = {"zero": len(chosen) - len(rows), "unusable": len(rows) - len(lines)}
     events = [records.events[event] for event in records.event[first[used]].tolist()]
-    params_of = map(bytes, table[first[used]])
     return _Lines(
         "".join(lines).encode(),
-        list(zip(events, params_of, points.counts[used].tolist(), strict=True)),
+        list(
+            zip(events, map(bytes, table[first[used]]), points.counts[used].tolist(), strict=True)
+        ),
         left_out,
         lacking,
         matching(params.rules, part["name"].distinct),
