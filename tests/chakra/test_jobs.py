@@ -201,6 +201,15 @@ def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> No
     assert re.search(r": (\d+) have no num_opz, \1 have no a9\n", done.stderr)
 
 
+def test_a_call_that_no_line_can_hold_leaves_out_no_other_one(tmp_path: Path) -> None:
+    """The later calls of its event were left out, too."""
+    long = "n" * ((1 << 20) - 80)
+    nodes = [node(1, long, shapes="[[1, 2, 3]]"), node(2, long), node(3, "b")]
+    path = write_traces(tmp_path / "t", [nodes])
+    done = run("timings", path, "-o", tmp_path / "l.txt", "--json")
+    assert (json.loads(done.stdout)["lines"], json.loads(done.stdout)["unusable"]) == (2, 1)
+
+
 def test_a_rewrite_reads_each_rank_once(traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     units: list[Unit] = []
     read = ChakraTraces.read
