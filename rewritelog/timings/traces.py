@@ -18,7 +18,7 @@ import json
 import math
 import re
 import string
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -287,7 +287,7 @@ class WrittenTimings(Readable):
     """The result of `write_timings`."""
 
     traces: Traces
-    output: Path | None
+    output: Path
     params: EventParams
     types: tuple[int, ...]
     """The types of nodes that get a line."""
@@ -345,7 +345,7 @@ class WrittenTimings(Readable):
         """Return the result as a JSON object."""
         return {
             "logs": str(self.traces.path),
-            "output": None if self.output is None else str(self.output),
+            "output": str(self.output),
             "lines": self.lines.total(),
             "zero": self.left_out["zero"],
             "unusable": self.left_out["unusable"],
@@ -358,23 +358,24 @@ class WrittenTimings(Readable):
 
     def text(self) -> str:
         """Return the result as text."""
-        out = "" if self.output is None else f" → {printable(str(self.output))}"
         most = sorted(self.events, key=lambda event: (-event[1], event[0]))
         rows = [(event, f"{lines:,}", f"{points:,}") for event, lines, points in most]
         table = TextTable(("event", "lines", "different parameters"), rows, most_rows=_SHOWN)
         lines = count_text(self.lines.total(), "timing line")
         count = f"{lines} of {count_text(len(rows), 'event')}"
         shown = table.lines() if rows else []
-        return "\n".join([wrapped(f"{self.traces.text()}{out}"), count, *shown])
+        return "\n".join(
+            [wrapped(f"{self.traces.text()} → {printable(str(self.output))}"), count, *shown]
+        )
 
 
 def write_timings(command: TimingsCommand) -> WrittenTimings:
-    """Write the lines of the nodes of some types to a file, if there is one."""
-    traces, output = command.traces, command.output
+    """Write the lines of the nodes of some types to a file."""
+    traces = command.traces
     if not isinstance(traces, Traces):
         raise UsageError(f"{traces.folder}: has bgTrace logs, which hold no timing lines")
     types = traces.type_numbers(command.types)
-    written = WrittenTimings(traces, output, read_event_params(command.event_params), types)
+    written = WrittenTimings(traces, command.output, read_event_params(command.event_params), types)
     work = partial(_lines, written.params, types)
 
     def texts() -> Iterator[bytes]:
@@ -385,10 +386,7 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
             written.add(lines)
             yield lines.text
 
-    if output is None:
-        deque(texts(), maxlen=0)
-    else:
-        write_file(output, texts())
+    write_file(command.output, texts())
     return written
 
 
