@@ -225,6 +225,14 @@ def test_files_are_found_by_folder_file_or_beginning(tmp_path: Path) -> None:
     assert [unit.rank for unit in opened(folder / "run").files] == [0, 1, 3]
 
 
+def test_a_folder_of_files_without_ranks_is_told_from_one_without_traces(tmp_path: Path) -> None:
+    """A trace without a rank was rewritten to a folder that had no traces, so it was said."""
+    (tmp_path / "trace_0.et").write_bytes(trace([node(1)]))
+    assert [unit.rank for unit in opened(tmp_path / "trace_0.et").files] == [0]
+    with pytest.raises(RewriteLogError, match=r"trace_0\.et is not named NAME\.RANK\.et: give"):
+        open_chakra(tmp_path)
+
+
 def test_a_rank_is_a_number_that_others_can_hold(tmp_path: Path) -> None:
     folder = write_traces(tmp_path / "t", [[node(1)]])
     path = folder / f"run.{'9' * 30}.et"

@@ -23,6 +23,7 @@ PART_BYTES = 8 << 20
 
 _PART_NODES = 1 << 15
 _FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
+_ENDS = (".et", ".et.gz")
 _MOST_RANK = (1 << 31) - 1
 
 
@@ -89,18 +90,18 @@ def open_chakra(path: Path) -> ChakraTraces | None:
     """Open traces given their folder, one file, or the beginning of their names before the rank.
 
     Return None if there are none. Raise `RewriteLogError` for a folder with traces of several
-    names, or one rank twice.
+    names, of one rank twice, or of none.
     """
     if path.exists() and not path.is_dir():
         match = _FILE.fullmatch(path.name)
-        is_named = path.name.endswith((".et", ".et.gz"))
         rank = int(match["rank"]) if match else 0
-        return ChakraTraces(path, (_unit(path, rank),)) if is_named else None
+        return ChakraTraces(path, (_unit(path, rank),)) if path.name.endswith(_ENDS) else None
     folder = path if path.is_dir() else path.parent
-    files = paths_in(folder) if folder.is_dir() else []
-    matches = [
-        match for file in files if (match := _FILE.fullmatch(file.name)) and not file.is_dir()
-    ]
+    paths = paths_in(folder) if folder.is_dir() else []
+    files = [file.name for file in paths if file.name.endswith(_ENDS) and not file.is_dir()]
+    matches = [match for file in files if (match := _FILE.fullmatch(file))]
+    if files and not matches and path.is_dir():
+        raise RewriteLogError(f"{path}: {files[0]} is not named NAME.RANK.et: give the file itself")
     if not path.is_dir():
         matches = [match for match in matches if match["name"] == path.name]
     names = sorted({match["name"] for match in matches})
