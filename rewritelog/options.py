@@ -89,6 +89,7 @@ InputPaths: TypeAlias = Annotated[
     As["PathsLike", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True)
 ]
 OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="checked")]
+OutputFile: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="file")]
 OutputFolder: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_folder", use="folder")]
 OptionalInput: TypeAlias = Annotated[As["PathLike | None", "Path | None"], Kind("paths:to_input")]
 OptionalOutput: TypeAlias = Annotated[

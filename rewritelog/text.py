@@ -31,6 +31,9 @@ MOST_EVENTS = 40
 LABEL_WIDTH = 60
 """Longer names of events are shortened in sentences."""
 
+NO_NAME = "(no name)"
+"""The text for a SEB or node without one."""
+
 NO_VALUE = "–"
 """The text for an unknown number in a table."""
 

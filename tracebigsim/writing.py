@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import index
@@ -78,21 +78,26 @@ def format_line(
     return line
 
 
-def around_times(event: str, params: Iterable[Sequence[float]]) -> Iterator[tuple[str, str]]:
-    """Yield what comes before and after the time in the timing line of each call of an event.
+def around_time(event: str, params: Sequence[float]) -> tuple[str, str]:
+    """Return what comes before and after the time in a timing line.
 
     Parameters are floats, and `number_text` has times. Raises LineFormatError as `format_line`
     does, for a line with the longest time.
     """
+    before, after, most = _without_parameters(event)
+    numbers = "".join([f"{number_text(param, 'a parameter')} " for param in params])
+    after = f"{after}{numbers}}}\n"
+    if len(params) > MAX_PARAMS or len(after) > most:
+        format_line(event, params, time_s=_LONGEST)  # raises
+    return before, after
+
+
+@lru_cache(1 << 10)
+def _without_parameters(event: str) -> tuple[str, str, int]:
+    """Return what comes before the time, and after it up to parameters, and the room from there."""
     line = format_line(event, time_s=_LONGEST)
     before, _, after = line.rpartition(number_text(_LONGEST, "a time"))
-    most = MAX_LINE_BYTES - len(line.encode()) + len(after)
-    for of_call in params:
-        numbers = "".join([f"{number_text(param, 'a parameter')} " for param in of_call])
-        after_it = f"{after[:-2]}{numbers}}}\n"
-        if len(of_call) > MAX_PARAMS or len(after_it) > most:
-            format_line(event, of_call, time_s=_LONGEST)  # raises
-        yield before, after_it
+    return before, after[:-2], MAX_LINE_BYTES - len(line.encode()) + len(after)
 
 
 def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str:

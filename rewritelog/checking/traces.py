@@ -20,7 +20,7 @@ from rewritelog.checking.findings import (
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.formats.traces import MISSING, Events, Part, Traces, Unit, loaded
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import LABEL_WIDTH, shorten
+from rewritelog.text import LABEL_WIDTH, NO_NAME, shorten
 
 _RULES = (
     Rule(
@@ -107,7 +107,8 @@ def _check_rank(traces: Traces, unit: Unit) -> Findings:
         first = [
             Finding(
                 Location(unit.path, node=row),
-                f"{message} (id {events['id'][row]}, {shorten(events['name'][row], LABEL_WIDTH)})",
+                f"{message} (id {events['id'][row]}, "
+                f"{shorten(events['name'][row], LABEL_WIDTH) or NO_NAME})",
             )
             for row in rows[:SHOWN].tolist()
         ]

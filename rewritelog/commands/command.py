@@ -36,6 +36,7 @@ from rewritelog.options import (
     called,
     choices,
     declarations,
+    is_given,
     option,
     settle,
 )
@@ -179,14 +180,16 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
         See `check_outputs` and `check_new_folder`.
         """
-        kinds = {option.field: option.kind for option in declarations(type(self))}
+        declared = {option.field: option for option in declarations(type(self))}
+        kinds = {field: option.kind for field, option in declared.items()}
         kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
         unopened = {field: getattr(self, field) for field in kinds}
-        super().__post_init__()
         for field, kind in kinds.items():
-            if kind.opener.startswith("api.logs:"):
+            if kind.opener.startswith("api.logs:"):  # first: a format has no use for some files
+                settle(self, **{field: declared[field].opened(unopened[field])})
                 for logs in _items(getattr(self, field)):
                     self._check_format(logs)
+        super().__post_init__()
         paths: dict[str, list[Path]] = defaultdict(list)
         for field, kind in kinds.items():
             opened = getattr(self, field)
@@ -231,8 +234,10 @@ class Command(Options, Generic[Result], group=OUTPUT):
         for declared in self.own() if hasattr(logs, "title") else ():
             if declared.for_traces in (None, is_traces):
                 continue
-            value = getattr(self, declared.field)
-            if not value or value == declared.default:
+            value, names_file = getattr(self, declared.field), isinstance(declared.kind, Kind)
+            if not names_file:
+                value = declared.opened(value)
+            if not is_given(value) or (not names_file and value in (False, declared.default)):
                 continue
             has_choice = declared.is_flag or choices(declared.kind)
             name = spelled(declared.field, value if has_choice else None)

@@ -34,6 +34,7 @@ from rewritelog.options import (
     OptionalInput,
     OptionalOutput,
     Options,
+    OutputFile,
     OutputPath,
     ParamsFolder,
     PathsLike,
@@ -106,9 +107,7 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
     traces: TracesArgument = argument(
         "Chakra traces: a folder, a file, or FOLDER/NAME.", metavar="TRACES", kw_only=False
     )
-    output: OptionalOutput = option(
-        "The file of timing lines.", default=None, group=OUTPUT, kw_only=False, needed=True
-    )
+    output: OutputFile = option("The file of timing lines.", group=OUTPUT, kw_only=False)
 
 
 class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["FittedModel"]):

@@ -44,10 +44,10 @@ static const uint8_t SCHEMA[MESSAGE_KINDS][FIELDS] = {
     [TEXTS] = {[1] = TEXT},
 };
 
-/* A field of a message: the offsets of its tag, of its value, and of the content after a length;
-   a varint's value, or that length. */
+/* A field of a message: the offsets of its tag, of its value, of the content after a length, and of
+   what follows it; a varint's value, or that length. */
 typedef struct {
-    int64_t number, at, value, content;
+    int64_t number, at, value, content, end;
     uint64_t bits;
     int wire;
 } wire_field;
@@ -90,51 +90,50 @@ static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wi
         int64_t width = field->wire == WIRE_FIXED64 ? 8 : 4;
         if (width > end - field->value)
             return set_fault(fault, FIELD_CUT, field->value, width);
-        return field->value + width;
+        return field->end = field->value + width;
     }
     if (field->wire != WIRE_VARINT && field->wire != WIRE_BYTES)
         return set_fault(fault, WIRE_TYPE, at, field->wire);
     int64_t next = read_varint(buf, field->value, end, &field->bits, fault);
     if (next < 0 || field->wire == WIRE_VARINT)
-        return next;
+        return field->end = next;
     if (field->bits > (uint64_t)(end - next))
         return set_fault(fault, FIELD_CUT, next, (int64_t)(field->bits >> 1));
     field->content = next;
-    return next + (int64_t)field->bits;
+    return field->end = next + (int64_t)field->bits;
 }
 
-/* Read the field at `at`, which the walk has checked; return the offset after it. */
-static inline int64_t next_field(const uint8_t *buf, int64_t at, wire_field *field)
+/* Read the field that follows one of a message that the walk has checked; return false at `end`. */
+static inline bool next_field(const uint8_t *buf, int64_t end, wire_field *field)
 {
-    return read_field(buf, at, INT64_MAX, field, NULL);
+    return field->end < end && read_field(buf, field->end, INT64_MAX, field, NULL) >= 0;
 }
 
 static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message,
                              int64_t *fault);
 
-/* Return `next` if the value of a field, which ends there, is of its kind, or -1. */
-static int64_t check_value(const uint8_t *buf, const wire_field *field, int64_t next, int kind,
-                           int64_t *fault)
+/* Return where a field ends if its value is of its kind, or -1. */
+static int64_t check_value(const uint8_t *buf, const wire_field *field, int kind, int64_t *fault)
 {
     static const int WIRES[] = {[VARINT] = WIRE_VARINT, [FIXED64] = WIRE_FIXED64,
                                 [FIXED32] = WIRE_FIXED32, [TEXT] = WIRE_BYTES};
     int each = kind % SEVERAL;
     if (kind == ANYTHING || (kind < IS && field->wire == WIRES[each]))
-        return next;
+        return field->end;
     if (kind < SEVERAL || field->wire != WIRE_BYTES)
         return set_fault(fault, FIELD_TYPE, field->at, field->number);
     if (kind >= IS)
-        return check_message(buf, field->content, next, kind - IS, fault);
+        return check_message(buf, field->content, field->end, kind - IS, fault);
     if (each == VARINT) {
         uint64_t value;
         int64_t at = field->content;
-        while (at >= 0 && at < next)
-            at = read_varint(buf, at, next, &value, fault);
+        while (at >= 0 && at < field->end)
+            at = read_varint(buf, at, field->end, &value, fault);
         return at;
     }
-    if ((next - field->content) % (each == FIXED64 ? 8 : 4))
-        return set_fault(fault, PACKED_CUT, field->content, next - field->content);
-    return next;
+    if ((field->end - field->content) % (each == FIXED64 ? 8 : 4))
+        return set_fault(fault, PACKED_CUT, field->content, field->end - field->content);
+    return field->end;
 }
 
 /* Skip the field at `at` of a message and check its value; return the offset after it, or -1. */
@@ -144,7 +143,7 @@ static inline int64_t check_field(const uint8_t *buf, int64_t at, int64_t end, i
     int64_t next = read_field(buf, at, end, field, fault);
     if (next < 0 || field->number >= FIELDS)
         return next;
-    return check_value(buf, field, next, SCHEMA[message][field->number], fault);
+    return check_value(buf, field, SCHEMA[message][field->number], fault);
 }
 
 /* Return `end` if a message from `at` on is what the schema says, or -1. It holds no message of
@@ -158,37 +157,34 @@ static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int me
 }
 
 /* Set what is kept of a field of a node. */
-static void keep(const uint8_t *buf, const wire_field *field, int64_t next, trace_node *node)
+static void keep(const uint8_t *buf, const wire_field *field, trace_node *node)
 {
-    wire_field part;
     switch (field->number) {
     case ID: node->id = field->bits; break;
     case NAME:
         node->name_at = field->content;
-        node->name_bytes = next - field->content;
+        node->name_bytes = field->end - field->content;
         break;
     case TYPE: node->type = (int32_t)field->bits; break;
     case DATA_DEPS:
-        for (int64_t k = field->content; k < next; k++)
+        for (int64_t k = field->content; k < field->end; k++)
             node->deps += buf[k] < 0x80;
         break;
     case START: node->start_us = field->bits; break;
     case DURATION:
         node->duration_us = field->bits;
         node->duration_at = field->at;
-        node->duration_bytes = next - field->at;
+        node->duration_bytes = field->end - field->at;
         break;
     case INPUTS:
-        for (int64_t at = field->content, after; at < next; at = after) {
-            after = next_field(buf, at, &part);
+        for (wire_field part = {.end = field->content}; next_field(buf, field->end, &part);)
             if (part.number == SHAPES) {
                 node->shapes_at = part.content;
-                node->shapes_bytes = after - part.content;
+                node->shapes_bytes = part.end - part.content;
             }
-        }
     }
     if (field->number < DURATION && !node->duration_bytes)
-        node->duration_at = next;
+        node->duration_at = field->end;
 }
 
 /* Walk the message at `at`, a node or the metadata; return where it ends, or -1. */
@@ -208,13 +204,11 @@ static int64_t walk_message(const uint8_t *buf, int64_t buf_len, int64_t at, int
         return set_fault(fault, MESSAGE_EMPTY, at, 0);
     *node = (trace_node){.at = at, .body = body, .end = body + (int64_t)length};
     node->duration_at = body;
-    wire_field field;
-    for (int64_t from = body, next; from < node->end; from = next) {
-        next = check_field(buf, from, node->end, message, &field, fault);
-        if (next < 0)
+    for (wire_field field = {.end = body}; field.end < node->end;) {
+        if (check_field(buf, field.end, node->end, message, &field, fault) < 0)
             return -1;
         if (message == NODE)
-            keep(buf, &field, next, node);
+            keep(buf, &field, node);
     }
     return node->end;
 }
@@ -234,27 +228,21 @@ int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool has_met
 
 void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *deps)
 {
-    wire_field field;
     for (int64_t k = 0; k < nodes_len; k++)
-        for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
-            next = next_field(buf, at, &field);
+        for (wire_field field = {.end = nodes[k].body}; next_field(buf, nodes[k].end, &field);)
             if (field.number == DATA_DEPS)
-                for (int64_t value = field.content; value < next;)
-                    value = read_varint(buf, value, next, deps++, NULL);
-        }
+                for (int64_t value = field.content; value < field.end;)
+                    value = read_varint(buf, value, field.end, deps++, NULL);
 }
 
 void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *hashes)
 {
-    wire_field field;
     for (int64_t k = 0; k < nodes_len; k++) {
         hashes[k] = 0xcbf29ce484222325u; /* FNV-1a */
-        for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
-            next = next_field(buf, at, &field);
+        for (wire_field field = {.end = nodes[k].body}; next_field(buf, nodes[k].end, &field);)
             if (field.number != START && field.number != DURATION)
-                for (int64_t byte = at; byte < next; byte++)
+                for (int64_t byte = field.at; byte < field.end; byte++)
                     hashes[k] = (hashes[k] ^ buf[byte]) * 0x100000001b3u;
-        }
     }
 }
 
@@ -294,24 +282,20 @@ static int64_t place_of(const uint8_t *text, int64_t bytes, const uint8_t *names
 
 /* Set the value of an attribute, its last one, if it has one of the names that are asked for;
    those of the next name are `step` further. */
-static void read_attribute(const uint8_t *buf, int64_t at, int64_t end, const uint8_t *names,
+static void read_attribute(const uint8_t *buf, const wire_field *whole, const uint8_t *names,
                            const int64_t *ends, int64_t ends_len, attribute *attributes,
                            int64_t step)
 {
-    wire_field field;
     attribute value = {.number = NAN};
     int64_t place = ends_len;
-    for (int64_t next; at < end; at = next) {
-        next = next_field(buf, at, &field);
+    for (wire_field field = {.end = whole->content}; next_field(buf, whole->end, &field);) {
+        int64_t bytes = field.end - field.content;
         if (field.number == ATTRIBUTE_NAME)
-            place = place_of(buf + field.content, next - field.content, names, ends, ends_len);
-        else if (field.number >= DOUBLE && field.number < FIELDS) {
+            place = place_of(buf + field.content, bytes, names, ends, ends_len);
+        else if (field.number == STRING)
+            value = (attribute){NAN, field.content, bytes};
+        else if (field.number >= DOUBLE && field.number < FIELDS)
             value = (attribute){.number = number_of(buf, &field)};
-            if (field.number == STRING) {
-                value.at = field.content;
-                value.bytes = next - field.content;
-            }
-        }
     }
     if (place < ends_len)
         attributes[place * step] = value;
@@ -321,16 +305,12 @@ void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_
                      const uint8_t *names, const int64_t *ends, int64_t ends_len,
                      attribute *attributes)
 {
-    wire_field field;
     for (int64_t k = 0; k < nodes_len * ends_len; k++)
         attributes[k] = (attribute){.number = NAN};
     for (int64_t k = 0; k < nodes_len; k++)
-        for (int64_t at = nodes[k].body, next; at < nodes[k].end; at = next) {
-            next = next_field(buf, at, &field);
+        for (wire_field field = {.end = nodes[k].body}; next_field(buf, nodes[k].end, &field);)
             if (field.number == ATTRIBUTES)
-                read_attribute(buf, field.content, next, names, ends, ends_len, &attributes[k],
-                               nodes_len);
-        }
+                read_attribute(buf, &field, names, ends, ends_len, &attributes[k], nodes_len);
 }
 
 static int64_t store_varint(uint8_t *out, uint64_t value)

@@ -21,7 +21,7 @@ from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.traces import lanes_of
-from rewritelog.text import printable
+from rewritelog.text import NO_NAME, printable
 
 SEB_KINDS = ("sebs", "brackets", "log_events", "flows")
 """What is counted of logs."""
@@ -80,7 +80,7 @@ class ChromeMaker:
     def _slices(self, sebs: Table) -> Iterator[Event]:
         columns = (sebs[name].tolist() for name in ("pe", "seb", "ep", "src_pe", "msg_id"))
         times = (_microseconds(sebs["start_time"]), _microseconds(durations_of(sebs)))
-        names = _shown(sebs["name"].tolist(), "(no name)")
+        names = _shown(sebs["name"].tolist(), NO_NAME)
         for name, ts, dur, pe, seb, ep, source, number in zip(names, *times, *columns, strict=True):
             args = {"seb": seb, "ep": ep, "src_pe": source, "msg_id": number}
             yield _slice(name, "seb", ts, dur, args) | self._track(pe)
@@ -150,7 +150,7 @@ def node_events(
     columns = [part[name] for name in ("id", "name", "type")]
     columns += [tracks, start_s * _US_PER_S, duration_s * _US_PER_S]
     events = [
-        _slice(printable(name) or "(no name)", traces.types[kind], ts, dur, {"id": number})
+        _slice(printable(name) or NO_NAME, traces.types[kind], ts, dur, {"id": number})
         | {"pid": part.unit.rank, "tid": track}
         for number, name, kind, track, ts, dur in zip(
             *(column[within].tolist() for column in columns), strict=True

@@ -22,7 +22,7 @@ from rewritelog.formats.bgtrace.records import (
     records_of,
 )
 from rewritelog.formats.traces import AnyTraces
-from rewritelog.text import TextTable, percent_text, time_column
+from rewritelog.text import NO_NAME, TextTable, percent_text, time_column
 
 MOST_ROWS = 128
 """If there are more PEs, neighbours share a row and a column."""
@@ -254,9 +254,10 @@ def time_table(
     """Return a table of what names tell, counts and seconds, most time first, with shares."""
     shown = rows[:SHOWN]
     times = time_column([seconds for _, _, seconds in shown])
+    names = [[NO_NAME if text == "" else text for text in name] for name, _, _ in shown]
     cells = [
         (label.format(*name), f"{count:,}", time, percent_text(share_of(seconds, total_s)))
-        for (name, count, seconds), time in zip(shown, times, strict=True)
+        for name, (_, count, seconds), time in zip(names, shown, times, strict=True)
     ]
     return TextTable((*heads, "time", "share"), cells, further=len(rows) - len(shown))
 

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import MAX_PARAMETERS, Expression, FormulaError, parse
-
-AT = " - at `$"
-"""What msgspec writes between a problem and the path to it, which ends with a backquote."""
+from rewritelog.models.wording import AT
 
 Text: TypeAlias = Annotated[str, Meta(max_length=10_000)]
 """A name or sentence."""

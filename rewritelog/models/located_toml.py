@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from rewritelog.models.expressions import FormulaError, Origin
+from rewritelog.models.wording import AT, in_words, unknown_key
 
 T = TypeVar("T")
 
@@ -23,11 +24,6 @@ MAX_FILE = 200_000
 MAX_LINE = 1000
 """The most characters of a line: tomllib's time grows with the square of a dotted key's parts."""
 
-_UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
-_KINDS = {
-    "array": "a list", "object": "a table", "str": "a text", "int": "a whole number",
-    "float": "a number", "bool": "true or false", "datetime": "a date",
-}  # fmt: skip
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _COMMENT = re.compile(r"(?m)^[ \t]*#.*$")
 
@@ -49,15 +45,15 @@ class LocatedToml:
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            problem, _, within = str(error).partition(" - at `$")
+            problem, _, within = str(error).partition(AT)
             path = (*path, *(int(index) if index else key for key, index in _STEP.findall(within)))
-            if unknown := _UNKNOWN_KEY.fullmatch(problem):
-                known = ", ".join(getattr(kind, "__struct_fields__", ()))
-                explanation = f"unknown key {unknown[1]!r}; known: {known}"
-                raise self.place(*path, unknown[1]).error(explanation) from None
-            named = next((key for key in reversed(path) if isinstance(key, str)), "")
             which = f"value {path[-1] + 1} " if path and isinstance(path[-1], int) else ""
-            raise self.place(*path).error(f"{named}: {_in_words(problem, which)}") from None
+            explanation = in_words(problem, table="a table", value=which)
+            if (key := unknown_key(problem)) is not None:
+                known = ", ".join(getattr(kind, "__struct_fields__", ()))
+                raise self.place(*path, key).error(f"{explanation}; known: {known}") from None
+            named = next((key for key in reversed(path) if isinstance(key, str)), "")
+            raise self.place(*path).error(f"{named}: {explanation}") from None
 
     def place(self, *path: str | int) -> Origin:
         """Return the line of a value, given the keys and indices that lead to it.
@@ -84,18 +80,6 @@ class LocatedToml:
             written = self._text[start:at] == within
             begin, column = (start, start - before + 1) if written else (at, None)
         return Origin(self.name, self._text.count("\n", 0, begin) + 1, column)
-
-
-def _in_words(problem: str, which: str) -> str:
-    """Return what msgspec says of a value of another type, in words of TOML."""
-    if problem.startswith("Expected "):
-        problem = problem.replace("Expected ", f"{which}must be ").replace(", got ", ", not ")
-        return re.sub(r"`([^`]*)`", lambda kinds: " or ".join(_named(kinds[1])), problem)
-    return problem
-
-
-def _named(kinds: str) -> list[str]:
-    return [_KINDS.get(kind, kind) for kind in kinds.split(" | ") if kind != "null"]
 
 
 def _word(key: str) -> str:

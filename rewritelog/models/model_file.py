@@ -21,7 +21,6 @@ from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import (
-    AT,
     EventName,
     Form,
     ParameterCount,
@@ -30,6 +29,7 @@ from rewritelog.models.form import (
     misfit,
     plain,
 )
+from rewritelog.models.wording import AT, in_words
 from rewritelog.text import exact_number, printable, shorten
 
 FORMAT = "rewritelog model"
@@ -229,4 +229,4 @@ def _refused(name: str, path: str, error: Exception) -> ModelError:
     """Return the error for a value at or below a path; those of parts follow the problem."""
     problem, *steps = str(error).split(AT)
     path += "".join(step.removesuffix("`") for step in reversed(steps))
-    return ModelError(f"{printable(name)}: {shorten(path, 200)}: {shorten(problem, 200)}")
+    return ModelError(f"{printable(name)}: {shorten(path, 200)}: {shorten(in_words(problem), 200)}")

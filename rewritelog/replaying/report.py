@@ -15,6 +15,7 @@ from rewritelog.replaying.lost_cycles import LostCycles
 from rewritelog.replaying.network import Network
 from rewritelog.text import (
     LABEL_WIDTH,
+    NO_NAME,
     NO_VALUE,
     Readable,
     TextTable,
@@ -143,7 +144,7 @@ class ReplayReport(Readable):
             lines.insert(0, f"No {terms.item} can run: {why}")
         if self.predicted_s > 0:
             chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
-            named = [(s, name or "(no name)") for name, s in [*path.by_name_s.items()][:1]]
+            named = [(s, name or NO_NAME) for name, s in [*path.by_name_s.items()][:1]]
             parts = [(s, shorten(name, LABEL_WIDTH)) for s, name in named]
             parts.append((self.communication_s, terms.transfer))
             shares = (f"{_share_text(s, self.predicted_s)} in {name}" for s, name in parts)
@@ -329,7 +330,7 @@ def _gains_tables(report: ReplayReport) -> Iterator[str]:
 
 def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> str:
     columns = {
-        heading: [gain.name for gain in gains],
+        heading: [gain.name or NO_NAME for gain in gains],
         "busy": time_column([gain.busy_s for gain in gains]),
         "gain": time_column([gain.gain_s for gain in gains]),
         "of the run": [_share_text(gain.gain_s, predicted_s) for gain in gains],

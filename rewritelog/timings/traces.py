@@ -18,7 +18,7 @@ import json
 import math
 import re
 import string
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, Texts, numbered, rows_by_key
+from rewritelog.arrays import Floats, Ints, Texts, numbered
 from rewritelog.commands.fits import TimingsCommand
 from rewritelog.errors import UsageError
 from rewritelog.formats import ParamRecords
@@ -57,7 +57,7 @@ from rewritelog.text import (
 )
 from rewritelog.timings.texts import read_model_text
 from tracebigsim.errors import LineFormatError
-from tracebigsim.writing import around_times, format_line, number_text
+from tracebigsim.writing import around_time, format_line, number_text
 
 _ATTRIBUTES = ("num_ops", "tensor_size", "comm_size")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -143,14 +143,14 @@ class EventParams:
             is_complete[nodes] = np.isfinite(values).all(axis=1)
             unknown = np.isnan(inputs[~is_complete[nodes]]).sum(axis=0).tolist()
             lacking.update(dict(zip(of_rule.variables, unknown, strict=True)))
-        known = np.flatnonzero(is_complete)
+        table, count = table[is_complete], np.count_nonzero(is_complete)
         records = ParamRecords(
             events=events,
-            event=event[name[known]],
-            piece=np.zeros(len(known), dtype=np.int64),
-            seb=rows[known],
-            param_start=MAX_PARAMETERS * known,
-            param_count=np.count_nonzero(~np.isnan(table[known]), axis=1),
+            event=event[name[is_complete]],
+            piece=np.zeros(count, dtype=np.int64),
+            seb=rows[is_complete],
+            param_start=MAX_PARAMETERS * np.arange(count),
+            param_count=np.count_nonzero(~np.isnan(table), axis=1),
             params=table.ravel(),
         )
         return records, +lacking
@@ -287,7 +287,7 @@ class WrittenTimings(Readable):
     """The result of `write_timings`."""
 
     traces: Traces
-    output: Path | None
+    output: Path
     params: EventParams
     types: tuple[int, ...]
     """The types of nodes that get a line."""
@@ -345,7 +345,7 @@ class WrittenTimings(Readable):
         """Return the result as a JSON object."""
         return {
             "logs": str(self.traces.path),
-            "output": None if self.output is None else str(self.output),
+            "output": str(self.output),
             "lines": self.lines.total(),
             "zero": self.left_out["zero"],
             "unusable": self.left_out["unusable"],
@@ -358,23 +358,24 @@ class WrittenTimings(Readable):
 
     def text(self) -> str:
         """Return the result as text."""
-        out = "" if self.output is None else f" → {printable(str(self.output))}"
         most = sorted(self.events, key=lambda event: (-event[1], event[0]))
         rows = [(event, f"{lines:,}", f"{points:,}") for event, lines, points in most]
         table = TextTable(("event", "lines", "different parameters"), rows, most_rows=_SHOWN)
         lines = count_text(self.lines.total(), "timing line")
         count = f"{lines} of {count_text(len(rows), 'event')}"
         shown = table.lines() if rows else []
-        return "\n".join([wrapped(f"{self.traces.text()}{out}"), count, *shown])
+        return "\n".join(
+            [wrapped(f"{self.traces.text()} → {printable(str(self.output))}"), count, *shown]
+        )
 
 
 def write_timings(command: TimingsCommand) -> WrittenTimings:
-    """Write the lines of the nodes of some types to a file, if there is one."""
-    traces, output = command.traces, command.output
+    """Write the lines of the nodes of some types to a file."""
+    traces = command.traces
     if not isinstance(traces, Traces):
         raise UsageError(f"{traces.folder}: has bgTrace logs, which hold no timing lines")
     types = traces.type_numbers(command.types)
-    written = WrittenTimings(traces, output, read_event_params(command.event_params), types)
+    written = WrittenTimings(traces, command.output, read_event_params(command.event_params), types)
     work = partial(_lines, written.params, types)
 
     def texts() -> Iterator[bytes]:
@@ -385,10 +386,7 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
             written.add(lines)
             yield lines.text
 
-    if output is None:
-        deque(texts(), maxlen=0)
-    else:
-        write_file(output, texts())
+    write_file(command.output, texts())
     return written
 
 
@@ -398,17 +396,15 @@ def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
     chosen = np.flatnonzero(np.isin(part["type"], types))
     rows = chosen[duration_s[chosen] > 0]
     records, lacking = params.records(part, rows)
-    table = records.params.reshape(-1, MAX_PARAMETERS)[records.param_start // MAX_PARAMETERS]
+    table = records.params.reshape(-1, MAX_PARAMETERS)
     points = DistinctPoints.of_rows(np.column_stack([records.event, table]))
     first, around = points.rows.first, dict[int, tuple[str, str]]()
-    for of_event in rows_by_key(records.event[first], np.ones(len(first), dtype=np.bool_)):
-        counts = records.param_count[first[of_event]]
-        values = zip(table[first[of_event], : counts.max()].tolist(), counts.tolist(), strict=True)
-        event, calls = records.event[first[of_event[0]]], (of[:count] for of, count in values)
+    counts = records.param_count[first]
+    params_of = table[first, : counts.max(initial=0)].tolist()
+    calls = zip(records.event[first].tolist(), params_of, counts.tolist(), strict=True)
+    for point, (event, values, count) in enumerate(calls):
         with suppress(LineFormatError):
-            around |= zip(
-                of_event.tolist(), around_times(records.events[event], calls), strict=True
-            )
+            around[point] = around_time(records.events[event], values[:count])
     used = np.array([*around], dtype=np.int64)
     usable = np.isin(points.point_of_row, used)
     timed = zip(
@@ -420,10 +416,11 @@ def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
     ]
     left_out = {"zero": len(chosen) - len(rows), "unusable": len(rows) - len(lines)}
     events = [records.events[event] for event in records.event[first[used]].tolist()]
-    params_of = map(bytes, table[first[used]])
     return _Lines(
         "".join(lines).encode(),
-        list(zip(events, params_of, points.counts[used].tolist(), strict=True)),
+        list(
+            zip(events, map(bytes, table[first[used]]), points.counts[used].tolist(), strict=True)
+        ),
         left_out,
         lacking,
         matching(params.rules, part["name"].distinct),

@@ -201,6 +201,15 @@ def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> No
     assert re.search(r": (\d+) have no num_opz, \1 have no a9\n", done.stderr)
 
 
+def test_a_call_that_no_line_can_hold_leaves_out_no_other_one(tmp_path: Path) -> None:
+    """The later calls of its event were left out, too."""
+    long = "n" * ((1 << 20) - 80)
+    nodes = [node(1, long, shapes="[[1, 2, 3]]"), node(2, long), node(3, "b")]
+    path = write_traces(tmp_path / "t", [nodes])
+    done = run("timings", path, "-o", tmp_path / "l.txt", "--json")
+    assert (json.loads(done.stdout)["lines"], json.loads(done.stdout)["unusable"]) == (2, 1)
+
+
 def test_a_rewrite_reads_each_rank_once(traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     units: list[Unit] = []
     read = ChakraTraces.read
@@ -397,6 +406,12 @@ def test_rules_of_traces_are_listed_and_explained() -> None:
     assert "a rank's file" in of_both
 
 
+def test_a_node_without_a_name_leaves_no_hole_in_tables(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1, "", 5)]])
+    assert "(no name) (COMP)      1  5.000 µs" in rewritelog.info(path).text()
+    assert "(id 1, (no name))" in rewritelog.check(path).text()
+
+
 def test_info_says_where_the_time_goes(traces: Path) -> None:
     told = rewritelog.info(traces).to_json()
     assert told["nodes"] == 14
@@ -540,6 +555,7 @@ def test_options_of_other_logs_are_refused(
     ("words", "said"),
     [
         (("check", "X", "--params", "X"), "--params is for bgTrace logs"),
+        (("rewrite", "X", "OUT", "--params", "NONE"), "--params is for bgTrace logs"),
         (("diff", "X", "X", "--params", "X"), "--params is for bgTrace logs"),
         (("export", "X", "OUT", "--to", "chrome", "--params", "X"), "--params is for bgTrace logs"),
         (("replay", "X", "--lost-as", "a=b"), "--lost-as is for bgTrace logs"),

@@ -188,6 +188,7 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
         (b"not a trace at all", "the metadata, its first message"),
         (gzip.compress(trace([node(1)]), mtime=0)[:-9], "gzip"),
         (b"\x1f\x8b\x00nothing", "damaged gzip data"),
+        (gzip.compress(trace([b"\x38\xff"]), mtime=0), "cut off; the byte is one of the unpacked"),
     ],
 )  # fmt: skip
 def test_damage_is_named_with_file_offset_and_node(
@@ -222,6 +223,14 @@ def test_files_are_found_by_folder_file_or_beginning(tmp_path: Path) -> None:
         open_chakra(folder)
     (folder / "run.3.et").write_bytes(trace([]))
     assert [unit.rank for unit in opened(folder / "run").files] == [0, 1, 3]
+
+
+def test_a_folder_of_files_without_ranks_is_told_from_one_without_traces(tmp_path: Path) -> None:
+    """A trace without a rank was rewritten to a folder that had no traces, so it was said."""
+    (tmp_path / "trace_0.et").write_bytes(trace([node(1)]))
+    assert [unit.rank for unit in opened(tmp_path / "trace_0.et").files] == [0]
+    with pytest.raises(RewriteLogError, match=r"trace_0\.et is not named NAME\.RANK\.et: give"):
+        open_chakra(tmp_path)
 
 
 def test_a_rank_is_a_number_that_others_can_hold(tmp_path: Path) -> None:

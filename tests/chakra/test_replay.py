@@ -1,6 +1,7 @@
 """Replays of Chakra traces, with times worked out by hand."""
 
 import json
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -156,7 +157,9 @@ def test_a_message_that_nobody_sends_is_received_at_once(
 
 def test_a_node_without_a_name_leaves_no_hole_in_a_sentence(tmp_path: Path) -> None:
     """It was `100.0 % in , 0.0 % in communication`."""
-    assert "100.0 % in (no name)," in replayed(tmp_path, [[node(1, "", 5)]]).text()
+    text = replayed(tmp_path, [[node(1, "", 5)]]).text()
+    assert "100.0 % in (no name)," in text
+    assert re.search(r"^ +\(no name\) +5.000 µs", text, re.MULTILINE)
 
 
 def test_messages_are_received_after_they_are_sent(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tracebigsim import LineFormatError, format_line
 from tracebigsim.lines import TimeUnit, scan
-from tracebigsim.writing import around_times, number_text
+from tracebigsim.writing import around_time, number_text
 
 
 def test_a_param_line_looks_like_the_emulators() -> None:
@@ -35,7 +35,7 @@ def test_a_timing_line_looks_like_real_ones() -> None:
 def timing_lines(
     event: str, params: Sequence[Sequence[float]], times: Sequence[float]
 ) -> list[str]:
-    around = zip(around_times(event, params), times, strict=True)
+    around = zip((around_time(event, of_call) for of_call in params), times, strict=True)
     return [f"{before}{number_text(time, 'a time')}{after}" for (before, after), time in around]
 
 

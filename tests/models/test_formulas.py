@@ -267,7 +267,7 @@ def test_a_mistake_is_named_with_file_line_and_column(
         ("formula = 3", "my.toml:1:", "formula: must be a list"),
         ("version = 1\n" + entry("terms = ['1']"), "my.toml:1:", "unknown key 'version'"),
         ("\n[[formulas]]\nevent = 'a'", "my.toml:2:", "unknown key 'formulas'"),
-        ("[[formula]]\nterms = ['1']", "my.toml:1:", "missing required field `event`"),
+        ("[[formula]]\nterms = ['1']", "my.toml:1:", "formula: the key 'event' is missing"),
         (
             "[[formula]]\nterms = ['1']\nevent = 3",
             "my.toml:3:",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,37 +19,29 @@ from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.formats.traces import Traces, Unit
 
 PART_BYTES = 8 << 20
-"""The bytes of a part, unless one node has more."""
+"""The bytes that are read at a time; a part has no more, unless one node has."""
 
 _PART_NODES = 1 << 15
 _FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
+_ENDS = (".et", ".et.gz")
 _MOST_RANK = (1 << 31) - 1
 
 
-@contextmanager
-def _opened(unit: Unit) -> Iterator[Callable[[int], Bytes]]:
-    """Yield a function that reads the next bytes of a unit, unpacked; fewer only at the end.
-
-    Raise `DamagedLogError` if its size has changed.
-    """
+def _chunks(unit: Unit) -> Iterator[Bytes]:
+    """Yield the bytes of a unit, unpacked; raise `DamagedLogError` if its size has changed."""
     with InputFile(unit.path) as file, file.stream() as raw:
         file.check_size(unit.size_bytes)
         stream = gzip.GzipFile(fileobj=raw) if unit.is_packed else raw
-
-        def read(size_bytes: int) -> Bytes:
-            try:
-                return np.frombuffer(stream.read(size_bytes), dtype=np.uint8)
-            except EOFError as error:
-                raise damaged("the gzip data end too early") from error
-            except (zlib.error, gzip.BadGzipFile) as error:
-                raise damaged(f"damaged gzip data ({error})") from error
-            except OSError as error:
-                raise RewriteLogError(f"{unit.path}: cannot be read: {error.strerror}") from error
-
-        def damaged(problem: str) -> DamagedLogError:
-            return DamagedLogError(Location(unit.path, raw.tell()), problem)
-
-        yield read
+        try:
+            while chunk := stream.read(PART_BYTES):
+                yield np.frombuffer(chunk, dtype=np.uint8)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            problem = f"damaged gzip data ({error})"
+            if isinstance(error, EOFError):
+                problem = "the gzip data end too early"
+            raise DamagedLogError(Location(unit.path, raw.tell()), problem) from error
+        except OSError as error:
+            raise RewriteLogError(f"{unit.path}: cannot be read: {error.strerror}") from error
 
 
 class ChakraTraces(Traces):
@@ -64,24 +55,20 @@ class ChakraTraces(Traces):
     def read(self, unit: Unit) -> Iterator[NodePart]:
         """Yield the parts of a unit, the first with the metadata before its nodes."""
         nodes = np.empty(_PART_NODES, dtype=core.structs["trace_node"])
-        buffer, at, offset, first, is_last = np.zeros(0, dtype=np.uint8), 0, 0, -1, False
-        with _opened(unit) as read:
-            while at < len(buffer) or not is_last:
-                fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
-                count = core.walk_nodes(buffer, at, first < 0, nodes, fault)
-                if count:
-                    heads = int(first < 0)
-                    begin = int(nodes["end"][0]) if heads else at
-                    of_part = nodes[heads:count].copy()
-                    yield NodePart(unit, max(first, 0), buffer[at:begin], buffer, of_part)
-                    first, at = first + count, int(nodes["end"][count - 1])
-                elif fault[core.FAULT_CODE] in (core.WIRE_OK, core.MESSAGE_CUT) and not is_last:
-                    size_bytes = max(PART_BYTES, len(buffer) - at)
-                    following = read(size_bytes)
-                    is_last = len(following) < size_bytes
-                    offset, at, buffer = offset + at, 0, np.concatenate([buffer[at:], following])
-                else:
-                    raise _damage(unit, first, offset, fault)
+        fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
+        buffer, at, offset, first = np.zeros(0, dtype=np.uint8), 0, 0, -1
+        for chunk in _chunks(unit):
+            offset, at, buffer = offset + at, 0, np.concatenate([buffer[at:], chunk])
+            while count := core.walk_nodes(buffer, at, first < 0, nodes, fault):
+                heads = int(first < 0)
+                begin = int(nodes["end"][0]) if heads else at
+                of_part = nodes[heads:count].copy()
+                yield NodePart(unit, max(first, 0), buffer[at:begin], buffer, of_part)
+                first, at = first + count, int(nodes["end"][count - 1])
+            if fault[core.FAULT_CODE] not in (core.WIRE_OK, core.MESSAGE_CUT):
+                raise _damage(unit, first, offset, fault)
+        if at < len(buffer):
+            raise _damage(unit, first, offset, fault)
         if first < 0:
             raise DamagedLogError(Location(unit.path, 0), "the file is empty: it has no metadata")
 
@@ -91,6 +78,8 @@ def _damage(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
     if node < 0:
         problem = f"the metadata, its first message: {problem} (is it a trace in binary form?)"
+    if unit.is_packed:
+        problem += "; the byte is one of the unpacked data"
     place = Location(
         unit.path, offset + int(fault[core.FAULT_AT]), node=node if node >= 0 else None
     )
@@ -101,18 +90,18 @@ def open_chakra(path: Path) -> ChakraTraces | None:
     """Open traces given their folder, one file, or the beginning of their names before the rank.
 
     Return None if there are none. Raise `RewriteLogError` for a folder with traces of several
-    names, or one rank twice.
+    names, of one rank twice, or of none.
     """
     if path.exists() and not path.is_dir():
         match = _FILE.fullmatch(path.name)
-        is_named = path.name.endswith((".et", ".et.gz"))
         rank = int(match["rank"]) if match else 0
-        return ChakraTraces(path, (_unit(path, rank),)) if is_named else None
+        return ChakraTraces(path, (_unit(path, rank),)) if path.name.endswith(_ENDS) else None
     folder = path if path.is_dir() else path.parent
-    files = paths_in(folder) if folder.is_dir() else []
-    matches = [
-        match for file in files if (match := _FILE.fullmatch(file.name)) and not file.is_dir()
-    ]
+    paths = paths_in(folder) if folder.is_dir() else []
+    files = [file.name for file in paths if file.name.endswith(_ENDS) and not file.is_dir()]
+    matches = [match for file in files if (match := _FILE.fullmatch(file))]
+    if files and not matches and path.is_dir():
+        raise RewriteLogError(f"{path}: {files[0]} is not named NAME.RANK.et: give the file itself")
     if not path.is_dir():
         matches = [match for match in matches if match["name"] == path.name]
     names = sorted({match["name"] for match in matches})

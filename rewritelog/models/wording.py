@@ -1,0 +1,41 @@
+"""What msgspec says of a value that is not as declared, in words of those who wrote it."""
+
+from __future__ import annotations
+
+import re
+
+AT = " - at `$"
+"""What msgspec writes between a problem and the path to it, which ends with a backquote."""
+
+_KINDS = {
+    "array": "a list", "str": "a text", "int": "a whole number", "float": "a number",
+    "bool": "true or false", "datetime": "a date",
+}  # fmt: skip
+_UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING_KEY = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+
+
+def unknown_key(problem: str) -> str | None:
+    """Return the key that an object has and should not have, if that is the problem."""
+    match = _UNKNOWN_KEY.fullmatch(problem)
+    return match[1] if match else None
+
+
+def in_words(problem: str, *, table: str = "an object", value: str = "") -> str:
+    """Return a problem in our words; `table` is what the format calls objects.
+
+    `value` is what must be otherwise, if the place that is named with the problem is not clear.
+    """
+    if (key := unknown_key(problem)) is not None:
+        return f"unknown key {key!r}"
+    if match := _MISSING_KEY.fullmatch(problem):
+        return f"the key {match[1]!r} is missing"
+    if not problem.startswith("Expected "):
+        return problem.replace("Invalid enum value ", "unknown value ")
+    problem = problem.replace("Expected ", f"{value}must be ").replace(", got ", ", not ")
+    named = {**_KINDS, "object": table}
+    return re.sub(
+        r"`([^`]*?)(?: \| null)?`",
+        lambda kinds: " or ".join(named.get(kind, kind) for kind in kinds[1].split(" | ")),
+        problem,
+    )
