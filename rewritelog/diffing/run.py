@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from rewritelog.arrays import Ints
 from rewritelog.commands.logs import DiffCommand
 from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.report import Comparison, HeadDifference
@@ -25,8 +23,10 @@ from rewritelog.formats.bgtrace.blocks import (
     Block,
     LoadedBlock,
     LongTimeline,
+    fitting,
     read_block,
     thread_buffers,
+    timelines_of,
 )
 from rewritelog.formats.bgtrace.declaration import (
     MACHINE_HEADER_BYTES,
@@ -42,68 +42,44 @@ from rewritelog.running.engines import map_blocks
 
 @dataclass(frozen=True)
 class Pair:
-    """A run of timelines on both sides; None for a side without these PEs."""
+    """A run of timelines of both sides."""
 
-    pes: Ints
-    a: Block | None
-    b: Block | None
+    blocks: dict[int, Block]
+    """That of A under 0, that of B under 1; none of a side without these PEs."""
 
     @property
     def size_bytes(self) -> int:
         """The size of both sides."""
-        return sum(side.size_bytes for side in (self.a, self.b) if side is not None)
+        return sum(block.size_bytes for block in self.blocks.values())
 
 
 def plan_pairs(a: LogSet, b: LogSet) -> Iterator[Pair]:
-    """Yield pairs of all timelines, those that only B has last; nothing is read."""
-    for file in a.files:
-        others = np.stack(b.summary.timeline_of(file.pes), axis=1)
-        others[file.pes >= b.summary.total_pes] = -1
-        for begin, end in _runs(others):
-            sides = [(a, file.index, begin)]
-            if others[begin, 0] >= 0:
-                sides.append((b, *others[begin].tolist()))
-            for pes, blocks in _cut(file.pes[begin:end], sides, a.block_bytes):
-                yield Pair(pes, blocks[0], blocks[1] if len(blocks) > 1 else None)
-    for file in b.files:
-        known = int(np.searchsorted(file.pes, a.summary.total_pes))
-        for pes, blocks in _cut(file.pes[known:], [(b, file.index, known)], a.block_bytes):
-            yield Pair(pes, None, blocks[0])
+    """Yield pairs of all timelines, those that only B has last; nothing is read.
 
-
-def _runs(timelines: Ints) -> Iterator[tuple[int, int]]:
-    """Yield the runs of timelines that are contiguous in one file of the other side."""
-    steps = np.diff(timelines, axis=0)
-    missing = timelines[1:, 0] < 0
-    follows = (steps[:, 0] == 0) & ((steps[:, 1] == 1) | missing)
-    borders = [0, *(np.flatnonzero(~follows) + 1).tolist(), len(timelines)]
-    for begin, end in pairwise(borders):
-        if end > begin:
-            yield begin, end
-
-
-def _cut(
-    pes: Ints, sides: list[tuple[LogSet, int, int]], block_bytes: int
-) -> Iterator[tuple[Ints, list[Block]]]:
-    """Yield a run of timelines in blocks of at most `block_bytes` on all sides.
-
-    A side is given by its logs, the index of the file, and that of the first timeline in it.
+    A pair is contiguous in a file of each side, and at most one of A's blocks on both.
     """
-    borders = [logs.files[file].borders[first:] for logs, file, first in sides]
+    known = a.summary.total_pes
+    of_b_alone = (file.pes[file.pes >= known] for file in b.files)
+    pes = np.concatenate([*(file.pes for file in a.files), *of_b_alone])
+    sides = [
+        (logs.files, *np.where(pes < logs.summary.total_pes, logs.summary.timeline_of(pes), -1))
+        for logs in (a, b)
+    ]
+    follows = np.ones(len(pes) - 1, dtype=np.bool_)
+    for _, file, index in sides:
+        follows &= (np.diff(file) == 0) & ((np.diff(index) == 1) | (index[1:] < 0))
     begin = 0
-    while begin < len(pes):
-        number = len(pes) - begin
-        for bounds in borders:
-            room = int(np.searchsorted(bounds, bounds[begin] + block_bytes, side="right"))
-            number = min(number, max(1, room - 1 - begin))
-        yield (
-            pes[begin : begin + number],
-            [
-                Block(file, int(bounds[begin]), int(bounds[begin + number]), first + begin, number)
-                for (_, file, first), bounds in zip(sides, borders, strict=True)
-            ],
-        )
-        begin += number
+    for end in (*(np.flatnonzero(~follows) + 1).tolist(), len(pes)):
+        while begin < end:
+            firsts = {
+                k: (files[file[begin]], int(index[begin]))
+                for k, (files, file, index) in enumerate(sides)
+                if file[begin] >= 0
+            }
+            rooms = (fitting(file, first, a.block_bytes) for file, first in firsts.values())
+            count = min(end - begin, *rooms)
+            yield Pair({k: timelines_of(*at, at[1] + count) for k, at in firsts.items()})
+            begin += count
 
 
 def _compare_pair(a: LogSet, b: LogSet, params: ParamFolder | None, pair: Pair) -> Totals:
@@ -120,15 +96,14 @@ def _load(a: LogSet, b: LogSet, pair: Pair) -> Iterator[tuple[LoadedBlock, Loade
     A side may have no SEBs in some pieces. Raise `DamagedLogError` if a timeline is too short for
     its SEB count, or if a long timeline is damaged.
     """
-    layouts = a.layout, b.layout
+    layouts, buffers = (a.layout, b.layout), thread_buffers()
     sides = {
-        k: (logs.files[block.file], block, logs.layout)
-        for k, (logs, block) in enumerate(((a, pair.a), (b, pair.b)))
-        if block is not None
+        k: ((a, b)[k].files[block.file], block, layouts[k]) for k, block in pair.blocks.items()
     }
-    buffers = thread_buffers()
-    long = any(block.size_bytes > a.block_bytes for _, block, _ in sides.values())
-    if len(pair.pes) > 1 or not long:
+    long = any(
+        block.timelines == 1 and block.size_bytes > a.block_bytes for block in pair.blocks.values()
+    )
+    if not long:
         whole = {}
         for k, side in sides.items():
             (whole[k],) = read_block(*side, side[1].size_bytes, buffer=buffers[k])

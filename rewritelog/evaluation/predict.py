@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -131,27 +131,23 @@ class Predictions:
                 column[where] = getattr(predicted, name)
         self.records += len(table)
         self.predicted += int(np.count_nonzero(~np.isnan(rows.predicted_s)))
-        columns = (
-            *(table.line, np.where(table.seb >= 0, table.seb, table.seqno), table.event),
-            seconds_of(path, table, self.clock_hz),
-            *(rows.predicted_s, rows.determined_by, rows.low_s, rows.high_s),
-        )
-        listed = zip(*(column.tolist() for column in columns), strict=True)
-        ends = table.param_start.tolist()
+        measured_s = seconds_of(path, table, self.clock_hz)
+        sebs, params = np.where(table.seb >= 0, table.seb, table.seqno), table.params
         origins = [str(origin) for origin in DeterminedBy]
-        for row, (line, seb, event, measured, seconds, origin, low, high) in enumerate(listed):
-            yield {
-                "file": str(path),
-                "line": line,
-                "seb": None if seb < 0 else seb,
-                "event": table.events[event],
-                "params": table.params[ends[row] : ends[row + 1]].tolist(),
-                "measured_s": json_number(measured),
-                "predicted_s": json_number(seconds),
-                "determined_by": origins[origin],
-                "low_s": json_number(low),
-                "high_s": json_number(high),
-            }
+        columns = (
+            [str(path)] * len(table),
+            table.line.tolist(),
+            (None if seb < 0 else seb for seb in sebs.tolist()),
+            (table.events[event] for event in table.event.tolist()),
+            (params[begin:end].tolist() for begin, end in pairwise(table.param_start.tolist())),
+            map(json_number, measured_s.tolist()),
+            map(json_number, rows.predicted_s.tolist()),
+            (origins[origin] for origin in rows.determined_by.tolist()),
+            map(json_number, rows.low_s.tolist()),
+            map(json_number, rows.high_s.tolist()),
+        )
+        for values in zip(*columns, strict=True):
+            yield dict(zip(HEAD, values, strict=True))
 
 
 def predictions(command: PredictCommand) -> Predictions | CallPrediction:

@@ -12,7 +12,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.commands.logs import ALWAYS
 from rewritelog.formats import NO_RECORDS, ParamRecords
-from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock
+from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, timelines_of
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
@@ -243,8 +243,7 @@ def _blocks(logs: LogSet, run: range) -> Iterator[Block]:
     for file in logs.files:
         low, high = np.searchsorted(file.pes, [run.start, run.stop]).tolist()
         if high > low:
-            begin, end = file.borders[[low, high]].tolist()
-            yield Block(file.index, begin, end, low, high - low)
+            yield timelines_of(file, low, high)
 
 
 def durations_of(sebs: Table) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +14,11 @@ FLOPS_PER_S = 1e9
 """The speed of a host in SimGrid with which SEBs take as long as in the log."""
 
 
-@dataclass(frozen=True)
-class SimgridPart:
-    """The traces of successive PEs."""
+def simgrid_part(steps: Steps) -> tuple[dict[int, str], Counter[str]]:
+    """Return the text of each PE, and the numbers of computations, sends and receives.
 
-    traces: list[tuple[int, str]]
-    """The text of each PE."""
-    kinds: Counter[str]
-    """The numbers of computations, sends and receives."""
-
-
-def simgrid_part(steps: Steps) -> SimgridPart:
-    """Return SEBs as lines: the receive of the starting message, then computations and sends.
-
-    Messages of a PE to itself are left out, since its SEBs are in order anyway.
+    SEBs are lines: the receive of the starting message, then computations and sends. Messages of a
+    PE to itself are left out, since its SEBs are in order anyway.
     """
     texts = _texts(steps)
     lines = sum(text.count("\n") for text in texts)
@@ -37,14 +27,16 @@ def simgrid_part(steps: Steps) -> SimgridPart:
     ordered = [texts[step] for step in steps.order.tolist()]
     bounds = np.searchsorted(steps.pe, [*steps.pes, steps.pes.stop]).tolist()
     senders = set(steps.pe[steps.sender].tolist())
-    traces = []
+    traces = {}
     for pe, low, high in zip(steps.pes, bounds, bounds[1:], strict=False):
         end = f"{pe} waitall\n{pe} finalize\n" if pe in senders else f"{pe} finalize\n"
-        traces.append((pe, "".join([f"{pe} init\n", *ordered[low:high], end])))
-    return SimgridPart(traces, kinds)
+        traces[pe] = "".join([f"{pe} init\n", *ordered[low:high], end])
+    return traces, kinds
 
 
-def write_simgrid(folder: Path, workers: int, parts: Iterable[SimgridPart]) -> dict[str, int]:
+def write_simgrid(
+    folder: Path, workers: int, parts: Iterable[tuple[dict[int, str], Counter[str]]]
+) -> dict[str, int]:
     """Write a file for each PE, in ascending order; return the numbers of kinds of lines.
 
     `workers` is the number of workers per node.
@@ -54,9 +46,9 @@ def write_simgrid(folder: Path, workers: int, parts: Iterable[SimgridPart]) -> d
         (folder / "traces.txt").open("x", encoding="ascii") as names,
         (folder / "hostfile.txt").open("x", encoding="ascii") as hosts,
     ):
-        for part in parts:
-            counts.update(part.kinds)
-            for pe, text in part.traces:
+        for traces, kinds in parts:
+            counts.update(kinds)
+            for pe, text in traces.items():
                 (folder / f"rank-{pe}.txt").write_text(text, encoding="ascii")
                 names.write(f"rank-{pe}.txt\n")
                 hosts.write(f"node-{pe // workers}\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,7 +180,8 @@ class ReplayReport(Readable):
             else "",
             lost_table(self.lost, ranges=True),
             *_path_tables(self),
-            *_gains_tables(self),
+            _gains_table(self, f"these {self.logs.terms.item}s", self.gains),
+            _gains_table(self, "these events", self.event_gains),
             _busiest_table(self),
         )
         return "\n\n".join(part for part in parts if part)
@@ -305,37 +306,25 @@ def _path_tables(report: ReplayReport) -> Iterator[str]:
 
 def _gains_text(report: ReplayReport) -> str:
     """Return the names and events that the run would gain most without."""
-    items = f"{report.logs.terms.item}s"
     gains = sorted((*report.gains, *report.event_gains), key=lambda gain: -gain.gain_s)
     worth = [gain for gain in gains if gain.gain_s >= _LEAST_GAIN * report.predicted_s > 0]
-    parts = []
-    if worth:
-        head = f"If {items}{' or events' if report.event_gains else ''} took no time"
-        parts.append(_gains_table(head, tuple(worth[:_GAIN_ROWS]), report.predicted_s))
+    what = f"{report.logs.terms.item}s{' or events' if report.event_gains else ''}"
+    parts = [_gains_table(report, what, worth[:_GAIN_ROWS])]
     if report.gains_left_out:
         left_out = count_text(report.gains_left_out, "more name or event", "more names and events")
         why = f"since the log is large; {spelled('gains', 10)} does so"
         parts.append(f"Not replayed without {left_out}, {why}")
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
 
 
-def _gains_tables(report: ReplayReport) -> Iterator[str]:
-    """Yield the tables of all gains, by SEB name and by event."""
-    if report.gains:
-        head = f"If these {report.logs.terms.item}s took no time"
-        yield _gains_table(head, report.gains, report.predicted_s)
-    if report.event_gains:
-        yield _gains_table("If these events took no time", report.event_gains, report.predicted_s)
-
-
-def _gains_table(heading: str, gains: tuple[Gain, ...], predicted_s: float) -> str:
+def _gains_table(report: ReplayReport, what: str, gains: Sequence[Gain]) -> str:
     columns = {
-        heading: [gain.name or NO_NAME for gain in gains],
+        f"If {what} took no time": [gain.name or NO_NAME for gain in gains],
         "busy": time_column([gain.busy_s for gain in gains]),
         "gain": time_column([gain.gain_s for gain in gains]),
-        "of the run": [_share_text(gain.gain_s, predicted_s) for gain in gains],
+        "of the run": [_share_text(gain.gain_s, report.predicted_s) for gain in gains],
     }
-    return str(TextTable.of(columns))
+    return str(TextTable.of(columns)) if gains else ""
 
 
 def _busiest_table(report: ReplayReport) -> str:

@@ -30,25 +30,20 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     Unless a network is given, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
     be: the report says why. Otherwise raise a `RewriteLogError` for these.
     """
-    listener = nullcontext() if command.progress is None else listening(command.progress)
-    with listener:
-        return _with_run_time(command)
-
-
-def _with_run_time(command: RewriteCommand) -> RewriteReport:
     network, is_given = command.read_network(), command.describes_network
-    report = rewrite(command.logs, command.out, command, sys.maxsize if is_given else MOST_SEBS)
-    if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:
-        item = report.terms.item
-        given = f"only if a network is given, as in {spelled('network', 'log')}"
-        why = f"over a million {item}s are replayed {given}"
-        return replace(report, no_run_time=why)
-    try:
-        return replace(report, run_time=_run_time(report, network))
-    except RewriteLogError as error:
-        if is_given:
-            raise
-        return replace(report, no_run_time=str(error))
+    most = sys.maxsize if is_given else MOST_SEBS
+    with nullcontext() if command.progress is None else listening(command.progress):
+        report = rewrite(command.logs, command.out, command, most)
+        if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:
+            given = f"only if a network is given, as in {spelled('network', 'log')}"
+            why = f"over a million {report.terms.item}s are replayed {given}"
+            return replace(report, no_run_time=why)
+        try:
+            return replace(report, run_time=_run_time(report, network))
+        except RewriteLogError as error:
+            if is_given:
+                raise
+            return replace(report, no_run_time=str(error))
 
 
 def _run_time(report: RewriteReport, network: Network) -> RunTime:

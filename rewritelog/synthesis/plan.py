@@ -19,7 +19,7 @@ from rewritelog.formats.bgtrace.declaration import (
 )
 from rewritelog.formats.bgtrace.heads import OFFSET_RANGE
 from rewritelog.synthesis import program
-from rewritelog.synthesis.program import EVENTS, SynthEvent, events_for
+from rewritelog.synthesis.program import EVENTS, Kernels, kernels_for
 
 _MOST_SLOTS, _LEAST_SLOTS = 64, 40
 _EXTRAS = 0.5
@@ -133,8 +133,8 @@ def _make_chains(slots: Table) -> None:
 def program_of(options: SynthCommand) -> program.SyntheticProgram:
     """Return the program of all PEs; raise `UsageError` if a timeline would be too large."""
     rows, starters = iteration_of(options)
-    lay, events = layout(options.log_version, options.byte_order), events_for(options.cells)
-    period_ns = _set_times(rows, lay, events)
+    lay, kernels = layout(options.log_version, options.byte_order), kernels_for(options.cells)
+    period_ns = _set_times(rows, lay, kernels)
     surface = (options.cells / CELLS_OF_A_PE) ** (2 / 3)
     count = len(rows) - 2
     records = tuple(_seb_bytes(row, lay, surface, k > count) for k, row in enumerate(rows))
@@ -159,16 +159,16 @@ def program_of(options: SynthCommand) -> program.SyntheticProgram:
         rows=rows,
         records=records,
         starters=starters,
-        events=events,
+        kernels=kernels,
     )
 
 
-def _set_times(rows: Table, lay: Layout, events: tuple[SynthEvent, ...]) -> int:
+def _set_times(rows: Table, lay: Layout, kernels: Kernels) -> int:
     """Fill in durations, starts, and where times of log events are; return the period in ns."""
     marked, calls = rows["event"] >= 0, rows["name"] == b"user_code"
     for name, short, long in zip(("least_ns", "spread_ns"), _SHORT_NS, _LONG_NS, strict=True):
         rows[name] = np.where(rows["zero_length"] == 1, 0, np.where(calls, long, short))
-    of_event = np.array([event.most_ns for event in events])[rows["event"]]
+    of_event = kernels.most_ns[rows["event"]]
     most_ns = np.where(marked, of_event, rows["least_ns"] + rows["spread_ns"]) + program.JITTER_NS
     rows["at_ns"][:-1] = np.cumsum(most_ns[:-1]) - most_ns[:-1]
     messages = rows["sends"] + rows["broadcasts"]

@@ -9,15 +9,15 @@ the sender. Times are integers in nanoseconds until they are written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Keys, Table
 from rewritelog.commands.logs import CELLS_OF_A_PE
-from rewritelog.hashing import GOLDEN, mix, sequence
+from rewritelog.hashing import GOLDEN, mix
 
 _FIELDS = (
     "sends", "first_send", "broadcasts", "event", "started", "root", "backward", "forward",
@@ -69,26 +69,8 @@ class SyntheticProgram:
     """A SEB for each row, without the fields that differ from SEB to SEB."""
     starters: Ints
     """The starting messages: slot, index in it, number; shape (started, 3)."""
-    events: tuple[SynthEvent, ...]
+    kernels: Kernels
     """The bracketed events."""
-
-    @cached_property
-    def constants(self) -> Ints:
-        """The constant part of the duration of each event, in picoseconds."""
-        return np.array([event.constant for event in self.events])
-
-    @cached_property
-    def params(self) -> Ints:
-        """Low, span, linear and square cost of the parameters of each event.
-
-        Those that it lacks have spans of 1; shape (events, most parameters, 4).
-        """
-        most = max(len(event.params) for event in self.events)
-        params = np.zeros((len(self.events), most, 4), dtype=np.int64)
-        params[:, :, 1] = 1
-        for event, rows in zip(self.events, params, strict=True):
-            rows[: len(event.params)] = [astuple(param) for param in event.params]
-        return params
 
     @property
     def iterations(self) -> int:
@@ -116,9 +98,8 @@ class SyntheticProgram:
 
     def event_params(self, event: Ints, keys: Keys) -> Ints:
         """Return the parameters of brackets, shape (brackets, most parameters)."""
-        kinds = self.params[event]
-        values = [kinds[:, k, 0] + draw(keys, 4 + k, kinds[:, k, 1]) for k in range(kinds.shape[1])]
-        return np.stack(values, axis=1)
+        low, span = self.kernels.low[event], self.kernels.span[event]
+        return np.stack([low[:, k] + draw(keys, 4 + k, span[:, k]) for k in range(low.shape[1])], 1)
 
     def regions(self, row: Ints, keys: Keys) -> Ints:
         """Return the lengths of SEBs in ns before, in and after the bracket, shape (3, SEBs).
@@ -130,10 +111,8 @@ class SyntheticProgram:
         middle, tail = np.zeros_like(begin), np.zeros_like(begin)
         marked = np.flatnonzero(rows["event"] >= 0)
         event, keys = rows["event"][marked], keys[marked]
-        values, kinds = self.event_params(event, keys), self.params[event]
-        costs = values * (kinds[:, :, 2] + values * kinds[:, :, 3])
+        picoseconds = self.kernels.picoseconds(event, self.event_params(event, keys))
         noise = NOISE_LEAST + draw(keys, 2, NOISE_SPREAD)
-        picoseconds = self.constants[event] + costs.sum(axis=1)
         begin[marked] = BEGIN_LEAST_NS + draw(keys, 1, BEGIN_SPREAD_NS)
         middle[marked] = np.maximum(1, picoseconds * noise // NOISE_UNIT)
         tail[marked] = TAIL_LEAST_NS + draw(keys, 3, TAIL_SPREAD_NS)
@@ -200,75 +179,72 @@ _TIMINGS_STREAM = 1 << 62
 _NOISE_STEPS, _NOISE_UNIT, _NOISE_DRAWS = 401, 10_000, 3
 
 
+EVENTS: Final[dict[str, tuple[int, list[tuple[int, int, int, int]]]]] = {
+    "Cell::pairForces": (1_200_000, [(40, 120, 25_000, 900), (5, 17, 180_000, 0)]),
+    "Cell::bonded": (800_000, [(40, 120, 400_000, 0)]),
+    "Lattice::relax": (
+        2_500_000,
+        [(8, 25, 150_000, 0), (8, 25, 90_000, 4_000), (1, 6, 1_100_000, 0)],
+    ),
+    "calc_self": (650_000, [(16, 112, 60_000, 250), (0, 9, 300_000, 0)]),
+}
+"""Kernels by name: what each costs in any case, and for each parameter the lowest integer, the
+number of integers, and the costs of itself and of its square; costs are in picoseconds."""
+
+
 @dataclass(frozen=True)
-class Param:
-    """A parameter: its range of integers, and the coefficients of its cost in picoseconds."""
+class Kernels:
+    """Kernels as arrays, whose true durations are polynomials in their parameters.
 
-    low: int
-    span: int
-    linear: int
-    square: int = 0
+    All have the shape (kernels, most parameters); those that a kernel lacks cost nothing.
+    """
 
+    names: tuple[str, ...]
+    parameters: Ints
+    """The number of parameters of each."""
+    constant: Ints
+    low: Ints
+    span: Ints
+    linear: Ints
+    square: Ints
 
-@dataclass(frozen=True)
-class SynthEvent:
-    """A bracketed kernel, whose true duration is a polynomial in its parameters."""
-
-    name: str
-    constant: int
-    """In picoseconds."""
-    params: tuple[Param, ...]
-
-    def picoseconds(self, values: tuple[int, ...]) -> int:
-        """Return the true duration on the machine that was timed, in picoseconds."""
-        costs = zip(self.params, values, strict=True)
-        return self.constant + sum(p.linear * v + p.square * v * v for p, v in costs)
+    def picoseconds(self, kernel: Ints, values: Ints) -> Ints:
+        """Return the true durations on the machine that was timed, in picoseconds."""
+        costs = values * (self.linear[kernel] + values * self.square[kernel])
+        return np.asarray(self.constant[kernel] + costs.sum(axis=1))
 
     @property
-    def most_ns(self) -> int:
-        """The longest duration of a SEB with this kernel in a synthetic log."""
-        longest = self.picoseconds(tuple(p.low + p.span - 1 for p in self.params))
-        noisy = longest * (NOISE_LEAST + NOISE_SPREAD) // NOISE_UNIT
+    def most_ns(self) -> Ints:
+        """The longest duration of a SEB with each kernel in a synthetic log."""
+        longest = self.picoseconds(np.arange(len(self.names)), self.low + self.span - 1)
         begin = BEGIN_LEAST_NS + BEGIN_SPREAD_NS
-        return noisy + begin + TAIL_LEAST_NS + TAIL_SPREAD_NS
+        noisy = longest * (NOISE_LEAST + NOISE_SPREAD) // NOISE_UNIT
+        return np.asarray(noisy + begin + TAIL_LEAST_NS + TAIL_SPREAD_NS)
 
 
-EVENTS: Final = (
-    SynthEvent("Cell::pairForces", 1_200_000, (Param(40, 120, 25_000, 900), Param(5, 17, 180_000))),
-    SynthEvent("Cell::bonded", 800_000, (Param(40, 120, 400_000),)),
-    SynthEvent(
-        "Lattice::relax",
-        2_500_000,
-        (Param(8, 25, 150_000), Param(8, 25, 90_000, 4_000), Param(1, 6, 1_100_000)),
-    ),
-    SynthEvent("calc_self", 650_000, (Param(16, 112, 60_000, 250), Param(0, 9, 300_000))),
-)
+def kernels_for(cells: int) -> Kernels:
+    """Return the kernels of PEs with this many cells: their parameters grow in proportion."""
+    constants, params = zip(*EVENTS.values(), strict=True)
+    low, span, linear, square = np.array([*zip_longest(*params, fillvalue=(0, 1, 0, 0))]).T
+    low, span = (np.maximum(n * cells // CELLS_OF_A_PE, np.minimum(n, 1)) for n in (low, span))
+    counts = np.array([len(of) for of in params])
+    return Kernels(tuple(EVENTS), counts, np.array(constants), low, span, linear, square)
 
 
-def events_for(cells: int) -> tuple[SynthEvent, ...]:
-    """Return the events of PEs with this many cells: their parameters grow in proportion."""
-
-    def scaled(number: int) -> int:
-        return max(number * cells // CELLS_OF_A_PE, min(number, 1))
-
-    def scaled_event(event: SynthEvent) -> SynthEvent:
-        params = (replace(p, low=scaled(p.low), span=scaled(p.span)) for p in event.params)
-        return replace(event, params=tuple(params))
-
-    return tuple(map(scaled_event, EVENTS))
-
-
-def timing_lines(seed: int, count: int, events: tuple[SynthEvent, ...] = EVENTS) -> Iterator[str]:
+def timing_lines(seed: int, count: int, kernels: Kernels) -> Iterator[str]:
     """Yield timing lines of all events, with noise as on a real machine."""
     lines = np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM)
-    for k, start in enumerate(mix(lines).tolist()):
-        event = events[k % len(events)]
-        numbers = sequence(len(event.params) + _NOISE_DRAWS, start) >> np.uint64(33)
-        draws = iter(numbers.tolist())
-        values = tuple(p.low + next(draws) % p.span for p in event.params)
-        noise = sum(draw % _NOISE_STEPS - _NOISE_STEPS // 2 for draw in draws)
-        picoseconds = event.picoseconds(values) * (_NOISE_UNIT + noise) // _NOISE_UNIT
-        nanoseconds = (picoseconds + 500) // 1000
-        time = f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"
-        params = " ".join(f"{value}.000000" for value in values)
-        yield f"TRACEBIGSIM: event:{{ {event.name} }}  time:{{ {time} }}  params:{{ {params} }}\n"
+    kernel, most = np.arange(count) % len(kernels.names), kernels.low.shape[1]
+    steps = np.arange(1, 1 + most + _NOISE_DRAWS, dtype=np.uint64) * GOLDEN
+    draws = (mix(mix(lines)[:, None] + steps) >> np.uint64(33)).astype(np.int64)
+    values = kernels.low[kernel] + draws[:, :most] % kernels.span[kernel]
+    behind = kernels.parameters[kernel][:, None] + np.arange(_NOISE_DRAWS)
+    noise = np.take_along_axis(draws, behind, axis=1) % _NOISE_STEPS - _NOISE_STEPS // 2
+    noisy = _NOISE_UNIT + noise.sum(axis=1)
+    nanoseconds = (kernels.picoseconds(kernel, values) * noisy // _NOISE_UNIT + 500) // 1000
+    rows = zip(kernel.tolist(), nanoseconds.tolist(), values.tolist(), strict=True)
+    for which, time_ns, numbers in rows:
+        name, count = kernels.names[which], kernels.parameters[which]
+        time = f"{time_ns // 10**9}.{time_ns % 10**9:09d}"
+        params = " ".join(f"{number}.000000" for number in numbers[:count])
+        yield f"TRACEBIGSIM: event:{{ {name} }}  time:{{ {time} }}  params:{{ {params} }}\n"

@@ -74,7 +74,7 @@ def synthesise(options: SynthCommand) -> Synthesis:
     with new_folder(options.out, force=options.force, flush=not options.no_flush) as draft:
         fields = {**vars(summary), "machine": _machine(summary.order)}
         (draft / "bgTrace").write_bytes(summary_struct(summary.order).build(fields))
-        timings = "".join(timing_lines(options.seed, options.timings, program.events))
+        timings = "".join(timing_lines(options.seed, options.timings, program.kernels))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
         lay = layout(options.log_version, options.byte_order)
         batches = BatchWriter(program, lay)

@@ -243,10 +243,10 @@ class BatchWriter:
         ]
 
     def _line(self, index: int, kind: int, values: list[int]) -> str:
-        event = self.program.events[kind]
-        params = "".join(f"{value}.000000 " for value in values[: len(event.params)])
+        kernels = self.program.kernels
+        params = "".join(f"{value}.000000 " for value in values[: kernels.parameters[kind]])
         return (
-            f"{index} TRACEBIGSIM: event:{{ {event.name} }} seqno: {{ {index} }}    "
+            f"{index} TRACEBIGSIM: event:{{ {kernels.names[kind]} }} seqno: {{ {index} }}    "
             f"params:{{ {params}}}\n"
         )
 

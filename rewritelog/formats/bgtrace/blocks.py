@@ -147,17 +147,27 @@ class Buffer:
         return self._bytes[:size_bytes]
 
 
+def timelines_of(file: TimelineFile, first: int, last: int) -> Block:
+    """Return the timelines of a file from `first` to before `last` as a block."""
+    begin, end = file.borders[[first, last]].tolist()
+    return Block(file.index, begin, end, first, last - first)
+
+
+def fitting(file: TimelineFile, first: int, block_bytes: int) -> int:
+    """Return how many timelines from `first` on fit into a block, at least one."""
+    most = file.borders[first] + block_bytes
+    return max(1, int(np.searchsorted(file.borders, most, side="right")) - 1 - first)
+
+
 def plan_blocks(file: TimelineFile, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
     """Yield the blocks of a file, in order and without gaps; nothing is read.
 
     A timeline larger than `block_bytes` is a block of its own, which is loaded in parts.
     """
-    borders = file.borders
     first = 0
     while first < len(file.pes):
-        fitting = int(np.searchsorted(borders, borders[first] + block_bytes, side="right")) - 1
-        last = min(max(fitting, first + 1), len(file.pes))
-        yield Block(file.index, int(borders[first]), int(borders[last]), first, last - first)
+        last = min(first + fitting(file, first, block_bytes), len(file.pes))
+        yield timelines_of(file, first, last)
         first = last
 
 

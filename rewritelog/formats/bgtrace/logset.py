@@ -21,6 +21,7 @@ from rewritelog.formats.bgtrace.blocks import (
     plan_blocks,
     plan_in_turn,
     read_block,
+    timelines_of,
 )
 from rewritelog.formats.bgtrace.declaration import Layout, layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile, read_summary, read_timeline_file
@@ -105,8 +106,7 @@ class LogSet(Opened):
         if pe not in self.pes:
             raise UsageError(f"PE {pe!r} is not in the log: it has PEs 0 to {self.pes[-1]}")
         file, index = self.summary.timeline_of(int(pe))
-        begin, end = (int(n) for n in self.files[file].borders[index : index + 2])
-        return Block(file, begin, end, index, 1)
+        return timelines_of(self.files[file], index, index + 1)
 
     def units(self, *, in_turn: bool = False) -> Iterator[Block]:
         """Yield the blocks."""
