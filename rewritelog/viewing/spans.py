@@ -58,7 +58,8 @@ class Spans:
         if brackets is not None:
             of = np.append(of, brackets[0])
             start_s, end_s = np.append(start_s, brackets[1]), np.append(end_s, brackets[2])
-            name = np.append(name, np.where(brackets[3] < 0, -1, brackets[3] + count))
+            event = brackets[3].astype(np.int64)
+            name = np.append(name, np.where(event < 0, -1, event + count))
             labels += [printable(text) for text in events]
         return cls(labels, count, len(pe), pe[of], seb[of], start_s, end_s, name, of)
 
@@ -87,20 +88,12 @@ class Spans:
         """Return those of a replay, whose brackets are those with a param record."""
         workload, times = outcome.workload, outcome.times
         sebs, regions = workload.sebs, workload.regions
-        index, names = np.arange(len(sebs)) - sebs.first_of_pe[sebs.pe], sebs.name.astype(np.int64)
+        index = np.arange(len(sebs)) - sebs.first_of_pe[sebs.pe]
         after_s, lengths_s = outcome.regions_s
         begins_s = times.start_s[regions.seb] + after_s
-        return cls._of(
-            workload.names,
-            (sebs.pe.astype(np.int64), index, times.start_s, times.end_s, names),
-            workload.events,
-            (
-                regions.seb.astype(np.int64),
-                begins_s,
-                begins_s + lengths_s,
-                regions.event.astype(np.int64),
-            ),
-        )
+        brackets = regions.seb, begins_s, begins_s + lengths_s, regions.event
+        columns = sebs.pe, index, times.start_s, times.end_s, sebs.name
+        return cls._of(workload.names, columns, workload.events, brackets)
 
     @classmethod
     def of_events(cls, events: Events, lane: Ints) -> Spans:

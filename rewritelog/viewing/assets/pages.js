@@ -64,10 +64,6 @@ const Pages = (() => {
     return made;
   }
 
-  function options(select, labels) {
-    select.replaceChildren(...labels.map((label, k) => element("option", label, { value: k })));
-  }
-
   // Shows at most so many of the rows, of which there can be more than are given; returns them.
   // Without any there is no table.
   function fillTable(id, caption, heads, rows, total = rows.length, most = MOST_ROWS) {
@@ -189,6 +185,6 @@ const Pages = (() => {
     document.body.style.zoom = "";
   });
 
-  return { MOST_ROWS, byId, json, model, text, time, percent, mapped, delayed, floats, integers, element, options,
+  return { MOST_ROWS, byId, json, model, text, time, percent, mapped, delayed, floats, integers, element,
     fillTable, isWide, fill, adjust, whenDrawn, ready };
 })();

@@ -26,7 +26,7 @@
   }
 
   Pages.whenDrawn([plot], () => {
-    Pages.options(select, options.map((option) => option.label));
+    select.append(...options.map(({ label }, k) => Pages.element("option", label, { value: k })));
     select.addEventListener("change", () => show(Number(select.value)));
     if (ofOverview) document.addEventListener("chosen", ({ detail }) => {
       select.value = detail.event;
