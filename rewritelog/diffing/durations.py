@@ -109,12 +109,16 @@ def seconds_of(side: BlockRecords) -> Floats:
 
 
 def rows_by_name(whole: Sides, common: Sides) -> Rows:
-    """Return the durations of all SEBs by name; those of `common`, the SEBs of both sides, pair."""
-    names, number = joined_texts([distinct_names(side.sebs) for side in (*whole, common[0])])
-    a, b, paired = np.split(number, np.cumsum([len(side.sebs) for side in whole]))
-    timed = [Timed(a, seconds_of(whole[0])), Timed(b, seconds_of(whole[1]))]
-    pairs = [Timed(paired, seconds_of(side)) for side in common]
-    return rows_of(list(map(printable, names)), timed, pairs)
+    """Return the durations of all SEBs by name.
+
+    `common` are the SEBs of both sides: they pair, unless they have different names.
+    """
+    sides = (*whole, *common)
+    names, number = joined_texts([distinct_names(side.sebs) for side in sides])
+    parts = np.split(number, np.cumsum([len(side.sebs) for side in sides])[:-1])
+    timed = [Timed(part, seconds_of(side)) for part, side in zip(parts, sides, strict=True)]
+    same = np.flatnonzero(parts[2] == parts[3])
+    return rows_of(list(map(printable, names)), timed[:2], [pair.take(same) for pair in timed[2:]])
 
 
 def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int], int]:

@@ -234,6 +234,14 @@ def test_pes_and_sebs_of_one_side_alone(tmp_path: Path) -> None:
             assert rows["new"]["seconds"] == [0.0, 2.0][::step]
 
 
+def test_sebs_of_different_names_have_no_ratio(tmp_path: Path) -> None:
+    write_logs(tmp_path / "a", [[seb(0, 1), seb(0, 1, name=b"old")]])
+    write_logs(tmp_path / "b", [[seb(0, 3), seb(0, 2, name=b"new")]])
+    rows = {row["name"]: row for row in found(tmp_path / "a", tmp_path / "b")["durations_by_name"]}
+    assert {name: row["ratios"] for name, row in rows.items()} == {"msgep": 1, "old": 0, "new": 0}
+    assert rows["msgep"]["lowest"] == rows["msgep"]["highest"] == 3.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 3])
 @pytest.mark.parametrize("block_bytes", by_tier([150, 700, 5000], quick={150}))
