@@ -400,10 +400,6 @@ def _event_outside(block: CheckedBlock) -> Iterator[Violations]:
     )
 
 
-_ABOVE = (*_OF_FILES, *globals().values())
-"""Whatever this module has declared so far, rules among it."""
-
-
 @Rule(
     "param-file",
     Severity.MISLEAD,
@@ -495,8 +491,33 @@ def _param_records(block: CheckedBlock) -> Iterator[Violations]:
     )
 
 
-_ALL = (*_ABOVE, *DEPENDENCY_RULES, *globals().values())
-RULES = {rule.name: rule for rule in _ALL if isinstance(rule, Rule)}
+RULES = {
+    rule.name: rule
+    for rule in (
+        *_OF_FILES,
+        _seqno,
+        _not_finite,
+        _exec_time,
+        _two_causes,
+        _floating,
+        _starting_message,
+        _not_sent,
+        _recv_before_send,
+        _message_size,
+        _send_outside,
+        _message_target,
+        _message_number,
+        _marks,
+        _event_outside,
+        *DEPENDENCY_RULES,
+        _param_file,
+        _param_line,
+        _PARAM_PE,
+        _param_seb,
+        _param_seqno,
+        _param_records,
+    )
+}
 """All rules by name: those of files first, then those of SEBs, then those of params."""
 
 
