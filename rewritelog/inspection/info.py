@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeAlias
@@ -322,7 +321,7 @@ class TraceInfo(Readable):
 
 def survey_traces(traces: Traces) -> TraceInfo:
     """Read all traces and return their summary."""
-    surveyed = read_survey(traces, partial(_survey_of_nodes, traces.types))
+    surveyed = read_survey(traces, partial(_survey_of_rank, traces.types))
     return TraceInfo(traces, read_provenance(traces.folder), surveyed)
 
 
@@ -331,32 +330,33 @@ _LOW = np.uint64((1 << 32) - 1)
 """Sums of the low and of the high halves of whole microseconds are exact, as floats too."""
 
 
-def _survey_of_nodes(types: Sequence[str], part: Part) -> Survey:
-    """Return the counts, and the number and seconds of the nodes of each group."""
-    micros, kind, name = part["duration_us"], part["type"], part["name"]
-    counts = {
-        "dependencies": len(part["waited_for"]),
-        "zero": int(np.count_nonzero(micros == 0)),
-        "started": int(np.count_nonzero(~np.isnan(part["start_s"]))),
-    }
-    survey = Survey(Counter(counts))
-    named, of_name = np.unique(kind + len(types) * name.number, return_inverse=True)
-    lanes, lane = np.unique(2 * part["lane"] + part["on_host"], return_inverse=True)
-    texts = [(types[at % len(types)], name.distinct[at // len(types)]) for at in named.tolist()]
-    rows = [(f"{_RUNS_ON[at % 2]} {at // 2}",) for at in lanes.tolist()]
-    for what, labels, number in (
-        ("ranks", [(part.unit.rank,)], np.zeros_like(kind)),
-        ("types", [(text,) for text in types], kind),
-        ("names", texts, of_name),
-        ("lanes", rows, lane),
-    ):
-        nodes, low, high = (
-            np.bincount(number, weights, len(labels)).astype(np.int64).tolist()
-            for weights in (None, micros & _LOW, micros >> np.uint64(32))
+def _survey_of_rank(types: Sequence[str], parts: Iterator[Part]) -> Survey:
+    """Return the counts, and the number and seconds of the nodes of each group of a unit."""
+    survey = Survey()
+    for part in parts:
+        micros, kind, name = part["duration_us"], part["type"], part["name"]
+        named, of_name = np.unique(kind + len(types) * name.number, return_inverse=True)
+        lanes, lane = np.unique(2 * part["lane"] + part["on_host"], return_inverse=True)
+        texts = [(types[at % len(types)], name.distinct[at // len(types)]) for at in named.tolist()]
+        rows = [(f"{_RUNS_ON[at % 2]} {at // 2}",) for at in lanes.tolist()]
+        for what, labels, number in (
+            ("ranks", [(part.unit.rank,)], np.zeros_like(kind)),
+            ("types", [(text,) for text in types], kind),
+            ("names", texts, of_name),
+            ("lanes", rows, lane),
+        ):
+            nodes, low, high = (
+                np.bincount(number, weights, len(labels)).astype(np.int64).tolist()
+                for weights in (None, micros & _LOW, micros >> np.uint64(32))
+            )
+            for label, count, rest, times in zip(labels, nodes, low, high, strict=True):
+                if count or what == "ranks":  # one without nodes is listed, too
+                    survey.add_time((what, *label), count, (times << 32) + rest)
+        survey.counts.update(
+            dependencies=len(part["waited_for"]),
+            zero=int(np.count_nonzero(micros == 0)),
+            started=int(np.count_nonzero(~np.isnan(part["start_s"]))),
         )
-        for label, count, rest, times in zip(labels, nodes, low, high, strict=True):
-            if count or what == "ranks":  # one without nodes is listed, too
-                survey.add_time((what, *label), count, (times << 32) + rest)
     return survey
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,7 +169,7 @@ SHOWN = 20
 
 @dataclass
 class Survey:
-    """Counts and sums of a part of logs or traces, or of all of them."""
+    """Counts and sums of some blocks, or of a rank."""
 
     counts: Counter[str] = field(default_factory=Counter)
     """The counts of `LogInfo` or `TraceInfo`, by their names."""
@@ -181,14 +180,6 @@ class Survey:
     traffic: Traffic | None = None
     times: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     """The number of SEBs of each name or nodes of each group, and the sum of their durations."""
-
-    @classmethod
-    def of(cls, parts: Iterable[Survey]) -> Survey:
-        """Return those of all parts, which come one after the other."""
-        total = cls()
-        for part in parts:
-            total.add(part)
-        return total
 
     def add(self, other: Survey) -> None:
         """Add a later block."""
@@ -208,18 +199,23 @@ class Survey:
         self.times[group] = items, seconds
 
 
-def read_survey(logs: AnyTraces, of_part: Callable[[Any], Survey]) -> Survey:
-    """Return the counts and sums of all logs or traces, given what returns those of a part."""
-    return Survey.of(logs.map(partial(_of_unit, of_part)))
+def read_survey(logs: AnyTraces, work: Callable[[Iterator[Any]], Survey]) -> Survey:
+    """Return the counts and sums of all logs or traces, given what returns those of a unit."""
+    total = Survey()
+    for part in logs.map(work):
+        total.add(part)
+    return total
 
 
-def _of_unit(of_part: Callable[[Any], Survey], parts: Iterator[Any]) -> Survey:
-    return Survey.of(map(of_part, parts))
+def survey_of_block(summary: Summary, parts: Iterator[LoadedBlock]) -> Survey:
+    """Return those of a block."""
+    survey = Survey()
+    for loaded in parts:
+        survey.add(_survey_of(records_of(loaded), summary))
+    return survey
 
 
-def survey_of_block(summary: Summary, loaded: LoadedBlock) -> Survey:
-    """Return the counts and sums of a block."""
-    block = records_of(loaded)
+def _survey_of(block: BlockRecords, summary: Summary) -> Survey:
     sebs = block.sebs
     start, end = sebs["start_time"], sebs["end_time"]
     finite = np.isfinite(start) & np.isfinite(end)
