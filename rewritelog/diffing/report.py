@@ -9,6 +9,7 @@ from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
 from rewritelog.diffing.records import ABSENT, Change, FieldKind, FirstDifference, Totals
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.text import (
+    NO_NAME,
     Readable,
     TextTable,
     count_text,
@@ -269,7 +270,7 @@ def _row_lines(what: str, rows: Rows) -> list[str]:
     cells = []
     for (name, row), a, b in zip(listed, *times, strict=True):
         ratios = (row.lowest, row.median, row.highest)
-        label = _OTHERS if name is None else name or (_NO_RECORD if what == "event" else "''")
+        label = _OTHERS if name is None else name or (_NO_RECORD if what == "event" else NO_NAME)
         counts = (f"{side:,}" for side in row.sides)
         cells.append(
             (label, *counts, a, b, *(ratio_text(ratio if row.ratios else None) for ratio in ratios))

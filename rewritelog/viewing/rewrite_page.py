@@ -24,7 +24,15 @@ from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import DurationSum, EventSums
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import LABEL_WIDTH, TextTable, percent_text, ratio_text, shorten_all, time_text
+from rewritelog.text import (
+    LABEL_WIDTH,
+    NO_NAME,
+    TextTable,
+    percent_text,
+    ratio_text,
+    shorten_all,
+    time_text,
+)
 from rewritelog.viewing.events import views_of
 from rewritelog.viewing.fit_pages import (
     OWN_LINES,
@@ -144,7 +152,7 @@ Named = list[tuple[str, Row]]
 
 def _longest_first(rows: Rows) -> Named:
     ranked = sorted(rows.items(), key=lambda item: -float(item[1].b_s))
-    names = ["(others)" if name is None else name or "(no name)" for name, _ in ranked]
+    names = ["(others)" if name is None else name or NO_NAME for name, _ in ranked]
     labels = shorten_all(names, LABEL_WIDTH)
     return [(label, row) for label, (_, row) in zip(labels, ranked, strict=True)]
 
