@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from rewritelog.cli.streams import OutputLost, message_stream, occupy_closed, output_stream
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
-from rewritelog.stopping import SIGNALS, Stopped, forget_frames
+from rewritelog.stopping import SIGNALS, Stopped, forget_frames, raise_if_stopped
 
 
 def leave_unjoined(code: int) -> NoReturn:
@@ -69,6 +69,9 @@ def exit_code() -> int:
         return run()
     except SystemExit as left:  # of typer, which completes words
         return code_of(left)
+    except RuntimeError:  # Python 3.11 makes one of what a signal raises while a class is made
+        raise_if_stopped()
+        raise
 
 
 def _missing() -> str:
