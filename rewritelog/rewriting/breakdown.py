@@ -240,7 +240,8 @@ class EventLine:
             "coverage": self.expected.coverage,
         }
         del row["expected"]
-        return {name: json_of(value) for name, value in row.items()}
+        told: dict[str, Any] = json_of(row)
+        return told
 
 
 def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLine:

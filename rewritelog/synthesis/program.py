@@ -244,7 +244,7 @@ def timing_lines(seed: int, count: int, kernels: Kernels) -> Iterator[str]:
     nanoseconds = (kernels.picoseconds(kernel, values) * noisy // _NOISE_UNIT + 500) // 1000
     rows = zip(kernel.tolist(), nanoseconds.tolist(), values.tolist(), strict=True)
     for which, time_ns, numbers in rows:
-        name, count = kernels.names[which], kernels.parameters[which]
+        name, parameters = kernels.names[which], kernels.parameters[which]
         time = f"{time_ns // 10**9}.{time_ns % 10**9:09d}"
-        params = " ".join(f"{number}.000000" for number in numbers[:count])
+        params = " ".join(f"{number}.000000" for number in numbers[:parameters])
         yield f"TRACEBIGSIM: event:{{ {name} }}  time:{{ {time} }}  params:{{ {params} }}\n"

@@ -69,7 +69,7 @@ class KindStats:
     def to_json(self) -> dict[str, Any]:
         """Return the statistics as a JSON object, with null for numbers that are not finite."""
         spread = self.spread
-        told: dict[str, Any] = {
+        row = {
             "event": self.event,
             "parameters": self.parameters,
             "unit": _UNIT_NAMES.get(self.unit),
@@ -81,7 +81,8 @@ class KindStats:
             "relative_spread": None if spread is None else spread.relative,
             "repeated_points": 0 if spread is None else spread.points,
         }
-        return {name: json_of(value) for name, value in told.items()}
+        told: dict[str, Any] = json_of(row)
+        return told
 
     def text_lines(self) -> Iterator[str]:
         """Yield the statistics as lines of text."""

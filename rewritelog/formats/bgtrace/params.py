@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,10 +97,21 @@ ALL_SEBS: SebRange = (0, math.inf)
 
 
 def read_params(
-    source: ParamFolder, loaded: LoadedBlock, **how: Any
+    source: ParamFolder,
+    loaded: LoadedBlock,
+    *,
+    strict: bool,
+    columns: Columns = "params",
+    on_unreadable: OnUnreadable = raise_unreadable,
 ) -> tuple[ParamRecords, ParamNotes]:
-    """Read the records of a block's SEBs, and those for SEBs beyond the end of a timeline."""
-    return read_records(source, loaded.pes.tolist(), loaded.seb_range, **how)
+    """Read the records of a block's SEBs, and those for SEBs beyond the end of a timeline.
+
+    Raise `TimingError` as `read_records` does.
+    """
+    pes, sebs = loaded.pes.tolist(), loaded.seb_range
+    return read_records(
+        source, pes, sebs, strict=strict, columns=columns, on_unreadable=on_unreadable
+    )
 
 
 def read_records(
