@@ -45,6 +45,9 @@ PARTS = {
     "Models": (
         "read_timings",
         "Timings",
+        "stats",
+        "merge",
+        "write_timings",
         "fit",
         "load_model",
         "FittedModel",
@@ -118,7 +121,7 @@ def api_page() -> str:
 def _described(package: Any, name: str) -> str:
     """Return what the docstrings of a public name say, examples as code."""
     public = getattr(rewritelog, name)
-    if name.replace("_", "-") in commands.NAMES:
+    if public.__module__.startswith(commands.__name__):
         text = f"### `{name}`\n\n```python\n{_signature(public)}\n```\n\n{public.__doc__}"
     else:
         found = package[f"{public.__module__.removeprefix('rewritelog.')}.{name}"]

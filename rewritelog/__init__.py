@@ -8,11 +8,12 @@
     >>> report = rewritelog.rewrite(logs, fitted=fitted, dilation=0.5)  # add a folder to write to
     >>> print(report.text())  # doctest: +SKIP
 
-Models: `read_timings`, `fit`, `load_model`, `FittedModel`, `Timings`, `AutoRegressor`, `verify`,
-`compare`, `predict`. Logs: `open_logs`, `LogSet`, `open_traces`, `read_params`, `Params`,
-`to_pandas`, `info`, `dump`, `rewrite`, `export`, `check`, `rules`, `diff`, `convert`, `synth`, and
-`sample` for which SEBs to time. Whole runs: `replay`, `Network`, `sweep`, `lost_cycles`,
-`predict_run`. Pictures: `timeline`, `page` for the pages of `--html`, `explore`.
+Models: `read_timings`, `write_timings`, `stats`, `merge`, `fit`, `load_model`, `FittedModel`,
+`Timings`, `AutoRegressor`, `verify`, `compare`, `predict`. Logs: `open_logs`, `LogSet`,
+`open_traces`, `read_params`, `Params`, `to_pandas`, `info`, `dump`, `rewrite`, `export`, `check`,
+`rules`, `diff`, `convert`, `synth`, and `sample` for which SEBs to time. Whole runs: `replay`,
+`Network`, `sweep`, `lost_cycles`, `predict_run`. Pictures: `timeline`, `page` for the pages of
+`--html`, `explore`.
 `docs/api.md` describes each; every error is a `RewriteLogError`.
 
 The map of the package, lowest layer first:
@@ -61,7 +62,17 @@ if TYPE_CHECKING:
     from rewritelog.api.logs import Params, open_logs, open_traces, read_params, to_pandas
     from rewritelog.api.pages import page
     from rewritelog.api.regressor import AutoRegressor
-    from rewritelog.commands.fits import compare, explore, fit, predict, sample, verify
+    from rewritelog.commands.fits import (
+        compare,
+        explore,
+        fit,
+        merge,
+        predict,
+        sample,
+        stats,
+        verify,
+        write_timings,
+    )
     from rewritelog.commands.logs import (
         check,
         convert,
@@ -116,6 +127,7 @@ __all__ = [
     "info",
     "load_model",
     "lost_cycles",
+    "merge",
     "open_logs",
     "open_traces",
     "page",
@@ -127,11 +139,13 @@ __all__ = [
     "rewrite",
     "rules",
     "sample",
+    "stats",
     "sweep",
     "synth",
     "timeline",
     "to_pandas",
     "verify",
+    "write_timings",
 ]
 
 __version__ = "0.1.0"
@@ -141,12 +155,13 @@ _HOMES = {
     "api.logs": ("Params", "open_logs", "open_traces", "read_params", "to_pandas"),
     "api.pages": ("page",),
     "api.regressor": ("AutoRegressor",),
+    "commands.fits": ("write_timings",),
     "formats.bgtrace.logset": ("LogSet",),
     "replaying.network": ("Network",),
     "timings.read": ("read_timings",),
     "timings.samples": ("Timings",),
 }
-"""The modules of public names that are neither errors nor functions of commands."""
+"""The modules of public names that are neither errors nor named as commands are."""
 
 
 def __getattr__(name: str) -> Any:

@@ -297,10 +297,12 @@ SHELL_OPTIONS = declarations(Command)
 """The options of the command line alone."""
 
 
-def function(command: Callable[Parameters, Command[Result]]) -> Callable[Parameters, Result]:
-    """Return the Python function of a command, with its signature."""
+def function(
+    command: Callable[Parameters, Command[Result]], name: str = ""
+) -> Callable[Parameters, Result]:
+    """Return the Python function of a command, with its signature and the command's name."""
     cls: Any = command
-    name = snake_case(cls.__name__.removesuffix("Command"))
+    name = name or snake_case(cls.__name__.removesuffix("Command"))
     options_by_field: dict[str, Declaration] = {option.field: option for option in cls.own()}
     parameters = [
         parameter.replace(annotation=options_by_field[parameter.name].shown)

@@ -82,14 +82,21 @@ class Outputs(Options):
 
 
 class StatsCommand(Outputs, Command["LineStats"]):
-    """Summarise timing lines: events, counts, ranges, times."""
+    """Summarise timing lines: events, counts, ranges, times.
+
+    >>> rewritelog.stats("sample_logs/cells/timings.txt")
+    <LineStats: Cell::bonded(p1): 200 lines, 8.998 ms in all, 44.99 µs on average>
+    """
 
     job = "timings.stats:line_stats"
     shell = REPORT | {"fail_on_warning"}
 
 
 class MergeCommand(Outputs, Command["MergedLines"]):
-    """Sort the timing lines of many outputs into one file."""
+    """Sort the timing lines of many outputs into one file.
+
+    >>> rewritelog.merge(["rank0.txt", "rank1.txt"], output="timings.txt")  # doctest: +SKIP
+    """
 
     job = "timings.merge:merge"
     shell = REPORT | {"fail_on_warning"}
@@ -99,7 +106,10 @@ class MergeCommand(Outputs, Command["MergedLines"]):
 
 
 class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
-    """Write a timing line for each node of Chakra traces, to fit models to them."""
+    """Write a timing line for each node of Chakra traces, to fit models to them.
+
+    >>> rewritelog.write_timings("profile", "timings.txt")  # doctest: +SKIP
+    """
 
     job = "timings.traces:write_timings"
     shell = REPORT | {"fail_on_warning", "engine"}
@@ -349,6 +359,9 @@ class ModelsCommand(Command[str]):
         return models_text() if self.name is None else model_text(self.name)
 
 
+stats = function(StatsCommand)
+merge = function(MergeCommand)
+write_timings = function(TimingsCommand, "write_timings")  # beside the package `timings`
 fit = function(FitCommand)
 predict = function(PredictCommand)
 verify = function(VerifyCommand)

@@ -336,6 +336,16 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
         rewritelog.page(rewritelog.open_logs(CELLS))  # type: ignore[arg-type]
 
 
+def test_traces_give_timing_lines_that_are_summarised_merged_and_fitted(tmp_path: Path) -> None:
+    lines, merged = tmp_path / "lines.txt", tmp_path / "merged.txt"
+    written = rewritelog.write_timings(SAMPLE_LOGS / "transformer" / "profile", lines)
+    assert {event: count for event, count, _ in written.events}["aten::mm"] == 64
+    assert "aten::mm(p1, p2, p3, p4): 64 lines" in rewritelog.stats(lines).text()
+    assert rewritelog.merge([lines, LINES], output=merged).lines == 112 + 600
+    assert len(rewritelog.read_timings(merged)) == 112 + 600
+    assert "aten::mm" in rewritelog.fit(merged, "least-squares").events
+
+
 def test_the_live_page_is_served_with_what_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
