@@ -20,7 +20,7 @@ from tracebigsim.lines import TimeUnit
 CALLS = r"""
 #include "tracebigsim.h"
 void calls(void) {
-  int whole = 3;
+  unsigned long whole = 3;
   startTraceBigSim();
   endTraceBigSim((char *)"no params");
   startTraceBigSimFor("mixed", 1, 2.5f, 0.1, 3L, -1e-300, -0.0, whole++);

@@ -1341,9 +1341,14 @@ class Bracket {
 #define TRACEBIGSIM_COUNT_(...) (sizeof((const double[]){__VA_ARGS__}) / sizeof(double) - 1)
 #define TRACEBIGSIM_AT_MOST_20_(...) \
   (0 * sizeof(char[TRACEBIGSIM_COUNT_(__VA_ARGS__) <= TRACEBIGSIM_MAX_PARAMS_ ? 1 : -1]))
-#define TRACEBIGSIM_CALL_(call, event, ...)    \
-  call((event), (const double[]){__VA_ARGS__}, \
-       TRACEBIGSIM_COUNT_(__VA_ARGS__) + TRACEBIGSIM_AT_MOST_20_(__VA_ARGS__))
+#define TRACEBIGSIM_CALL_(call, event, ...)                                      \
+  __extension__({                                                                \
+    _Pragma("GCC diagnostic push")                                               \
+    _Pragma("GCC diagnostic ignored \"-Wconversion\"") /* of size_t, as in C++ */  \
+    call((event), (const double[]){__VA_ARGS__},                                 \
+         TRACEBIGSIM_COUNT_(__VA_ARGS__) + TRACEBIGSIM_AT_MOST_20_(__VA_ARGS__)); \
+    _Pragma("GCC diagnostic pop")                                                \
+  })
 
 static inline void tracebigsim_start_named_(const char *event, const double *params, size_t count) {
   tracebigsim_start_for_(event, strlen(event), params, count);
