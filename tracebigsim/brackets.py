@@ -93,6 +93,8 @@ def _default_target() -> Target:
     """Return the file that the environment variable names, or standard output."""
     named = os.environ.get(OUTPUT_VARIABLE)
     if not named:
+        if sys.stdout is None:  # the program was started with a closed one
+            raise TraceFileError("standard output", "is closed")
         return sys.stdout
     if "%" in named:
         named = named.replace("%p", str(os.getpid())).replace("%h", os.uname().nodename)

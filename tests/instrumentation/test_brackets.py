@@ -152,6 +152,10 @@ def test_standard_output_is_the_default(
     with tracebigsim.bracket("k"):
         pass
     assert scan(capsys.readouterr().out.encode()).events == ("k",)
+    monkeypatch.setattr(sys, "stdout", None)  # as in a program that is started with a closed one
+    tracebigsim.start()
+    with pytest.raises(TraceFileError, match="standard output: is closed"):
+        tracebigsim.end("k")
 
 
 @pytest.mark.parametrize(
