@@ -272,6 +272,14 @@ def test_a_simulators_calls_stand_right_around_the_region(suffix: str, tmp_path:
     )
 
 
+def test_a_counter_that_goes_backwards_prints_no_line(tmp_path: Path) -> None:
+    """As one of 32 bits does, or one that differs between the cores that a thread runs on."""
+    program = build(tmp_path, ("a.cpp", SIMULATOR.replace("+= 128", "-= 128")))
+    printed = run([program])
+    assert printed.table().time.tolist() == [64, 7]
+    assert "tracebigsim: k: the time is negative: the counter went backwards\n" in printed.err
+
+
 def test_a_bracket_that_is_replaced_leaves_the_simulators_mode(tmp_path: Path) -> None:
     begin, _, end = SIMULATOR.partition("int main(void) {\n")
     body = """  startTraceBigSim(); startTraceBigSimFor("k", 2); endTraceBigSim("k", 2);

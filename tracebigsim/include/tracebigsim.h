@@ -831,6 +831,7 @@ static inline const char *tracebigsim_problem_(const tracebigsim_record_ *record
   for (index = 0; index < record->count; index++) {
     if (!tracebigsim_finite_(record->params[index])) return "a parameter is not finite";
   }
+  if (record->ticks >> 63) return "the time is negative: the counter went backwards";
   return tracebigsim_name_problem_(record->event, record->length);
 }
 
