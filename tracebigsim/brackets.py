@@ -49,8 +49,9 @@ class Output:
         """Send further lines to a file, a stream, or (None) the default target."""
         self.flush()
         with self._lock:
-            is_path = isinstance(target, str | os.PathLike)
-            self._target = Path(target) if is_path else target  # type: ignore[arg-type,assignment]
+            self._target = (
+                Path(target).absolute() if isinstance(target, str | os.PathLike) else target
+            )
 
     def write(self, line: str) -> None:
         """Write a whole line at once, or buffer it."""
@@ -98,7 +99,13 @@ def _default_target() -> Target:
         return sys.stdout
     if "%" in named:
         named = named.replace("%p", str(os.getpid())).replace("%h", os.uname().nodename)
-    return Path(named)
+    return _file(named)
+
+
+@functools.cache
+def _file(named: str) -> Path:
+    """Return the file of this name, which stays the same when the program changes its folder."""
+    return Path(named).absolute()
 
 
 def _buffer_limit(target: Target) -> int:

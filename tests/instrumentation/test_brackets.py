@@ -145,6 +145,23 @@ def test_lines_go_to_a_file_where_told(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(scan((tmp_path / "by call").read_bytes())) == 2
 
 
+def test_a_program_that_changes_its_folder_keeps_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    monkeypatch.setenv("TRACEBIGSIM_OUTPUT", "by variable")
+    for target in (None, "by call"):
+        monkeypatch.chdir(tmp_path)
+        tracebigsim.output(target)
+        for folder in (".", "run"):
+            monkeypatch.chdir(folder)
+            with tracebigsim.bracket("k"):
+                pass
+        tracebigsim.output(None)
+    assert len(scan((tmp_path / "by variable").read_bytes())) == 2
+    assert len(scan((tmp_path / "by call").read_bytes())) == 2
+
+
 def test_standard_output_is_the_default(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
