@@ -21,10 +21,11 @@ CALLS = r"""
 #include "tracebigsim.h"
 void calls(void) {
   unsigned long whole = 3;
+  long double three = 3;
   startTraceBigSim();
   endTraceBigSim((char *)"no params");
-  startTraceBigSimFor("mixed", 1, 2.5f, 0.1, 3L, -1e-300, -0.0, whole++);
-  endTraceBigSim("mixed", 1, 2.5f, 0.1, 3L, -1e-300, -0.0, whole++);
+  startTraceBigSimFor("mixed", 1, 2.5f, 0.1, three, -1e-300, -0.0, whole++);
+  endTraceBigSim("mixed", 1, 2.5f, 0.1, three, -1e-300, -0.0, whole++);
   startTraceBigSim();
   endTraceBigSim("twenty", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20);
 }

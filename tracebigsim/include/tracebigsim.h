@@ -466,13 +466,11 @@ static inline int tracebigsim_open_ends_(void) {
   return process->at_exit;
 }
 
-#ifdef __GNUC__
 /* Before there are threads: a child that is forked while another thread prepares this would find
  * the lock held by nobody. */
 __attribute__((constructor)) static void tracebigsim_at_load_(void) {
   (void)tracebigsim_open_ends_();
 }
-#endif
 
 /* Buffer lines, if the environment says so; a pipe takes at most a page in one piece. */
 TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
@@ -1346,6 +1344,7 @@ class Bracket {
   __extension__({                                                                \
     _Pragma("GCC diagnostic push")                                               \
     _Pragma("GCC diagnostic ignored \"-Wconversion\"") /* of size_t, as in C++ */  \
+    _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")                     \
     call((event), (const double[]){__VA_ARGS__},                                 \
          TRACEBIGSIM_COUNT_(__VA_ARGS__) + TRACEBIGSIM_AT_MOST_20_(__VA_ARGS__)); \
     _Pragma("GCC diagnostic pop")                                                \
