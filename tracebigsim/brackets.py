@@ -345,7 +345,7 @@ def _is_chosen(event: str, params: tuple[float, ...]) -> bool:
 
 def _warn(problem: str) -> None:
     """Issue a warning at the line of the program that called this module."""
-    outside = next(
-        (depth for depth, frame in enumerate(inspect.stack(0)) if frame.filename != __file__), 1
-    )
-    warnings.warn(problem, BracketWarning, stacklevel=outside + 1)
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(problem, BracketWarning, stacklevel=level)
