@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PROGRAMS = REPOSITORY / "sample_logs" / "programs"
 EMULATOR = Path(__file__).resolve().parent / "instrumentation" / "emulator"
 
-WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-DTRACEBIGSIM_WARNINGS"]
+WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Werror", "-DTRACEBIGSIM_WARNINGS"]
 LANGUAGES = {
     ".c": ("gcc", ["-std=c99"]),
     ".cpp": ("g++", ["-std=c++11"]),

@@ -49,8 +49,9 @@ class Output:
         """Send further lines to a file, a stream, or (None) the default target."""
         self.flush()
         with self._lock:
-            is_path = isinstance(target, str | os.PathLike)
-            self._target = Path(target) if is_path else target  # type: ignore[arg-type,assignment]
+            self._target = (
+                Path(target).absolute() if isinstance(target, str | os.PathLike) else target
+            )
 
     def write(self, line: str) -> None:
         """Write a whole line at once, or buffer it."""
@@ -93,10 +94,18 @@ def _default_target() -> Target:
     """Return the file that the environment variable names, or standard output."""
     named = os.environ.get(OUTPUT_VARIABLE)
     if not named:
+        if sys.stdout is None:  # the program was started with a closed one
+            raise TraceFileError("standard output", "is closed")
         return sys.stdout
     if "%" in named:
         named = named.replace("%p", str(os.getpid())).replace("%h", os.uname().nodename)
-    return Path(named)
+    return _file(named)
+
+
+@functools.cache
+def _file(named: str) -> Path:
+    """Return the file of this name, which stays the same when the program changes its folder."""
+    return Path(named).absolute()
 
 
 def _buffer_limit(target: Target) -> int:
@@ -336,7 +345,7 @@ def _is_chosen(event: str, params: tuple[float, ...]) -> bool:
 
 def _warn(problem: str) -> None:
     """Issue a warning at the line of the program that called this module."""
-    outside = next(
-        (depth for depth, frame in enumerate(inspect.stack(0)) if frame.filename != __file__), 1
-    )
-    warnings.warn(problem, BracketWarning, stacklevel=outside + 1)
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(problem, BracketWarning, stacklevel=level)

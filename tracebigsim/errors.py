@@ -10,7 +10,7 @@ class TraceBigSimError(Exception):
 
 
 class TraceFileError(TraceBigSimError):
-    """A file of timing or param lines cannot be read."""
+    """A file of timing or param lines cannot be read or written."""
 
     def __init__(self, path: str | os.PathLike[str], problem: str) -> None:
         super().__init__(f"{os.fspath(path)}: {problem}")

@@ -12,7 +12,7 @@ import sys
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from io import BufferedReader
@@ -152,10 +152,10 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 yield unpacked
 
 
-def _opened_raw(path: str | os.PathLike[str]) -> AbstractContextManager[BufferedReader]:
+def _opened_raw(path: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file, a pipe or standard input."""
     if os.fspath(path) == STANDARD_INPUT:
-        return nullcontext(cast(BufferedReader, sys.stdin.buffer))
+        return open(0, "rb", closefd=False)
     mode = Path(path).stat().st_mode
     if stat.S_ISDIR(mode):
         raise TraceFileError(path, "is a folder, not a file")

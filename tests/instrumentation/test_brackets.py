@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from building import environment, params_of
 from chosen import by_tier
+from growth import seconds
 
 import tracebigsim
 from tracebigsim import (
@@ -82,6 +83,22 @@ def test_what_does_not_pair_up_is_a_warning_and_goes_on(lines: io.StringIO) -> N
     assert scanned(lines).events == ("inner",)
 
 
+def test_a_warning_takes_no_time_deep_in_a_recursion(lines: io.StringIO) -> None:
+    """It took some 10 ms at a depth of 100, and a recursive function stood still."""
+
+    def nested() -> None:
+        for _ in range(100):
+            tracebigsim.start()
+            tracebigsim.start()
+            tracebigsim.end("k")
+
+    def deep(calls: int) -> float:
+        return deep(calls - 1) if calls else seconds(nested)
+
+    with pytest.warns(BracketWarning, match="within an open bracket"):
+        assert deep(500) < 0.5
+
+
 def test_a_block_does_not_close_the_bracket_of_another_task(lines: io.StringIO) -> None:
     async def task(number: int, seconds: float, fails: bool = False) -> None:
         with tracebigsim.bracket("task", number):
@@ -145,6 +162,23 @@ def test_lines_go_to_a_file_where_told(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(scan((tmp_path / "by call").read_bytes())) == 2
 
 
+def test_a_program_that_changes_its_folder_keeps_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    monkeypatch.setenv("TRACEBIGSIM_OUTPUT", "by variable")
+    for target in (None, "by call"):
+        monkeypatch.chdir(tmp_path)
+        tracebigsim.output(target)
+        for folder in (".", "run"):
+            monkeypatch.chdir(folder)
+            with tracebigsim.bracket("k"):
+                pass
+        tracebigsim.output(None)
+    assert len(scan((tmp_path / "by variable").read_bytes())) == 2
+    assert len(scan((tmp_path / "by call").read_bytes())) == 2
+
+
 def test_standard_output_is_the_default(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +186,10 @@ def test_standard_output_is_the_default(
     with tracebigsim.bracket("k"):
         pass
     assert scan(capsys.readouterr().out.encode()).events == ("k",)
+    monkeypatch.setattr(sys, "stdout", None)  # as in a program that is started with a closed one
+    tracebigsim.start()
+    with pytest.raises(TraceFileError, match="standard output: is closed"):
+        tracebigsim.end("k")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import os
 import sys
@@ -168,10 +167,17 @@ def test_a_pipe_is_read(tmp_path: Path) -> None:
     writer.join()
 
 
-def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(TEXT)))
-    monkeypatch.setattr(sys, "stdin", stream)
-    assert events_of("-") == EVENTS
+def test_standard_input_is_read(file: Path) -> None:
+    before = os.dup(0)
+    try:
+        with file.open("rb") as stream:
+            os.dup2(stream.fileno(), 0)
+        assert events_of("-") == EVENTS
+        os.close(0)
+        assert_refused("-", "Bad file descriptor")
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
 
 
 def test_an_unreadable_file(file: Path) -> None:

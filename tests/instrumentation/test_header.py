@@ -20,11 +20,12 @@ from tracebigsim.lines import TimeUnit
 CALLS = r"""
 #include "tracebigsim.h"
 void calls(void) {
-  int whole = 3;
+  unsigned long whole = 3;
+  long double three = 3;
   startTraceBigSim();
   endTraceBigSim((char *)"no params");
-  startTraceBigSimFor("mixed", 1, 2.5f, 0.1, 3L, -1e-300, -0.0, whole++);
-  endTraceBigSim("mixed", 1, 2.5f, 0.1, 3L, -1e-300, -0.0, whole++);
+  startTraceBigSimFor("mixed", 1, 2.5f, 0.1, three, -1e-300, -0.0, whole++);
+  endTraceBigSim("mixed", 1, 2.5f, 0.1, three, -1e-300, -0.0, whole++);
   startTraceBigSim();
   endTraceBigSim("twenty", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20);
 }
@@ -270,6 +271,14 @@ def test_a_simulators_calls_stand_right_around_the_region(suffix: str, tmp_path:
     assert printed.err.split() == ["begins", "ends"] * 2, (
         "one for the plain start, which names none"
     )
+
+
+def test_a_counter_that_goes_backwards_prints_no_line(tmp_path: Path) -> None:
+    """As one of 32 bits does, or one that differs between the cores that a thread runs on."""
+    program = build(tmp_path, ("a.cpp", SIMULATOR.replace("+= 128", "-= 128")))
+    printed = run([program])
+    assert printed.table().time.tolist() == [64, 7]
+    assert "tracebigsim: k: the time is negative: the counter went backwards\n" in printed.err
 
 
 def test_a_bracket_that_is_replaced_leaves_the_simulators_mode(tmp_path: Path) -> None:

@@ -466,13 +466,11 @@ static inline int tracebigsim_open_ends_(void) {
   return process->at_exit;
 }
 
-#ifdef __GNUC__
 /* Before there are threads: a child that is forked while another thread prepares this would find
  * the lock held by nobody. */
 __attribute__((constructor)) static void tracebigsim_at_load_(void) {
   (void)tracebigsim_open_ends_();
 }
-#endif
 
 /* Buffer lines, if the environment says so; a pipe takes at most a page in one piece. */
 TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
@@ -831,6 +829,7 @@ static inline const char *tracebigsim_problem_(const tracebigsim_record_ *record
   for (index = 0; index < record->count; index++) {
     if (!tracebigsim_finite_(record->params[index])) return "a parameter is not finite";
   }
+  if (record->ticks >> 63) return "the time is negative: the counter went backwards";
   return tracebigsim_name_problem_(record->event, record->length);
 }
 
@@ -1341,9 +1340,15 @@ class Bracket {
 #define TRACEBIGSIM_COUNT_(...) (sizeof((const double[]){__VA_ARGS__}) / sizeof(double) - 1)
 #define TRACEBIGSIM_AT_MOST_20_(...) \
   (0 * sizeof(char[TRACEBIGSIM_COUNT_(__VA_ARGS__) <= TRACEBIGSIM_MAX_PARAMS_ ? 1 : -1]))
-#define TRACEBIGSIM_CALL_(call, event, ...)    \
-  call((event), (const double[]){__VA_ARGS__}, \
-       TRACEBIGSIM_COUNT_(__VA_ARGS__) + TRACEBIGSIM_AT_MOST_20_(__VA_ARGS__))
+#define TRACEBIGSIM_CALL_(call, event, ...)                                      \
+  __extension__({                                                                \
+    _Pragma("GCC diagnostic push")                                               \
+    _Pragma("GCC diagnostic ignored \"-Wconversion\"") /* of size_t, as in C++ */  \
+    _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")                     \
+    call((event), (const double[]){__VA_ARGS__},                                 \
+         TRACEBIGSIM_COUNT_(__VA_ARGS__) + TRACEBIGSIM_AT_MOST_20_(__VA_ARGS__)); \
+    _Pragma("GCC diagnostic pop")                                                \
+  })
 
 static inline void tracebigsim_start_named_(const char *event, const double *params, size_t count) {
   tracebigsim_start_for_(event, strlen(event), params, count);

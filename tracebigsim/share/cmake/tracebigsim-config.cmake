@@ -1,7 +1,8 @@
 # find_package(tracebigsim CONFIG), with -Dtracebigsim_DIR="$(tracebigsim --cmake-dir)", gives
 #
 #   tracebigsim::tracebigsim   tracebigsim.h, for C and C++
-#   tracebigsim::fortran       the Fortran module and its C source, compiled with the target
+#   tracebigsim::fortran       the Fortran module, compiled once, and its C source, compiled with
+#                              the target; in projects of the languages C and Fortran
 #   tracebigsim::emulation     the C++ source that C and Fortran programs need in an emulation
 get_filename_component(_tracebigsim_include "${CMAKE_CURRENT_LIST_DIR}/../../include" ABSOLUTE)
 
@@ -10,11 +11,20 @@ if(NOT TARGET tracebigsim::tracebigsim)
   set_target_properties(tracebigsim::tracebigsim PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${_tracebigsim_include}")
 
+  if(CMAKE_Fortran_COMPILER_LOADED AND NOT TARGET tracebigsim_module)
+    set(_tracebigsim_modules "${CMAKE_CURRENT_BINARY_DIR}/tracebigsim")
+    add_library(tracebigsim_module STATIC EXCLUDE_FROM_ALL "${_tracebigsim_include}/tracebigsim.f90")
+    set_target_properties(tracebigsim_module PROPERTIES
+      POSITION_INDEPENDENT_CODE ON
+      Fortran_MODULE_DIRECTORY "${_tracebigsim_modules}"
+      INTERFACE_INCLUDE_DIRECTORIES "${_tracebigsim_modules}")
+    unset(_tracebigsim_modules)
+  endif()
+
   add_library(tracebigsim::fortran INTERFACE IMPORTED)
   set_target_properties(tracebigsim::fortran PROPERTIES
-    INTERFACE_SOURCES
-      "${_tracebigsim_include}/tracebigsim.f90;${_tracebigsim_include}/tracebigsim_fortran.c"
-    INTERFACE_LINK_LIBRARIES tracebigsim::tracebigsim)
+    INTERFACE_SOURCES "${_tracebigsim_include}/tracebigsim_fortran.c"
+    INTERFACE_LINK_LIBRARIES "tracebigsim::tracebigsim;tracebigsim_module")
 
   add_library(tracebigsim::emulation INTERFACE IMPORTED)
   set_target_properties(tracebigsim::emulation PROPERTIES
