@@ -493,13 +493,18 @@ def test_work_is_stopped_and_its_errors_come_back() -> None:
     def fail() -> None:
         raise UsageError("no")
 
+    def stop() -> None:
+        while not processes.running:  # it stops what there is
+            time.sleep(0.01)
+        processes.stop()
+
     processes = Processes()
     assert processes.result(lambda: 6 * 7) == 42
     with pytest.raises(UsageError, match="no"):
         processes.result(fail)
     with pytest.raises(RewriteLogError, match="without a result"):
         processes.result(lambda: os._exit(3))
-    Timer(0.1, processes.stop).start()
+    Timer(0.1, stop).start()
     with pytest.raises(CancelledError):
         processes.result(lambda: time.sleep(600))
     Timer(0.1, processes.end).start()
