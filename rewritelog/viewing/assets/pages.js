@@ -6,7 +6,7 @@ const Pages = (() => {
   const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
   const PAPER_WIDTH = 700, TEXT_HEIGHT = 11; // A4 and Letter upright, between usual margins
   const LETTER_WIDTH = 6.4, KEY_WIDTH = 40, ROW_HEIGHT = 28, MOST_COLUMNS = 6; // of legends
-  const NARROW = 600;
+  const NARROW = 600, MOST_LETTERS = 32;
   const byId = (id) => document.getElementById(id);
   const json = (id) => JSON.parse(byId(id).textContent);
   const models = new Map(), heights = new Map();
@@ -154,6 +154,10 @@ const Pages = (() => {
     if (plot.height !== height) plot.height = height;
   }
 
+  // A label of a plot in a narrow window, without its middle.
+  const cut = (label) =>
+    (label.length > MOST_LETTERS ? `${label.slice(0, MOST_LETTERS / 2)}…${label.slice(1 - MOST_LETTERS / 2)}` : label);
+
   function whenDrawn(names, then) {
     if (Bokeh.documents.length && names.every(model)) then();
     else setTimeout(() => whenDrawn(names, then), 5);
@@ -167,6 +171,11 @@ const Pages = (() => {
     for (const root of Bokeh.documents) {
       for (const one of root.all_models) {
         if (one.tags.includes("seconds")) setTicks(one, one.type === "LogAxis");
+        if (innerWidth < NARROW && one.major_label_overrides) {
+          const labels = [...one.major_label_overrides];
+          one.major_label_overrides = new Map(labels.map(([at, label]) => [at, cut(label)]));
+        }
+        if (innerWidth < NARROW && one.renderers && one.label?.value) one.label = { value: cut(one.label.value) };
         if (one.below) {
           one.properties.inner_width.change.connect(() => fitLegends(one));
           fitLegends(one);
