@@ -110,6 +110,10 @@ const Pages = (() => {
       }
     }
     range.reset();
+    // A value that is the only one is in the middle of a range of its size.
+    const first = plot.renderers.map(({ glyph, data_source }) => data_source.data[glyph[axis]?.field]?.[0]);
+    const size = Math.max(...first.filter(Number.isFinite).map(Math.abs));
+    if (!logarithmic && size > 0) range.default_span = size;
   }
 
   // Puts columns into the data sources that the page has, by their names.
