@@ -393,6 +393,7 @@ def test_legends_fit_into_the_page_and_leave_room_for_the_plot(tmp_path: Path, w
             ends = opened.page.evaluate(LEGEND_ENDS)
             assert ends
             assert all(end <= wide and min(sizes) > 40 for end, wide, *sizes in ends), ends
+            assert "1 PEs" not in opened.page.inner_text("main")
             assert opened.errors == []
 
 
