@@ -9,6 +9,7 @@ import json
 import math
 import re
 import textwrap
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
@@ -381,14 +382,17 @@ class TextTable:
     def lines(self) -> list[str]:
         """Return the lines, the heads first."""
         shown = [self.heads, *self.rows[: self.most_rows]]
-        cells = [[shorten(cell, WIDTH) for cell in row] for row in shown]
-        longest, *widths = (max(map(len, column)) for column in zip(*cells, strict=True))
+        most = WIDTH - len(_INDENT) - _LEAST_NAME - len(_GAP)
+        cells = [
+            [shorten(name, WIDTH), *(shorten(cell, most) for cell in row)] for name, *row in shown
+        ]
+        longest, *widths = (max(map(_columns, column)) for column in zip(*cells, strict=True))
         lines: list[str] = []
         for part in _column_parts(widths, longest):
             room = WIDTH - len(_INDENT) - sum(len(_GAP) + widths[k] for k in part)
             width = max(min(longest, room), min(_LEAST_NAME, longest))
             names = shorten_all([row[0] for row in shown], width)
-            lines += self._part_lines([f"{name:<{width}}" for name in names], cells, widths, part)
+            lines += self._part_lines([_padded(name, width) for name in names], cells, widths, part)
         left_out = self.further + len(self.rows) - len(shown) + 1
         return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
 
@@ -417,10 +421,19 @@ class TextTable:
         """Yield the lines of a part of the columns after the first."""
         for name, (_, *row) in zip(names, cells, strict=True):
             aligned = (
-                f"{row[k]:<{widths[k]}}" if k + 1 in self.left else f"{row[k]:>{widths[k]}}"
+                _padded(row[k], widths[k]) if k + 1 in self.left else f"{row[k]:>{widths[k]}}"
                 for k in part
             )
             yield (_INDENT + _GAP.join((name, *aligned))).rstrip()
+
+
+def _columns(text: str) -> int:
+    """Return the columns of a terminal that a text takes: Chinese characters take two."""
+    return len(text) + sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _columns(text))
 
 
 def _column_parts(widths: Sequence[int], longest_name: int) -> Iterator[range]:

@@ -33,6 +33,22 @@ def test_a_table_aligns_names_left_and_numbers_right() -> None:
     ]
 
 
+def test_characters_that_take_two_columns_of_a_terminal_are_aligned() -> None:
+    assert TextTable(
+        ("event", "lines"), [("计算", "1"), ("计算::力", "10"), ("sum", "2")]
+    ).lines() == [
+        "  event     lines",
+        "  计算          1",
+        "  计算::力     10",
+        "  sum           2",
+    ]
+
+
+def test_a_long_text_in_a_further_column_fits_too() -> None:
+    table = TextTable(("line", "call", "error"), [("a.txt:1", LONG, "1 %")], left=frozenset({1}))
+    assert max(map(len, table.lines())) <= 80
+
+
 def test_long_names_are_cut_in_the_middle() -> None:
     head, row = TextTable(("event", "lines"), [(LONG, "7")]).lines()
     assert len(head) == len(row) == WIDTH

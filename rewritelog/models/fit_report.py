@@ -364,6 +364,11 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     The first is empty if they are accurate.
     """
     ratios, error = fit.ratios, fit.quality.held_out_error or 0.0
+    if not is_measured(fit.event):
+        return "poor" if error > LARGE_ERROR else "one run" if one_long_call(fit) else "", (
+            "nothing disturbs a replay: see how the runs of these lines differ from the others, "
+            "and give that as a variable of the runs, or fit with other terms"
+        )
     if fit.clock_step_s and error > FAIR_ERROR:
         return "coarse clock", (
             f"most calls take few steps of the clock, {time_text(fit.clock_step_s, 3)} each, "

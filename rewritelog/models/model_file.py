@@ -164,6 +164,7 @@ def parse_model(text: str, name: str) -> Fitted:
         )
     if head.version != VERSION:
         version = f"is of version {shorten(repr(head.version), 80)}"
+        version = "has no version" if head.version is None else version
         raise ModelError(
             f"{printable(name)}: $: {version}; this rewritelog reads {VERSION}: fit again"
         )
@@ -220,7 +221,8 @@ def _decoded(text: str, kind: type[T], name: str) -> T:
         raise _refused(name, "$", error) from error
     except msgspec.DecodeError as error:
         hint = "; `fit` makes one of timing lines" if "TRACEBIGSIM:" in text else ""
-        raise ModelError(f"{printable(name)}: is not a model file: {error}{hint}") from error
+        problem = in_words(str(error))
+        raise ModelError(f"{printable(name)}: is not a model file: {problem}{hint}") from error
     except RecursionError as error:
         raise ModelError(f"{printable(name)}: is nested too deeply") from error
 

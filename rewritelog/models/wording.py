@@ -30,6 +30,8 @@ def in_words(problem: str, *, table: str = "an object", value: str = "") -> str:
         return f"unknown key {key!r}"
     if match := _MISSING_KEY.fullmatch(problem):
         return f"the key {match[1]!r} is missing"
+    if problem == "Input data was truncated":
+        return "its JSON is cut off"
     if not problem.startswith("Expected "):
         return problem.replace("Invalid enum value ", "unknown value ")
     problem = problem.replace("Expected ", f"{value}must be ").replace(", got ", ", not ")

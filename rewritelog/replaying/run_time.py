@@ -59,4 +59,5 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
         tasks = (plain, task)[: 1 + (not report.changes_nothing)]
         workload = load_workload(tasks, task.params, report.options.jobs)
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
-    return RunTime(runs[0].predicted_s, runs[-1].predicted_s, text, runs[0].never_ran)
+    warnings = tuple(workload.warnings(recorded=network.recorded))
+    return RunTime(runs[0].predicted_s, runs[-1].predicted_s, text, runs[0].never_ran, warnings)

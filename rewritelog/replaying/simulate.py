@@ -239,7 +239,8 @@ def prepare(
         if dilates and np.array_equal(first_s, last_s):
             remarks = (*remarks, "the dilation that is varied changes no duration")
     matched = matching(options.dilation_for, workload.names)
-    unused = warnings_of_unused(options, predictor.fitted, source.terms, matched)
+    events = workload.names if isinstance(source, Traces) else workload.events
+    unused = warnings_of_unused(options, predictor.fitted, source.terms, matched, events)
     warnings = [*fit_warnings(read, predictor.fitted), *unused, *remarks]
     warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
     return Prepared(task, read, workload, tuple(warnings))

@@ -18,6 +18,7 @@ from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Terms
 from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventKey, Model
+from rewritelog.models.coefficients import FittedCoefficients
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
 from rewritelog.models.registry import load_model
@@ -285,9 +286,13 @@ def warnings_of_uncovered(
 
 
 def warnings_of_unused(
-    options: DurationOptions, fitted: Fitted, terms: Terms, matched_patterns: Collection[str]
+    options: DurationOptions,
+    fitted: Fitted,
+    terms: Terms,
+    matched_patterns: Collection[str],
+    events: Collection[str],
 ) -> Iterator[str]:
-    """Yield a warning for each option without effect, given the patterns that matched."""
+    """Yield a warning for each option without effect, given patterns that matched, and events."""
     if not fitted.uses_params:
         unread = f"not used, since the model {fitted.name!r} reads no params"
         event_params = getattr(options, "event_params", None)
@@ -299,3 +304,8 @@ def warnings_of_unused(
         if pattern not in matched_patterns:
             name = f"no {terms.item}'s name"
             yield f"the dilation for {pattern!r} was not used: {name} matches"
+    if isinstance(fitted.raw, FittedCoefficients):
+        unused = [repr(event) for event in fitted.raw.events if event not in events]
+        if unused:
+            names = f"coefficients for {some_text(unused, _EVENTS_NAMED)}"
+            yield f"the {names} were not used: no {terms.predicted} has such a name"

@@ -70,6 +70,8 @@ class RunTime:
     """The network of both replays, as text."""
     never_ran: int
     """The number of SEBs or nodes that the replays could not start, and whose time is missing."""
+    warnings: tuple[str, ...]
+    """What the replays had to ignore, a sentence each."""
 
     @property
     def speedup(self) -> float | None:
@@ -78,7 +80,8 @@ class RunTime:
 
     def to_json(self) -> dict[str, Any]:
         """Return the times as a JSON object."""
-        return {**vars(self), "speedup": self.speedup}
+        fields = {name: value for name, value in vars(self).items() if name != "warnings"}
+        return {**fields, "speedup": self.speedup}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -145,7 +148,7 @@ class RewriteReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        return tuple(warnings_of(self))
+        return (*warnings_of(self), *(self.run_time.warnings if self.run_time else ()))
 
     @property
     def hints(self) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             f"{report.logs.folder} was rewritten before, {earlier.text()}: its durations are no "
             "longer the host's, and are now rewritten a second time"
         )
-    yield from warnings_of_unused(options, report.fitted, report.terms, statistics.matched_patterns)
+    used = statistics.matched_patterns, statistics.events
+    yield from warnings_of_unused(options, report.fitted, report.terms, *used)
     yield from _about_total(report)
     if options.roofline:
         new_s = statistics.seconds(DurationSum.NEW)

@@ -24,7 +24,7 @@ from rewritelog.paths import is_stdout
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.replaying.traces import lanes_of
-from rewritelog.text import count_text, time_text
+from rewritelog.text import LABEL_WIDTH, count_text, shorten_all, time_text
 from rewritelog.units import chosen_pes
 from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import Section, page_text
@@ -37,6 +37,9 @@ KINDS = ("png", "svg", "pdf", "html")
 """The file formats of figures."""
 
 WIDTH_INCHES = 12.0
+LEGEND_WIDTH = 180
+"""Characters of a legend beside each other, in a figure as wide."""
+
 MOST_LABELS = 32
 """At most this many rows of a figure are labelled."""
 
@@ -114,10 +117,14 @@ def panel_title(view: TimelineView, panel: Panel) -> str:
     return text
 
 
-def legend_text(view: TimelineView, layer: int) -> str:
-    """Return a layer's name with its share of the PE time in each panel."""
-    shares = " → ".join(f"{100 * view.shares(panel)[layer]:.1f} %" for panel in view.panels)
-    return f"{view.layers[layer][0]} ({shares})"
+def legend_texts(view: TimelineView) -> list[str]:
+    """Return the names of the layers with their shares of the PE time in each panel."""
+    names = shorten_all([name for name, _ in view.layers], LABEL_WIDTH)
+    shares = np.transpose([view.shares(panel) for panel in view.panels])
+    return [
+        f"{name} ({' → '.join(f'{100 * share:.1f} %' for share in of_layer)})"
+        for name, of_layer in zip(names, shares, strict=True)
+    ]
 
 
 def cell_colours(cells: Floats, view: TimelineView) -> Floats:
@@ -258,7 +265,7 @@ def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
     """Draw bars; without any only the legend is made, for cells."""
     from bokeh.models import HoverTool  # noqa: PLC0415 - an extra
 
-    nothing = Bars(*np.full((6, 1), np.nan))
+    nothing, texts = Bars(*np.full((6, 1), np.nan)), legend_texts(view)
     for layer in view.shown_layers:
         bars, sides = layer_bars(view, panel.bars or nothing, layer)
         if not len(bars.pe):  # without a row, Bokeh's legend would not show the colour
@@ -270,7 +277,7 @@ def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
         data["length"] = list(map(time_text, (bars.end_s - bars.start_s).tolist()))
         style = {"fill_color": colour, "line_color": colour, "line_width": 0.5}
         named = {side: side for side in _SIDES}
-        plot.quad(**named, source=data, legend_label=legend_text(view, layer), **style)
+        plot.quad(**named, source=data, legend_label=texts[layer], **style)
     if panel.bars is not None:
         place = f"{panel.run.logs.terms.rows[0]}, {panel.run.logs.terms.item}"
         places = [(place, "@pe, @seb"), ("start", "@start"), ("length", "@length")]
@@ -299,21 +306,24 @@ def figure_bytes(view: TimelineView, kind: str) -> bytes:
     from matplotlib.ticker import EngFormatter  # noqa: PLC0415
 
     height = float(np.clip(0.22 * view.rows, 1.2, 9.0)) * len(view.panels) + 1.6
-    settings = {"svg.fonttype": "none", "font.size": 8}
-    with drawing((WIDTH_INCHES, height), settings) as (figure, saved):
+    with drawing((WIDTH_INCHES, height), {"font.size": 8}) as (figure, saved):
         axes = figure.subplots(len(view.panels), 1, sharex=True, squeeze=False)[:, 0]
         for panel, ax in zip(view.panels, axes, strict=True):
             _draw_panel(ax, view, panel)
         axes[-1].set_xlim(view.from_s, view.to_s)
         axes[-1].set_xlabel("time")
         axes[-1].xaxis.set_major_formatter(EngFormatter("s"))
+        texts = legend_texts(view)
         keys: list[Any] = [
-            Patch(facecolor=view.layers[layer][1], label=legend_text(view, layer))
+            Patch(facecolor=view.layers[layer][1], label=texts[layer])
             for layer in view.shown_layers
         ]
         if view.panels[0].messages is not None:
             keys.append(Line2D([], [], color=MESSAGE, lw=0.8, label="messages"))
-        figure.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+        longest = max(len(key.get_label()) for key in keys)
+        columns = min(4, LEGEND_WIDTH // (longest + 10)) or 1
+        place = {"loc": "outside lower center", "frameon": False}
+        figure.legend(handles=keys, ncols=columns, fontsize=8, **place)
         return saved(kind)
 
 

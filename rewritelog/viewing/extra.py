@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import logging
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from rewritelog.errors import UsageError
+from rewritelog.errors import OutputWarning, UsageError
+from rewritelog.text import printable, shorten
 
 
 def require(module: str, what: str) -> Any:
@@ -30,6 +32,9 @@ _CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 """What else a file of each format would say, which changes by itself."""
 
 
+_SETTINGS = {"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "text.parse_math": False}
+"""Names may contain `$`; the text of an SVG is in the fonts of whoever looks at it."""
+
 _ONE_AT_A_TIME = threading.RLock()
 """Held while the settings of matplotlib, which all threads share, are those of a figure."""
 
@@ -47,12 +52,31 @@ def drawing(
     figure_class, mpl = require("matplotlib.figure", "a figure").Figure, require("matplotlib", "")
     with _ONE_AT_A_TIME, mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update({"svg.hashsalt": "rewritelog", **(settings or {})})
+        mpl.rcParams.update({**_SETTINGS, **(settings or {})})
         figure = figure_class(figsize=size, layout="constrained")
 
         def saved(kind: str) -> bytes:
             content = io.BytesIO()
-            figure.savefig(content, format=kind, dpi=150, metadata={_CHANGING[kind]: None})
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", r"Glyph .* missing")
+                figure.savefig(content, format=kind, dpi=150, metadata={_CHANGING[kind]: None})
+            if kind != "svg":
+                _warn_of_boxes(figure)
             return content.getvalue()
 
         yield figure, saved
+
+
+def _warn_of_boxes(figure: Any) -> None:
+    """Warn of characters that the font of figures lacks."""
+    fonts, text = require("matplotlib.font_manager", ""), require("matplotlib.text", "")
+    letters = {letter for words in figure.findobj(text.Text) for letter in words.get_text()}
+    font = fonts.get_font(fonts.findfont(fonts.FontProperties()))
+    boxes = "".join(sorted(one for one in letters if ord(one) not in font.get_charmap()))
+    if boxes:
+        shown = shorten(printable(boxes), 20)
+        warnings.warn(
+            f"the picture's font lacks {shown}, so that there are boxes: an .svg has the text",
+            OutputWarning,
+            stacklevel=4,
+        )

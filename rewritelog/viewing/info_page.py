@@ -9,6 +9,7 @@ from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.inspection.survey import Traffic
 from rewritelog.text import (
     LABEL_WIDTH,
+    NO_NAME,
     TextTable,
     bytes_text,
     count_text,
@@ -50,7 +51,7 @@ def info_page(info: LogInfo | TraceInfo) -> str:
 def _names(info: LogInfo | TraceInfo) -> Section:
     """Return the section of the names that take most time."""
     ranked, plot = info.times()[:MOST_ROWS], None
-    short = shorten_all([name for name, *_ in ranked], LABEL_WIDTH)
+    short = shorten_all([name or NO_NAME for name, *_ in ranked], LABEL_WIDTH)
     rows = [
         (name + kind, f"{count:,}", time_text(seconds))
         for name, (_, kind, count, seconds) in zip(short, ranked, strict=True)

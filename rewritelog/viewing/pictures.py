@@ -102,8 +102,7 @@ def fit_figure(
             axes.grid(visible=True, alpha=0.3)
         figure.axes[0].set_ylabel("seconds")
         figure.axes[0].legend()
-        label = event_label(samples.event, samples.parameters, names=names)
-        figure.suptitle(label.replace("$", r"\$"))
+        figure.suptitle(event_label(samples.event, samples.parameters, names=names))
         return saved(kind)
 
 

@@ -15,7 +15,7 @@ from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import DILATION, MACHINE, Sweep, sweep
-from rewritelog.text import printable, shorten
+from rewritelog.text import NO_NAME, printable, shorten
 from rewritelog.viewing.draw import timeline_sections
 from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import Section, page_text
@@ -131,8 +131,9 @@ def _write_plot(sweep: Sweep, path: Path) -> None:
         if name == MACHINE or len(ticks) <= _MOST_TICKS:
             axes.set_xticks([*ticks.values()], [*ticks], minor=False)
             axes.minorticks_off()
-        elif name != DILATION:
-            axes.xaxis.set_major_formatter(EngFormatter(QUANTITIES[name].base))
+        else:
+            unit = "{x:g}" if name == DILATION else EngFormatter(QUANTITIES[name].base)
+            axes.xaxis.set_major_formatter(unit)
         axes.yaxis.set_major_formatter(EngFormatter("s"))
         axes.set_xlabel(name)
         axes.set_ylabel("predicted run time")
@@ -156,7 +157,7 @@ def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, list[Any]]:
         "pe": [names[row] for row in pe.tolist()] if names else pe.tolist(),
         "y": (pe // view.group + 0.5).tolist(),
         "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
-        "name": [printable(workload.name_of(number)) for number in seb.tolist()],
+        "name": [printable(workload.name_of(row)) or NO_NAME for row in seb.tolist()],
         "start": replayed.outcome.times.start_s[seb].tolist(),
         "ran": path.ran_s[chosen].tolist(),
         "transit": path.transit_s[chosen].tolist(),

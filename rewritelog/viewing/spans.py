@@ -17,7 +17,7 @@ from rewritelog.formats.bgtrace.records import distinct_names, records_of
 from rewritelog.formats.bgtrace.tables import MESSAGE_ROW, message_rows
 from rewritelog.formats.traces import AnyTraces, Events
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.text import printable
+from rewritelog.text import NO_NAME, printable
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Spans:
     ) -> Spans:
         """Join the columns pe, seb, start_s, end_s and name with of, start_s, end_s and event."""
         pe, seb, start_s, end_s, name = sebs
-        labels = [printable(text) for text in names]
+        labels = [printable(text) or NO_NAME for text in names]
         count, of = len(labels), np.arange(len(pe))
         if brackets is not None:
             of = np.append(of, brackets[0])

@@ -265,6 +265,13 @@ def test_rewrite_says_how_the_run_time_changes(tmp_path: Path) -> None:
     )
 
 
+def test_rewrite_warns_of_what_its_replay_lacks_as_replay_does(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1), node(2, deps=[9]), node(3, kind=COLL)]])
+    warnings = rewritelog.rewrite(path, dilation=2, latency="1us", bandwidth="1GB/s").warnings
+    assert "1 dependency on nodes that are not there: ignored" in warnings
+    assert warnings[-2:] == rewritelog.replay(path, latency="1us", bandwidth="1GB/s").warnings
+
+
 def test_chrome_gets_the_starts_of_a_replay(tmp_path: Path) -> None:
     path = write_traces(tmp_path / "t", [[node(1, duration=10), node(2, duration=5, deps=[1])]])
     assert run("export", path, tmp_path / "o", "--to", "chrome", "--replayed").returncode == 0

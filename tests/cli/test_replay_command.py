@@ -228,6 +228,9 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     of_sizes = run("sweep", logs, *sizes, "--plot", tmp_path / "sizes.svg")
     assert of_sizes.returncode == 0
     assert "packet-size" in (tmp_path / "sizes.svg").read_text()
+    many = "dilation=" + ",".join(f"{k / 10}" for k in range(1, 15))
+    assert run("sweep", logs, "--vary", many, "--plot", tmp_path / "d.svg").returncode == 0
+    assert ">0.1</text>" in (tmp_path / "d.svg").read_text()
     for ending in ("png", "svg"):
         figures = [tmp_path / f"{name}.{ending}" for name in ("grid", "again")]
         for figure in figures:

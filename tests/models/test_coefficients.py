@@ -15,6 +15,7 @@ import pytest
 from commands import rewritelog
 from hypothesis import given
 from hypothesis import strategies as st
+from logbuilder import bracket, seb, write_logs, write_params
 from numpy.typing import ArrayLike
 
 from rewritelog.errors import ModelError, UsageError
@@ -180,3 +181,13 @@ def test_a_file_that_cannot_be_read_is_named(sample_logs: Path, tmp_path: Path) 
         assert done.returncode == 1
         assert problem in done.stderr
         assert str(file) in done.stderr
+
+
+def test_coefficients_of_an_event_that_the_logs_lack_are_told(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", [[seb(0, 2, name=b"main", events=bracket(0.5, 1.5))]])
+    write_params(logs, 0, (0, "kernel", 3))
+    (tmp_path / "c.txt").write_text("kernel 0.1 0\nKernel 0.1 0\n")
+    words = ("--model", "coefficients", "--coefficients", tmp_path / "c.txt", "--dilation", 1)
+    for command in (("rewrite", logs, "--dry-run"), ("replay", logs)):
+        (warning,) = rewritelog(*command, *words, "-q").stderr.splitlines()[:1]
+        assert "coefficients for 'Kernel' were not used: no bracket has such a name" in warning

@@ -245,7 +245,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is not a model file"),
     (("version",), 2, "is of version 2; this rewritelog reads 9"),
     (("version",), True, "is of version True"),
-    (("version",), None, "is of version None"),
+    (("version",), None, r"\$: has no version; this rewritelog reads 9"),
     (("version",), "x" * 100_000, "is of version 'x*…x*'; this"),
     (("events",), {}, r"\$\.events: must be a list, not an object"),
     (("source", "lines"), -1, r"\$\.source\.lines: must be a whole number >= 0"),
@@ -338,7 +338,8 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "m.json: is not a model file"),
+        ("", "m.json: is not a model file: its JSON is cut off"),
+        ('{"format": "rewritelog model", "ver', "m.json: is not a model file: its JSON is cut off"),
         ('{\n "format": }', "m.json: is not a model file"),
         ('{\n "é": "é", x}', "m.json: is not a model file"),
         ('{"a": ' + "[" * 100_000, "m.json: is nested too deeply|m.json: is not a model file"),

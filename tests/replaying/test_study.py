@@ -142,6 +142,19 @@ def first_call(event: str) -> Any:
     return json.dumps(fitted.describe())
 
 
+def test_runs_that_differ_are_not_put_down_to_a_busy_machine() -> None:
+    """Lost cycles are those of replays: it said to time the event again on an idle machine."""
+    params = np.array([[p, d] for p in (4, 8, 16, 32, 64) for d in (1, 2, 3, 4)], dtype=float)
+    odd = params[:, 0] * np.where(np.arange(len(params)) == 9, 80, 1)
+    (warning,) = (
+        text
+        for text in rewritelog.fit({"lost::communication": (params, odd)}).warnings
+        if "predictions are off" in text
+    )
+    assert "idle machine" not in warning
+    assert "see how the runs of these lines differ" in warning
+
+
 def test_a_prediction_too_large_for_a_float_is_refused(tmp_path: Path) -> None:
     """The sum of its categories raised a bare OverflowError."""
     lines = [(f"lost::{c}", n * 1e99, float(n)) for c in "abc" for n in (1, 2, 4, 8)]

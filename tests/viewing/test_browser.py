@@ -165,7 +165,8 @@ def scales(opened: Opened, plot: str) -> list[str]:
 @pytest.mark.long
 def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> None:
     wide = [("wide", 1e-6 * n, n) for n in np.geomspace(1, 1e5, 30).round().tolist()]
-    timings = write_timings(tmp_path / "t.txt", *wide, *FLAT, ("none", 1e-6), ("none", 2e-6))
+    others = (("none", 1e-6), ("none", 2e-6), ("once", 3e-5, 7.0))
+    timings = write_timings(tmp_path / "t.txt", *wide, *FLAT, *others)
     assert run("fit", timings, "--html", tmp_path / "p.html", "-q").returncode == 0
     with browser() as opened:
         opened.go(f"file://{tmp_path / 'p.html'}")
@@ -177,6 +178,8 @@ def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> N
         opened.page.wait_for_function("() => Pages.model('fit').x_scale.type === 'LinearScale'")
         choose(opened, "none")
         assert opened.page.inner_text("#single-terms") == ""
+        choose(opened, "once")  # an axis from -1 s to 1 s had it at 0
+        opened.page.wait_for_function("() => Pages.model('fit').y_range.end < 1e-4")
         assert opened.errors == []
 
 
@@ -369,25 +372,29 @@ LEGEND_ENDS = """Bokeh.documents.flatMap((root) => [...root.all_models]).filter(
   .flatMap((plot) => plot.below.filter((one) => one.items).map((legend) => {
     const drawn = Bokeh.index.find_one_by_id(plot.id);
     const view = [...drawn.children()].find((child) => child.model === legend);
-    return [view.bbox.right, drawn.bbox.width, plot.inner_height];
+    return [view.bbox.right, drawn.bbox.width, plot.inner_height, plot.inner_width];
   }))"""
-"""For each legend where it ends, the width of its plot, and the height left for what is drawn."""
+"""For each legend where it ends, the width of its plot, and the room left for what is drawn."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [400, 1280])
 def test_legends_fit_into_the_page_and_leave_room_for_the_plot(tmp_path: Path, width: int) -> None:
-    names = [b"a-kernel-of-name-%d" % k for k in range(9)]
-    lines = [[seb(k, k + 1, name=name) for k, name in enumerate(names)]]
+    lines = [[seb(k, k + 1, events=bracket(0.2, 0.8)) for k in range(9)]]
     logs = write_logs(tmp_path / "logs", lines)
-    assert run("timeline", logs, "-o", tmp_path / "page.html", "-q").returncode == 0
+    write_params(logs, 0, *((k, f"Kernels{k}::{30 * 'double, '}", k) for k in range(9)))
+    assert run("timeline", logs, "-o", tmp_path / "t.html", "-q").returncode == 0
+    words = ("--dry-run", "--speedup", 2, "--html", tmp_path / "r.html", "-q")
+    assert run("rewrite", logs, *words).returncode == 0
     with browser(width) as opened:
-        opened.go(f"file://{tmp_path / 'page.html'}")
-        opened.page.wait_for_timeout(500)
-        ends = opened.page.evaluate(LEGEND_ENDS)
-        assert ends
-        assert all(end <= wide and height > 80 for end, wide, height in ends)
-        assert opened.errors == []
+        for page in ("t.html", "r.html"):
+            opened.go(f"file://{tmp_path / page}")
+            opened.page.wait_for_timeout(500)
+            ends = opened.page.evaluate(LEGEND_ENDS)
+            assert ends
+            assert all(end <= wide and min(sizes) > 40 for end, wide, *sizes in ends), ends
+            assert "1 PEs" not in opened.page.inner_text("main")
+            assert opened.errors == []
 
 
 @pytest.mark.long

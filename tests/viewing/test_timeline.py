@@ -288,3 +288,43 @@ def test_an_event_may_have_the_name_of_what_has_no_event(tmp_path: Path) -> None
     write_params(logs, 0, (0, "SEBs outside of events", 8))
     done = run("timeline", logs, "-o", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
+
+
+def legend_of(svg: Path) -> list[str]:
+    """The texts of a figure that end in a share."""
+    return re.findall(r">([^<]*) \([\d.]+ %\)<", svg.read_text())
+
+
+def test_names_are_shown_as_they_are_in_figures(tmp_path: Path) -> None:
+    r"""`$` began a formula, and `\frac{1}` ended in a traceback; long names were cut off."""
+    pytest.importorskip("matplotlib")
+    logs = write_logs(tmp_path / "logs", [[seb(k, k + 1, events=bracket(0, 1)) for k in range(4)]])
+    long = "Box::forces(" + 60 * "double, "
+    write_params(logs, 0, (0, r"a $\frac{1}$"), (1, "_b$"), (2, long + "1)"), (3, long + "2)"))
+    figure = tmp_path / "figure.svg"
+    done = run("timeline", logs, "-o", figure)
+    assert (done.returncode, done.stderr) == (0, "")
+    *short, one, other = sorted(legend_of(figure), key=len)
+    assert short == ["_b$", r"a $\frac{1}$"]
+    assert len(one) == len(other) == 60
+    assert one != other
+
+
+def test_what_has_no_name_is_told_in_legends(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1, name=b""), seb(1, 2, name=b"work")]])
+    figure = tmp_path / "figure.svg"
+    assert run("timeline", logs, "-o", figure).returncode == 0
+    assert sorted(legend_of(figure)) == ["(no name)", "work"]
+
+
+def test_characters_without_a_glyph_are_told_once(tmp_path: Path) -> None:
+    """It was matplotlib that warned, of each character, with a line of its code."""
+    pytest.importorskip("matplotlib")
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1, events=bracket(0, 1))]])
+    write_params(logs, 0, (0, "计算"))
+    of_svg = run("timeline", logs, "-o", tmp_path / "t.svg")
+    assert (of_svg.stderr, legend_of(tmp_path / "t.svg")) == ("", ["计算"])
+    for kind in ("png", "pdf"):
+        (line,) = run("timeline", logs, "-o", tmp_path / f"t.{kind}").stderr.splitlines()
+        assert line.startswith("warning: the picture's font lacks 算计")

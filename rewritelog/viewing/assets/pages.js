@@ -5,11 +5,11 @@ const Pages = (() => {
   const MOST_ROWS = 100;
   const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
   const PAPER_WIDTH = 700, TEXT_HEIGHT = 11; // A4 and Letter upright, between usual margins
-  const LETTER_WIDTH = 6.4, KEY_WIDTH = 40, ROW_HEIGHT = 28, MOST_COLUMNS = 6; // of legends
-  const NARROW = 600;
+  const LETTER_WIDTH = 5.8, KEY_WIDTH = 34, ROW_HEIGHT = 28, MOST_COLUMNS = 6; // of legends
+  const NARROW = 600, MOST_LETTERS = 28;
   const byId = (id) => document.getElementById(id);
   const json = (id) => JSON.parse(byId(id).textContent);
-  const models = new Map(), heights = new Map();
+  const models = new Map(), heights = new Map(), whole = new Map();
 
   function model(name) {
     for (const root of models.has(name) ? [] : Bokeh.documents) {
@@ -110,6 +110,10 @@ const Pages = (() => {
       }
     }
     range.reset();
+    // A value that is the only one is in the middle of a range of its size.
+    const first = plot.renderers.map(({ glyph, data_source }) => data_source.data[glyph[axis]?.field]?.[0]);
+    const size = Math.max(...first.filter(Number.isFinite).map(Math.abs));
+    if (!logarithmic && size > 0) range.default_span = size;
   }
 
   // Puts columns into the data sources that the page has, by their names.
@@ -139,11 +143,22 @@ const Pages = (() => {
 
   const legendsOf = (plot) => plot.below.filter((one) => one.items);
 
+  // A label without the middle of the name before its shares, if it is longer than so many letters.
+  function cut(label, most) {
+    const [, name, shares = ""] = label.match(/^(.*?)( \([^()]* %\))?$/s);
+    const half = (most - shares.length) / 2;
+    return label.length > most ? `${name.slice(0, half)}…${name.slice(1 - half)}${shares}` : label;
+  }
+
   // Gives the legends below a plot as many columns as fit into its width, and the plot room for rows.
   function fitLegends(plot) {
     if (!heights.has(plot)) heights.set(plot, plot.height);
     let height = heights.get(plot);
     for (const legend of legendsOf(plot)) {
+      for (const item of legend.items.filter((one) => one.label?.value)) {
+        if (!whole.has(item)) whole.set(item, item.label.value);
+        item.label = { value: cut(whole.get(item), (plot.inner_width - KEY_WIDTH) / LETTER_WIDTH) };
+      }
       const labels = legend.items.filter((item) => item.visible)
         .flatMap((item) => item.get_labels_list_from_label_prop());
       const longest = Math.max(1, ...labels.map((label) => label.length));
@@ -167,6 +182,10 @@ const Pages = (() => {
     for (const root of Bokeh.documents) {
       for (const one of root.all_models) {
         if (one.tags.includes("seconds")) setTicks(one, one.type === "LogAxis");
+        if (innerWidth < NARROW && one.major_label_overrides) {
+          const labels = [...one.major_label_overrides];
+          one.major_label_overrides = new Map(labels.map(([at, label]) => [at, cut(label, MOST_LETTERS)]));
+        }
         if (one.below) {
           one.properties.inner_width.change.connect(() => fitLegends(one));
           fitLegends(one);

@@ -24,7 +24,8 @@
     const row = (name, value) => [name, percent(whole > 0 ? value / whole : null), time(value)];
     const rows = given.layers.map((name, layer) => row(name, seconds[layer]));
     const busy = seconds.reduce((sum, value, layer) => sum + (given.over[layer] ? 0 : value), 0);
-    fillTable(given.table, `From ${time(from, 6)} to ${time(to, 6)}, ${given.pes} ${given.lane[1]}`,
+    const lanes = `${given.pes.toLocaleString("en")} ${given.lane[given.pes === 1 ? 0 : 1]}`;
+    fillTable(given.table, `From ${time(from, 6)} to ${time(to, 6)}, ${lanes}`,
       ["", "share", `${given.lane[0]} time`], [...rows, row(`all ${given.item}s`, busy)]);
     byId(given.table).querySelector("caption").append(onScreen(" (zoom in the graphs)"));
   }
