@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rewritelog.errors import RewriteLogError, UsageError, UsageTypeError
+from rewritelog.stopping import in_steps
 from rewritelog.text import count_text
 
 if TYPE_CHECKING:
@@ -255,6 +256,9 @@ NamedColumns = dict[str, Any]
 
 _SECONDS = {"start", "end"}
 
+_CACHED_ROWS = 1 << 12
+"""Copying all fields of so many rows, and then of the next, finds the rows in the cache."""
+
 
 class Rows(np.ndarray[Any, np.dtype[Any]]):
     """A structured array that can become a data frame; its fields are plain arrays."""
@@ -287,20 +291,22 @@ def with_text(rows: Table) -> Rows:
     """Return the rows with `str` in place of bytes, each up to its first NUL."""
     kinds: list[Any] = []
     texts: dict[str, Any] = {}
+    steps = list(in_steps(len(rows), _CACHED_ROWS))
     for name in rows.dtype.names or ():
         kind = rows.dtype[name]
         if kind.kind == "S":
-            names, which = np.unique(rows[name], return_inverse=True)
-            texts[name] = np.array(
-                [_text(name_bytes) for name_bytes in names.tolist()], dtype=np.str_
-            )[which]
+            names, which = numbered(
+                name_bytes for step in steps for name_bytes in rows[name][step].tolist()
+            )
+            texts[name] = np.array(list(map(_text, names)), dtype=np.str_)[which]
             kind = texts[name].dtype
         elif kind.kind == "O":
             texts[name] = [_text(name_bytes) for name_bytes in rows[name].tolist()]
         kinds.append((name, kind))
     table = np.empty(len(rows), dtype=kinds)
-    for name, _ in kinds:
-        table[name] = texts.get(name, rows[name])
+    for step in steps:
+        for name, _ in kinds:
+            table[name][step] = texts.get(name, rows[name])[step]
     return table.view(Rows)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rewritelog.arrays import column_range, median
+from rewritelog.arrays import column_range, median, with_text
 
 
 @pytest.mark.parametrize("rows", [1, 511, 512, 5000])
@@ -21,3 +21,14 @@ def test_medians_have_the_bits_of_numpy(count: int) -> None:
     rng = np.random.default_rng(count)
     for values in (rng.normal(size=count), rng.integers(-3, 4, count) / 3, np.zeros(count)):
         assert median(values) == np.median(values)
+
+
+@pytest.mark.parametrize("count", [0, 1, 9_999])
+def test_rows_with_text_are_the_rows_in_their_order(count: int) -> None:
+    rows = np.zeros(count, dtype=[("seb", np.int64), ("name", "S20"), ("text", object)])
+    rows["seb"], rows["name"] = np.arange(count), [b"n%d" % (k % 300) for k in range(count)]
+    rows["text"] = [b"t%d" % k if k % 2 else None for k in range(count)]
+    table = with_text(rows)
+    assert table["seb"].tolist() == list(range(count))
+    assert table["name"].tolist() == [f"n{k % 300}" for k in range(count)]
+    assert table["text"].tolist() == [f"t{k}" if k % 2 else None for k in range(count)]

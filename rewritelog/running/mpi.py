@@ -6,11 +6,13 @@ and collects the states of the ranks if the work has any (`Gathered`).
 A rank that stops before the work is done must not simply exit: MPI_Finalize waits for all ranks,
 and those waiting for this one would never get there. It notifies rank 0, which removes the output
 and aborts the job; if rank 0 does not do so within `_GRACE_S`, the rank aborts the job itself.
+A rank whose launcher is gone stops, too: nobody would tell it that another rank is gone.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import pickle
 import signal
 import sys
@@ -69,7 +71,7 @@ class MpiEngine(Engine):
         """Whether this process runs the job; the others call `serve`."""
         self.workers = max(1, self._comm.Get_size() - 1)
         self._watching = threading.Thread(target=self._watch, daemon=True)
-        if self.leads and self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE:
+        if self._comm.Get_size() > 1:
             self._watching.start()
 
     def __enter__(self) -> MpiEngine:
@@ -92,9 +94,14 @@ class MpiEngine(Engine):
             self._watching.join()
 
     def _watch(self) -> None:
-        """Wait for the notification of a rank that stops, and stop this one, too."""
-        while not self._comm.iprobe(source=self._mpi.ANY_SOURCE, tag=_STOPS):
+        """Stop this rank if the launcher is gone, and rank 0 if another one notifies it."""
+        hears = self.leads and self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE
+        while not (hears and self._comm.iprobe(source=self._mpi.ANY_SOURCE, tag=_STOPS)):
             if self._end.in_order.wait(_LONG_S):
+                return
+            if self._end.is_alone():
+                self._end.abort_with(reason := Stopped(signal.SIGHUP), grace_s=0)
+                stop_from_thread(reason)
                 return
         stop_from_thread(self._comm.recv(source=self._mpi.ANY_SOURCE, tag=_STOPS))
 
@@ -172,7 +179,12 @@ class _JobEnd:
         self.in_order = threading.Event()
         self._code = 1
         self._grace_s = 0.0
+        self._launcher = os.getppid()
         atexit.register(self._leave)
+
+    def is_alone(self) -> bool:
+        """Return whether the launcher is gone."""
+        return os.getppid() != self._launcher
 
     def abort_with(self, error: BaseException, *, grace_s: float) -> None:
         """Abort the job when this process exits, or after a while if it does not."""
@@ -197,7 +209,10 @@ class _JobEnd:
             time.sleep(self._grace_s)
         finally:
             reason = stopped()
-            loaded.COMM_WORLD.Abort(self._code if reason is None else reason.exit_code)
+            code = self._code if reason is None else reason.exit_code
+            if self.is_alone():
+                os._exit(code)  # an abort would wait for the launcher forever, at full speed
+            loaded.COMM_WORLD.Abort(code)
 
 
 _work: Callable[[Any], Any] | None = None

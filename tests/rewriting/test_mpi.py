@@ -203,3 +203,29 @@ def test_a_rank_that_is_ended_at_any_moment_ends_the_job(
     draw = random.Random(int(number))  # noqa: S311
     for step in range(15):
         signalled(logs, tmp_path / "work", step % 3, number, draw.uniform(0, 3))
+
+
+def test_ranks_without_launcher_end_when_rank_0_is_killed() -> None:
+    """The launcher would have ended them: here its process, their parent, is killed, too."""
+    killed = textwrap.dedent("""
+        import os, signal
+        from rewritelog.running import lead
+        def kill():
+            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
+        lead("mpi", 0, kill)
+    """)
+    mark = f"{os.getpid()}-{random.getrandbits(40)}"
+    job = subprocess.Popen(
+        [str(MPIEXEC), "-n", "3", sys.executable, "-c", killed],
+        env={**os.environ, "MARK": mark}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        job.wait(timeout=HANGS_S)  # it waits for the ranks' output to be closed
+        assert not ranks_of(mark)
+    finally:
+        for process in ranks_of(mark).values():
+            os.kill(process, signal.SIGKILL)
+        job.kill()
+        job.wait()
