@@ -211,7 +211,7 @@ class _JobEnd:
             reason = stopped()
             code = self._code if reason is None else reason.exit_code
             if self.is_alone():
-                os._exit(code)  # an abort would wait for the launcher forever, at full speed
+                os._exit(code)  # an abort asks the launcher, which is gone
             loaded.COMM_WORLD.Abort(code)
 
 
