@@ -12,6 +12,7 @@ from rewritelog.viewing.fit_pages import Cell, event_table
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
+    MARKERS,
     Option,
     add_marks,
     add_same,
@@ -21,7 +22,6 @@ from rewritelog.viewing.plots import (
     swap_section,
 )
 
-MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
 GOOD_ERROR, FAIR_ERROR = 0.1, 0.3
 
 Errors = dict[str, dict[str, float | None]]

@@ -18,6 +18,8 @@ COLOURS = (
     "#F0E442", "#882255", "#332288", "#999933", "#AA4499", "#117733",
 )  # fmt: skip
 
+MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star")
+
 OTHER = "#9A9A9A"
 """The colour of everything that has no colour of its own."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from rewritelog.text import NO_NAME, printable, shorten
 from rewritelog.viewing.draw import timeline_sections
 from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import Section, page_text
-from rewritelog.viewing.plots import COLOURS, OUTSIDE, new_plot
+from rewritelog.viewing.plots import COLOURS, MARKERS, OUTSIDE, add_marks, new_plot
 from rewritelog.viewing.timeline import Run, TimelineView, timeline_view
 
 MOST_STEPS = 1_000
@@ -56,8 +58,13 @@ def replay_page(replayed: Replayed) -> str:
 
 def sweep_page(sweep: Sweep) -> str:
     """Return the HTML page of a sweep: the run time at each point of the grid."""
-    title = f"Sweep of {printable(str(sweep.logs.folder))}"
-    return _report_page(title, sweep, [Section("Run times", table=sweep.table)])
+    title = f"Sweep of {printable(str(sweep.logs.path))}"
+    curves = Curves.of(sweep)
+    sections = [
+        Section("Run times", curves.notes, plot=_sweep_plot(curves) if curves.settings else None),
+        Section("All points", table=sweep.table),
+    ]
+    return _report_page(title, sweep, sections)
 
 
 def runs_page(runs: ReplayedRuns) -> str:
@@ -101,45 +108,104 @@ def sweep_and_draw(command: SweepCommand) -> Sweep:
     return swept
 
 
+@dataclass(frozen=True)
+class Curves:
+    """The run times of a sweep against the axis with the most values."""
+
+    axis: str
+    values: Mapping[str, float]
+    """Those of the axis, as they were given; machines are numbered."""
+    settings: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    """The values and run times at each setting of the other axes, in the order of the values."""
+    notes: tuple[str, ...]
+    """What is not drawn, in a sentence."""
+
+    @classmethod
+    def of(cls, sweep: Sweep) -> Curves:
+        """Return the curves of the settings that a figure has room for."""
+        axis = max(sweep.axes, key=lambda name: (name != MACHINE, len(sweep.axes[name])))
+        place = list(sweep.axes).index(axis)
+        others = [name for name in sweep.axes if name != axis]
+        values = {text: float(place) for place, text in enumerate(sweep.axes[axis])}
+        values = values if axis == MACHINE else dict(sweep.axes[axis])
+        settings: dict[str, list[tuple[float, float]]] = {}
+        for point in sweep.points:
+            given = (*point.values[:place], *point.values[place + 1 :])
+            label = ", ".join(f"{name} {text}" for name, text in zip(others, given, strict=True))
+            at = values[point.values[place]]
+            if math.isfinite(at):
+                settings.setdefault(label, []).append((at, point.predicted_s))
+        drawn = list(settings.items())[: len(MARKERS)]
+        left_out = len(settings) - len(drawn)
+        notes = (f"{len(drawn)} of {len(settings):,} settings are drawn.",) if left_out else ()
+        return cls(
+            axis,
+            {text: value for text, value in values.items() if math.isfinite(value)},
+            {label: tuple(zip(*sorted(points), strict=True)) for label, points in drawn},  # type: ignore[misc]
+            notes,
+        )
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """Whether the axis has a logarithmic scale."""
+        return self.axis != MACHINE and len(self.values) > 2 and min(self.values.values()) > 0
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether each value has a label, as it was given."""
+        return self.axis == MACHINE or len(self.values) <= _MOST_TICKS
+
+
+def _sweep_plot(curves: Curves) -> Any:
+    from bokeh.models import FixedTicker  # noqa: PLC0415 - an extra
+
+    unit = "" if curves.is_labelled or curves.axis == DILATION else QUANTITIES[curves.axis].base
+    plot = new_plot(
+        f"{curves.axis} in {unit}" if unit not in ("", "s") else curves.axis,
+        "predicted run time",
+        height=420,
+        seconds="xy" if unit == "s" else "y",
+        x_axis_type="log" if curves.is_logarithmic else "linear",
+    )
+    for number, (label, (x, y)) in enumerate(curves.settings.items()):
+        style = MARKERS[number], COLOURS[number]
+        add_marks(plot, {"x": x, "y": y}, "x", "y", *style, label)
+        if curves.axis != MACHINE:
+            plot.line(x, y, color=COLOURS[number])
+    if curves.is_labelled:
+        labels = {value: text for text, value in curves.values.items()}
+        plot.xaxis.ticker = FixedTicker(ticks=list(labels))
+        plot.xaxis.major_label_overrides = labels
+    plot.y_range.start = 0
+    return plot
+
+
 def _write_plot(sweep: Sweep, path: Path) -> None:
     """Draw run time against the axis with the most values, a line per setting of the others."""
     from matplotlib.ticker import EngFormatter  # noqa: PLC0415 - an extra
 
-    name = max(sweep.axes, key=lambda name: (name != MACHINE, len(sweep.axes[name])))
-    longest = list(sweep.axes).index(name)
-    others = [other for other in sweep.axes if other != name]
-    numbers = sweep.axes[name]
-    if name == MACHINE:
-        numbers = {machine: float(place) for place, machine in enumerate(numbers)}
-    lines: dict[str, list[tuple[float, float]]] = {}
-    for point in sweep.points:
-        values = (*point.values[:longest], *point.values[longest + 1 :])
-        label = ", ".join(f"{other} {value}" for other, value in zip(others, values, strict=True))
-        at = numbers[point.values[longest]]
-        lines.setdefault(label, []).append((at, point.predicted_s))
+    curves = Curves.of(sweep)
     with drawing((7, 4.5)) as (figure, saved):
         axes = figure.subplots()
-        for marker, (label, points) in zip(_MARKERS, lines.items(), strict=False):
-            line = "none" if name == MACHINE else "-"
-            x, y = zip(*sorted(points), strict=True)
-            axes.plot(x, y, linestyle=line, marker=marker, label=label)
-        if len(lines) > len(_MARKERS):
-            axes.set_title(f"{len(_MARKERS)} of {len(lines)} settings")
-        if len(numbers) > 2 and min(numbers.values()) > 0:
+        for marker, (label, points) in zip(_MARKERS, curves.settings.items(), strict=False):
+            line = "none" if curves.axis == MACHINE else "-"
+            axes.plot(*points, linestyle=line, marker=marker, label=label)
+        axes.set_title(" ".join(curves.notes))
+        if curves.is_logarithmic:
             axes.set_xscale("log")
-        ticks = {label: at for label, at in numbers.items() if math.isfinite(at)}
-        if name == MACHINE or len(ticks) <= _MOST_TICKS:
-            axes.set_xticks([*ticks.values()], [*ticks], minor=False)
+        if curves.is_labelled:
+            axes.set_xticks([*curves.values.values()], [*curves.values], minor=False)
             axes.minorticks_off()
         else:
+            name = curves.axis
             unit = "{x:g}" if name == DILATION else EngFormatter(QUANTITIES[name].base)
             axes.xaxis.set_major_formatter(unit)
         axes.yaxis.set_major_formatter(EngFormatter("s"))
-        axes.set_xlabel(name)
+        axes.set_xlabel(curves.axis)
         axes.set_ylabel("predicted run time")
         axes.set_ylim(0, 1.05 * max(point.predicted_s for point in sweep.points) or None)
         axes.grid(visible=True, alpha=0.3)
-        if others:
+        if len(curves.settings) > 1:
             axes.legend()
         write_file(path, saved(path.suffix[1:].lower()))
 

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -368,6 +369,29 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
     sweep = (tmp_path / "sweep.html").read_text()
     assert "<td>0.5</td><td>1.500 s</td>" in sweep
     assert "<td>1</td><td>2.750 s</td>" in sweep
+    assert '["x",[0.5,1.0]],["y",[1.5,2.75]]' in sweep
+
+
+@pytest.mark.parametrize(
+    ("axes", "drawn"),
+    [
+        (("latency=1s,2s", "bandwidth=1MB/s,inf"), 2),
+        (("bandwidth=inf,1GB/s", "latency=0"), 1),
+        (("bandwidth=inf", "dilation=1"), 0),
+        (("machine=alps,cray-xe6,red-storm",), 1),
+        (("dilation=1,2,3,4,5,6,7,8,9,10", "latency=1s,2s,3s,4s,5s,6s,7s,8s,9s"), 8),
+    ],
+)
+def test_the_page_of_a_sweep_draws_a_curve_for_each_setting(
+    logs: Path, tmp_path: Path, axes: Sequence[str], drawn: int
+) -> None:
+    pytest.importorskip("bokeh", reason="the extra view is not installed")
+    vary = [word for axis in axes for word in ("--vary", axis)]
+    done = run("sweep", logs, *vary, "--html", tmp_path / "page.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('"nonselection_glyph":{"type":"object","name":"Scatter"') == drawn
+    assert ("8 of 9 settings are drawn." in page) == (drawn == 8)
 
 
 def test_options_without_effect_are_warned_of(logs: Path, tmp_path: Path) -> None:
