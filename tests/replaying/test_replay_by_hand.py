@@ -383,7 +383,9 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
     [
         ([[seb(0, 1e308)] * 2], "the replayed time exceeds the range of a double"),
         ([[seb(0, 1e308)], [seb(0, 1e308)]], "the replayed time exceeds the range of a double"),
-        ([[seb(0, 1), seb(1, np.nan)]], "SEB 1, .*not a finite number"),
+        ([[seb(0, 1), seb(1, np.nan)]], "SEB 1, field execTime: the time is not a finite number"),
+        ([[seb(0, np.inf, exec_time=1.0)]], "field endTime: the time is not a finite number"),
+        ([[seb(0, 1, exec_time=np.inf)]], "field execTime: the time is not a finite number"),
         ([[seb(0, 1, messages=[message(np.inf)])]], "sendTime: the time is not a finite number"),
     ],
 )
