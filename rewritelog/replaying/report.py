@@ -170,7 +170,7 @@ class ReplayReport(Readable):
     def more(self) -> str:
         """What `details` has."""
         of_pes = "PE time by range of PEs, " if self.lost.categories else ""
-        return f"{of_pes}critical path, all gains, busiest {self.logs.terms.lane}s"
+        return f"{of_pes}critical path, all gains, busiest {self.logs.terms.rows[1]}"
 
     def details(self) -> str:
         """Return the PE time by range of PEs, the critical path, all gains and busiest PEs."""
@@ -339,7 +339,8 @@ def _busiest_table(report: ReplayReport) -> str:
 
 
 def _blocked_text(report: ReplayReport) -> str:
-    blocked, item = report.blocked, report.logs.terms.item
+    blocked, terms = report.blocked, report.logs.terms
+    item = terms.item
     if not blocked.count:
         return ""
     total = count_text(blocked.count, item)
@@ -349,7 +350,7 @@ def _blocked_text(report: ReplayReport) -> str:
     ]
     for seb in blocked.examples:
         woken = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
-        where = f"{item} {seb.seb} of {report.lane_name(seb.pe)}"
+        where = f"{item} {seb.seb} of {terms.lane} {seb.pe}"
         lines.append(f"  {where} ({printable(seb.name)}): {seb.reason}{woken}")
     return "\n".join(map(wrapped, lines))
 
