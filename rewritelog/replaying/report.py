@@ -102,7 +102,7 @@ class ReplayReport(Readable):
         if self.blocked.count:
             item = self.logs.terms.item
             never = f"{self.blocked.count:,} of {count_text(self.sebs, item)} never ran"
-            warnings.insert(0, f"{never}: the predicted time does not include them")
+            warnings.insert(0, f"{never}: not included in the predicted time")
         return tuple(warnings)
 
     def to_json(self) -> dict[str, Any]:
@@ -143,7 +143,8 @@ class ReplayReport(Readable):
             why = "all wait for something that never happens, see below"
             lines.insert(0, f"No {terms.item} can run: {why}")
         if self.predicted_s > 0:
-            chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
+            chain = f"  bounded by {count_text(path.length, terms.item)}"
+            chain += " one after the other" * (path.length > 1)
             named = [(s, name or NO_NAME) for name, s in [*path.by_name_s.items()][:1]]
             parts = [(s, shorten(name, LABEL_WIDTH)) for s, name in named]
             parts.append((self.communication_s, terms.transfer))

@@ -179,7 +179,7 @@ class Nodes:
         alone = int(np.count_nonzero(self.transfers.ranks == 1))
         if alone and not recorded:
             collectives = count_text(alone, "collective")
-            ranks = "which take no time: give the traces of all ranks"
+            ranks = "in no time: give the traces of all ranks"
             yield f"{collectives} of one rank only, {ranks}"
 
 
