@@ -15,9 +15,10 @@ import numpy as np
 from rewritelog.arrays import Ints, spans
 from rewritelog.core import core
 from rewritelog.cores import limited_to
-from rewritelog.errors import RewriteLogError
+from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats import NO_RECORDS
-from rewritelog.formats.bgtrace.blocks import LoadedBlock, fault_error
+from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.declaration import FAULTS, Record, format_names
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import (
@@ -48,6 +49,12 @@ _LEVELS = {
     "in_regions": "regions",
 }
 """The level of each field of `Seconds`."""
+
+_TIMES: tuple[tuple[Record, str, tuple[str, ...]], ...] = (
+    ("seb", "sebs", ("start_time", "exec_time", "end_time")),
+    ("message", "messages", ("send_time",)),
+)
+"""The times that a replay takes from SEBs and messages, besides when these are received."""
 
 
 @dataclass(frozen=True)
@@ -153,19 +160,18 @@ def _seconds(block: BlockRecords, paired: Paired) -> Seconds:
 
 def refuse_infinite(block: BlockRecords) -> None:
     """Raise `DamagedLogError` for the first SEB with a time that is not finite."""
-    sebs, messages = block.sebs, block.messages
-    times = np.stack([sebs[name] for name in ("start_time", "end_time", "exec_time")])
-    wrong = np.flatnonzero(~np.isfinite(times).all(axis=0))[:1]
-    sent = np.flatnonzero(~np.isfinite(messages["send_time"]))[:1]
-    if not len(wrong) and not len(sent):
-        return
-    if len(wrong) and not (messages.seb[sent] < wrong).any():
-        code, records, row, field = core.TIME_NOT_FINITE, sebs, wrong[0], "start_time"
-    else:
-        code, records, row, field = core.SEND_NOT_FINITE, messages, sent[0], "send_time"
-    seb, at = records.seb[row], records.at[row] + offset_of(records.dtype, field)
-    fault = np.array([code, at, 0, block.piece[seb], block.index[seb]])
-    raise fault_error(fault, block.loaded, absolute=True)
+    wrong = []
+    for record, records, names in _TIMES:
+        columns = getattr(block, records)
+        for name in names:
+            for row in np.flatnonzero(~np.isfinite(columns[name]))[:1].tolist():
+                at = int(columns.at[row]) + offset_of(columns.dtype, name)
+                wrong.append((int(columns.seb[row]), at, format_names(record)[name]))
+    if wrong:
+        (seb, at, field), loaded = min(wrong), block.loaded
+        pe, offset = int(loaded.pes[block.piece[seb]]), loaded.block.offset + at
+        location = Location(loaded.file.path, offset, pe, int(block.index[seb]), field)
+        raise DamagedLogError(location, FAULTS[core.TIME_NOT_FINITE].problem)
 
 
 _give_back = getattr(ctypes.CDLL(None), "malloc_trim", int)

@@ -102,7 +102,7 @@ class ReplayReport(Readable):
         if self.blocked.count:
             item = self.logs.terms.item
             never = f"{self.blocked.count:,} of {count_text(self.sebs, item)} never ran"
-            warnings.insert(0, f"{never}: the predicted time does not include them")
+            warnings.insert(0, f"{never}: not included in the predicted time")
         return tuple(warnings)
 
     def to_json(self) -> dict[str, Any]:
@@ -143,7 +143,8 @@ class ReplayReport(Readable):
             why = "all wait for something that never happens, see below"
             lines.insert(0, f"No {terms.item} can run: {why}")
         if self.predicted_s > 0:
-            chain = f"  bounded by {count_text(path.length, terms.item)} one after the other"
+            chain = f"  bounded by {count_text(path.length, terms.item)}"
+            chain += " one after the other" * (path.length > 1)
             named = [(s, name or NO_NAME) for name, s in [*path.by_name_s.items()][:1]]
             parts = [(s, shorten(name, LABEL_WIDTH)) for s, name in named]
             parts.append((self.communication_s, terms.transfer))
@@ -170,7 +171,7 @@ class ReplayReport(Readable):
     def more(self) -> str:
         """What `details` has."""
         of_pes = "PE time by range of PEs, " if self.lost.categories else ""
-        return f"{of_pes}critical path, all gains, busiest {self.logs.terms.lane}s"
+        return f"{of_pes}critical path, all gains, busiest {self.logs.terms.rows[1]}"
 
     def details(self) -> str:
         """Return the PE time by range of PEs, the critical path, all gains and busiest PEs."""
@@ -339,7 +340,8 @@ def _busiest_table(report: ReplayReport) -> str:
 
 
 def _blocked_text(report: ReplayReport) -> str:
-    blocked, item = report.blocked, report.logs.terms.item
+    blocked, terms = report.blocked, report.logs.terms
+    item = terms.item
     if not blocked.count:
         return ""
     total = count_text(blocked.count, item)
@@ -349,7 +351,7 @@ def _blocked_text(report: ReplayReport) -> str:
     ]
     for seb in blocked.examples:
         woken = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
-        where = f"{item} {seb.seb} of {report.lane_name(seb.pe)}"
+        where = f"{item} {seb.seb} of {terms.lane} {seb.pe}"
         lines.append(f"  {where} ({printable(seb.name)}): {seb.reason}{woken}")
     return "\n".join(map(wrapped, lines))
 

@@ -195,7 +195,7 @@ class Prepared:
     def warnings_of(self, never_ran: int, networks: Iterable[Network]) -> tuple[str, ...]:
         """Return the warnings of replays over some networks that could not run so many SEBs."""
         of_links = self.workload.warnings(recorded=any(network.recorded for network in networks))
-        never = f"{count_text(never_ran, 'SEB')} never ran: the times do not include them"
+        never = f"{count_text(never_ran, 'SEB')} never ran: not included in the times"
         return (*self.warnings, *([never] if never_ran else []), *of_links)
 
     def case(self, network: Network, dilation: float | None = None) -> Case:

@@ -179,7 +179,7 @@ class Nodes:
         alone = int(np.count_nonzero(self.transfers.ranks == 1))
         if alone and not recorded:
             collectives = count_text(alone, "collective")
-            ranks = "which take no time: give the traces of all ranks"
+            ranks = "in no time: give the traces of all ranks"
             yield f"{collectives} of one rank only, {ranks}"
 
 
@@ -226,7 +226,11 @@ class Workload:
         return len(self.sebs.first_of_pe) - 1
 
     def index_of(self, seb: int) -> tuple[int, int]:
-        """Return the PE of a SEB, and the SEB's index in the timeline."""
+        """Return the PE of a SEB, and its index there; of a node its rank, and its index there."""
+        if self.nodes is not None:
+            node = int(np.flatnonzero(self.nodes.seb == seb)[0])
+            rank, first = [of for of in self.nodes.first.items() if of[1] <= node][-1]
+            return rank, node - first
         pe = int(self.sebs.pe[seb])
         return pe, seb - int(self.sebs.first_of_pe[pe])
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from chakrabuilder import COLL, COMP, field, node, trace, write_traces
 from commands import rewritelog as run
+from logbuilder import seb, write_logs
 from oracle import SAMPLE_LOGS
 
 import rewritelog
@@ -533,10 +534,15 @@ def test_a_fit_to_traces_says_what_makes_timing_lines(traces: Path) -> None:
 
 
 def test_what_more_there_is_of_a_replay_is_of_traces(traces: Path) -> None:
-    """It offered the PE time by range of PEs, which traces do not have."""
+    """It offered the PE time by range of PEs, which traces do not have, and busiest ranks."""
     shown = run("replay", traces).stdout
-    assert "-v: critical path, all gains, busiest ranks" in shown
+    assert "-v: critical path, all gains, busiest threads and streams" in shown
     assert "PE" not in shown
+
+
+def test_a_replay_of_traces_is_not_that_of_logs_in_a_folder_beside_them(traces: Path) -> None:
+    write_logs(traces / "old", [[seb(0, 1)]])
+    assert "on 2 ranks" in run("replay", traces).stdout
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,15 @@ def test_cycles_never_run_and_missing_nodes_are_not_waited_for(tmp_path: Path) -
     assert len(report.warnings) == 2
 
 
+def test_a_node_that_never_runs_is_named_by_its_place_in_its_file(tmp_path: Path) -> None:
+    """It was that on its stream, which `check` and others do not know."""
+    waits = node(3, "late", deps=[3], attributes=gpu(8))
+    ranks = [[], [node(1, attributes=CPU), node(2, attributes=gpu(7)), waits]]
+    report = replayed(tmp_path, ranks)
+    assert "node 2 of rank 1 (late): is in a cycle" in " ".join(report.text().split())
+    assert (report.blocked.examples[0].pe, report.blocked.examples[0].seb) == (1, 2)
+
+
 @pytest.mark.parametrize(
     ("kind", "ranks", "steps", "share"),
     [(0, 4, 6, 4), (2, 4, 3, 1), (6, 4, 3, 4), (7, 4, 3, 4), (5, 5, 3, 1), (1, 4, 2, 1)],

@@ -383,7 +383,9 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
     [
         ([[seb(0, 1e308)] * 2], "the replayed time exceeds the range of a double"),
         ([[seb(0, 1e308)], [seb(0, 1e308)]], "the replayed time exceeds the range of a double"),
-        ([[seb(0, 1), seb(1, np.nan)]], "SEB 1, .*not a finite number"),
+        ([[seb(0, 1), seb(1, np.nan)]], "SEB 1, field execTime: the time is not a finite number"),
+        ([[seb(0, np.inf, exec_time=1.0)]], "field endTime: the time is not a finite number"),
+        ([[seb(0, 1, exec_time=np.inf)]], "field execTime: the time is not a finite number"),
         ([[seb(0, 1, messages=[message(np.inf)])]], "sendTime: the time is not a finite number"),
     ],
 )
@@ -392,6 +394,14 @@ def test_times_that_no_replay_can_have_are_refused(
 ) -> None:
     with pytest.raises(RewriteLogError, match=said):
         replay(write_logs(tmp_path / "logs", lines))
+
+
+def test_what_there_is_one_of_is_not_told_of_as_several(tmp_path: Path) -> None:
+    """It was `1 SEB one after the other`, and `1 SEB never ran`, which did not include `them`."""
+    lines = [[seb(0, 1), seb(1, 2, **started_by(0, 9))]]
+    report = replay(write_logs(tmp_path / "logs", lines))
+    assert "bounded by 1 SEB: 100.0 % in" in report.text()
+    assert report.warnings == ("1 of 2 SEBs never ran: not included in the predicted time",)
 
 
 def test_messages_received_before_they_were_sent_arrive_at_once(tmp_path: Path) -> None:

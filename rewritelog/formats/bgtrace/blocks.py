@@ -391,19 +391,15 @@ class LongTimeline:
         return Location(self._file.path, at, int(self._pes[0]), seb, field)
 
 
-def fault_error(fault: Ints, loaded: LoadedBlock, *, absolute: bool = False) -> DamagedLogError:
-    """Return a kernel's fault as an error.
-
-    The SEB in the fault is relative to its piece, or to its timeline if `absolute`.
-    """
+def fault_error(fault: Ints, loaded: LoadedBlock) -> DamagedLogError:
+    """Return a kernel's fault as an error; its SEB is relative to its piece."""
     kind = FAULTS[int(fault[core.FAULT_CODE])]
     piece = int(fault[core.FAULT_PIECE])
-    first = 0 if absolute else int(loaded.pieces.firsts[piece])
     location = Location(
         loaded.file.path,
         loaded.block.offset + int(fault[core.FAULT_AT]),
         int(loaded.pes[piece]),
-        first + int(fault[core.FAULT_SEB]),
+        int(loaded.pieces.firsts[piece]) + int(fault[core.FAULT_SEB]),
         kind.field,
     )
     return DamagedLogError(location, kind.problem.format(int(fault[core.FAULT_VALUE])), kind.rule)
