@@ -182,8 +182,21 @@ def test_a_formula_says_what_is_spanned() -> None:
 def test_a_term_without_a_value_is_passed_over() -> None:
     params = np.arange(0.0, 100)[:, None]
     choice = one(params, Plan(0.1), terms=(parse("log(p1)"), parse("p1")))
-    assert choice.coefficients == 2
+    assert choice.coefficients == 1
     assert len(choice.rows) == 10
+
+
+def test_a_formula_has_a_constant_only_among_its_terms() -> None:
+    params = np.arange(1.0, 101)[:, None]
+    for texts, coefficients in (
+        (["p1"], 1),
+        (["1", "p1"], 2),
+        (["p1", "p1^2"], 2),
+        (["1"], 1),
+        (["log(-p1)"], 1),
+    ):
+        choice = one(params, Plan(0.1), terms=tuple(map(parse, texts)))
+        assert choice.coefficients == coefficients, texts
 
 
 def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
