@@ -297,6 +297,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
             f"{rename(some_text(undefined, 5))}: not finite for some samples, so left out of the "
             "formula; write it such that it is, as in log(max(p1, 1))"
         )
+    texts["small classes"] = rename(_small_classes(fit))
     inaccurate, advice = _cause(fit)
     texts[inaccurate] = _inaccuracy(fit, advice)
     if quality.negative:
@@ -336,6 +337,17 @@ def _few_lines(fit: EventFit) -> str:
         return "as many terms as samples, so the fit's error is unknown; add timing lines"
     if fit.parameters and part.samples < FEW_FOR_EACH * terms:
         return f"only {samples} for {count_text(terms, 'coefficient')}; add timing lines"
+    return ""
+
+
+def _small_classes(fit: EventFit) -> str:
+    """Return that classes are too small for fits of their own; empty if none is."""
+    for drop in fit.whole.dropped:
+        if drop.reason.endswith(("class", "classes")):
+            return (
+                f"the category {drop.term} has {drop.reason}, whose calls are predicted by the fit "
+                "of all samples; add timing lines of them"
+            )
     return ""
 
 
