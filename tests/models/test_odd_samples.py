@@ -161,6 +161,13 @@ def test_times_that_repeat_or_are_few_are_no_sign_of_a_coarse_clock(event: MakeT
     assert not any("clock" in text for text in exact.warnings() + few.warnings())
 
 
+def test_the_largest_number_as_a_parameter_ends_no_fit(event: MakeTimings) -> None:
+    """As where it stands for "no limit": the singular values of its column did not converge."""
+    limit = [0.0, 0.0, np.finfo(np.float64).max]
+    fitted = fit(event(limit, [1.0, 0, 0], seconds=[2.0, 1, 1]))
+    assert fitted.predict("kernel", np.array([[0.0, 1], [0, 0]])) == pytest.approx([2, 1])
+
+
 def test_a_fit_below_zero_is_warned_of(event: MakeTimings) -> None:
     samples = event([1.0, 2, 3, 4, 5, 6], seconds=[9.0, 4, 2, 1, 0.02, 0.01])
     (fitted,) = fit(samples).fits.values()
