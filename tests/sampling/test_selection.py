@@ -149,6 +149,15 @@ def test_what_is_timed_is_not_chosen_and_counts_as_known() -> None:
     assert len(one(params, Plan(0.5), timed=params).rows) == 0
 
 
+def test_a_timed_line_far_beyond_the_run_spoils_no_design() -> None:
+    """Its logarithms were infinite, all variances NaN, and the first rows were taken."""
+    params = 1e-9 * lognormal(500, 2)
+    choice = one(params, Plan(0.02), timed=np.array([[1e300, 1e-8]]))
+    without = one(params, Plan(0.02))
+    assert len(choice.rows) == 10
+    assert len(np.intersect1d(choice.rows, without.rows)) >= 5
+
+
 def test_replicates_are_of_points_that_are_chosen() -> None:
     params = np.repeat(np.arange(1.0, 41), 10)[:, None]
     choice = one(params, Plan(0.05), replicates=4)
