@@ -106,7 +106,7 @@ class CompareReport(Readable):
         """The method of the comparison."""
         request = self.request
         repeats = "" if request.repeats == 1 else f" × {request.repeats}"
-        how = f"{self.folds} folds"
+        how = count_text(self.folds, "fold")
         if request.fraction is not None:
             how = f"fits to {request.fraction:.3g} of each event's lines"
         return f"{how}{repeats}, seed {request.seed}"

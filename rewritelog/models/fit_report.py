@@ -297,6 +297,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
             f"{rename(some_text(undefined, 5))}: not finite for some samples, so left out of the "
             "formula; write it such that it is, as in log(max(p1, 1))"
         )
+    texts["small classes"] = rename(_small_classes(fit))
     inaccurate, advice = _cause(fit)
     texts[inaccurate] = _inaccuracy(fit, advice)
     if quality.negative:
@@ -339,6 +340,17 @@ def _few_lines(fit: EventFit) -> str:
     return ""
 
 
+def _small_classes(fit: EventFit) -> str:
+    """Return that classes are too small for fits of their own; empty if none is."""
+    for drop in fit.whole.dropped:
+        if drop.reason.endswith(("class", "classes")):
+            return (
+                f"the category {drop.term} has {drop.reason}, whose calls are predicted by the fit "
+                "of all samples; add timing lines of them"
+            )
+    return ""
+
+
 def _inaccuracy(fit: EventFit, advice: str) -> str:
     """Return how far predictions are off, the probable cause and what to do; empty if they fit.
 
@@ -350,12 +362,18 @@ def _inaccuracy(fit: EventFit, advice: str) -> str:
         symptoms.append(f"by {share_text(quality.held_out_error)} on average on held-out lines")
     if enough and sum_error is not None and abs(sum_error) > LARGE_SUM_ERROR:
         symptoms.append(f"by {share_text(sum_error, 0, '+')} in their sum")
-    judged = fit.judged.samples
-    if enough and quality.outliers > MANY_OUTLIERS * judged:
-        symptoms.append(f"by more than a factor of 2 for {quality.outliers:,} of {judged:,} lines")
+    if _has_many_outliers(fit):
+        lines = f"{quality.outliers:,} of {fit.judged.samples:,} lines"
+        symptoms.append(f"by more than a factor of 2 for {lines}")
     if symptoms:
         return f"predictions are off {', '.join(symptoms)}: {advice}"
     return ""
+
+
+def _has_many_outliers(fit: EventFit) -> bool:
+    """Return whether more lines are off by more than a factor of 2 than chance explains."""
+    outliers = fit.quality.outliers
+    return fit.samples >= ENOUGH and outliers > MANY_OUTLIERS * fit.judged.samples
 
 
 def _cause(fit: EventFit) -> tuple[str, str]:
@@ -369,7 +387,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             "nothing disturbs a replay: see how the runs of these lines differ from the others, "
             "and give that as a variable of the runs, or fit with other terms"
         )
-    if fit.clock_step_s and error > FAIR_ERROR:
+    if fit.clock_step_s and (error > FAIR_ERROR or _has_many_outliers(fit)):
         return "coarse clock", (
             f"most calls take few steps of the clock, {time_text(fit.clock_step_s, 3)} each, "
             "so their times are rounded; time many calls in one bracket, or with a finer clock"

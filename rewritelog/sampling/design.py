@@ -140,7 +140,9 @@ def leverages(terms: DesignTerms, measured: Floats, params: Floats) -> Floats:
 
 def _logs(params: Floats, unit: Floats) -> Floats:
     """Return log(1 + |p|/unit) with the sign of p."""
-    logs: Floats = np.copysign(np.log1p(np.abs(params) / unit), params)
+    with np.errstate(over="ignore"):  # timed lines may have parameters beyond all of the run
+        sizes = np.minimum(np.abs(params) / unit, np.finfo(np.float64).max)
+    logs: Floats = np.copysign(np.log1p(sizes), params)
     return logs
 
 

@@ -201,12 +201,14 @@ class SampleReport(Readable):
             share = choice.extrapolated / len(choice.stratum.params)
             if share > LARGE_SHARE:
                 points = count_text(choice.measured_points, "point")
+                fit = f"{choice.coefficients} coefficients or more"
+                say = f", or say with {spelled('formulas')} what its time depends on"
+                if choice.stratum.terms:
+                    fit, say = count_text(choice.coefficients, "coefficient"), ""
                 yield (
                     f"{label}: {percent_text(share, 1)} of its SEBs would be extrapolated "
-                    f"from the {points} measured, for a fit with "
-                    f"{choice.coefficients} coefficients or more; choose a larger "
-                    f"{spelled('fraction')} or {spelled('floor')}, or say with "
-                    f"{spelled('formulas')} what its time depends on"
+                    f"from the {points} measured, for a fit with {fit}; choose a larger "
+                    f"{spelled('fraction')} or {spelled('floor')}{say}"
                 )
 
     def _spread_warnings(self) -> Iterator[str]:

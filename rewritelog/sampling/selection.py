@@ -116,7 +116,8 @@ class Choice:
     measured_points: int
     """The number of distinct points that are chosen or timed already."""
     coefficients: int
-    """The number of coefficients of a plain fit: a constant, and one for each that varies."""
+    """The number of coefficients of a plain fit: a constant, and one for each that varies; those of
+    a formula's terms that the rows can tell from a constant."""
     outside: int
     """The number of rows with a parameter, or a term of the formula, outside the range of the
     points chosen or timed."""
@@ -200,8 +201,13 @@ class _StratumChoice:
 
     @property
     def coefficients(self) -> int:
-        """The number of coefficients of a plain fit, without products and powers."""
-        return 1 + len(self.coordinates.unit)
+        """The number of coefficients of a plain fit, without products and powers.
+
+        A formula has a constant only among its terms.
+        """
+        varying = len(self.coordinates.unit)
+        has_constant = not self.stratum.terms or varying < self.spanned.shape[1]
+        return max(varying + has_constant, 1)
 
     def choice(self, number: int) -> Choice:
         """Choose rows, and measure by point how well they cover all rows."""

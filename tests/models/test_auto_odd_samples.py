@@ -136,6 +136,18 @@ def test_parameters_and_times_of_any_size_give_the_same_law(
     assert predicted(fitted, [[50]]) == pytest.approx([50 * unit], rel=0.03)
 
 
+@pytest.mark.parametrize("count", [3, 40])
+def test_a_parameter_smaller_than_all_normal_numbers_is_no_reason_to_fail(
+    event: MakeTimings, count: int
+) -> None:
+    """Coefficients of such parameters overflow; fits ended in an IndexError, or predicted NaN."""
+    p = np.arange(1.0, count + 1)
+    fitted = auto(event(5e-324 * p, seconds=1e-6 * p))
+    found = predicted(fitted, 5e-324 * p[:, None])
+    assert found == pytest.approx(np.full(count, np.median(1e-6 * p)), rel=0.1)
+    assert any("only one value" in text for text in fitted.warnings())
+
+
 def test_times_over_many_decades_are_fitted(event: MakeTimings) -> None:
     rng = np.random.default_rng(25)
     sizes = np.round(10.0 ** rng.uniform(0, 3, (2, 22)))

@@ -205,3 +205,18 @@ def test_a_class_with_few_samples_for_its_terms_is_warned_of(event: MakeTimings)
     fitted = by_formula(text, event(n, side, seconds=1e-6 * (1 + n) * (1 + side)))
     assert "only 9 samples of class 1 for 4 coefficients" in " ".join(fitted.warnings())
     assert "few lines" in "".join(fitted.overview())
+
+
+def test_a_class_too_small_for_a_fit_of_its_own_is_warned_of(event: MakeTimings) -> None:
+    """Its calls were predicted as those of the other class, and the fit was called good."""
+    n, side = np.arange(1.0, 51), np.r_[np.zeros(43), np.ones(7)]
+    text = (
+        '[[formula]]\nevent = "kernel"\nparams = ["n", "side"]\n'
+        'terms = ["1", "n"]\ncategory = "side"\n'
+    )
+    fitted = by_formula(text, event(n, side, seconds=1e-6 * n * (1 + 5 * side)))
+    assert any(
+        "kernel(n, side): the category side has fewer than 8 samples in 1 of 2 classes" in warning
+        for warning in fitted.warnings()
+    )
+    assert "dropped: side (fewer than 8 samples in 1 of 2 classes)" in "\n".join(fitted.summary())

@@ -168,6 +168,15 @@ def test_noise_within_the_range_does_not_widen_intervals_beyond_it() -> None:
     assert widening_rate(ratios, tried, np.zeros(100)) is None
 
 
+def test_an_interval_however_far_beyond_the_range_is_found_in_silence(event: MakeTimings) -> None:
+    """Python warned of an overflow, with a line of the source."""
+    p = np.where(np.arange(40) == 0, 5e-324, np.arange(40.0))
+    fitted = auto(event(p, seconds=1e-6 * np.arange(1, 41)))
+    low, high = fitted.interval("kernel", np.array([[1e300], [-1.7e308], [40.0]]))
+    assert (low >= 0).all()
+    assert (high > low).all()
+
+
 def test_no_drawn_factor_is_negative_where_held_out_predictions_are(event: MakeTimings) -> None:
     p = np.linspace(1, 100, 60)
     times = 1e-6 * np.maximum(p - 30, 0.5) ** 2

@@ -143,11 +143,29 @@ def test_times_of_few_steps_are_too_short_for_the_clock(
     assert "coarse clock" in "".join(fitted.overview())
 
 
+def test_short_calls_that_the_clock_makes_zero_are_not_called_disturbed(event: MakeTimings) -> None:
+    """Their errors relative to 0 are undefined, so the mean error of the long ones is small."""
+    rng = np.random.default_rng(3)
+    p = np.round(np.exp(rng.uniform(np.log(10), np.log(1000), 400)))
+    seconds = (2e-9 * p**2 + 1e-6) * rng.normal(1, 0.03, 400)
+    fitted = Auto(AutoOptions()).fit([event(p, seconds=np.floor(seconds / 1e-5) * 1e-5)])
+    (warning,) = fitted.warnings()
+    assert "few steps of the clock, 10.0 µs each" in warning
+    assert "coarse clock" in "".join(fitted.overview())
+
+
 def test_times_that_repeat_or_are_few_are_no_sign_of_a_coarse_clock(event: MakeTimings) -> None:
     steps = np.repeat([1.0, 2, 3, 4], 9)
     exact = fit(event(steps, seconds=1e-6 * steps))
     few = fit(event(np.arange(1.0, 9), seconds=[1.0, 3, 2, 5, 2, 7, 3, 8]))
     assert not any("clock" in text for text in exact.warnings() + few.warnings())
+
+
+def test_the_largest_number_as_a_parameter_ends_no_fit(event: MakeTimings) -> None:
+    """As where it stands for "no limit": the singular values of its column did not converge."""
+    limit = [0.0, 0.0, np.finfo(np.float64).max]
+    fitted = fit(event(limit, [1.0, 0, 0], seconds=[2.0, 1, 1]))
+    assert fitted.predict("kernel", np.array([[0.0, 1], [0, 0]])) == pytest.approx([2, 1])
 
 
 def test_a_fit_below_zero_is_warned_of(event: MakeTimings) -> None:

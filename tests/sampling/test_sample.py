@@ -197,6 +197,14 @@ def test_what_will_be_extrapolated_is_warned_of(logs: Path) -> None:
     assert said(report, "pair", "would be extrapolated from the 2 points", "fraction")
 
 
+def test_who_has_a_formula_is_not_told_to_write_one(logs: Path, tmp_path: Path) -> None:
+    assert said(run(logs, fraction=0.01, floor=1), "pair", "coefficients or more", "formulas")
+    (tmp_path / "f.toml").write_text(FORMULA.replace('"1", ', ""))
+    report = run(logs, fraction=0.01, floor=1, formulas=tmp_path / "f.toml")
+    assert said(report, "pair(p1, p2), category 1", "for a fit with 1 coefficient; choose")
+    assert not said(report, "pair", "what its time depends on")
+
+
 def test_any_way_of_reading_chooses_the_same(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(logs)
     first = (logs.parent / "list.txt").read_bytes()

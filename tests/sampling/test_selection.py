@@ -149,6 +149,15 @@ def test_what_is_timed_is_not_chosen_and_counts_as_known() -> None:
     assert len(one(params, Plan(0.5), timed=params).rows) == 0
 
 
+def test_a_timed_line_far_beyond_the_run_spoils_no_design() -> None:
+    """Its logarithms were infinite, all variances NaN, and the first rows were taken."""
+    params = 1e-9 * lognormal(500, 2)
+    choice = one(params, Plan(0.02), timed=np.array([[1e300, 1e-8]]))
+    without = one(params, Plan(0.02))
+    assert len(choice.rows) == 10
+    assert len(np.intersect1d(choice.rows, without.rows)) >= 5
+
+
 def test_replicates_are_of_points_that_are_chosen() -> None:
     params = np.repeat(np.arange(1.0, 41), 10)[:, None]
     choice = one(params, Plan(0.05), replicates=4)
@@ -182,8 +191,21 @@ def test_a_formula_says_what_is_spanned() -> None:
 def test_a_term_without_a_value_is_passed_over() -> None:
     params = np.arange(0.0, 100)[:, None]
     choice = one(params, Plan(0.1), terms=(parse("log(p1)"), parse("p1")))
-    assert choice.coefficients == 2
+    assert choice.coefficients == 1
     assert len(choice.rows) == 10
+
+
+def test_a_formula_has_a_constant_only_among_its_terms() -> None:
+    params = np.arange(1.0, 101)[:, None]
+    for texts, coefficients in (
+        (["p1"], 1),
+        (["1", "p1"], 2),
+        (["p1", "p1^2"], 2),
+        (["1"], 1),
+        (["log(-p1)"], 1),
+    ):
+        choice = one(params, Plan(0.1), terms=tuple(map(parse, texts)))
+        assert choice.coefficients == coefficients, texts
 
 
 def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,9 @@ from rewritelog.models.fitting.selection import MOST_TERMS, Search, select_terms
 NARROWEST_RANGE = 1e-12
 """A parameter counts as constant if half its range is at most this share of its magnitude."""
 
+LEAST_RANGE = float(np.finfo(np.float64).tiny)
+"""A parameter with a smaller range counts as constant too: its coefficient could overflow."""
+
 ROUNDING = 1e-9
 """Parameters, scaled to [0, 1], that differ by at most this are equal up to rounding."""
 
@@ -58,7 +61,8 @@ class Parameters:
         ignored: dict[int, str] = {}
         for number, column in enumerate(params.T, 1):
             low, high = float(lowest[number - 1]), float(highest[number - 1])
-            if high / 2 - low / 2 <= NARROWEST_RANGE * max(abs(low), abs(high)):
+            narrowest = max(NARROWEST_RANGE * max(abs(low), abs(high)), LEAST_RANGE)
+            if high / 2 - low / 2 <= narrowest:
                 ignored[number] = f"is constant {low + 0.0:.6g} in all samples"
                 continue
             # scaled to [0, 1], increasing linear functions of a parameter are equal to it

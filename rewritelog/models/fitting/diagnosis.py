@@ -292,8 +292,9 @@ def coverage(ratios: Floats) -> float | None:
 def leverage_root(triangle: Floats) -> Floats:
     """Return L with |L·t|² = tᵀ(XᵀX)⁻¹t, from R of the QR decomposition of X; L = (R⁺)ᵀ."""
     lengths = lengths_of(triangle)
-    lengths[lengths < LEAST_LENGTH] = 1.0
-    units = triangle / lengths
+    usable = (lengths >= LEAST_LENGTH) & np.isfinite(lengths)
+    lengths[~usable] = 1.0
+    units = np.where(usable, triangle, 0.0) / lengths
     # a 1×1 matrix of length 1 is ±1, its own inverse
     inverse = units if units.shape == (1, 1) else np.linalg.pinv(units, rcond=1e-12)
     root: Floats = inverse.T / lengths

@@ -207,6 +207,7 @@ class EventFit(
             return seconds, np.zeros(len(params), dtype=np.bool_)
         return self.exact_matches.blend(params, seconds)
 
+    @np.errstate(all="ignore")  # extreme numbers may overflow
     def interval(self, params: Floats) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds in seconds of each row's 90 % prediction interval.
 
@@ -223,9 +224,8 @@ class EventFit(
             if len(class_fit.ratios):
                 shortest, longest = quantiles(class_fit.ratios, ENDS)
                 wider = class_fit.widening(far[rows])
-                with np.errstate(over="ignore"):
-                    low[rows] = seconds[rows] * shortest / wider
-                    high[rows] = seconds[rows] * longest * wider
+                low[rows] = seconds[rows] * shortest / wider
+                high[rows] = seconds[rows] * longest * wider
         predicted, _ = self._with_exact_matches(params, seconds)
         return np.minimum(low, predicted), np.maximum(high, predicted)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, Weighting, coarse_step, without_short_scales
 from rewritelog.models.fitting.validation import cross_validate
 from rewritelog.progress import report_progress
+from rewritelog.text import count_text
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,12 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     usable = timings.usable()
     lowest, highest = column_range(usable.params)
     whole = _fit_class(usable, config, None, usable.params)
+    large, small = _classes(usable, config.category)
     classes = [
         _fit_class(usable.part(rows), config, value, usable.params, has_first=bool(rows[0]))
-        for value, rows in _classes(usable, config.category)
+        for value, rows in large
     ]
+    whole = whole._replace(fit=structs.replace(whole.fit, dropped=(*whole.fit.dropped, *small)))
     tried = classes or [whole]
     held_out = EventTimings(
         timings.event,
@@ -172,15 +175,24 @@ def _families(
     return automatic_families(len(selection.samples))
 
 
-def _classes(usable: EventTimings, category: Expression | None) -> Iterator[tuple[float, Flags]]:
-    """Yield each value of the category that has enough samples, with its rows."""
+def _classes(
+    usable: EventTimings, category: Expression | None
+) -> tuple[list[tuple[float, Flags]], tuple[Dropped, ...]]:
+    """Return each value of the category that has enough samples, with its rows.
+
+    Also return, for reports, how many others there are.
+    """
     if category is None:
-        return
+        return [], ()
     values = category.evaluate(usable.params)
     distinct_values, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    for value, count in zip(distinct_values, counts, strict=True):
-        if count >= tuning.FEWEST_IN_A_CLASS:
-            yield float(value), values == value
+    large = counts >= tuning.FEWEST_IN_A_CLASS
+    classes = [(value, values == value) for value in distinct_values[large].tolist()]
+    if large.all():
+        return classes, ()
+    few = f"{np.count_nonzero(~large):,} of {count_text(len(counts), 'class', 'classes')}"
+    reason = f"fewer than {tuning.FEWEST_IN_A_CLASS} samples in {few}"
+    return classes, (Dropped(str(category), reason),)
 
 
 def _coefficients(function: Formula, diagnosis: Diagnosis) -> tuple[Coefficient, ...]:
