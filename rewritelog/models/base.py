@@ -151,7 +151,7 @@ class Prediction:
     exact: Flags
     """True where the duration is the measured mean of samples with identical parameters."""
     outside: Flags
-    """True where a parameter lies outside the range of the samples."""
+    """True where a parameter lies outside the range of the samples, or a category has no fit."""
     remote: Flags | None = None
     """True where the row has more leverage than any sample; None: unknown."""
     negative: Flags | None = None

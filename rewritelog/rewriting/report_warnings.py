@@ -118,8 +118,8 @@ _DOUBTS = {
         "there; time this event with such parameters"
     ),
     "outside": (
-        "{items} ({share}) with parameters outside the range of the samples: their durations are "
-        "extrapolated; time this event with such parameters too"
+        "{items} ({share}) with parameters outside the range or the categories of the samples: "
+        "their durations are extrapolated; time this event with such parameters too"
     ),
     "remote": (
         "{items} ({share}) with parameters each within the range of the samples, but together "

@@ -220,3 +220,13 @@ def test_a_class_too_small_for_a_fit_of_its_own_is_warned_of(event: MakeTimings)
         for warning in fitted.warnings()
     )
     assert "dropped: side (fewer than 8 samples in 1 of 2 classes)" in "\n".join(fitted.summary())
+
+
+def test_a_category_without_a_fit_counts_as_extrapolated(event: MakeTimings) -> None:
+    """Calls of a category that was never timed were several times off, without a word."""
+    n, side = np.tile(np.arange(1.0, 51), 2), np.repeat([0.0, 2.0], 50)
+    text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p1"]\ncategory = "p2"\n'
+    fitted = by_formula(text, event(n, side, seconds=1e-6 * n * (1 + 5 * side)))
+    rows = np.array([[20.0, 0.0], [20.0, 2.0], [20.0, 1.0], [60.0, 0.0]])
+    answer = fitted.predict_detailed("kernel", rows)
+    assert answer.outside.tolist() == [False, False, True, True]

@@ -191,6 +191,9 @@ class EventFit(
         seconds, remote, negative = self._by_function(params)
         seconds, exact = self._with_exact_matches(params, seconds)
         outside = is_outside(params, self.lowest, self.highest)
+        (_, rest), *classes = self._by_class(params)
+        if classes:  # none of them has such a category: nothing is known of it
+            outside |= rest & ~exact
         return Prediction(seconds, exact, outside, remote, negative & ~exact)
 
     def _by_function(self, params: Floats) -> tuple[Floats, Flags, Flags]:
