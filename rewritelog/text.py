@@ -324,9 +324,10 @@ def unused_patterns(
     rules: Sequence[tuple[str, object]], used: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield each pattern that is not used, and what to add where that says that none match."""
-    for place, (pattern, _) in enumerate(rules, 1):
-        if pattern not in used:
-            yield pattern, ", or later patterns match, too" if place < len(rules) else ""
+    patterns = [pattern for pattern, _ in rules]
+    for place, pattern in enumerate(patterns, 1):
+        if pattern not in used or pattern in patterns[place:]:
+            yield pattern, ", or later patterns match, too" if place < len(patterns) else ""
 
 
 class Readable(ABC):
