@@ -313,9 +313,21 @@ def last_match(rules: Sequence[tuple[str, Value]], name: str, otherwise: Value) 
     return next((value for pattern, value in reversed(rules) if matches(pattern, name)), otherwise)
 
 
-def matching(rules: Iterable[tuple[str, object]], names: Collection[str]) -> frozenset[str]:
-    """Return the patterns of rules that match any of the names."""
-    return frozenset(p for p, _ in rules if any(matches(p, name) for name in names))
+def matching(rules: Iterable[tuple[str, object]], names: Iterable[str]) -> frozenset[str]:
+    """Return the patterns of rules that are the last to match any of the names."""
+    patterns = [(pattern, pattern) for pattern, _ in rules]
+    found = (last_match(patterns, name, None) for name in names)
+    return frozenset(pattern for pattern in found if pattern is not None)
+
+
+def unused_patterns(
+    rules: Sequence[tuple[str, object]], used: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each pattern that is not used, and what to add where that says that none match."""
+    patterns = [pattern for pattern, _ in rules]
+    for place, pattern in enumerate(patterns, 1):
+        if pattern not in used or pattern in patterns[place:]:
+            yield pattern, ", or later patterns match, too" if place < len(patterns) else ""
 
 
 class Readable(ABC):

@@ -227,9 +227,8 @@ class UnitWriter:
         rounded += np.diff(np.floor(rest + 0.5))
         self._carried = float(rest[-1] - np.floor(rest[-1] + 0.5))
         self.rounding += Rounding(
-            1e-6 * float(np.abs(rounded - micros).max(initial=0.0)),
-            1e-6 * abs(self._carried),
-            int(np.count_nonzero((rounded == 0) & (micros > 0))),
+            item_s=1e-6 * float(np.abs(rounded - micros).max(initial=0.0)),
+            to_zero=int(np.count_nonzero((rounded == 0) & (micros > 0))),
         )
         new = np.where(changes, np.maximum(rounded, 0.0).astype(np.uint64), part["duration_us"])
         data = part.written(new)
@@ -240,6 +239,7 @@ class UnitWriter:
 
     def close(self) -> None:
         """Write what is left."""
+        self.rounding += Rounding(file_s=1e-6 * abs(self._carried))
         if self._packer is not None:
             self._sink(np.frombuffer(self._packer.flush(), dtype=np.uint8))
 

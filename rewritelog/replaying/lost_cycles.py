@@ -24,7 +24,7 @@ from rewritelog.core import core
 from rewritelog.errors import spelled
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.stopping import in_steps
-from rewritelog.text import last_match, matching
+from rewritelog.text import last_match, matching, unused_patterns
 
 OTHER = "other computation"
 IDLE = (
@@ -124,9 +124,8 @@ def lost_cycles(
         tuple(first.tolist()),
         seconds,
         tuple(
-            f"{spelled('lost_as')} {pattern}: matches no SEB name and no event"
-            for pattern, _ in lost_as
-            if pattern not in matched
+            f"{spelled('lost_as')} {pattern}: matches no SEB name and no event{more}"
+            for pattern, more in unused_patterns(lost_as, matched)
         ),
     )
 

@@ -28,7 +28,7 @@ from rewritelog.rewriting.statistics import (
     EventSums,
     exact_sum,
 )
-from rewritelog.text import count_text, matching, some_text
+from rewritelog.text import count_text, matching, some_text, unused_patterns
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings
 from rewritelog.timings.texts import read_param_names, read_texts
@@ -292,7 +292,7 @@ def warnings_of_unused(
     matched_patterns: Collection[str],
     events: Collection[str],
 ) -> Iterator[str]:
-    """Yield a warning for each option without effect, given patterns that matched, and events."""
+    """Yield a warning for each option without effect, given the patterns used, and events."""
     if not fitted.uses_params:
         unread = f"not used, since the model {fitted.name!r} reads no params"
         event_params = getattr(options, "event_params", None)
@@ -300,10 +300,9 @@ def warnings_of_unused(
         is_rewrite = isinstance(options, RewriteOptions) and not options.copy_params
         folder = options.params if is_rewrite else None
         yield from (f"{path}: {unread}" for path in (folder, event_params) if path is not None)
-    for pattern, _ in options.dilation_for:
-        if pattern not in matched_patterns:
-            name = f"no {terms.item}'s name"
-            yield f"the dilation for {pattern!r} was not used: {name} matches"
+    for pattern, more in unused_patterns(options.dilation_for, matched_patterns):
+        why = f"no {terms.item}'s name matches{more}"
+        yield f"the dilation for {pattern!r} was not used: {why}"
     if isinstance(fitted.raw, FittedCoefficients):
         unused = [repr(event) for event in fitted.raw.events if event not in events]
         if unused:

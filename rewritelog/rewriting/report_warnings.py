@@ -34,7 +34,10 @@ _IRREGULAR = {
         "param record",
         "not used: {} of SEBs that the log does not have ({}): the params may belong to other logs",
     ),
-    "marks_irregular": ("SEB", "{} with unmatched or reversed marks dilated as a whole ({})"),
+    "marks_irregular": (
+        "SEB",
+        "{} with marks that are unmatched, reversed or outside the SEB dilated as a whole ({})",
+    ),
     "records_mismatched": (
         "SEB",
         "{} with different numbers of param records and brackets dilated as a whole ({})",

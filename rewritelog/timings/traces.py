@@ -53,6 +53,7 @@ from rewritelog.text import (
     last_match,
     matching,
     printable,
+    unused_patterns,
     wrapped,
 )
 from rewritelog.timings.texts import read_model_text
@@ -109,11 +110,10 @@ class EventParams:
     """The name of the file in messages."""
 
     def unused(self, matched_patterns: Collection[str]) -> Iterator[str]:
-        """Yield a sentence for each rule whose pattern has matched no operation."""
-        for pattern, _ in self.rules:
-            if pattern not in matched_patterns:
-                what = f"what it says of {pattern!r} is not used: no node has such a name"
-                yield f"{self.name}: {what}"
+        """Yield a sentence for each rule that is the last to match of no operation."""
+        for pattern, more in unused_patterns(self.rules, matched_patterns):
+            what = f"what it says of {pattern!r} is not used: no node has such a name{more}"
+            yield f"{self.name}: {what}"
 
     def records(self, part: Part, rows: Ints) -> tuple[ParamRecords, Counter[str]]:
         """Return a record for each of some rows of a part, `seb` being the row, in their order.

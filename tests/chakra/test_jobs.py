@@ -126,6 +126,17 @@ def test_rounding_is_told_only_where_durations_were_rounded(tmp_path: Path) -> N
     assert "1 of them became 0" in " ".join(report.text().split())
 
 
+def test_the_rounding_of_a_sum_is_that_of_the_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was the largest at the end of any part, which depends on how files are read."""
+    path = write_traces(tmp_path / "t", [[node(k, duration=1) for k in range(1, 41)]])
+    for size in (1 << 20, 64):
+        monkeypatch.setattr(reader, "PART_BYTES", size)
+        rounding = rewritelog.rewrite(path, None, dilation=1.05).to_json()["rounding"]
+        assert rounding["file_s"] == pytest.approx(0, abs=1e-15)
+
+
 def test_a_file_says_which_parameters_events_have(traces: Path, tmp_path: Path) -> None:
     rules = tmp_path / "events.toml"
     rules.write_text('[events."aten::m*"]\ngroup = "gemm"\nparams = ["a1*a2*b2", "b1"]\n')

@@ -339,8 +339,10 @@ def test_what_is_lost_is_named_by_patterns_of_which_the_last_wins(logs: Path) ->
     whole = answer(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "fir*=mpi")["categories_s"]
     assert whole["mpi"] == 2  # the name takes in the whole SEB, with its event
     assert whole["physics"] == 0
-    event = answer(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "Cell::work=mine")
-    assert event["categories_s"]["mine"] == 1
+    done = run(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "Cell::work=mine", "--json")
+    assert json.loads(done.stdout)["categories_s"]["mine"] == 1
+    assert "--lost-as Cell::*: matches" in done.stderr
+    assert "or later patterns match, too" in done.stderr
     merged = answer(*plain, "--lost-as", "second=communication")["categories_s"]
     assert merged["communication"] == answer(*plain)["categories_s"]["communication"] + 1
 

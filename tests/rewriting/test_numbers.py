@@ -124,7 +124,7 @@ def test_files_that_take_turns_give_the_report_of_one_after_the_other(tmp_path: 
         options = RewriteOptions(dilation=3, jobs=jobs, force=True)
         report = rewrite(in_blocks(tmp_path / "in", block_bytes), tmp_path / "out", options)
         (warning,) = report.to_json()["warnings"]
-        assert warning.startswith("40 SEBs with unmatched or reversed marks")
+        assert warning.startswith("40 SEBs with marks that are unmatched, reversed or outside")
         assert warning.endswith("(PE 0 SEB 0, PE 10 SEB 0, PE 20 SEB 0, PE 30 SEB 0, PE 1 SEB 0)")
         reports.add(same_part(report))
         logs.append(contents(tmp_path / "out"))

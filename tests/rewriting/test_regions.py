@@ -235,6 +235,18 @@ def test_dilation_for_names_wins_by_the_last_match_and_never_over_the_model(tmp_
     assert list(durations) == times(3, 4, 0.5 * 6 + 4, 7, 9)
 
 
+def test_a_pattern_before_one_that_matches_the_same_names_is_warned_of(tmp_path: Path) -> None:
+    """It had no effect, and nothing said so."""
+    write_logs(tmp_path / "in", [[seb(0, 1, name=b"AMPI_Send"), seb(0, 1, name=b"AMPI_Recv")]])
+    rules = {"AMPI_Send": 2.0, "AMPI_*": 3.0, "*_Recv": 4.0}
+    (warning,) = rewritelog.rewrite(tmp_path / "in", None, dilation_for=rules).to_json()["warnings"]
+    assert "'AMPI_Send' was not used" in warning
+    assert warning.endswith("or later patterns match, too")
+    twice = RewriteOptions(dilation_for=(("AMPI_*", 2.0), ("AMPI_*", 3.0)))
+    (warning,) = rewrite(tmp_path / "in", None, twice).to_json()["warnings"]
+    assert "'AMPI_*' was not used" in warning
+
+
 @pytest.mark.slow
 def test_more_names_than_the_first_table_holds(tmp_path: Path) -> None:
     timeline = [seb(0, 1, name=f"name-{k}".encode()) for k in range(1500)]
