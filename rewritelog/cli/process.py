@@ -63,9 +63,9 @@ def exit_code() -> int:
     if problem := _missing():
         sys.stderr.write(f"rewritelog: error: {problem}\n")
         return 1
-    from rewritelog.cli.app import run  # noqa: PLC0415 - signals are caught before it is imported
-
     try:
+        from rewritelog.cli.app import run  # noqa: PLC0415 - signals are caught before its import
+
         return run()
     except SystemExit as left:  # of typer, which completes words
         return code_of(left)
