@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from building import environment, params_of
 from chosen import by_tier
-from growth import seconds
 
 import tracebigsim
 from tracebigsim import (
@@ -81,22 +80,6 @@ def test_what_does_not_pair_up_is_a_warning_and_goes_on(lines: io.StringIO) -> N
     ]
     assert [warning.filename for warning in warned] == [__file__] * 2
     assert scanned(lines).events == ("inner",)
-
-
-def test_a_warning_takes_no_time_deep_in_a_recursion(lines: io.StringIO) -> None:
-    """It took some 10 ms at a depth of 100, and a recursive function stood still."""
-
-    def nested() -> None:
-        for _ in range(100):
-            tracebigsim.start()
-            tracebigsim.start()
-            tracebigsim.end("k")
-
-    def deep(calls: int) -> float:
-        return deep(calls - 1) if calls else seconds(nested)
-
-    with pytest.warns(BracketWarning, match="within an open bracket"):
-        assert deep(500) < 0.5
 
 
 def test_a_block_does_not_close_the_bracket_of_another_task(lines: io.StringIO) -> None:
