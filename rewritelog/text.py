@@ -316,8 +316,7 @@ def last_match(rules: Sequence[tuple[str, Value]], name: str, otherwise: Value) 
 def matching(rules: Iterable[tuple[str, object]], names: Iterable[str]) -> frozenset[str]:
     """Return the patterns of rules that are the last to match any of the names."""
     patterns = [(pattern, pattern) for pattern, _ in rules]
-    found = (last_match(patterns, name, None) for name in names)
-    return frozenset(pattern for pattern in found if pattern is not None)
+    return frozenset(filter(None, (last_match(patterns, name, "") for name in names)))
 
 
 def unused_patterns(
@@ -441,7 +440,7 @@ class TextTable:
 
 def _columns(text: str) -> int:
     """Return the columns of a terminal that a text takes: Chinese characters take two."""
-    return len(text) + sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
 
 
 def _padded(text: str, width: int) -> str:

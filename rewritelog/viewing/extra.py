@@ -70,11 +70,10 @@ def drawing(
 def _warn_of_boxes(figure: Any) -> None:
     """Warn of characters that the font of figures lacks."""
     fonts, text = require("matplotlib.font_manager", ""), require("matplotlib.text", "")
-    letters = {letter for words in figure.findobj(text.Text) for letter in words.get_text()}
-    font = fonts.get_font(fonts.findfont(fonts.FontProperties()))
-    boxes = "".join(sorted(one for one in letters if ord(one) not in font.get_charmap()))
-    if boxes:
-        shown = shorten(printable(boxes), 20)
+    letters = set("".join(words.get_text() for words in figure.findobj(text.Text))) - {"\n"}
+    glyphs = fonts.get_font(fonts.findfont(fonts.FontProperties())).get_charmap()
+    if boxes := [letter for letter in sorted(letters) if ord(letter) not in glyphs]:
+        shown = shorten(printable("".join(boxes)), 20)
         warnings.warn(
             f"the picture's font lacks {shown}, so that there are boxes: an .svg has the text",
             OutputWarning,
