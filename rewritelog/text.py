@@ -313,8 +313,10 @@ def last_match(rules: Sequence[tuple[str, Value]], name: str, otherwise: Value) 
     return next((value for pattern, value in reversed(rules) if matches(pattern, name)), otherwise)
 
 
-def matching(rules: Iterable[tuple[str, object]], names: Iterable[str]) -> frozenset[str]:
+def matching(rules: Sequence[tuple[str, object]], names: Iterable[str]) -> frozenset[str]:
     """Return the patterns of rules that are the last to match any of the names."""
+    if not rules:  # there may be a million names
+        return frozenset()
     patterns = [(pattern, pattern) for pattern, _ in rules]
     return frozenset(filter(None, (last_match(patterns, name, "") for name in names)))
 

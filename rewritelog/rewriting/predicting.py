@@ -185,7 +185,7 @@ class Predicted:
 def dilations_of(
     rules: DilationRules, count: int, read_names: Callable[[], Texts]
 ) -> tuple[Floats, frozenset[str]]:
-    """Return the factor of each SEB or event, and the patterns that match any of their names."""
+    """Return the factor of each SEB or event, and the patterns that were used."""
     if not rules.by_name:
         return np.full(count, float(rules.factor)), frozenset()
     names = read_names()

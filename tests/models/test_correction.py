@@ -179,7 +179,7 @@ def test_beyond_the_range_of_one_parameter_it_fades_with_the_distance(corrected:
     edge = fit.highest
     for factors in ((1.0, 2.0), (4.0, 1.0)):
         rows = np.array([edge, edge * factors])
-        seconds, _, _ = whole.predict(rows, fit.lowest, edge)
+        seconds, *_ = whole.predict(rows, fit.lowest, edge)
         formula = whole.function.formula.predict(rows)
         at_edge, beyond = np.log(seconds / formula)
         assert beyond == pytest.approx(at_edge / max(factors), rel=1e-6, abs=1e-9)

@@ -74,21 +74,21 @@ class ClassFit(Form, frozen=True, kw_only=True):
 
     def predict(
         self, params: Floats, lowest: Floats, highest: Floats
-    ) -> tuple[Floats, Flags, Flags]:
+    ) -> tuple[Floats, Flags, Flags, Flags]:
         """Return each row's seconds, NaN where they are not finite, given the samples' range.
 
-        Also return which rows have more leverage than any sample, and for which the function is
-        negative.
+        Also return which rows are outside of that, which have more leverage than any sample, and
+        for which the function is negative.
         """
         columns = columns_of(self.function.terms, params)
         raw = self.function.raw(params, columns)
         seconds, negative = self.function.bounded(raw), raw < 0
         size = leverages(columns, seconds, self.leverage_root, relative=self.quality.relative)
         remote = ~(size <= self.quality.largest_leverage * (1 + 1e-9))
-        beyond = is_outside(params, lowest, highest)
-        if self.growth is not None and beyond.any():
-            seconds[beyond] = self.growth.predict(self.function, params[beyond], lowest, highest)
-        return seconds, remote, negative
+        outside = is_outside(params, lowest, highest)
+        if self.growth is not None and outside.any():
+            seconds[outside] = self.growth.predict(self.function, params[outside], lowest, highest)
+        return seconds, outside, remote, negative
 
     def widening(self, far: Floats) -> Floats | float:
         """Return the factor by which intervals are wider at a `distance` beyond the range."""
@@ -188,21 +188,22 @@ class EventFit(
 
     def predict_detailed(self, params: Floats) -> Prediction:
         """Return each row's seconds, exact matches included, with flags for how they came about."""
-        seconds, remote, negative = self._by_function(params)
+        seconds, outside, remote, negative = self._by_function(params)
         seconds, exact = self._with_exact_matches(params, seconds)
-        outside = is_outside(params, self.lowest, self.highest)
-        (_, rest), *classes = self._by_class(params)
-        if classes:  # none of them has such a category: nothing is known of it
-            outside |= rest & ~exact
-        return Prediction(seconds, exact, outside, remote, negative & ~exact)
+        return Prediction(seconds, exact, outside & ~exact, remote, negative & ~exact)
 
-    def _by_function(self, params: Floats) -> tuple[Floats, Flags, Flags]:
-        """Return what `ClassFit.predict` does, each row by the function of its class."""
-        seconds, (remote, negative) = np.empty(len(params)), np.empty((2, len(params)), np.bool_)
+    def _by_function(self, params: Floats) -> tuple[Floats, Flags, Flags, Flags]:
+        """Return what `ClassFit.predict` does, each row by the function of its class.
+
+        Rows of a category without a class are outside: nothing is known of it.
+        """
+        seconds, flags = np.empty(len(params)), np.empty((3, len(params)), np.bool_)
         for class_fit, rows in self._by_class(params):
             answers = class_fit.predict(params[rows], self.lowest, self.highest)
-            seconds[rows], remote[rows], negative[rows] = answers
-        return seconds, remote, negative
+            seconds[rows], flags[:, rows] = answers[0], answers[1:]
+            flags[0, rows] |= class_fit is self.whole and len(self.classes) > 1
+        outside, remote, negative = flags
+        return seconds, outside, remote, negative
 
     def _with_exact_matches(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
         """Return the predicted seconds with those of exact matches, and which rows are such."""
