@@ -88,8 +88,8 @@ static int exit_in_handlers(int times) {
 static void bracket_in_handlers(int times) {
   int i;
   signal(SIGALRM, use);
-  ualarm(100, 100);
-  for (i = 0; i < times; i++) bracket(i);
+  ualarm(20, 20); /* it meets a bracket at each of its instructions */
+  for (i = 0; i < 100 * times; i++) bracket(i);
   ualarm(0, 0);
 }
 

@@ -1036,24 +1036,24 @@ static inline void tracebigsim_start_for_(const char *event, size_t length, cons
                                                                          : TRACEBIGSIM_LEFT_OUT_);
 }
 
-/* Write the line of the thread's bracket, which took this many ticks. */
+/* Write the line of a bracket that has ended. */
 TRACEBIGSIM_APART_ void tracebigsim_print_(const char *event, size_t length, const double *params,
-                                           size_t count, uint64_t ticks,
-                                           const long long *ended_at) {
-  tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
+                                           size_t count, const tracebigsim_thread_type_ *bracket,
+                                           uint64_t ended, const long long *ended_at) {
   long long counted[TRACEBIGSIM_MAX_COUNTERS_];
   char line[TRACEBIGSIM_LINE_BYTES_];
-  tracebigsim_record_ record = {event, length, params, count, -1, TRACEBIGSIM_UNIT_,
-                                ticks, NULL,   0};
+  tracebigsim_record_ record = {
+      event, length, params, count, -1, TRACEBIGSIM_UNIT_, ended - bracket->began, NULL, 0};
   size_t written;
   int index;
   record.counters = counted;
   record.counter_count = tracebigsim_counters_();
   for (index = 0; index < record.counter_count; index++) {
-    counted[index] = ended_at[index] - thread->began_at[index];
+    counted[index] = ended_at[index] - bracket->began_at[index];
   }
   if (!tracebigsim_prepare_()) return;
-  if (thread->wanted == TRACEBIGSIM_ASK_ && !tracebigsim_is_chosen_(event, length, params, count)) {
+  if (bracket->wanted == TRACEBIGSIM_ASK_ &&
+      !tracebigsim_is_chosen_(event, length, params, count)) {
     return;
   }
   written = tracebigsim_format_(&record, line);
@@ -1062,17 +1062,20 @@ TRACEBIGSIM_APART_ void tracebigsim_print_(const char *event, size_t length, con
 
 static inline void tracebigsim_end_(const char *event, size_t length, const double *params,
                                     size_t count) {
-  tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
-  const int open = thread->open;
-  thread->open = 0;
+  /* A copy first: a bracket in a signal handler replaces the thread's, and leaves none open. */
+  const tracebigsim_thread_type_ bracket = tracebigsim_thread_;
+  int open;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  open = tracebigsim_thread_.open;
+  tracebigsim_thread_.open = 0;
   if (!open) {
     tracebigsim_report_on_("an end without a start", event, length);
-  } else if (thread->wanted != TRACEBIGSIM_LEFT_OUT_) {
+  } else if (bracket.wanted != TRACEBIGSIM_LEFT_OUT_) {
     const uint64_t ended = tracebigsim_now_();
     long long ended_at[TRACEBIGSIM_MAX_COUNTERS_] = {0};
     tracebigsim_read_counters_(ended_at);
     TRACEBIGSIM_SIMULATOR_END();
-    tracebigsim_print_(event, length, params, count, ended - thread->began, ended_at);
+    tracebigsim_print_(event, length, params, count, &bracket, ended, ended_at);
   }
 }
 
