@@ -122,7 +122,7 @@ CORE int64_t find_brackets(const uint8_t *buf, const walked_seb *sebs, int64_t s
 
 /* ---- nodes.c: the messages of Chakra execution traces ---- */
 
-/* The codes of faults; `formats/chakra/nodes.py` has a message for each. */
+/* The codes of faults; `formats/chakra.py` has a message for each. */
 enum wire_fault_code {
     WIRE_OK,
     MESSAGE_CUT,

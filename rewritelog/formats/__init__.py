@@ -35,7 +35,7 @@ def open_event_traces(path: Path) -> Traces | None:
     """Open the traces of events that a path names; return None for bgTrace logs, and for none."""
     if is_log_set(path):
         return None
-    from rewritelog.formats.chakra.traces import open_chakra  # noqa: PLC0415 - a circle
+    from rewritelog.formats.chakra import open_chakra  # noqa: PLC0415 - a circle
 
     return open_chakra(path)
 

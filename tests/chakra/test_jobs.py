@@ -21,9 +21,8 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.fits import TimingsCommand
 from rewritelog.cores import limited_to
 from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
-from rewritelog.formats.chakra import traces as reader
-from rewritelog.formats.chakra.nodes import NodePart
-from rewritelog.formats.chakra.traces import ChakraTraces
+from rewritelog.formats import chakra as reader
+from rewritelog.formats.chakra import ChakraTraces, NodePart
 from rewritelog.formats.traces import Traces, Unit
 from rewritelog.replaying import run_time, simulate
 from rewritelog.replaying.simulate import Case, ReplayedTime

@@ -11,9 +11,8 @@ from oracle import REFERENCE
 
 import rewritelog
 from rewritelog.errors import DamagedLogError, RewriteLogError
-from rewritelog.formats.chakra import traces as reader
-from rewritelog.formats.chakra.nodes import NodePart
-from rewritelog.formats.chakra.traces import ChakraTraces, open_chakra
+from rewritelog.formats import chakra as reader
+from rewritelog.formats.chakra import ChakraTraces, NodePart, open_chakra
 from rewritelog.formats.traces import Unit, UnitWriter
 
 VALUES: dict[str, object] = {

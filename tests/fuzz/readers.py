@@ -25,7 +25,7 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.blocks import plan_blocks
 from rewritelog.formats.bgtrace.heads import read_summary, read_timeline_file
 from rewritelog.formats.bgtrace.params import list_params, read_params
-from rewritelog.formats.chakra.traces import open_chakra
+from rewritelog.formats.chakra import open_chakra
 from rewritelog.formats.traces import UnitWriter
 from rewritelog.inspection.dump import Dump
 from rewritelog.inspection.info import survey
