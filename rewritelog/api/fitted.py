@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, new_frame, to_table
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import write_model
-from rewritelog.models.base import EventKey, entry_of, unknown_event
+from rewritelog.models.base import EventKey, FitByEvent, entry_of, unknown_event
 from rewritelog.models.fit_report import fits_table, formula_text, terms_of
 from rewritelog.models.fitted import Fitted
-from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.model_file import model_text
 from rewritelog.options import PathLike
@@ -180,7 +179,7 @@ class FittedModel(Fitted):
 
     def _functions(self) -> Mapping[EventKey, EventFit]:
         """Return the fits of all events; raise `ModelError` for a model that has none."""
-        if not isinstance(self.raw, FittedEvents):
+        if not isinstance(self.raw, FitByEvent):
             raise ModelError(f"the model {self.name!r} has no formulas")
         return self.raw.fits
 

@@ -1,50 +1,21 @@
-"""The HTML pages of reports."""
+"""The HTML pages of results, for Python."""
 
 from __future__ import annotations
-
-from functools import singledispatch
 
 from rewritelog.api.fitted import FittedModel
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.evaluation.compare import CompareReport
-from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport, verify
 from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.options import PathLike
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.paths import to_output
-from rewritelog.replaying.report import ReplayedRuns, ReplayReport
-from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.sampling.sample import SampleReport
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import TimingsLike, files_of, to_files_or_samples
-from rewritelog.viewing.compare_page import compare_page
-from rewritelog.viewing.fit_pages import fit_page, verify_page
-from rewritelog.viewing.info_page import info_page
-from rewritelog.viewing.replay_page import replay_page, runs_page, sweep_page
-from rewritelog.viewing.rewrite_page import rewrite_page
-from rewritelog.viewing.sample_page import sample_page
-
-
-@singledispatch
-def page_of(result: object) -> str:
-    """Return the page of a command's result; raise `UsageTypeError` for one that has none."""
-    hint = ": replay has html=FILE" if isinstance(result, ReplayReport) else ""
-    raise UsageTypeError(f"there is no page for an object of type {type(result).__name__}{hint}")
-
-
-page_of.register(CompareReport, compare_page)
-page_of.register(FitReport, fit_page)
-page_of.register(LogInfo, info_page)
-page_of.register(RewriteReport, rewrite_page)
-page_of.register(SampleReport, sample_page)
-page_of.register(Replayed, replay_page)
-page_of.register(ReplayedRuns, runs_page)
-page_of.register(Sweep, sweep_page)
-page_of.register(TraceInfo, info_page)
-page_of.register(VerifyReport, verify_page)
+from rewritelog.viewing.page import page_of
 
 
 def page(
@@ -77,7 +48,7 @@ def page(
         samples = of.timings if timings is None else samples_of(read, columns=of.columns)
         if samples is None:
             raise UsageError("a model file has no samples: give timings for its page")
-        text = verify_page(verify(of, samples))
+        text = page_of(verify(of, samples))
     elif timings is not None:
         raise UsageTypeError(f"the page of {type(of).__name__} takes no timings")
     else:

@@ -271,7 +271,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
     def page(self, result: Any) -> str:
         """Return the page of `--html`."""
-        from rewritelog.api.pages import page_of
+        from rewritelog.viewing.page import page_of
 
         return page_of(result)
 

@@ -10,7 +10,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from rewritelog import options
 from rewritelog.arrays import Columns, Flags, Floats
 from rewritelog.errors import UsageError
 from rewritelog.text import count_text, event_label, shorten
+
+if TYPE_CHECKING:
+    from rewritelog.models.fitting.event_fit import EventFit
+    from rewritelog.models.formulas import ParamNames
 
 __all__ = [
     "EventTimings",
@@ -228,6 +232,20 @@ class ModelFit(ABC):
     def warnings(self) -> tuple[str, ...]:
         """Return what a user should know before relying on the fit, one sentence each."""
         return ()
+
+
+class FitByEvent(ModelFit):
+    """A fit with a function for each event, which reports, pages and model files show."""
+
+    model: str
+    """The name of the model that made it."""
+    options: Mapping[str, Any]
+    """The options of that model, as a JSON object."""
+    fits: Mapping[EventKey, EventFit]
+
+    @abstractmethod
+    def named(self, names: ParamNames) -> FitByEvent:
+        """Return the fit with names of its parameters."""
 
 
 @dataclass(frozen=True)

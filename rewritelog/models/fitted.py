@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rewritelog.arrays import Columns, Flags, Floats
 from rewritelog.errors import ModelError
 from rewritelog.models.base import (
     EventKey,
+    FitByEvent,
     Model,
     ModelFit,
     Prediction,
@@ -27,11 +28,12 @@ from rewritelog.models.base import (
     digest_of,
 )
 from rewritelog.models.checks import checked_seconds, errors_as_model_errors, require_rows
-from rewritelog.models.fitted_events import FittedEvents
-from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import Count, Form, Text
 from rewritelog.models.formulas import ParamNames
 from rewritelog.text import count_text, printable
+
+if TYPE_CHECKING:
+    from rewritelog.models.fitting.event_fit import EventFit
 
 Self = TypeVar("Self", bound="Fitted")
 
@@ -100,7 +102,7 @@ class Fitted:
     @property
     def fits(self) -> Mapping[EventKey, EventFit]:
         """The functions of events; empty for a model that has none."""
-        return self.raw.fits if isinstance(self.raw, FittedEvents) else {}
+        return self.raw.fits if isinstance(self.raw, FitByEvent) else {}
 
     @property
     def keys(self) -> list[EventKey]:
@@ -122,7 +124,7 @@ class Fitted:
 
     def named(self: Self, names: ParamNames | None) -> Self:
         """Return it with names of parameters, if any; those that a formula gives are kept."""
-        if names is None or not isinstance(self.raw, FittedEvents):
+        if names is None or not isinstance(self.raw, FitByEvent):
             return self
         return replace(self, raw=self.raw.named(names))
 
@@ -130,7 +132,7 @@ class Fitted:
         """Return it as one that was made before, whose options say where it is from."""
         source = self.source
         options = {
-            "made_by": self.raw.model if isinstance(self.raw, FittedEvents) else self.name,
+            "made_by": self.raw.model if isinstance(self.raw, FitByEvent) else self.name,
             "rewritelog": source.rewritelog,
             "lines": source.lines,
             "sha256": source.sha256,

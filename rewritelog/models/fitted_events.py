@@ -11,7 +11,13 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models import fit_report
-from rewritelog.models.base import EventKey, ModelFit, Prediction, TotalSpread, uncovered_text
+from rewritelog.models.base import (
+    EventKey,
+    FitByEvent,
+    Prediction,
+    TotalSpread,
+    uncovered_text,
+)
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import plain
@@ -25,13 +31,11 @@ interpolated by their inverses is off by at most 0.1 %; scipy, which knows it, i
 
 
 @dataclass(frozen=True, eq=False)
-class FittedEvents(ModelFit):
+class FittedEvents(FitByEvent):
     """The fits of all events."""
 
     model: str
-    """The name of the model that made them."""
     options: Mapping[str, Any]
-    """The options of that model, as a JSON object."""
     fits: Mapping[EventKey, EventFit]
     unfitted: tuple[EventKey, ...] = ()
     """Events without a sample in which all numbers are finite."""

@@ -16,7 +16,6 @@ from rewritelog.arrays import rounded_sum
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import spelled
 from rewritelog.formats.traces import AnyTraces, Terms
-from rewritelog.models.fit_report import effect_on_totals, one_long_call
 from rewritelog.models.fitted import Fitted
 from rewritelog.options import declarations, json_value, reported
 from rewritelog.rewriting.block import RewriteTask
@@ -309,6 +308,10 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
 def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield what one call, probably interrupted, would do to the totals of an event."""
     used = {line.event for line in report.events}
+    if not report.fitted.fits:
+        return
+    from rewritelog.models.fit_report import effect_on_totals, one_long_call  # noqa: PLC0415
+
     typical = report.options.total == "typical"
     for fit in report.fitted.fits.values():
         times = one_long_call(fit) if fit.event in used else None

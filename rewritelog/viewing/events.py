@@ -12,9 +12,8 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models import fit_report
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventTimings, FitByEvent
 from rewritelog.models.fitted import Fitted
-from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.function import CorrectedFunction
@@ -132,7 +131,7 @@ def views_of(read: Timings, fitted: Fitted, *, unseen: bool = False) -> list[Eve
     if len(entries) > MOST_EVENTS:
         totals = [event.seconds[np.isfinite(event.seconds)].sum() for event in read.timings]
         entries = np.sort(np.argsort(-np.array(totals), kind="stable")[:MOST_EVENTS])
-    options = fitted.raw.options if isinstance(fitted.raw, FittedEvents) else {}
+    options = fitted.raw.options if isinstance(fitted.raw, FitByEvent) else {}
     weights = cast(Weighting, options.get("weights", "relative"))
     loss = cast(Loss, options.get("loss", "huber"))
     shown = [read.timings[entry] for entry in entries]

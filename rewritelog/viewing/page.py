@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from rewritelog.errors import UsageTypeError
+from rewritelog.options import called
 from rewritelog.text import TextTable, count_text, printable
 from rewritelog.viewing.extra import require
 
@@ -27,6 +29,20 @@ WARNINGS_SHOWN = 6
 
 MOST_WARNINGS = 1_000
 """A page has at most this many warnings; the report has all."""
+
+_PAGES = {
+    "CompareReport": "compare_page:compare_page",
+    "FitReport": "fit_pages:fit_page",
+    "LogInfo": "info_page:info_page",
+    "Replayed": "replay_page:replay_page",
+    "ReplayedRuns": "replay_page:runs_page",
+    "RewriteReport": "rewrite_page:rewrite_page",
+    "SampleReport": "sample_page:sample_page",
+    "Sweep": "replay_page:sweep_page",
+    "TraceInfo": "info_page:info_page",
+    "VerifyReport": "fit_pages:verify_page",
+}
+"""Where in `viewing` the page of a result is made; a command imports only its own."""
 
 _RANDOM_ID = re.compile('(?:<div id=|"docid":)"([0-9a-f-]{36})"')
 """How Bokeh names elements and the document."""
@@ -163,3 +179,13 @@ def _json_value(value: Any) -> Any:
     kind = "<u4" if np.issubdtype(value.dtype, np.integer) else "<f4"
     with np.errstate(over="ignore"):
         return base64.b64encode(value.astype(kind).tobytes(order="F")).decode()
+
+
+def page_of(result: object) -> str:
+    """Return the page of a command's result; raise `UsageTypeError` for one that has none."""
+    name = type(result).__name__
+    if name not in _PAGES:
+        hint = ": replay has html=FILE" if name == "ReplayReport" else ""
+        raise UsageTypeError(f"there is no page for an object of type {name}{hint}")
+    text: str = called(f"viewing.{_PAGES[name]}", result)
+    return text
