@@ -25,11 +25,9 @@ The map of the package, lowest layer first:
 - `stopping`: signals that end a run, as an exception that third-party code does not swallow
 - `text`: text output: names safe for a terminal, numbers with units, tables
 - `progress`: progress of long jobs, reported to a listener
-- `cores`: the number of cores that a job may use, and parallel work with its results in order
-- `running`: a function mapped over blocks by threads or by the ranks of an MPI job
+- `running`: the cores that a job may use; a function mapped over blocks by threads or MPI ranks
 - `commands`: each command, declared once: its options, which its job takes, and what is printed
-- `arrays`: type aliases for arrays, medians, exact sums, rows by a key; tables as data frames
-- `hashing`: the hash function for look-ups and pseudo-random numbers
+- `arrays`: type aliases for arrays, medians, exact sums, rows by a key, hashes; data frames
 - `core`: the compiled core: C functions for what is sequential, checked against their header
 - `models`: duration models: timings in, seconds out; they work on arrays only
 - `formats`: trace formats: bgTrace, declared once with construct, and log sets on disk: summary,

@@ -1,7 +1,8 @@
-"""Types of arrays, exact sums, values that are numbered or paired, and tables as data frames."""
+"""Types of arrays, exact sums, values that are numbered or paired, hashes, and data frames."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from rewritelog.text import count_text
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -39,6 +39,9 @@ def check_columns(columns: object) -> None:
 
 
 Key = TypeVar("Key", bound=Hashable)
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio: the increment of splitmix64."""
 
 MOST_SECONDS = 1e100
 """The longest time of a call, as in the C core: squares and sums of such times are finite."""
@@ -337,3 +340,42 @@ def _text(value: bytes | str | None) -> str | None:
     if isinstance(value, bytes):
         return value.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     return value
+
+
+def mix(keys: Keys) -> Keys:
+    """Return the keys with their bits mixed, a bijection, the same on every machine.
+
+    It is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+    generators", OOPSLA 2014, with the constants of Vigna's splitmix64), modulo 2^64.
+    """
+    mixed: Keys = keys ^ (keys >> np.uint64(30))
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def sequence(count: int, start: int = 0) -> Keys:
+    """Return the first `count` numbers of the splitmix64 sequence with this seed, all different."""
+    return mix(np.arange(1, count + 1, dtype=np.uint64) * GOLDEN + np.uint64(start))
+
+
+def draw_numbers(label: str, count: int, seed: int) -> Keys:
+    """Return a pseudo-random number for each of `count` rows, all different.
+
+    They are the splitmix64 sequence that starts at a digest of seed and label, the same on every
+    machine. The rows with the smallest numbers are a random sample without replacement.
+    """
+    digest = hashlib.blake2b(f"{seed} {label}".encode(errors="surrogatepass"), digest_size=8)
+    return sequence(count, int.from_bytes(digest.digest(), "little"))
+
+
+def random_ranks(label: str, count: int, seed: int) -> Ints:
+    """Return the rank of each of `count` rows in a random order, the same on every machine.
+
+    It depends on nothing but seed, label and count.
+    """
+    ranks = np.empty(count, dtype=np.int64)
+    ranks[np.argsort(draw_numbers(label, count, seed), kind="stable")] = np.arange(count)
+    return ranks

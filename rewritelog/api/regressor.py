@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, to_column, to_seconds, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings
+from rewritelog.models.expressions import name_problem
 from rewritelog.models.fit_report import formula_text
 from rewritelog.models.fitted import Fitted
-from rewritelog.models.formulas import name_problem
 from rewritelog.models.metrics import r_squared
 from rewritelog.models.registry import load_model
 from rewritelog.text import parameter_names

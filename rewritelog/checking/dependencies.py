@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Ints
+from rewritelog.arrays import Flags, Ints, mix
 from rewritelog.checking.findings import SHOWN, CheckedBlock, Finding, Rule, Severity, Violations
 from rewritelog.errors import Location
 from rewritelog.formats.bgtrace.records import Records
-from rewritelog.hashing import mix
 from rewritelog.text import count_text
 
 MOST_SUMS = 1 << 20

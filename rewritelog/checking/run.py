@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Ints
+from rewritelog.arrays import Flags, Ints, mix
 from rewritelog.checking.findings import (
     SHOWN,
     BlockParams,
@@ -32,7 +32,6 @@ from rewritelog.formats.bgtrace.logset import log_folder
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.traces import Traces
-from rewritelog.hashing import mix
 from rewritelog.running.engines import Gathered, engine, map_blocks
 
 _FEWEST_FLAGS, _MOST_FLAGS = 1 << 10, 1 << 25

@@ -251,7 +251,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
     def run(self) -> Any:
         """Do the job, with as many workers as the command is given; return its result."""
-        from rewritelog.cores import limited_to
+        from rewritelog.running.engines import limited_to
 
         try:
             with limited_to(getattr(self, "jobs", 0)):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Ints, Texts, paired
+from rewritelog.arrays import Ints, Texts, mix, paired
 from rewritelog.diffing.durations import Timed, add_rows, rows_of
 from rewritelog.diffing.records import (
     ABSENT,
@@ -23,7 +23,6 @@ from rewritelog.diffing.records import (
 from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, joined
-from rewritelog.hashing import mix
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, shorten, some_text
 

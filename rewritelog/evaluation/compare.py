@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from rewritelog.arrays import Columns, Flags, Ints
+from rewritelog.arrays import Columns, Flags, Ints, random_ranks
 from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.predictions import ERRORS_TEXT, PredictedLines, Score
-from rewritelog.hashing import random_ranks
 from rewritelog.models.base import EventTimings, Model
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas

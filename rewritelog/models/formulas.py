@@ -17,13 +17,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from rewritelog.models.base import EventKey, ModelText
 from rewritelog.models.expressions import (
-    FUNCTIONS,
     MAX_PARAMETERS,
     Expression,
     FormulaError,
     Origin,
-    is_name,
-    parameter_number,
+    checked_names,
     parse,
 )
 from rewritelog.models.located_toml import LocatedToml, read_toml
@@ -208,32 +206,6 @@ def _checked(expression: Expression, where: Origin) -> Expression:
         return parse(str(expression))
     except FormulaError as error:
         raise where.error(error.problem) from error
-
-
-def checked_names(named: Sequence[tuple[str, Origin]]) -> tuple[str, ...]:
-    """Return the names, in the order of the parameters; raise `FormulaError` for an invalid one."""
-    if len(named) > MAX_PARAMETERS:
-        where = named[MAX_PARAMETERS][1]
-        raise where.error(f"there are at most {MAX_PARAMETERS} parameters")
-    seen: set[str] = set()
-    for number, (text, where) in enumerate(named, 1):
-        if problem := name_problem(text, number):
-            raise where.error(problem)
-        if text in seen and text != "_":
-            raise where.error(f"the name {text!r} is duplicated")
-        seen.add(text)
-    return tuple(text for text, _ in named)
-
-
-def name_problem(text: str, number: int) -> str:
-    """Return why a text cannot be the name of the parameter of that number; empty if it can."""
-    if not is_name(text):
-        return f"{text!r} is not a valid name: a letter, then letters, digits and _"
-    if text in FUNCTIONS:
-        return f"{text!r} is a function and cannot be a parameter's name"
-    if parameter_number(text) not in (None, number):
-        return f"{text!r} cannot be the name of p{number}"
-    return ""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from rewritelog.models.base import (
     Timings,
     uncovered_text,
 )
-from rewritelog.models.checks import checked_seconds, errors_as_model_errors, problem_of
+from rewritelog.models.fitted import checked_seconds, errors_as_model_errors, problem_of
 from rewritelog.text import count_text, event_label
 
 _NAME = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from rewritelog.cores import cores, limited_to
 from rewritelog.errors import ModelError, spelled
 from rewritelog.progress import listening
+from rewritelog.running.engines import cores, limited_to
 from rewritelog.stopping import SIGNALS
 
 if TYPE_CHECKING:

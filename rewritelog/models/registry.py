@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.models.base import Model, ModelText
-from rewritelog.models.checks import errors_as_model_errors
+from rewritelog.models.fitted import errors_as_model_errors
 from rewritelog.options import Declaration, choices, declarations
 from rewritelog.text import WIDTH, printable
 

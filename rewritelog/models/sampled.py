@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from msgspec import structs
 
-from rewritelog.arrays import Flags
-from rewritelog.hashing import random_ranks
+from rewritelog.arrays import Flags, random_ranks
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, Timings, option
 from rewritelog.models.fitted_events import FittedEvents

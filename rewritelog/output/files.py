@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from rewritelog.arrays import Bytes
-from rewritelog.cores import in_threads
 from rewritelog.errors import OutputError, OutputWarning, RewriteLogError
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.paths import exists
-from rewritelog.running.engines import Gathered
+from rewritelog.running.engines import Gathered, in_threads
 from rewritelog.text import matches
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ import numpy as np
 
 from rewritelog.arrays import Ints, spans
 from rewritelog.core import core
-from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
@@ -39,6 +38,7 @@ from rewritelog.replaying.workload import (
     grouped,
 )
 from rewritelog.rewriting.block import RewriteTask
+from rewritelog.running.engines import limited_to
 from rewritelog.stopping import in_steps
 
 _LEVELS = {

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from rewritelog.commands.runs import ReplayCommand, ReplayOptions
-from rewritelog.cores import cores, in_order
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import params_folder
@@ -31,6 +30,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import BusyPe, ReplayedRuns, ReplayReport
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
+from rewritelog.running.engines import cores, in_order
 from rewritelog.text import Readable
 
 WORST_PES = 5

@@ -14,8 +14,7 @@ from rewritelog.errors import OutputError, UsageError, spelled
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import read_provenance
 from rewritelog.models.base import LOST, PES, STUDY_HEAD
-from rewritelog.models.expressions import FormulaError, Origin
-from rewritelog.models.formulas import checked_names
+from rewritelog.models.expressions import FormulaError, Origin, checked_names
 from rewritelog.options import settings
 from rewritelog.progress import report_progress
 from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from rewritelog import units
 from rewritelog.arrays import new_frame
 from rewritelog.commands.runs import SweepCommand
-from rewritelog.cores import cores, in_threads
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.options import check_factor, listed, pairs
@@ -23,6 +22,7 @@ from rewritelog.paths import to_path
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, read_machine
 from rewritelog.replaying.simulate import prepare, run_time
+from rewritelog.running.engines import cores, in_threads
 from rewritelog.text import (
     NO_VALUE,
     Readable,

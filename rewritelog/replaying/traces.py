@@ -22,7 +22,6 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, paired, times_before
 from rewritelog.core import core
-from rewritelog.cores import limited_to
 from rewritelog.formats.traces import MISSING, Events, Traces, joined
 from rewritelog.replaying.workload import (
     DEVICE,
@@ -37,6 +36,7 @@ from rewritelog.replaying.workload import (
     grouped,
 )
 from rewritelog.rewriting.traces import TraceTask
+from rewritelog.running.engines import limited_to
 from rewritelog.text import matching, shorten
 
 _ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9

@@ -13,7 +13,6 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, spans
 from rewritelog.commands.durations import OutputOptions
-from rewritelog.cores import limited_to
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError, UsageError, spelled
 from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -24,7 +23,7 @@ from rewritelog.replaying.simulate import Prepared, ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.run import new_output, write_provenance
-from rewritelog.running.engines import map_blocks
+from rewritelog.running.engines import limited_to, map_blocks
 
 _UNCLOSED_S = -1.0
 """An end before any start."""

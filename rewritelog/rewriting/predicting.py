@@ -9,14 +9,22 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table, Texts, rows_by_key, times_before
+from rewritelog.arrays import (
+    GOLDEN,
+    Flags,
+    Floats,
+    Ints,
+    Table,
+    Texts,
+    mix,
+    rows_by_key,
+    times_before,
+)
 from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
-from rewritelog.cores import limited_to
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Terms
-from rewritelog.hashing import GOLDEN, mix
 from rewritelog.models.base import EventKey, Model
 from rewritelog.models.coefficients import FittedCoefficients
 from rewritelog.models.fitted import Fitted
@@ -28,6 +36,7 @@ from rewritelog.rewriting.statistics import (
     EventSums,
     exact_sum,
 )
+from rewritelog.running.engines import limited_to
 from rewritelog.text import count_text, matching, some_text, unused_patterns
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings

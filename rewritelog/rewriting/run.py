@@ -14,7 +14,6 @@ import msgspec
 
 import rewritelog
 from rewritelog.commands.durations import OutputOptions, RewriteOptions
-from rewritelog.cores import limited_to
 from rewritelog.formats import open_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
@@ -38,7 +37,7 @@ from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import BlockCount, BlockStatistics
 from rewritelog.rewriting.traces import trace_task
-from rewritelog.running.engines import engine, map_blocks
+from rewritelog.running.engines import engine, limited_to, map_blocks
 from rewritelog.text import json_text
 from rewritelog.timings.samples import Timings
 

@@ -25,9 +25,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rewritelog.cores import in_order
 from rewritelog.errors import RewriteLogError, UsageError, spelled
-from rewritelog.running.engines import AHEAD, Engine, Gathered, Results
+from rewritelog.running.engines import AHEAD, Engine, Gathered, Results, in_order
 from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
 
 _GRACE_S = 3.0

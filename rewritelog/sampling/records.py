@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Columns, Ints
-from rewritelog.cores import cores, in_threads
 from rewritelog.errors import DamagedLogError, Location
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, join_records, read_records
 from rewritelog.formats.files import InputFile
 from rewritelog.progress import report_progress
+from rewritelog.running.engines import cores, in_threads
 from rewritelog.text import FAULTS_SHOWN, count_text
 
 PES_AT_A_TIME = 64

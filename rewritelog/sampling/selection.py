@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, Keys
+from rewritelog.arrays import Floats, Ints, Keys, draw_numbers
 from rewritelog.commands.fits import SampleMethod
-from rewritelog.hashing import draw_numbers
 from rewritelog.models.equal_rows import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
 from rewritelog.progress import report_progress

@@ -15,9 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Ints, Keys, Table
+from rewritelog.arrays import GOLDEN, Flags, Ints, Keys, Table, mix
 from rewritelog.commands.logs import CELLS_OF_A_PE
-from rewritelog.hashing import GOLDEN, mix
 
 _FIELDS = (
     "sends", "first_send", "broadcasts", "event", "started", "root", "backward", "forward",

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from rewritelog.commands.logs import SynthCommand
-from rewritelog.cores import cores, in_threads
 from rewritelog.formats.bgtrace.declaration import (
     MAGIC,
     ByteOrder,
@@ -25,6 +24,7 @@ from rewritelog.formats.bgtrace.declaration import (
 from rewritelog.formats.bgtrace.heads import Summary, pes_of_file, timeline_file_head
 from rewritelog.output.folders import new_folder
 from rewritelog.progress import report_progress
+from rewritelog.running.engines import cores, in_threads
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.synthesis.plan import program_of
 from rewritelog.synthesis.program import SyntheticProgram, timing_lines

@@ -15,8 +15,7 @@ from rewritelog import units
 from rewritelog.arrays import Columns, Flags, Floats, Ints, check_columns, rows_by_key
 from rewritelog.errors import TimingError, UsageError, spelled
 from rewritelog.models.base import LOST, STUDY_HEAD, EventKey, EventTimings
-from rewritelog.models.expressions import FormulaError, Origin
-from rewritelog.models.formulas import checked_names
+from rewritelog.models.expressions import FormulaError, Origin, checked_names
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.progress import report_progress

@@ -23,7 +23,7 @@ from rewritelog.arrays import (
 )
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings, entry_of
-from rewritelog.models.formulas import name_problem
+from rewritelog.models.expressions import name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.text import (

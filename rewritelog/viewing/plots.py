@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
-from rewritelog.hashing import draw_numbers
+from rewritelog.arrays import Floats, Ints, draw_numbers
 from rewritelog.viewing.page import Section
 
 COLOURS = (

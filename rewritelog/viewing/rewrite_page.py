@@ -11,7 +11,6 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.commands.durations import NO_DILATION
-from rewritelog.cores import cores, limited_to
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
 from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.traces import COMPARED, compare_parts
@@ -23,7 +22,7 @@ from rewritelog.rewriting.breakdown import left_of, speedup
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import DurationSum, EventSums
 from rewritelog.rewriting.traces import TraceTask
-from rewritelog.running.engines import map_blocks
+from rewritelog.running.engines import cores, limited_to, map_blocks
 from rewritelog.text import (
     LABEL_WIDTH,
     NO_NAME,

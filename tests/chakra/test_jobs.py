@@ -19,7 +19,6 @@ from oracle import SAMPLE_LOGS
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.fits import TimingsCommand
-from rewritelog.cores import limited_to
 from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
 from rewritelog.formats import chakra as reader
 from rewritelog.formats.chakra import ChakraTraces, NodePart
@@ -28,6 +27,7 @@ from rewritelog.replaying import run_time, simulate
 from rewritelog.replaying.simulate import Case, ReplayedTime
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.run import rewrite
+from rewritelog.running.engines import limited_to
 from rewritelog.timings.traces import write_timings
 from rewritelog.viewing.rewrite_page import compare_dry_run
 

@@ -20,13 +20,13 @@ from oracle import rich_timelines
 import rewritelog
 from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.cores import limited_to
 from rewritelog.diffing.durations import RATIO_ERROR
 from rewritelog.diffing.report import Comparison
 from rewritelog.diffing.run import compare_logs
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
 from rewritelog.rewriting.run import rewrite
+from rewritelog.running.engines import limited_to
 
 HALF = RewriteOptions(dilation=0.5, jobs=1, no_flush=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rewritelog import hashing
+from rewritelog import arrays
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings
 from rewritelog.models.equal_rows import is_among
@@ -56,7 +56,7 @@ def test_means_are_those_of_the_rows_grouped_by_hand(columns: int) -> None:
 def test_shared_hashes_never_mix_up_rows() -> None:
     """These have one hash by splitmix64; others share slots of the table."""
     first = np.arange(1.0, 4001.0)
-    second = hashing.mix(first.view(np.uint64).copy()) * hashing.GOLDEN ^ np.uint64(7)
+    second = arrays.mix(first.view(np.uint64).copy()) * arrays.GOLDEN ^ np.uint64(7)
     params: Floats = np.column_stack((first, second.view(np.float64)))
     params = params[np.isfinite(params).all(axis=1)]
     timings = EventTimings("kernel", params, np.arange(1.0, len(params) + 1))
@@ -107,5 +107,5 @@ def test_the_same_samples_give_the_same_bits() -> None:
 def test_mixing_is_splitmix64() -> None:
     """The first numbers of splitmix64 from 1234567, as published with many implementations."""
     steps = np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    numbers = hashing.mix(steps + np.uint64(1234567))
+    numbers = arrays.mix(steps + np.uint64(1234567))
     assert numbers.tolist() == [6457827717110365317, 3203168211198807973, 9817491932198370423]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from rewritelog.cores import limited_to
 from rewritelog.errors import ModelError
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.model_file import event_in_file
 from rewritelog.models.parallel import map_in_processes, one_blas_thread
+from rewritelog.running.engines import limited_to
 
 
 def test_children_that_are_done_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:

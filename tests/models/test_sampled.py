@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from kinds import MakeTimings, ReferenceTimings
 
-from rewritelog.arrays import Flags
+from rewritelog.arrays import Flags, random_ranks
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.hashing import random_ranks
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelFit
 from rewritelog.models.registry import load_model

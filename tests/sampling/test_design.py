@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats
-from rewritelog.hashing import draw_numbers
+from rewritelog.arrays import Floats, draw_numbers
 from rewritelog.models.equal_rows import DistinctPoints, is_among
 from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
 from rewritelog.sampling.selection import allocate

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -135,15 +135,36 @@ def _tokenized(text: str, where: Origin) -> Iterator[re.Match[str]]:
             yield token
 
 
-def is_name(text: str) -> bool:
-    """Return whether the text can be a name: a letter or `_`, then letters, digits and `_`."""
-    return text.isidentifier() and text.isascii()
-
-
 def parameter_number(name: str) -> int | None:
     """Return the number in a name such as `p12`; None for any other name."""
     match = re.fullmatch(r"p(0|[1-9][0-9]{0,8})", name)
     return int(match[1]) if match else None
+
+
+def checked_names(named: Sequence[tuple[str, Origin]]) -> tuple[str, ...]:
+    """Return the names, in the order of the parameters; raise `FormulaError` for an invalid one."""
+    if len(named) > MAX_PARAMETERS:
+        where = named[MAX_PARAMETERS][1]
+        raise where.error(f"there are at most {MAX_PARAMETERS} parameters")
+    seen: set[str] = set()
+    for number, (text, where) in enumerate(named, 1):
+        if problem := name_problem(text, number):
+            raise where.error(problem)
+        if text in seen and text != "_":
+            raise where.error(f"the name {text!r} is duplicated")
+        seen.add(text)
+    return tuple(text for text, _ in named)
+
+
+def name_problem(text: str, number: int) -> str:
+    """Return why a text cannot be the name of the parameter of that number; empty if it can."""
+    if not (text.isidentifier() and text.isascii()):
+        return f"{text!r} is not a valid name: a letter, then letters, digits and _"
+    if text in FUNCTIONS:
+        return f"{text!r} is a function and cannot be a parameter's name"
+    if parameter_number(text) not in (None, number):
+        return f"{text!r} cannot be the name of p{number}"
+    return ""
 
 
 class _Parser:

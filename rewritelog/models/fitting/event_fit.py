@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rewritelog.arrays import Flags, Floats
 from rewritelog.models.base import Prediction
 from rewritelog.models.exact_matches import ExactMatches
-from rewritelog.models.expressions import Expression, FormulaError, Origin
+from rewritelog.models.expressions import Expression, FormulaError, Origin, checked_names
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.diagnosis import (
     ENDS,
@@ -36,7 +36,6 @@ from rewritelog.models.form import (
     misfit,
     require_shape,
 )
-from rewritelog.models.formulas import checked_names
 
 
 class ClassFit(Form, frozen=True, kw_only=True):

@@ -16,8 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, column_range, median
-from rewritelog.hashing import sequence
+from rewritelog.arrays import Flags, Floats, Ints, column_range, median, sequence
 from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss, least_squares, robust_spread, row_weights

@@ -11,8 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints
-from rewritelog.hashing import sequence
+from rewritelog.arrays import Floats, Ints, sequence
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import Family, SelectionSamples

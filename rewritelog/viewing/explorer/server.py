@@ -27,10 +27,10 @@ from socket import SHUT_RDWR, socket
 from socketserver import ThreadingTCPServer
 from typing import Any
 
-from rewritelog.cores import cores
 from rewritelog.errors import RewriteLogError, spelled
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted import Fitted
+from rewritelog.running.engines import cores
 from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests

@@ -1,6 +1,6 @@
 /* A block of timelines made of a fuzzer's bytes: log version and byte order (1 byte), the number of
    timelines (1), where the second and third begin (2 each), then timelines as in a file. */
-#include "layouts.h" /* written by `fuzz/cores.py`: LAYOUTS and LAYOUT_COUNT */
+#include "layouts.h" /* written by `fuzz/running/engines.py`: LAYOUTS and LAYOUT_COUNT */
 #include "rewritelog/core/walk.h"
 #include "target.h"
 

@@ -1,5 +1,5 @@
 /* What targets share. A target is a C file with one function, which libFuzzer calls with its inputs
-   and `replay.c` with files; `fuzz/cores.py` compiles it with both cores and gives it seeds. */
+   and `replay.c` with files; `fuzz/running/engines.py` compiles it with both cores and gives it seeds. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
