@@ -268,8 +268,8 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     """
     rename, quality, whole = renaming(fit.names), fit.quality, fit.whole
     plain = [drop for drop in whole.dropped if "^" not in drop.term]
-    constant = [drop.term for drop in plain if "is constant" in drop.reason]
-    tied = [d.term for d in plain if "combination" in d.reason or "follows" in d.reason]
+    constant = [drop.term for drop in plain if drop.cause == "constant"]
+    tied = [drop.term for drop in plain if drop.cause == "tied"]
     texts = dict[str, str]()
     if fit.unusable:
         left_out = count_text(fit.unusable, "sample")
@@ -291,7 +291,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
             f"other parameters determine {rename(some_text(tied, 5))} in all samples; if that is "
             "not so in the logs, time values that vary independently"
         )
-    undefined = [drop.term for drop in whole.dropped if drop.reason.startswith("not finite")]
+    undefined = [drop.term for drop in whole.dropped if drop.cause == "undefined"]
     if undefined:
         texts["undefined"] = (
             f"{rename(some_text(undefined, 5))}: not finite for some samples, so left out of the "
@@ -328,7 +328,7 @@ def _few_lines(fit: EventFit) -> str:
     Of several classes that is the one with the fewest for each of its coefficients.
     """
     part = min(fit.classes, key=lambda part: part.samples / max(1, len(part.function.terms)))
-    short = [drop.term for drop in part.dropped if drop.reason.endswith("more terms")]
+    short = [drop.term for drop in part.dropped if drop.cause == "few lines"]
     terms, samples = len(part.function.terms), count_text(part.samples, "sample")
     samples += "" if part.value is None else f" of class {part.value:g}"
     if short:
@@ -343,7 +343,7 @@ def _few_lines(fit: EventFit) -> str:
 def _small_classes(fit: EventFit) -> str:
     """Return that classes are too small for fits of their own; empty if none is."""
     for drop in fit.whole.dropped:
-        if drop.reason.endswith(("class", "classes")):
+        if drop.cause == "small classes":
             return (
                 f"the category {drop.term} has {drop.reason}, whose calls are predicted by the fit "
                 "of all samples; add timing lines of them"

@@ -52,6 +52,8 @@ class Parameters:
     """Their numbers, counted from 1, without constant ones and duplicates."""
     ignored: Mapping[int, str]
     """The numbers of the others, and why no candidate term uses them."""
+    constant: frozenset[int]
+    """Those of the others that have the same value in all samples."""
 
     @classmethod
     def of_samples(cls, samples: Samples) -> Parameters:
@@ -59,11 +61,13 @@ class Parameters:
         params, (lowest, highest) = samples.params, samples.range
         scaled: dict[int, Floats] = {}
         ignored: dict[int, str] = {}
+        constant: set[int] = set()
         for number, column in enumerate(params.T, 1):
             low, high = float(lowest[number - 1]), float(highest[number - 1])
             narrowest = max(NARROWEST_RANGE * max(abs(low), abs(high)), LEAST_RANGE)
             if high / 2 - low / 2 <= narrowest:
                 ignored[number] = f"is constant {low + 0.0:.6g} in all samples"
+                constant.add(number)
                 continue
             # scaled to [0, 1], increasing linear functions of a parameter are equal to it
             units = (column - low) / (high - low)
@@ -79,7 +83,8 @@ class Parameters:
             if enough and correlation < tuning.FALLING:
                 low = lowest[number - 1]
                 least[number - 1] = 1.0 if low >= 1 else low / 1000
-        return cls(lowest, highest, least, correlations, tuple(scaled), ignored)
+        used = tuple(scaled)
+        return cls(lowest, highest, least, correlations, used, ignored, frozenset(constant))
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
         """Return the candidate terms of one parameter, the parameter itself first.

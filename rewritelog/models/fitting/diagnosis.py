@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
@@ -79,6 +79,7 @@ class Dropped(Form, frozen=True):
 
     term: Text
     reason: Text
+    cause: Literal["constant", "tied", "undefined", "few lines", "small classes"]
 
 
 class Quality(
@@ -322,18 +323,21 @@ def dropped_terms(
 
     `all_params` are those of all samples of the event.
     """
-    params, ignored = selection.samples.params, selection.parameters.ignored
-    constant = {number: why for number, why in ignored.items() if "constant" in why}
+    samples, parameters = len(selection.samples), selection.parameters
 
-    def reason(term: Expression) -> str:
-        if term.parameters and term.parameters <= constant.keys():
-            return ", ".join(f"p{number} {constant[number]}" for number in sorted(term.parameters))
+    def dropped(term: Expression) -> Dropped:
+        used, name = sorted(term.parameters), str(term)
+        if used and parameters.constant.issuperset(used):
+            reason = ", ".join(f"p{number} {parameters.ignored[number]}" for number in used)
+            return Dropped(name, reason, "constant")
         finite = np.isfinite(term.evaluate(all_params))
         if not finite.all():
-            return f"not finite for {count_text(int((~finite).sum()), 'sample')}"
-        if len(taken) >= len(params):
-            return f"{count_text(len(params), 'sample')} cannot determine more terms"
-        return "a linear combination of the other terms"
+            undefined = count_text(int((~finite).sum()), "sample")
+            return Dropped(name, f"not finite for {undefined}", "undefined")
+        if len(taken) >= samples:
+            reason = f"{count_text(samples, 'sample')} cannot determine more terms"
+            return Dropped(name, reason, "few lines")
+        return Dropped(name, "a linear combination of the other terms", "tied")
 
     left_out = sorted((term for term in terms if term not in taken), key=str)
-    return tuple(Dropped(str(term), reason(term)) for term in left_out)
+    return tuple(map(dropped, left_out))

@@ -192,7 +192,7 @@ def _classes(
         return classes, ()
     few = f"{np.count_nonzero(~large):,} of {count_text(len(counts), 'class', 'classes')}"
     reason = f"fewer than {tuning.FEWEST_IN_A_CLASS} samples in {few}"
-    return classes, (Dropped(str(category), reason),)
+    return classes, (Dropped(str(category), reason, "small classes"),)
 
 
 def _coefficients(function: Formula, diagnosis: Diagnosis) -> tuple[Coefficient, ...]:
@@ -215,6 +215,10 @@ def _coefficients(function: Formula, diagnosis: Diagnosis) -> tuple[Coefficient,
 def _ignored(parameters: Parameters) -> tuple[Dropped, ...]:
     """Return the parameters that no candidate term uses."""
     return tuple(
-        Dropped(f"p{number}", f"p{number} {reason}")
+        Dropped(
+            f"p{number}",
+            f"p{number} {reason}",
+            "constant" if number in parameters.constant else "tied",
+        )
         for number, reason in parameters.ignored.items()
     )
