@@ -109,8 +109,8 @@ def _groups_alike(short: Mapping[str, str]) -> list[list[str]]:
     return [group for group in by_short.values() if len(group) > 1]
 
 
-def wrapped(line: str) -> str:
-    """Return a line wrapped at `WIDTH` columns, with its continuation indented further.
+def wrapped(line: str, hanging: int = 2) -> str:
+    """Return a line wrapped at `WIDTH` columns, with its continuation indented that much further.
 
     A number stays with its unit.
     """
@@ -121,7 +121,7 @@ def wrapped(line: str) -> str:
         _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", line.strip()),
         WIDTH,
         initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
+        subsequent_indent=indent + " " * hanging,
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -21,7 +21,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
 from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.formats.traces import Traces
-from rewritelog.text import Readable, count_text, printable
+from rewritelog.text import Readable, count_text, printable, wrapped
 
 SHOWN = 5
 """At most this many findings of a rule are shown."""
@@ -225,7 +225,8 @@ class Rule:
 
     def text(self) -> str:
         """Return the rule as text."""
-        return f"{self.name} ({self.severity.value}): {self.says}\n{self.protects}"
+        says = wrapped(f"{self.name} ({self.severity.value}): {self.says}")
+        return f"{says}\n{wrapped(self.protects, hanging=0)}"
 
     def check(self, block: CheckedBlock, findings: Findings) -> None:
         """Add the violations in a block to the findings, in the order of the SEBs."""

@@ -26,7 +26,7 @@ from rewritelog.commands.logs import RulesCommand
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
 from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, IRREGULAR, ROUNDING, Records
-from rewritelog.text import count_text, printable
+from rewritelog.text import count_text, printable, wrapped
 
 _OF_FILES = (
     Rule(
@@ -540,12 +540,15 @@ def rule_text(name: str) -> str:
 
 
 def rules_text() -> str:
-    """Return one line for each rule, most severe first: those of logs, then those of traces."""
+    """Return what each rule says, most severe first: those of logs, then those of traces."""
     width = max(map(len, RULES))
     lines = []
     for rules, head in ((RULES, ""), (TRACE_RULES, "Chakra traces, ")):
         for severity in Severity:
             of_severity = [rule for rule in rules.values() if rule.severity is severity]
             lines += [f"{head}{severity.value}:"] if of_severity else []
-            lines += [f"  {rule.name:{width}}  {rule.says}" for rule in of_severity]
+            lines += [
+                wrapped(f"  {rule.name:{width}}  {rule.says}", hanging=width + 2)
+                for rule in of_severity
+            ]
     return "\n".join(lines)
