@@ -123,10 +123,13 @@ class Sweep(Readable):
     """The warnings, one sentence each."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the grid as a JSON object."""
+        """Return the grid as a JSON object; the network has only what all points have in common."""
+        network = {} if MACHINE in self.axes else self.network.to_json()
+        for name in self.axes.keys() & QUANTITIES:
+            network.pop(QUANTITIES[name].field, None)
         return {
             "logs": str(self.logs.folder),
-            "network": None if MACHINE in self.axes else self.network.to_json(),
+            "network": network or None,
             "pes": self.pes,
             "recorded_s": self.recorded_s,
             "sweep": [

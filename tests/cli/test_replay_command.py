@@ -221,7 +221,10 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     assert done.stdout.startswith(
         "Shortest predicted run time: 1.250 s, with dilation 0.5, latency 0"
     )
-    assert len(answer("sweep", logs, *axes)["sweep"]) == 6
+    found = answer("sweep", logs, *axes, "--bandwidth", "10GB/s")
+    assert len(found["sweep"]) == 6
+    assert found["network"]["bandwidth_bytes_per_s"] == 10e9
+    assert "latency_s" not in found["network"], "it is that of each point"
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
     done = run("sweep", logs, *axes, "--plot", tmp_path / "grid.gif")
     assert (done.returncode, "a figure needs the ending" in done.stderr) == (2, True)
