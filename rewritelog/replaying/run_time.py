@@ -19,6 +19,7 @@ from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import BlockCount
 from rewritelog.rewriting.traces import TraceTask
+from rewritelog.text import count_text
 
 MOST_SEBS = 1 << 20
 """Logs of more SEBs are replayed only if a network is given: it takes time and memory for each."""
@@ -59,5 +60,9 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
         tasks = (plain, task)[: 1 + (not report.changes_nothing)]
         workload = load_workload(tasks, task.params, report.options.jobs)
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
-    warnings = tuple(workload.warnings(recorded=network.recorded))
-    return RunTime(runs[0].predicted_s, runs[-1].predicted_s, text, runs[0].never_ran, warnings)
+    warnings, never_ran = workload.warnings(recorded=network.recorded), runs[0].never_ran
+    if never_ran:
+        never = f"{count_text(never_ran, report.terms.item)} never ran"
+        which = "`rewritelog replay` says which"
+        warnings.insert(0, f"{never}: not included in the predicted run time; {which}")
+    return RunTime(runs[0].predicted_s, runs[-1].predicted_s, text, never_ran, tuple(warnings))

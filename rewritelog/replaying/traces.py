@@ -81,7 +81,7 @@ def load_traces(task: TraceTask, jobs: int) -> tuple[Workload, tuple[str, ...]]:
     with limited_to(jobs):
         events = joined(list(task.logs.map(task.load)))
     workload, absent = workload_of(task.logs, events), task.logs.absent
-    remarks = [f"{absent}: nothing waits for these"] if absent else []
+    remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
     if task.params is not None:
         remarks += task.params.unused(matching(task.params.rules, workload.names))
     return workload, tuple(remarks)

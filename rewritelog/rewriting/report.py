@@ -260,9 +260,6 @@ def _run_time_sentences(report: RewriteReport) -> Iterator[str]:
         f"Predicted run time: {before} → {after}, {faster_text(run.speedup)}, on "
         f"{count_text(len(report.logs.pes), report.terms.lane)}, {run.network}."
     )
-    if run.never_ran:
-        never = f"{count_text(run.never_ran, report.terms.item)} never ran in that replay"
-        yield f"{never}: `rewritelog replay` says which."
 
 
 def _sebs_sentence(report: RewriteReport) -> str:

@@ -266,7 +266,7 @@ def test_some_of_the_ranks_are_enough(tmp_path: Path) -> None:
     assert replayed.pes == 2
     assert replayed.predicted_s == pytest.approx(25e-6)
     lacking = "there is no file of rank 0 nor of 1 more rank below 3"
-    assert replayed.warnings[0] == f"{lacking}: nothing waits for these"
+    assert replayed.warnings[0] == f"{lacking}: nothing waits for what is missing"
     rewritten = rewritelog.rewrite(path, tmp_path / "out", dilation=2)
     assert rewritten.run_time is not None
     assert rewritten.run_time.after_s == pytest.approx(45e-6)
