@@ -271,7 +271,7 @@ os.register_at_fork(before=right_before_fork)  # the first one registered is the
 import tracebigsim
 tracebigsim.output(Slow())
 child = os.fork()
-signal.alarm(10)
+signal.alarm(600)
 bracket()
 if child:
     assert os.waitpid(child, 0)[1] == 0
