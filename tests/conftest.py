@@ -35,9 +35,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile(
-    "long", settings.get_profile("quick"), max_examples=200, derandomize=False
-)
+settings.register_profile("long", settings.get_profile("quick"), max_examples=200)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -22,7 +22,7 @@ SCRIPT = Path(sysconfig.get_path("scripts")) / "rewritelog"
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 
-HANGS_S = 600
+HANGS_S = 1800
 """What has not ended after that time hangs: on no machine is it only slow."""
 
 

@@ -12,16 +12,20 @@ NAMES = (b"work", b"send", b"wait")
 
 
 @st.composite
-def programs(draw: st.DrawFn, whole: bool = False) -> tuple[list[list[dict[str, Any]]], int]:
+def programs(
+    draw: st.DrawFn, whole: bool = False, exact: bool = False
+) -> tuple[list[list[dict[str, Any]]], int]:
     """Timelines, and the number of worker threads; with `whole` every SEB can run.
 
-    Times are multiples of 1/8 half the time, so that many things happen at one moment.
+    Times are multiples of 1/8 half the time, so that many things happen at one moment; with `exact`
+    always, and messages are sent at multiples of 1/64, so that no sum of times is rounded.
     """
     workers = draw(st.sampled_from([1, 1, 2]))
     pes = workers * draw(st.integers(1, 4 // workers))
     eighths = st.integers(0, 16).map(lambda n: n / 8)
     anything = st.floats(0, 3, allow_nan=False, allow_subnormal=False)
-    times = eighths if draw(st.booleans()) else anything
+    times = eighths if exact or draw(st.booleans()) else anything
+    shares = st.integers(-1, 9).map(lambda n: n / 8) if exact else st.floats(-0.1, 1.1)
     timelines: list[list[dict[str, Any]]] = [[] for _ in range(pes)]
     sent: list[tuple[int, int]] = []
     numbers = [0] * pes
@@ -43,7 +47,7 @@ def programs(draw: st.DrawFn, whole: bool = False) -> tuple[list[list[dict[str, 
         sends = []
         for _ in range(draw(st.integers(0, 2))):
             numbers[pe] += draw(st.integers(1, 2))
-            at = start + draw(st.floats(-0.1, 1.1)) * duration
+            at = start + draw(shares) * duration
             number = numbers[pe]
             sends.append(
                 message(

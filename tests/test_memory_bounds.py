@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from faulty import SCRIPT
+from faulty import HANGS_S, SCRIPT
 from logbuilder import bracket, mark, seb, write_logs, write_params, write_timings
 from many_sebs import write_many
 
@@ -45,7 +45,7 @@ def run_within(megabytes: int, *words: object) -> subprocess.CompletedProcess[st
     """)
     return subprocess.run(
         [sys.executable, "-c", code, str(IDLE_MB + megabytes), str(SCRIPT), *map(str, words)],
-        capture_output=True, text=True, check=False, timeout=300,
+        capture_output=True, text=True, check=False, timeout=HANGS_S,
     )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def exit_code() -> int:
         return run()
     except SystemExit as left:  # of typer, which completes words
         return code_of(left)
-    except RuntimeError:  # Python 3.11 makes one of what a signal raises while a class is made
+    except Exception:  # Python makes one of what a signal raises in the midst of a class or a text
         raise_if_stopped()
         raise
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chosen import by_tier
+from faulty import HANGS_S
 from logbuilder import message, seb, write_logs
 from replays import replay
 
@@ -128,7 +129,7 @@ def simulate(out: Path, pes: int, latency_s: float, bandwidth: float) -> float:
     done = subprocess.run(
         [smpirun, "-np", str(pes), "-platform", "platform.xml", "-hostfile", "hostfile.txt",
          *(f"--cfg={name}:{value}" for name, value in options.items()), "-replay", "traces.txt"],
-        cwd=out, capture_output=True, text=True, check=False, timeout=300,
+        cwd=out, capture_output=True, text=True, check=False, timeout=HANGS_S,
     )  # fmt: skip
     found = re.search(r"Simulation time ([\d.]+)", done.stdout + done.stderr)
     assert found is not None, done.stderr[-2000:]

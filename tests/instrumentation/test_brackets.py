@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from building import environment, params_of
 from chosen import by_tier
+from faulty import HANGS_S
 
 import tracebigsim
 from tracebigsim import (
@@ -50,7 +51,7 @@ def test_start_and_end_print_one_timing_line(lines: io.StringIO) -> None:
     assert table.events == ("Cell::pairForces",)
     assert table.params.tolist() == [53, 0.1]
     assert table.time_unit.tolist() == [TimeUnit.SECONDS]
-    assert 0 <= table.time[0] < 1
+    assert 0 <= table.time[0] < 60
 
 
 def test_a_bracket_prints_its_line_after_the_block(lines: io.StringIO) -> None:
@@ -208,7 +209,7 @@ def test_buffered_lines_do_not_tear_in_a_named_pipe(tmp_path: Path) -> None:
     data = bytearray()
     kept = os.open(fifo, os.O_RDWR)  # it never ends, although each write opens and closes it
     try:
-        while data.count(b"\n") < 6000 and select.select([kept], [], [], 20)[0]:
+        while data.count(b"\n") < 6000 and select.select([kept], [], [], HANGS_S)[0]:
             data += os.read(kept, 1000)  # less than what is written at once
     finally:
         os.close(kept)
@@ -271,7 +272,7 @@ os.register_at_fork(before=right_before_fork)  # the first one registered is the
 import tracebigsim
 tracebigsim.output(Slow())
 child = os.fork()
-signal.alarm(10)
+signal.alarm(600)
 bracket()
 if child:
     assert os.waitpid(child, 0)[1] == 0

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from building import environment, sound
 from chosen import by_tier
+from faulty import HANGS_S
 
 import tracebigsim
 
@@ -67,7 +68,7 @@ def ran(
     more["TSAN_OPTIONS"] = "report_signal_unsafe=0"  # an exit() in a handler is
     more["ASAN_OPTIONS"] = "detect_leaks=0"  # it looks for the parent's threads in a child
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=300, env=more
+        command, capture_output=True, text=True, check=False, timeout=HANGS_S, env=more
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from chosen import by_tier
 from commands import rewritelog as run
+from faulty import HANGS_S
 from journeys.pages import pattern_of, steps_of
 
 import rewritelog.core
@@ -68,7 +69,7 @@ def test_commands_work_and_print_what_the_page_shows(page: Path, clone: Path) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=900,
+        timeout=HANGS_S,
         check=False,
     )
     parts = re.split(rf"^{MARK} \d+\n", done.stdout, flags=re.MULTILINE)[1:]

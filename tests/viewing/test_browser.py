@@ -76,7 +76,9 @@ A4_WIDTH = 210 / 25.4 * 96
 @contextmanager
 def browser(width: int = 1280) -> Iterator[Opened]:
     with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        chromium = started.chromium.launch(
+            executable_path=CHROMIUM, args=ARGUMENTS, timeout=1000 * HANGS_S
+        )
         opened = Opened(chromium.new_page(viewport={"width": width, "height": 1000}))
         yield opened
         chromium.close()

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import rewritelog as run
+from faulty import HANGS_S
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
@@ -44,6 +45,8 @@ from rewritelog.viewing.explorer.session import (
     Result,
     Session,
 )
+
+AsyncHTTPClient.configure(None, defaults={"request_timeout": HANGS_S, "connect_timeout": HANGS_S})
 
 LINES = [("sync", 1e-6 * n * math.log(n), float(n)) for n in range(2, 20)]
 FORMULA = FitChoices(("1", "p1*log(p1)"))

@@ -29,6 +29,8 @@ from tornado.httpclient import AsyncHTTPClient, HTTPError, HTTPRequest
 
 from rewritelog.viewing.explorer.session import FitChoices
 
+AsyncHTTPClient.configure(None, defaults={"request_timeout": HANGS_S, "connect_timeout": HANGS_S})
+
 Contents = dict[str, bytes]
 """What is in the saved files, by name."""
 
