@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from rewritelog.stopping import Stopped, stop_on_signals
+from rewritelog.stopping import stop_on_signals, stopped
 
 __all__ = ["main"]
 
@@ -18,7 +18,9 @@ def main() -> NoReturn:
     stop_on_signals()
     try:
         from rewritelog.cli.process import main as run  # noqa: PLC0415 - signals come first
-    except Stopped as reason:
+    except BaseException:  # as in `exit_code`, it may have become another exception
+        if (reason := stopped()) is None:
+            raise
         sys.stderr.write(f"rewritelog: {reason}\n")
         from rewritelog.cli.process import leave_unjoined  # noqa: PLC0415 - as above
 
