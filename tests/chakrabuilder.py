@@ -2,8 +2,12 @@
 
 import gzip
 import struct
+import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import pytest
+from oracle import REFERENCE
 
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
 
@@ -98,4 +102,14 @@ def write_traces(
         data = trace(nodes)
         path = folder / f"{name}.{rank}.et"
         path.write_bytes(gzip.compress(data, mtime=0) if packed else data)
+    return folder
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    """The files of a reference archive, in a folder."""
+    archive = REFERENCE / "chakra" / name
+    if not archive.exists():
+        pytest.skip(f"no reference data: {archive}")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
     return folder

@@ -222,7 +222,7 @@ CORE void process_add_means(const float *rows, int64_t inputs, const float *code
                             bool rough, const float *points, const float *weights,
                             int64_t weights_len, double *means, int64_t means_len);
 
-/* ---- replay.c: a program run on its PEs, in the order of the times when SEBs are ready ---- */
+/* ---- replay.c: a program run on its PEs ---- */
 
 /* The inputs of a SEB; of simultaneous last ones the kind listed last wins. */
 enum input_kind { BY_ITSELF, BY_PREVIOUS, BY_DEPENDENCY, BY_MESSAGE };
@@ -260,14 +260,18 @@ typedef struct {
 /* Run up to `most` SEBs; return whether there are more. `links` has a row more than `runs`, and
    `first_receiver` an element more than `messages`; `waiting` has the SEBs that wait for the end of
    each one, as -1 - SEB where that is because they follow it. `free_s` is when each PE can run its
-   next SEB. The queue has room for all SEBs in `heap`, `nodes` and `later`; `later` begins with
-   those that wait for nothing. Unless `order` is empty, it becomes the SEBs in the order in which
-   they run, and `starts_s` when each one starts. */
+   next SEB. The queue has room for all SEBs and PEs in `heap`, `nodes` and `later`; `later` begins
+   with those that wait for nothing. A PE takes SEBs in the order of the times when they are ready,
+   if `held` is empty; else, with room for all SEBs, it is those that are ready while their PE is
+   busy, which then takes the first one of its timeline: `first_of_pe` says where these are, and
+   `held_of_pe`, zeros at first, how many. Unless `order` is empty, it becomes the SEBs in the order
+   in which they run, and `starts_s` when each one starts. */
 CORE bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
                  const sent_message *messages, const int32_t *first_receiver,
                  const int32_t *receivers, int64_t workers, double node_latency_s, double *free_s,
                  replay_queue *queue, queue_entry *heap, queue_entry *nodes, queue_entry *later,
-                 int32_t *heads, int64_t heads_len, int32_t *order, int64_t order_len,
+                 int32_t *heads, int64_t heads_len, queue_entry *held, int64_t held_len,
+                 const int32_t *first_of_pe, int32_t *held_of_pe, int32_t *order, int64_t order_len,
                  double *starts_s, int64_t most);
 
 /* ---- chains.c: what SEBs waited for ---- */

@@ -1,5 +1,7 @@
 /* The replay. A SEB can only make others ready at its start or later, so that one queue for all PEs
-   yields SEBs in the order of the times when they are ready, as in Dijkstra's algorithm.
+   yields SEBs in the order of the times when they are ready, as in Dijkstra's algorithm. Where a PE
+   takes the first SEB of those that are ready, these are in a heap of their own while it is busy,
+   and the queue has an entry for the time when it is free.
 
    The queue is a ladder queue (Tang, Goh and Thng, 2005) with one rung. The next entries are in a
    binary heap, which is small. Later entries are unsorted in buckets, one for each interval of
@@ -27,6 +29,11 @@ typedef struct {
     queue_entry *heap, *nodes, *later;
     int32_t *heads;
     int64_t most_buckets;
+    double *free_s;
+    queue_entry *held; /* SEBs that are ready while their PE is busy: a heap for each PE */
+    int64_t held_len;  /* 0 if PEs take SEBs in the order of the times when they are ready */
+    const int32_t *first_of_pe;
+    int32_t *held_of_pe, *order;
     double *starts_s; /* NULL if they are not recorded */
 } replayed;
 
@@ -34,6 +41,13 @@ typedef struct {
 static inline bool precedes(const queue_entry *a, const queue_entry *b)
 {
     return a->time < b->time || (a->time == b->time && a->seb < b->seb);
+}
+
+/* Whether an entry of the queue is not for a SEB but for a PE that is free: then it is the number of
+   SEBs and that of the PE, so that SEBs which are ready at that time come first. */
+static inline bool is_free_pe(const replayed *all, int32_t seb)
+{
+    return all->held_len > 0 && seb >= all->held_len;
 }
 
 /* Insert an entry into a binary heap of `size` entries. */
@@ -167,13 +181,15 @@ static int32_t take(const replayed *all)
     drop_first(all->heap, queue->in_heap--);
     if (queue->in_heap == 0 && refill(all)) {
         for (int64_t k = 0; k < queue->in_heap; k++) {
+            if (is_free_pe(all, all->heap[k].seb))
+                continue;
             __builtin_prefetch(&all->runs[all->heap[k].seb]);
             __builtin_prefetch(&all->links[all->heap[k].seb]);
             if (all->starts_s)
                 __builtin_prefetch(&all->starts_s[all->heap[k].seb], 1);
         }
     }
-    if (queue->in_heap > 0) {
+    if (queue->in_heap > 0 && !is_free_pe(all, all->heap[0].seb)) {
         int32_t message = all->links[all->heap[0].seb].first_message;
         __builtin_prefetch(&all->messages[message]);
         __builtin_prefetch(&all->first_receiver[message]);
@@ -227,28 +243,66 @@ static void deliver(const replayed *all, int32_t seb, double start, double end)
     }
 }
 
+/* Run a SEB from when it is ready and its PE is free; let the PE take a SEB that it holds after it. */
+static void run_seb(const replayed *all, int32_t seb)
+{
+    seb_run *run = &all->runs[seb];
+    replay_queue *queue = all->queue;
+    int32_t pe = run->pe;
+    double free_s = all->free_s[pe], start = run->ready_s > free_s ? run->ready_s : free_s;
+    double end = start + run->end_s;
+    all->free_s[pe] = run->end_s = end;
+    queue->latest_s = end > queue->latest_s ? end : queue->latest_s;
+    if (all->starts_s) {
+        all->order[queue->run] = seb;
+        all->starts_s[seb] = start;
+    }
+    queue->run++;
+    deliver(all, seb, start, end);
+    if (all->held_len > 0 && all->held_of_pe[pe] > 0)
+        add(all, end, (int32_t)(all->held_len + pe));
+}
+
+/* Keep a SEB that is ready until its PE is free, if others are waiting or running there; return
+   whether that is so. */
+static bool hold(const replayed *all, int32_t seb, double time)
+{
+    int32_t pe = all->runs[seb].pe, *held = &all->held_of_pe[pe];
+    if (*held == 0) {
+        if (!(all->free_s[pe] > time))
+            return false;
+        add(all, all->free_s[pe], (int32_t)(all->held_len + pe));
+    }
+    push(&all->held[all->first_of_pe[pe]], (*held)++, (queue_entry){0.0, seb, -1});
+    return true;
+}
+
+/* Remove the first SEB that a PE holds. */
+static int32_t take_held(const replayed *all, int32_t pe)
+{
+    queue_entry *held = &all->held[all->first_of_pe[pe]];
+    int32_t first = held[0].seb;
+    drop_first(held, all->held_of_pe[pe]--);
+    return first;
+}
+
 bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
             const sent_message *messages, const int32_t *first_receiver, const int32_t *receivers,
             int64_t workers, double node_latency_s, double *free_s, replay_queue *queue,
             queue_entry *heap, queue_entry *nodes, queue_entry *later, int32_t *heads,
-            int64_t heads_len, int32_t *order, int64_t order_len, double *starts_s, int64_t most)
+            int64_t heads_len, queue_entry *held, int64_t held_len, const int32_t *first_of_pe,
+            int32_t *held_of_pe, int32_t *order, int64_t order_len, double *starts_s, int64_t most)
 {
     replayed all = {runs, links, waiting, messages, first_receiver, receivers, workers,
-                    node_latency_s, queue, heap, nodes, later, heads, heads_len,
-                    order_len > 0 ? starts_s : NULL};
+                    node_latency_s, queue, heap, nodes, later, heads, heads_len, free_s, held,
+                    held_len, first_of_pe, held_of_pe, order, order_len > 0 ? starts_s : NULL};
     for (; most > 0 && refill(&all); most--) {
+        double time = heap[0].time;
         int32_t seb = take(&all);
-        seb_run *run = &runs[seb];
-        double start = run->ready_s > free_s[run->pe] ? run->ready_s : free_s[run->pe];
-        double end = start + run->end_s;
-        free_s[run->pe] = run->end_s = end;
-        queue->latest_s = end > queue->latest_s ? end : queue->latest_s;
-        if (all.starts_s) {
-            order[queue->run] = seb;
-            starts_s[seb] = start;
-        }
-        queue->run++;
-        deliver(&all, seb, start, end);
+        if (is_free_pe(&all, seb))
+            run_seb(&all, take_held(&all, (int32_t)(seb - held_len)));
+        else if (held_len == 0 || !hold(&all, seb, time))
+            run_seb(&all, seb);
     }
     return refill(&all);
 }

@@ -116,7 +116,7 @@ class Times(NamedTuple):
     start_s: Floats
     end_s: Floats
     order: Numbers
-    """The SEBs that have run, in the order in which they became ready."""
+    """The SEBs that have run, in the order in which they did so on each PE."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,9 @@ class Prepared:
     def warnings_of(self, never_ran: int, networks: Iterable[Network]) -> tuple[str, ...]:
         """Return the warnings of replays over some networks that could not run so many SEBs."""
         of_links = self.workload.warnings(recorded=any(network.recorded for network in networks))
-        never = f"{count_text(never_ran, 'SEB')} never ran: not included in the times"
-        return (*self.warnings, *([never] if never_ran else []), *of_links)
+        never = count_text(never_ran, self.logs.terms.item)
+        stuck = [f"{never} never ran: not included in the times"] if never_ran else []
+        return (*self.warnings, *stuck, *of_links)
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
         """Return the case to replay; of what is loaded for a sweep of dilations with one of them.
@@ -295,14 +296,16 @@ def _replay(
     runs["ready_s"], runs["end_s"] = 0.0, case.durations_s(workload)
     runs["pe"], runs["missing"] = sebs.pe, sebs.inputs
     runs["cause"], runs["kind"] = -1, core.BY_ITSELF
-    heap, nodes, later = (np.empty(count, dtype=structs["queue_entry"]) for _ in range(3))
+    entry, pes = structs["queue_entry"], workload.pes
+    heap, nodes, later = (np.empty(count + pes, dtype=entry) for _ in range(3))
+    held = np.empty(0 if workload.nodes is None else count, dtype=entry)
     ready = np.flatnonzero(sebs.inputs == 0)
     later["time"][: len(ready)], later["seb"][: len(ready)] = 0.0, ready
     queue = np.zeros(1, dtype=structs["replay_queue"])
     queue["in_later"], queue["current"], queue["free"] = len(ready), -1, -1
     queue["base_s"], queue["buckets_per_s"] = -1.0, 1.0
     heads = np.empty(min(count // _ENTRIES_PER_BUCKET + 1, _MOST_BUCKETS), dtype=np.int32)
-    free_s = np.zeros(workload.pes)
+    free_s, held_of_pe = np.zeros(pes), np.zeros(pes, dtype=np.int32)
     more = True
     while more:
         raise_if_stopped()
@@ -321,11 +324,14 @@ def _replay(
             nodes,
             later,
             heads,
+            held,
+            sebs.first_of_pe,
+            held_of_pe,
             order,
             start_s,
             _STEP,
         )
     predicted_s = float(queue["latest_s"][0])
-    if not math.isfinite(predicted_s * max(1, workload.pes)):  # more than any sum of a report
+    if not math.isfinite(predicted_s * max(1, pes)):  # more than any sum of a report
         raise RewriteLogError("the replayed time exceeds the range of a double")
     return predicted_s, runs

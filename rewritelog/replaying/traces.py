@@ -123,7 +123,7 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new
         inputs=np.bincount(after, minlength=len(order)).astype(np.int32),
         links=links,
         waiting=waiting,
-        first_of_pe=np.searchsorted(pe, np.arange(len(used_lanes) + 1)),
+        first_of_pe=np.searchsorted(pe, np.arange(len(used_lanes) + 1)).astype(np.int32),
     )
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
     seconds = tuple(Seconds(nodes.durations_s(events[name])) for name in durations)

@@ -3,29 +3,18 @@
 import json
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from oracle import REFERENCE
+from chakrabuilder import unpacked
 
 import rewritelog
 from rewritelog.formats.traces import Traces
 
 TOOLS = ("chakra_generator", "chakra_jsonizer", "chakra_converter")
 """The programs of the package mlc-chakra, which takes half a GB: found on PATH, or skipped."""
-
-
-def unpacked(name: str, folder: Path) -> Path:
-    """The files of a reference archive."""
-    archive = REFERENCE / "chakra" / name
-    if not archive.exists():
-        pytest.skip(f"no reference data: {archive}")
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
-    return folder
 
 
 def opened(path: Path) -> Traces:

@@ -1,13 +1,11 @@
 """Chakra traces read and written: bytes, columns, damage."""
 
 import gzip
-import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from chakrabuilder import COLL, COMP, METADATA, field, node, trace, varint, write_traces
-from oracle import REFERENCE
+from chakrabuilder import COLL, COMP, METADATA, field, node, trace, unpacked, varint, write_traces
 
 import rewritelog
 from rewritelog.errors import DamagedLogError, RewriteLogError
@@ -118,12 +116,7 @@ def test_a_folder_is_no_trace_whatever_its_name(tmp_path: Path) -> None:
 def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive = REFERENCE / "chakra" / "feeder_tests_trace.tar.gz"
-    if not archive.exists():
-        pytest.skip("the reference traces are not there")
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
-    path = next(tmp_path.rglob("*.et"))
+    path = next(unpacked("feeder_tests_trace.tar.gz", tmp_path).rglob("*.et"))
     whole = parts_of(path)
     monkeypatch.setattr(reader, "PART_BYTES", 100_000)
     traces = opened(path)

@@ -82,15 +82,22 @@ static program read_program(const uint8_t *data, size_t size)
     return all;
 }
 
-static outcome run(const program *all, int64_t step)
+/* Run a program in steps; if `by_index`, a PE takes the first SEB of those that are ready. */
+static outcome run(const program *all, int64_t step, bool by_index)
 {
     int64_t count = all->count;
     outcome found = {array_of(count, sizeof(seb_run)), array_of(count, sizeof(double)),
                      array_of(count, sizeof(int32_t)), 0};
-    queue_entry *heap = array_of(count, sizeof *heap), *nodes = array_of(count, sizeof *nodes);
-    queue_entry *later = array_of(count, sizeof *later);
+    queue_entry *heap = array_of(count + PES, sizeof *heap);
+    queue_entry *nodes = array_of(count + PES, sizeof *nodes);
+    queue_entry *later = array_of(count + PES, sizeof *later);
+    queue_entry *held = array_of(count, sizeof *held);
     int32_t *heads = array_of(BUCKETS, sizeof *heads);
+    int32_t first_of_pe[PES + 1] = {0}, held_of_pe[PES] = {0};
     double free_s[PES] = {0};
+    for (int64_t k = 0; k < count; k++)
+        for (int32_t pe = all->runs[k].pe; pe < PES; pe++)
+            first_of_pe[pe + 1]++;
     replay_queue queue = {.current = -1, .free = -1, .base_s = -1.0, .buckets_per_s = 1.0};
     memcpy(found.runs, all->runs, (size_t)count * sizeof(seb_run));
     for (int32_t k = 0; k < count; k++)
@@ -98,25 +105,32 @@ static outcome run(const program *all, int64_t step)
             later[queue.in_later++] = (queue_entry){0.0, k, -1};
     while (replay(found.runs, all->links, all->waiting, all->messages, all->first_receiver,
                   all->receivers, 2, 0.25, free_s, &queue, heap, nodes, later, heads, BUCKETS,
-                  found.order, count, found.start_s, step))
+                  held, by_index ? count : 0, first_of_pe, held_of_pe, found.order, count,
+                  found.start_s, step))
         HOLDS(queue.run <= count);
     found.ran = queue.run;
     free(heap);
     free(nodes);
     free(later);
+    free(held);
     free(heads);
     return found;
 }
 
-static void check_order(const outcome *found)
+static void check_order(const outcome *found, bool by_index)
 {
     double free_s[PES] = {0}, latest = 0.0;
     for (int64_t k = 0; k < found->ran; k++) {
         int32_t seb = found->order[k];
         seb_run one = found->runs[seb];
-        HOLDS(one.missing == 0 && one.ready_s >= latest);
+        HOLDS(one.missing == 0 && (by_index || one.ready_s >= latest));
         HOLDS(found->start_s[seb] == fmax(one.ready_s, free_s[one.pe]));
         HOLDS(one.end_s >= found->start_s[seb]);
+        for (int64_t later = k + 1; by_index && later < found->ran; later++) {
+            int32_t other = found->order[later];
+            HOLDS(found->runs[other].pe != one.pe || other > seb ||
+                  found->runs[other].ready_s >= found->start_s[seb]);
+        }
         free_s[one.pe] = one.end_s;
         latest = one.ready_s;
     }
@@ -149,11 +163,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < BYTES)
         return 0;
     program all = read_program(data, size);
-    outcome whole = run(&all, MOST + 1), parts = run(&all, 1 + data[0] % 7);
+    bool by_index = data[0] & 128;
+    outcome whole = run(&all, 3 * MOST, by_index), parts = run(&all, 1 + data[0] % 7, by_index);
     HOLDS(whole.ran == parts.ran);
     HOLDS(!memcmp(whole.order, parts.order, (size_t)whole.ran * sizeof *whole.order));
     HOLDS(!memcmp(whole.runs, parts.runs, (size_t)all.count * sizeof *whole.runs));
-    check_order(&whole);
+    check_order(&whole, by_index);
     check_causes(&all, &whole);
     outcome both[] = {whole, parts};
     for (int k = 0; k < 2; k++) {
