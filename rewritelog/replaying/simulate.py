@@ -298,6 +298,7 @@ def _replay(
     runs["cause"], runs["kind"] = -1, core.BY_ITSELF
     entry, pes = structs["queue_entry"], workload.pes
     heap, nodes, later = (np.empty(count + pes, dtype=entry) for _ in range(3))
+    # nodes of traces run in the order of their ids, as far as they are ready; SEBs in that of time
     held = np.empty(0 if workload.nodes is None else count, dtype=entry)
     ready = np.flatnonzero(sebs.inputs == 0)
     later["time"][: len(ready)], later["seb"][: len(ready)] = 0.0, ready
