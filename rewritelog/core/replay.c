@@ -43,8 +43,8 @@ static inline bool precedes(const queue_entry *a, const queue_entry *b)
     return a->time < b->time || (a->time == b->time && a->seb < b->seb);
 }
 
-/* Whether an entry of the queue is not for a SEB but for a PE that is free: then it is the number of
-   SEBs and that of the PE, so that SEBs which are ready at that time come first. */
+/* Whether an entry of the queue says that a PE is free, and not that a SEB is ready. Its number is
+   that of the PE after those of all SEBs, so that SEBs which are ready at that time come first. */
 static inline bool is_free_pe(const replayed *all, int32_t seb)
 {
     return all->held_len > 0 && seb >= all->held_len;
@@ -243,7 +243,7 @@ static void deliver(const replayed *all, int32_t seb, double start, double end)
     }
 }
 
-/* Run a SEB from when it is ready and its PE is free; let the PE take a SEB that it holds after it. */
+/* Run a SEB from when it is ready and its PE is free, which then takes one that it holds, if any. */
 static void run_seb(const replayed *all, int32_t seb)
 {
     seb_run *run = &all->runs[seb];
@@ -263,8 +263,7 @@ static void run_seb(const replayed *all, int32_t seb)
         add(all, end, (int32_t)(all->held_len + pe));
 }
 
-/* Keep a SEB that is ready until its PE is free, if others are waiting or running there; return
-   whether that is so. */
+/* Hold a SEB that is ready, at a time, if its PE is busy or holds others; return whether it does. */
 static bool hold(const replayed *all, int32_t seb, double time)
 {
     int32_t pe = all->runs[seb].pe, *held = &all->held_of_pe[pe];

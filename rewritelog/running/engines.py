@@ -1,4 +1,6 @@
-"""Engines, which map a function over blocks: threads of this process, or ranks of an MPI job.
+"""The cores that a job may use, and engines, which map a function over blocks on them.
+
+Engines are the threads of this process, or the ranks of an MPI job.
 
 A job opens its logs, and then calls `map_blocks` as often as it has passes over them. In an MPI job
 all ranks call `lead`: rank 0 runs the job, and the others serve its passes. Results come in the

@@ -69,7 +69,7 @@ def test_lanes_run_beside_each_other_and_each_in_order(tmp_path: Path) -> None:
     assert gains == pytest.approx({"a": 15e-6, "b": 20e-6, "c": 0, "launch": 5e-6})
 
 
-def test_of_the_nodes_that_are_ready_that_with_the_lowest_id_is_next(tmp_path: Path) -> None:
+def test_the_lowest_id_of_the_nodes_that_are_ready_is_next(tmp_path: Path) -> None:
     """It was the one that had become ready first, unlike in ASTRA-sim."""
     nodes = [
         node(1, "launch", 2, attributes=CPU),
@@ -82,7 +82,7 @@ def test_of_the_nodes_that_are_ready_that_with_the_lowest_id_is_next(tmp_path: P
     assert starts(replayed(tmp_path, [nodes])) == [0, 2, 0, 10, 13, 13]
 
 
-def test_a_node_that_becomes_ready_as_its_stream_is_free_is_one_of_those_that_are_ready(
+def test_a_node_that_becomes_ready_as_its_stream_becomes_free_is_one_of_them(
     tmp_path: Path,
 ) -> None:
     nodes = [
