@@ -23,6 +23,14 @@ from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.formats.traces import COMMUNICATION, Part, Traces, Unit
 from rewritelog.text import bytes_text
 
+PART_BYTES = 8 << 20
+"""The bytes that are read at a time; a part has no more, unless one node has."""
+
+_PART_NODES = 1 << 15
+_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
+_ENDS = (".et", ".et.gz")
+_MOST_RANK = (1 << 31) - 1
+
 NODE_TYPES = (
     "INVALID", "METADATA", "MEM_LOAD", "MEM_STORE", "COMP", "SEND", "RECV", "COLL", "UNKNOWN",
 )  # fmt: skip
@@ -158,15 +166,6 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
     "rest": lambda part: _filled(part, core.hash_nodes, len(part)),
 }
 """What makes each column; all others are attributes."""
-
-
-PART_BYTES = 8 << 20
-"""The bytes that are read at a time; a part has no more, unless one node has."""
-
-_PART_NODES = 1 << 15
-_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
-_ENDS = (".et", ".et.gz")
-_MOST_RANK = (1 << 31) - 1
 
 
 def _chunks(unit: Unit) -> Iterator[Bytes]:

@@ -234,6 +234,7 @@ class ModelFit(ABC):
         return ()
 
 
+@dataclass(frozen=True, eq=False)
 class FitByEvent(ModelFit):
     """A fit with a function for each event, which reports, pages and model files show."""
 

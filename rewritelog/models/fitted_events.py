@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,9 +33,6 @@ interpolated by their inverses is off by at most 0.1 %; scipy, which knows it, i
 class FittedEvents(FitByEvent):
     """The fits of all events."""
 
-    model: str
-    options: Mapping[str, Any]
-    fits: Mapping[EventKey, EventFit]
     unfitted: tuple[EventKey, ...] = ()
     """Events without a sample in which all numbers are finite."""
     notes: tuple[str, ...] = ()

@@ -304,11 +304,11 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
 
 def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
     """Yield what one call, probably interrupted, would do to the totals of an event."""
-    used = {line.event for line in report.events}
     if not report.fitted.fits:
         return
     from rewritelog.models.fit_report import effect_on_totals, one_long_call  # noqa: PLC0415
 
+    used = {line.event for line in report.events}
     typical = report.options.total == "typical"
     for fit in report.fitted.fits.values():
         times = one_long_call(fit) if fit.event in used else None

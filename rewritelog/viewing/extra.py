@@ -31,7 +31,6 @@ def require(module: str, what: str) -> Any:
 _CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 """What else a file of each format would say, which changes by itself."""
 
-
 _SETTINGS = {"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "text.parse_math": False}
 """Names may contain `$`; the text of an SVG is in the fonts of whoever looks at it."""
 
