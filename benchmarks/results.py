@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from rewritelog.running.engines import cores
+
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
@@ -75,7 +77,7 @@ def machine() -> str:
     """Name the machine that this runs on."""
     names = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "typer"))
     return (
-        f"- machine: {_cpu_model()}, {len(os.sched_getaffinity(0))} cores, "
+        f"- machine: {_cpu_model()}, {cores()} cores, "
         f"{_memory_gib():.0f} GiB of memory\n"
         f"- system: {platform.system()} {platform.release().split('-')[0]}, {_libc()}\n"
         f"- Python {sys.version.split()[0]}, {names}"

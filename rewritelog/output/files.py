@@ -260,15 +260,17 @@ def _check_writable(path: Path) -> None:
 def check_can_make_files(folder: Path) -> None:
     """Raise `OSError` if nothing can be made in a folder.
 
-    A file without a name is tried, of which nothing is left whenever a signal comes.
+    Where the system has files without a name, one is tried, of which nothing is left whenever a
+    signal comes.
     """
-    try:
-        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    except (AttributeError, OSError) as error:  # not Linux, or a file system without such files
-        if isinstance(error, OSError) and error.errno not in (*_UNSUPPORTED, errno.EISDIR):
-            raise
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
+    if sys.platform == "linux":
+        try:
+            os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            if error.errno not in (*_UNSUPPORTED, errno.EISDIR):  # some file systems have none
+                raise
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def _check_mode(target: Path) -> None:

@@ -11,6 +11,7 @@ workers.
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -49,7 +50,11 @@ def limited_to(jobs: int) -> Iterator[None]:
 
 def cores(jobs: int = 0) -> int:
     """Return how many cores to use: `jobs`, or for 0 the limit of the surrounding `limited_to`."""
-    return jobs or _jobs.get() or len(os.sched_getaffinity(0))
+    if sys.platform == "linux":
+        usable = len(os.sched_getaffinity(0))
+    else:
+        usable = os.cpu_count() or 1
+    return jobs or _jobs.get() or usable
 
 
 def in_threads(

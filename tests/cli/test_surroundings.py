@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import resource
 import shutil
 import subprocess
@@ -42,6 +43,27 @@ def test_too_little_address_space_is_said_before_libraries_wait_for_more(tmp_pat
         "rewritelog: error: not enough address space: the limit (ulimit -v) is 0.4 GB; "
         "at least 1.6 GB are needed\n"
     )
+
+
+def test_systems_without_the_calls_of_linux_do(tmp_path: Path) -> None:
+    """As on macOS, as far as that can be had on Linux."""
+    code = (
+        "import os, sys, sysconfig\n"
+        "sysconfig.get_config_vars()  # they are in a file of the system's name\n"
+        "for name in ('sched_getaffinity', 'O_TMPFILE'):\n"
+        "    hasattr(os, name) and delattr(os, name)\n"
+        "sys.platform = 'darwin'\n"
+        "from rewritelog.cli import main\n"
+        "main()"
+    )
+    for words in (
+        ("rewrite", CELLS, "out", "--timings", CELLS / "timings.txt", "--dilation", 1, "-q"),
+        ("rewrite", CELLS, "out", "--force", "--dilation", 1, "-q"),
+    ):
+        command = [sys.executable, "-c", code, *map(str, words)]
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=HANGS_S)
+    names = [path.name for path in CELLS.glob("bgTrace*")]
+    assert filecmp.cmpfiles(CELLS, tmp_path / "out", names, shallow=False)[0] == names
 
 
 @pytest.mark.long

@@ -2,12 +2,14 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 CORES = [ROOT / "rewritelog" / "core", ROOT / "tracebigsim" / "core"]
+MACH_O = b"\xcf\xfa\xed\xfe"
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 
@@ -27,3 +29,18 @@ def test_no_header_of_python_is_needed(folder: Path) -> None:
     needed = {Path(word).name for word in done.stdout.split() if word.endswith(".h")}
     assert "core.h" in needed
     assert "Python.h" not in needed
+
+
+@pytest.mark.slow
+def test_cores_build_for_macos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ziglang", reason="zig compiles for other systems")
+    if not (CORES[1] / "core.h").exists():
+        pytest.skip("the sources are not beside the tests")
+    for folder in CORES:
+        shutil.copytree(folder, tmp_path / folder.relative_to(ROOT))
+    monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc -target aarch64-macos")
+    script = tmp_path / "tracebigsim" / "core" / "build.py"
+    built = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    libraries = list(map(Path, built.stdout.split()))
+    assert [path.parent for path in libraries] == [script.parent, tmp_path / "rewritelog" / "core"]
+    assert all(path.read_bytes().startswith(MACH_O) for path in libraries)

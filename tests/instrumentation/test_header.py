@@ -8,12 +8,26 @@ import random
 import re
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from building import build, compiled, environment, events_of, params_of, run, sound, tool, written
+from building import (
+    WARNINGS,
+    build,
+    compiled,
+    environment,
+    events_of,
+    params_of,
+    run,
+    sound,
+    tool,
+    written,
+)
 from chosen import by_tier
+from faulty import HANGS_S
 
+import tracebigsim
 from tracebigsim import format_chosen
 from tracebigsim.lines import TimeUnit
 
@@ -65,6 +79,18 @@ def test_c_and_cpp_sources_of_a_program_share_their_brackets(tmp_path: Path) -> 
         ("main.c", main('opens(); endTraceBigSim("k", 2);', "void opens(void);")),
     )
     assert params_of(run([program]).table()) == [[2]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["aarch64-macos", "x86_64-linux-musl"])
+def test_programs_compile_for_other_systems(target: str, tmp_path: Path) -> None:
+    pytest.importorskip("ziglang", reason="zig compiles for other systems")
+    source = tmp_path / "main.c"
+    source.write_text(main('startTraceBigSim(); endTraceBigSim("k", 2.0);'))
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", target, "-std=c99", *WARNINGS]
+    includes = ["-I", str(tracebigsim.include_dir())]
+    command = [*zig, *includes, "-c", str(source), "-o", str(tmp_path / "main.o")]
+    subprocess.run(command, check=True, timeout=HANGS_S)
 
 
 GUARD = r"""

@@ -446,7 +446,8 @@ TRACEBIGSIM_APART_ void tracebigsim_in_child_(void) {
   process->lost = 0;
 }
 
-#if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 34) /* before, pthread_atfork needs another library */
+/* Before 2.34, pthread_atfork needs another library. */
+#if defined(__GLIBC__) && __GLIBC__ == 2 && __GLIBC_MINOR__ < 34
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 #define TRACEBIGSIM_AT_FORK_(before, after, child) \
