@@ -38,6 +38,7 @@ def test_cores_build_for_macos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         pytest.skip("the sources are not beside the tests")
     for folder in CORES:
         shutil.copytree(folder, tmp_path / folder.relative_to(ROOT))
+    monkeypatch.setenv("CFLAGS", "-Werror")
     monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc -target aarch64-macos")
     script = tmp_path / "tracebigsim" / "core" / "build.py"
     built = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
