@@ -103,7 +103,7 @@ def export(options: ExportCommand) -> Exported:
         if options.to in SIMULATORS:
             program = load_program(opened, network)
             if options.to == "goal":
-                with (folder / "program.goal").open("xb") as file:
+                with (folder / "program.goal").open("x", encoding="ascii") as file:
                     counts = write_goal(file, len(pes), program.parts(goal_part))
             else:
                 traces = program.parts(simgrid_part)
