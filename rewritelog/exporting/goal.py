@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import TextIO
 
 import numpy as np
@@ -40,7 +41,7 @@ def goal_part(steps: Steps) -> tuple[str, Counter[str]]:
     required = steps.required.tolist()
     bounds = np.searchsorted(steps.pe, [*steps.pes, steps.pes.stop]).tolist()
     texts = []
-    for pe, low, high in zip(steps.pes, bounds, bounds[1:], strict=False):
+    for pe, (low, high) in zip(steps.pes, pairwise(bounds), strict=True):
         texts.append(f"rank {pe} {{\n")
         late = []
         for k in range(low, high):
@@ -57,7 +58,7 @@ def goal_part(steps: Steps) -> tuple[str, Counter[str]]:
                 else:
                     needs += f"{start} requires s{other}\n"
             texts.append(f"{receive}{operations}{needs}{links}")
-        texts += [*sorted(late, key=lambda line: line[0]), "}\n"]
+        texts += [*late, "}\n"]
     text = "".join(texts)
     receives = int(np.count_nonzero(steps.cause_pe >= 0))
     counts = Counter(computations=text.count(": calc "), sends=len(sends), receives=receives)
