@@ -298,7 +298,7 @@ def _path_tables(report: ReplayReport) -> Iterator[str]:
         if of_path_s:
             longest = dict(sorted(of_path_s.items(), key=lambda pair: -pair[1]))
             columns = {
-                head: longest,
+                head: [name or NO_NAME for name in longest],
                 "time": time_column(list(longest.values())),
                 "share": [_share_text(seconds, report.predicted_s) for seconds in longest.values()],
             }
@@ -352,7 +352,7 @@ def _blocked_text(report: ReplayReport) -> str:
     for seb in blocked.examples:
         woken = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
         where = f"{item} {seb.seb} of {terms.lane} {seb.pe}"
-        lines.append(f"  {where} ({printable(seb.name)}): {seb.reason}{woken}")
+        lines.append(f"  {where} ({printable(seb.name) or NO_NAME}): {seb.reason}{woken}")
     return "\n".join(map(wrapped, lines))
 
 

@@ -199,11 +199,14 @@ def test_a_message_that_nobody_sends_is_received_at_once(
     assert "that no rank sends" in str(report.warnings)
 
 
-def test_a_node_without_a_name_leaves_no_hole_in_a_sentence(tmp_path: Path) -> None:
+def test_a_node_without_a_name_leaves_no_hole_in_the_report(tmp_path: Path) -> None:
     """It was `100.0 % in , 0.0 % in communication`."""
-    text = replayed(tmp_path, [[node(1, "", 5)]]).text()
+    report = replayed(tmp_path, [[node(1, "", 5), node(2, "", 5, deps=[2])]])
+    text = report.text()
     assert "100.0 % in (no name)," in text
-    assert re.search(r"^ +\(no name\) +5.000 µs", text, re.MULTILINE)
+    assert "node 1 of rank 0 ((no name)):" in text
+    assert re.search(r"If nodes took no time .*\n +\(no name\) +5.000 µs", text)
+    assert re.search(r"Critical path .*\n +\(no name\) +5.000 µs", report.details())
 
 
 def test_messages_are_received_after_they_are_sent(tmp_path: Path) -> None:
