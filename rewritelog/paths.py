@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rewritelog.errors import MissingFileError, UsageError, UsageTypeError
+from rewritelog.errors import MissingFileError, RewriteLogError, UsageError, UsageTypeError
 from rewritelog.units import items_of
 
 STANDARD_STREAM = Path("-")
@@ -41,10 +41,18 @@ def exists(path: Path) -> bool:
     return True
 
 
+def input_exists(path: Path) -> bool:
+    """Return whether an input is there; raise `RewriteLogError` if that cannot be told."""
+    try:
+        return exists(path)
+    except OSError as error:
+        raise RewriteLogError(f"{path}: {error.strerror}") from error
+
+
 def to_input(value: object, what: str) -> Path:
     """Return the path of an input; raise `MissingFileError` if it does not exist."""
     path = to_path(value, what)
-    if path != STANDARD_STREAM and not exists(path):
+    if path != STANDARD_STREAM and not input_exists(path):
         raise MissingFileError(f"{path}: does not exist")
     return path
 

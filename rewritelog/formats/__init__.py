@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.paths import exists
+from rewritelog.paths import input_exists
 
 if TYPE_CHECKING:
     from rewritelog.formats.traces import AnyTraces, Traces
@@ -42,7 +42,7 @@ def open_event_traces(path: Path) -> Traces | None:
 
 def is_log_set(path: Path) -> bool:
     """Return whether a path is that of bgTrace logs."""
-    return path.name == SUMMARY_NAME or (exists(path) and exists(path / SUMMARY_NAME))
+    return path.name == SUMMARY_NAME or (input_exists(path) and input_exists(path / SUMMARY_NAME))
 
 
 @dataclass(frozen=True)

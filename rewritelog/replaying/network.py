@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rewritelog import units
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
 from rewritelog.options import settle
-from rewritelog.paths import exists, to_path
+from rewritelog.paths import input_exists, to_path
 from rewritelog.text import bytes_text, time_text
 
 
@@ -131,7 +131,7 @@ def machine_names() -> list[str]:
 def _machine_path(machine: str | os.PathLike[str]) -> Path:
     """Return the file of a machine; raise `MissingFileError` if there is none."""
     path = Path(machine)
-    if exists(path):
+    if input_exists(path):
         return path
     if str(path) in machine_names():
         return _MACHINES / f"{path}.toml"

@@ -9,6 +9,7 @@ import inspect
 import io
 import math
 import pydoc
+import re
 import runpy
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typing import Any
 
 import pytest
 from oracle import SAMPLE_LOGS
+from users import heeding_modes
 
 import rewritelog
 from rewritelog import MissingFileError, RewriteLogError, UsageError, UsageTypeError
@@ -294,3 +296,31 @@ def test_errors_are_of_the_matching_built_in_kind() -> None:
     assert issubclass(UsageTypeError, TypeError)
     assert issubclass(MissingFileError, FileNotFoundError)
     assert str(MissingFileError("x: does not exist")) == "x: does not exist"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        rewritelog.info,
+        rewritelog.replay,
+        rewritelog.open_logs,
+        rewritelog.open_traces,
+        rewritelog.fit,
+        rewritelog.load_model,
+        lambda path: rewritelog.replay(CELLS, machine=path),
+        lambda path: rewritelog.verify(MODEL, path),
+    ],
+)
+def test_a_path_that_cannot_be_looked_at_is_an_error_of_this_package(
+    call: Callable[[str], object], tmp_path: Path
+) -> None:
+    """It was a bare `OSError`, as for timing lines that are given in place of their file."""
+    with pytest.raises(RewriteLogError, match=r"^x{300}: File name too long$"):
+        call("x" * 300)
+    (tmp_path / "closed").mkdir(mode=0)
+    inner = tmp_path / "closed/inner"
+    with (
+        heeding_modes(),
+        pytest.raises(RewriteLogError, match=f"^{re.escape(str(inner))}: Permission denied$"),
+    ):
+        call(str(inner))

@@ -26,7 +26,7 @@ from rewritelog.formats.bgtrace.blocks import (
 from rewritelog.formats.bgtrace.declaration import Layout, layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile, read_summary, read_timeline_file
 from rewritelog.formats.traces import Opened, Terms
-from rewritelog.paths import exists
+from rewritelog.paths import input_exists
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
 
 if TYPE_CHECKING:
@@ -166,12 +166,12 @@ def log_folder(path: str | Path) -> Path:
     named = Path(path)
     folder = named if named.is_dir() else named.parent
     if not named.is_dir() and named.name != SUMMARY_NAME:
-        if exists(named):
+        if input_exists(named):
             raise RewriteLogError(
                 f"{named}: is neither a log folder, a bgTrace file nor a Chakra trace"
             )
         raise MissingFileError(f"{named}: does not exist")
-    if not exists(folder / SUMMARY_NAME):
+    if not input_exists(folder / SUMMARY_NAME):
         raise MissingFileError(
             f"{folder}: no log set here: the file {SUMMARY_NAME} is missing (and there are no "
             "Chakra traces, NAME.RANK.et)"
