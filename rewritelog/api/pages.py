@@ -8,7 +8,7 @@ from rewritelog.evaluation.compare import CompareReport
 from rewritelog.evaluation.verify import VerifyReport, verify
 from rewritelog.inspection.info import LogInfo, TraceInfo
 from rewritelog.options import PathLike
-from rewritelog.output.files import check_outputs, write_text_file
+from rewritelog.output.files import check_outputs, check_page, write_text_file
 from rewritelog.paths import to_output
 from rewritelog.replaying.sweep import Sweep
 from rewritelog.rewriting.report import RewriteReport
@@ -44,6 +44,8 @@ def page(
     logs = [of.logs.folder] if isinstance(of, RewriteReport | SampleReport) else []
     read = () if timings is None else to_files_or_samples(timings, "the timings")
     check_outputs([path], [*files_of(read), *getattr(of, "inputs", ()), *logs])
+    if path is not None:
+        check_page(path)
     if isinstance(of, FittedModel):
         samples = of.timings if timings is None else samples_of(read, columns=of.columns)
         if samples is None:

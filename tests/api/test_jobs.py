@@ -374,4 +374,7 @@ def test_no_page_or_figure_replaces_an_input(tmp_path: Path) -> None:
     for timings in (logs / "timings.txt", rewritelog.read_timings(logs / "timings.txt")):
         with pytest.raises(rewritelog.OutputError):
             rewritelog.page(fitted, timings, output=logs / "timings.txt")
+    for result in (fitted, rewritelog.info(logs)):
+        with pytest.raises(rewritelog.OutputError, match="exists and is not a page"):
+            rewritelog.page(result, output=logs / "timings.txt")
     assert {path.name: path.read_bytes() for path in logs.rglob("*") if path.is_file()} == before
