@@ -20,6 +20,7 @@ from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.model_file import model_text
 from rewritelog.options import PathLike
+from rewritelog.output.files import check_outputs
 from rewritelog.paths import to_input, to_output
 from rewritelog.text import (
     TextTable,
@@ -197,7 +198,9 @@ class FittedModel(Fitted):
 
         `-` is standard output.
         """
-        write_model(to_output(path, "the model file"), self)
+        output = to_output(path, "the model file")
+        check_outputs([output], () if self.timings is None else self.timings.inputs)
+        write_model(output, self)
 
     def _table(self, event: str, X: Rows) -> Floats:
         """Return the table for an event; raise `UsageError` if the model has no fit for it."""

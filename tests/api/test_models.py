@@ -272,6 +272,16 @@ def test_a_saved_model_predicts_to_the_bit(fitted: rewritelog.FittedModel, tmp_p
         assert mine.tobytes() == theirs.tobytes()
     assert back.to_json() == fitted.to_json() == json.loads((tmp_path / "m.json").read_text())
     assert back.summary() == fitted.summary()
+    back.save(tmp_path / "m.json")
+
+
+def test_a_model_is_not_saved_over_its_timings(tmp_path: Path) -> None:
+    write_timings(tmp_path / "t", ("k", 1.0, 1.0), ("k", 2.0, 2.0))
+    before = (tmp_path / "t").read_bytes()
+    fitted = rewritelog.fit(tmp_path / "t")
+    with pytest.raises(rewritelog.OutputError, match="t: the output would replace an input"):
+        fitted.save(tmp_path / "t")
+    assert (tmp_path / "t").read_bytes() == before
 
 
 def test_a_dash_is_standard_output_for_a_model_too(
