@@ -92,8 +92,11 @@ def to_inputs(value: object, what: str) -> tuple[Path, ...]:
 
 
 def relative_paths(paths: Sequence[Path]) -> list[str]:
-    """Return several paths without the folders that they have in common, one as it is."""
-    if len(set(paths)) == 1:
-        return [str(path) for path in paths]
+    """Return several paths without the folders that they have in common, one as it is.
+
+    If that is the root alone, all stay as they are.
+    """
     common = os.path.commonpath([path.absolute().parent for path in paths])
+    if len(set(paths)) == 1 or common == os.sep:
+        return [str(path) for path in paths]
     return [os.path.relpath(path, common) for path in paths]

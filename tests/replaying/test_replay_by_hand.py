@@ -312,6 +312,16 @@ def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
     assert view.busy_share(view.panels[0]) == 0.75
 
 
+def test_runs_with_nothing_but_the_root_in_common_keep_their_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They lost the slash at their beginning."""
+    monkeypatch.chdir(write_logs(tmp_path / "run", [[seb(0, 1)]]))
+    sets = [str(tmp_path / "run"), "/proc/self/cwd"]
+    runs: Any = rewritelog.replay(sets)
+    assert [row[0] for row in runs.rows()] == sets
+
+
 def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     folder = tmp_path / "a-folder-of-many-runs-whose-name-does-not-fit-into-80-columns"
     sets = [write_logs(folder / f"run{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (4, 2)]
