@@ -6,6 +6,7 @@ import inspect
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from operator import attrgetter
 from pathlib import Path
 from typing import (
@@ -251,10 +252,8 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
     def run(self) -> Any:
         """Do the job, with as many workers as the command is given; return its result."""
-        from rewritelog.running.engines import limited_to
-
         try:
-            with limited_to(getattr(self, "jobs", 0)):
+            with self._workers():
                 return called(self.job, self)
         except DamagedLogError as error:
             raise called("checking.heads:with_likely_version", error) from error
@@ -273,7 +272,13 @@ class Command(Options, Generic[Result], group=OUTPUT):
         """Return the page of `--html`."""
         from rewritelog.viewing.page import page_of
 
-        return page_of(result)
+        with self._workers():
+            return page_of(result)
+
+    def _workers(self) -> AbstractContextManager[None]:
+        from rewritelog.running.engines import limited_to
+
+        return limited_to(getattr(self, "jobs", 0))
 
     def exit_code(self, result: Any) -> int:
         """Return the exit code of the command line."""

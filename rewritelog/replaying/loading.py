@@ -38,7 +38,6 @@ from rewritelog.replaying.workload import (
     grouped,
 )
 from rewritelog.rewriting.block import RewriteTask
-from rewritelog.running.engines import limited_to
 from rewritelog.stopping import in_steps
 
 _LEVELS = {
@@ -186,15 +185,14 @@ _MOST = np.iinfo(np.int32).max
 Name = TypeVar("Name", str, bytes)
 
 
-def load_workload(tasks: Sequence[RewriteTask], params: ParamFolder | None, jobs: int) -> Workload:
+def load_workload(tasks: Sequence[RewriteTask], params: ParamFolder | None) -> Workload:
     """Load a log set for replays, with the times after each of some tasks, as `columns_of` says.
 
     Without a folder of params no middle regions are known.
     """
     work = partial(_parts_of, params, tasks)
-    with limited_to(jobs):
-        blocks = replace(tasks[0].logs, block_bytes=_BLOCK_BYTES).map(work, in_turn=True)
-        return _assembled(tasks[0].logs, list(chain.from_iterable(blocks)), len(tasks))
+    blocks = replace(tasks[0].logs, block_bytes=_BLOCK_BYTES).map(work, in_turn=True)
+    return _assembled(tasks[0].logs, list(chain.from_iterable(blocks)), len(tasks))
 
 
 def _parts_of(

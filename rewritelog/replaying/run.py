@@ -127,7 +127,7 @@ def _report(
         lost = NO_LOST_CYCLES if nodes else lost_cycles(outcome, options.lost_as)
         return lost, find_critical_path(outcome), find_never_run(outcome)
 
-    answers, workers = list[Gain](), cores(options.jobs)
+    answers, workers = list[Gain](), cores()
     with ThreadPoolExecutor(workers) as executor:
         analysing = executor.submit(analysis)
         for answer in in_order(executor, operator.call, replays, workers):

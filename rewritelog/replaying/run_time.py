@@ -58,7 +58,7 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
     else:
         plain = replace(task, params=None, dilations=NO_DILATION)
         tasks = (plain, task)[: 1 + (not report.changes_nothing)]
-        workload = load_workload(tasks, task.params, report.options.jobs)
+        workload = load_workload(tasks, task.params)
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
     warnings, never_ran = workload.warnings(recorded=network.recorded), runs[0].never_ran
     if never_ran:

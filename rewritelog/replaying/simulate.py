@@ -225,7 +225,7 @@ def prepare(
         from rewritelog.replaying.traces import load_traces  # noqa: PLC0415 - not of logs
 
         task = trace_task(source, predictor, options)
-        workload, remarks = load_traces(task, options.jobs)
+        workload, remarks = load_traces(task)
     else:
         task = logs_task(source, predictor, options)
         tasks = [task]
@@ -233,7 +233,7 @@ def prepare(
             rules = (replace(task.dilations, factor=factor) for factor in _SWEPT)
             tasks = [replace(task, dilations=rule) for rule in rules]
         params = task.params or list_params(options.params or source.folder)
-        workload = load_workload(tasks, params, options.jobs)
+        workload = load_workload(tasks, params)
         if predictor.fitted.uses_params and not len(workload.regions.seb):
             remarks = ("no bracket has a param record, so the model predicts nothing",)
         first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
@@ -251,7 +251,7 @@ def load_recorded(logs: LogSet) -> Workload:
     """Load a log set with the recorded durations, and without its events."""
     options = DurationOptions()
     predictor, _ = fitted_predictor(options)
-    return load_workload([logs_task(logs, predictor, options)], None, options.jobs)
+    return load_workload([logs_task(logs, predictor, options)], None)
 
 
 def simulate(workload: Workload, case: Case) -> ReplayedRun:

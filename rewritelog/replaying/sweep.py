@@ -206,7 +206,7 @@ def sweep(command: SweepCommand) -> Sweep:
     prepared = prepare(command.logs, command, dilates=DILATION in axes)
     cases = [prepared.case(*setting) for setting in settings]
     workload, points = prepared.workload, list[Point]()
-    runs = in_threads(partial(run_time, workload), cases, cores(command.jobs))
+    runs = in_threads(partial(run_time, workload), cases, cores())
     for values, run in zip(grid, runs, strict=True):
         points.append(Point(values, run.predicted_s))
         report_progress("replaying", len(points), len(grid))

@@ -36,7 +36,6 @@ from rewritelog.replaying.workload import (
     grouped,
 )
 from rewritelog.rewriting.traces import TraceTask
-from rewritelog.running.engines import limited_to
 from rewritelog.text import matching, shorten
 
 _ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
@@ -73,13 +72,12 @@ def _communicating(traces: Traces) -> list[int]:
     return list(map(traces.types.index, traces.communicating))
 
 
-def load_traces(task: TraceTask, jobs: int) -> tuple[Workload, tuple[str, ...]]:
+def load_traces(task: TraceTask) -> tuple[Workload, tuple[str, ...]]:
     """Load traces for replays, with new durations; then return what is odd about the options.
 
     Memory is needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
     """
-    with limited_to(jobs):
-        events = joined(list(task.logs.map(task.load)))
+    events = joined(list(task.logs.map(task.load)))
     workload, absent = workload_of(task.logs, events), task.logs.absent
     remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
     if task.params is not None:

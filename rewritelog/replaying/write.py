@@ -23,7 +23,7 @@ from rewritelog.replaying.simulate import Prepared, ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.run import new_output, write_provenance
-from rewritelog.running.engines import limited_to, map_blocks
+from rewritelog.running.engines import map_blocks
 
 _UNCLOSED_S = -1.0
 """An end before any start."""
@@ -90,7 +90,7 @@ def write_replayed(
     logs = task.logs
     if outcome.run < len(outcome.workload.sebs):
         outcome = replace(outcome, times=_all_times(outcome, spent_s))
-    with new_output(logs, out, options) as draft, limited_to(options.jobs):
+    with new_output(logs, out, options) as draft:
         if task.changes_durations:
             write_provenance(draft, logs, options, task.predictor.fitted, prepared.timings)
         else:

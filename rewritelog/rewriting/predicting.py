@@ -36,7 +36,6 @@ from rewritelog.rewriting.statistics import (
     EventSums,
     exact_sum,
 )
-from rewritelog.running.engines import limited_to
 from rewritelog.text import count_text, matching, some_text, unused_patterns
 from rewritelog.timings.read import samples_of
 from rewritelog.timings.samples import Timings
@@ -219,8 +218,7 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
             options.timings, options.clock_hz, strict=options.strict, columns=model.columns
         )
         names = read_param_names(options.param_names) or ParamNames(read.names)
-        with limited_to(options.jobs):
-            return Fitted.of(model, name, read.timings).named(names), read
+        return Fitted.of(model, name, read.timings).named(names), read
     if is_given(options.timings):
         raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
     unused = {

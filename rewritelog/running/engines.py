@@ -40,21 +40,21 @@ _jobs: ContextVar[int] = ContextVar("rewritelog_jobs", default=0)
 
 @contextmanager
 def limited_to(jobs: int) -> Iterator[None]:
-    """Limit the `with` block to this many cores; 0 means all that the process may use."""
-    token = _jobs.set(jobs)
+    """Limit the `with` block to this many cores; 0 means as many as without it."""
+    token = _jobs.set(jobs or _jobs.get())
     try:
         yield
     finally:
         _jobs.reset(token)
 
 
-def cores(jobs: int = 0) -> int:
-    """Return how many cores to use: `jobs`, or for 0 the limit of the surrounding `limited_to`."""
+def cores() -> int:
+    """Return how many cores to use: the limit of the surrounding `limited_to`, or else all."""
+    limit = _jobs.get()
     if sys.platform == "linux":
-        usable = len(os.sched_getaffinity(0))
-    else:
-        usable = os.cpu_count() or 1
-    return jobs or _jobs.get() or usable
+        return limit or len(os.sched_getaffinity(0))
+    else:  # noqa: RET505 - for mypy, which reads one of the branches
+        return limit or os.cpu_count() or 1
 
 
 def in_threads(

@@ -18,6 +18,7 @@ from rewritelog.commands.logs import RewriteCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.replaying.run_time import rewrite_and_replay
+from rewritelog.running.engines import cores
 from rewritelog.stopping import Stopped
 from rewritelog.text import LABEL_WIDTH, shorten_all
 from rewritelog.timings.read import samples_of
@@ -114,11 +115,14 @@ def _browser_at(address: str) -> Iterator[None]:
 
 def _effect_on(logs: LogSet, params: Path | None) -> Effect:
     """Return what computes the effect of the fits on a rewrite, by dry runs, and by replays."""
+    rewriting = partial(RewriteCommand, logs, params=params, network="log", jobs=cores())
 
     def effect(first_fits: Fitted, fits: Fitted, dilation: float) -> dict[str, Any]:
         """Return summary sentences, warnings, and seconds of run and events before and after."""
-        rewriting = partial(RewriteCommand, logs, params=params, dilation=dilation, network="log")
-        first, now = (rewrite_and_replay(rewriting(fitted=each)) for each in (first_fits, fits))
+        first, now = (
+            rewrite_and_replay(rewriting(fitted=each, dilation=dilation))
+            for each in (first_fits, fits)
+        )
         runs = [report.run_time for report in (first, now) if report.run_time is not None]
         by_event = {line.event: line.new_s for line in first.events}
         labels = shorten_all([line.event for line in now.events], LABEL_WIDTH)

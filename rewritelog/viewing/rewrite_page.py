@@ -22,7 +22,7 @@ from rewritelog.rewriting.breakdown import left_of, speedup
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import DurationSum, EventSums
 from rewritelog.rewriting.traces import TraceTask
-from rewritelog.running.engines import cores, limited_to, map_blocks
+from rewritelog.running.engines import limited_to, map_blocks
 from rewritelog.text import (
     LABEL_WIDTH,
     NO_NAME,
@@ -287,7 +287,7 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
     else:
         params = list_params(task.logs.folder) if task.params is None else task.params
         work = partial(_block_compared, task, params if params.pes else None)
-    with limited_to(jobs or cores()):
+    with limited_to(jobs):
         units = task.logs.units(in_turn=True)
         for _, of_block in map_blocks(work, units, "comparing", task.logs.units_bytes):
             totals.add(of_block)

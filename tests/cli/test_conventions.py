@@ -15,8 +15,10 @@ from commands import Done, rewritelog
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from oracle import SAMPLE_LOGS
 
+import rewritelog as api
 from rewritelog import commands
 from rewritelog.cli import streams
+from rewritelog.commands.fits import FitCommand
 from rewritelog.timings.read import read_timings
 
 COMMANDS = commands.NAMES
@@ -86,6 +88,24 @@ def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
                      "check", "diff", "explore", "info", "synth", "timings", "timeline", "convert",
                      "export"}  # fmt: skip
     assert ("-j, --jobs N" in told) == (command in works_at_once)
+
+
+def test_no_more_workers_are_used_than_the_jobs_allow(
+    logs: Path, timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replays for pictures and exports, and pages of fits, used all cores."""
+
+    def all_cores(_: int) -> set[int]:
+        raise AssertionError("all cores are used")
+
+    pytest.importorskip("bokeh", reason="needs the extra [view]")
+    monkeypatch.setattr(os, "sched_getaffinity", all_cores)
+    with pytest.raises(AssertionError):
+        api.info(logs)
+    api.timeline(logs, tmp_path / "page.html", times="replay", jobs=1)
+    api.export(logs, tmp_path / "out", "goal", replayed=True, jobs=1)
+    fit = FitCommand(timings, jobs=1)
+    assert fit.page(fit.run())
 
 
 def test_quiet_leaves_what_was_asked_for(logs: Path, timings: Path, tmp_path: Path) -> None:

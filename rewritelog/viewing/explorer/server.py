@@ -95,6 +95,7 @@ class Explorer(ThreadingTCPServer):
         self._since: dict[socket, float] = {}
         """Since when each connection waits; infinite once its request is accepted."""
         self._crowded = False
+        self._cores = cores()  # threads of requests do not know the limit
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer the request of a connection in a thread."""
@@ -145,7 +146,7 @@ class Explorer(ThreadingTCPServer):
         state = {
             "count": len(session.numbers),
             "fitted": [event for event in session.numbers if session.result(event)],
-            "cores": cores(),
+            "cores": self._cores,
             "dilation": self._dilation,
         }
         return page_text(
