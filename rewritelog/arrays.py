@@ -210,7 +210,8 @@ def to_floats(values: ArrayLike, what: str) -> Floats:
     except (TypeError, ValueError, OverflowError) as error:
         raise UsageTypeError(f"{what} must hold numbers: {error}") from error
     if raw.dtype.kind in "UScmM":
-        raise UsageTypeError(f"{what} must hold numbers, not {raw.dtype.name}")
+        kind = {"U": "str", "S": "bytes"}.get(raw.dtype.kind, raw.dtype.name)
+        raise UsageTypeError(f"{what} must hold numbers, not {kind}")
     return floats
 
 

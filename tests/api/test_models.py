@@ -194,7 +194,7 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
         rewritelog.fit(rewritelog.read_timings(LINES), "counters")
     with pytest.raises(UsageError, match=r"X must have two dimensions, a row .* it has 3"):
         fitted.predict("Cell::pairForces", np.zeros((1, 2, 1)))
-    with pytest.raises(UsageTypeError, match="X must hold numbers, not str"):
+    with pytest.raises(UsageTypeError, match=r"X must hold numbers, not str$"):
         fitted.predict("Cell::pairForces", [["53", "11"]])
 
 
