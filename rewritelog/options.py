@@ -80,24 +80,22 @@ class Kind:
 
 PathLike: TypeAlias = str | os.PathLike[str]
 PathsLike: TypeAlias = PathLike | Iterable[PathLike]
-Moment: TypeAlias = Annotated[
-    As["float | str | None", "float | None"],
-    Kind("units:moment", use="text", metavar="TIME"),
-]
-"""A time in the run: in seconds, or a text with a unit."""
+NumberOrText: TypeAlias = As["float | str | None", "float | None"]
+"""A number in SI units, or a text with a unit."""
+GivenPath: TypeAlias = As["PathLike", "Path"]
+PathOrNone: TypeAlias = As["PathLike | None", "Path | None"]
+Moment: TypeAlias = Annotated[NumberOrText, Kind("units:moment", use="text", metavar="TIME")]
+"""A time in the run."""
 InputPaths: TypeAlias = Annotated[
     As["PathsLike", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True)
 ]
-OutputPath: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="checked")]
-OutputFile: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_output", use="file")]
-OutputFolder: TypeAlias = Annotated[As["PathLike", "Path"], Kind("paths:to_folder", use="folder")]
-OptionalInput: TypeAlias = Annotated[As["PathLike | None", "Path | None"], Kind("paths:to_input")]
-OptionalOutput: TypeAlias = Annotated[
-    As["PathLike | None", "Path | None"], Kind("paths:to_output", use="file")
-]
-OptionalFolder: TypeAlias = Annotated[
-    As["PathLike | None", "Path | None"], Kind("paths:to_folder", use="folder")
-]
+OutputPath: TypeAlias = Annotated[GivenPath, Kind("paths:to_output", use="checked")]
+OutputFile: TypeAlias = Annotated[GivenPath, Kind("paths:to_output", use="file")]
+OutputFolder: TypeAlias = Annotated[GivenPath, Kind("paths:to_folder", use="folder")]
+OptionalInput: TypeAlias = Annotated[PathOrNone, Kind("paths:to_input")]
+OptionalOutput: TypeAlias = Annotated[PathOrNone, Kind("paths:to_output", use="file")]
+OptionalFolder: TypeAlias = Annotated[PathOrNone, Kind("paths:to_folder", use="folder")]
+AppendedFile: TypeAlias = Annotated[PathOrNone, Kind("paths:to_output", use="checked")]
 Pes: TypeAlias = Annotated[
     As["str | Sequence[int] | None", "str | tuple[int, ...] | None"],
     Kind("units:pes", use="text", metavar="RANGES"),

@@ -19,6 +19,7 @@ from rewritelog.options import (
     Jobs,
     Kind,
     NodeChoice,
+    NumberOrText,
     OptionalInput,
     Options,
     ParamsFolder,
@@ -46,10 +47,8 @@ ModelOptions: TypeAlias = Annotated[
     Kind("options:settings", several=True, nothing=(), use="text"),
 ]
 
-Hertz: TypeAlias = Annotated[
-    As["float | str | None", "float | None"], Kind("units:hertz", use="text", metavar="HZ")
-]
-"""A clock rate: in Hz, or a text with a unit."""
+Hertz: TypeAlias = Annotated[NumberOrText, Kind("units:hertz", use="text", metavar="HZ")]
+"""A clock rate."""
 
 MODEL_HELP = "`rewritelog models` lists the models and their options"
 

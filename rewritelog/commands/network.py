@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from rewritelog.errors import UsageError, spelled
-from rewritelog.options import As, Kind, Options, PathLike, option
+from rewritelog.options import As, Kind, NumberOrText, Options, PathLike, option
 
 if TYPE_CHECKING:
     from rewritelog.replaying.network import Network
@@ -16,16 +16,9 @@ Machine: TypeAlias = Annotated[
     As["PathLike | None", "Network | None"], Kind("replaying.network:to_machine")
 ]
 """A machine file, or the name of one that rewritelog has."""
-Time: TypeAlias = Annotated[
-    As["float | str | None", "float | None"], Kind("units:seconds", use="text", metavar="TIME")
-]
-Size: TypeAlias = Annotated[
-    As["float | str | None", "float | None"], Kind("units:size_bytes", use="text", metavar="SIZE")
-]
-Rate: TypeAlias = Annotated[
-    As["float | str | None", "float | None"], Kind("units:bytes_per_s", use="text", metavar="RATE")
-]
-"""Numbers in seconds, bytes or bytes per second, or texts with a unit."""
+Time: TypeAlias = Annotated[NumberOrText, Kind("units:seconds", use="text", metavar="TIME")]
+Size: TypeAlias = Annotated[NumberOrText, Kind("units:size_bytes", use="text", metavar="SIZE")]
+Rate: TypeAlias = Annotated[NumberOrText, Kind("units:bytes_per_s", use="text", metavar="RATE")]
 NETWORK = "Network"
 """The heading of these options in the help."""
 QUANTITIES = ("latency", "bandwidth", "cost_per_packet", "packet_size", "node_latency")

@@ -21,6 +21,7 @@ from rewritelog.errors import UsageError, spelled
 from rewritelog.options import (
     ADVANCED,
     OUTPUT,
+    AppendedFile,
     As,
     Kind,
     OptionalFolder,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rewritelog.evaluation.totals import RunPrediction
-    from rewritelog.options import PathLike
     from rewritelog.replaying.network import Network
     from rewritelog.replaying.report import ReplayReport
     from rewritelog.replaying.study import StudyRun, Variables
@@ -56,9 +56,6 @@ RunPoint: TypeAlias = Annotated[
 CategoriesByName: TypeAlias = Annotated[
     As["Mapping[str, str] | Iterable[tuple[str, str]] | None", "tuple[tuple[str, str], ...]"],
     Kind("options:pairs", several=True, nothing=(), shown="Mapping[str, str] | None", use="text"),
-]
-AppendedFile: TypeAlias = Annotated[
-    As["PathLike | None", "Path | None"], Kind("paths:to_output", use="checked")
 ]
 
 
