@@ -5,6 +5,7 @@ import pytest
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting.event_fit import EventFit
+from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 
 
@@ -33,3 +34,13 @@ def test_three_lines_of_a_product_are_met() -> None:
         seconds = 1e-6 * (params**exponents).prod(axis=1)
         fit = fit_event(EventTimings("kernel", params, seconds), FitConfig())
         assert fit.predict(params) == pytest.approx(seconds, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_times_of_a_sum_have_that_sum_alone(seed: int) -> None:
+    """It was a geometric mean of the sum in up to four different forms."""
+    params = np.random.default_rng(seed).integers(1, 1000, (30, 2)).astype(np.float64)
+    timings = EventTimings("kernel", params, 2e-6 * params[:, 0] + 3e-6 * params[:, 1])
+    function = fit_event(timings, FitConfig()).whole.function
+    assert isinstance(function, FittedFunction)
+    assert sorted(map(str, function.terms)) == ["p1", "p2"]

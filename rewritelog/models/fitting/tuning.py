@@ -92,6 +92,7 @@ LARGEST_ERROR = 2.0  # larger errors count as this, so that no single sample dec
 CLEARLY = 1.0  # a less simple family has to be better by so many standard errors of the difference
 LEAST_GAIN = 0.02  # and by this share of the error: with many samples any gain is significant
 FEW_TO_COMPARE = 12  # errors of fewer samples mean little, so that prior weights count too
+EXACT = 1e-5  # predictions with a smaller mean error leave nothing to average
 NEARLY_AS_GOOD = 2.0  # families with errors up to this multiple of the least are in a mixture
 
 # ---- Corrections

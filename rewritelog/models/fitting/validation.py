@@ -100,7 +100,8 @@ class CrossValidation:
 
         Families are in order of simplicity: with many samples a later one is taken only if it is
         clearly better, much as in the one-standard-error rule (Breiman et al., Classification and
-        Regression Trees, 1984). With few the best one is best by chance as often as not. Families
+        Regression Trees, 1984). With few the best one is best by chance as often as not, but for
+        the first whose predictions are exact, as those of a simulator may be. Families
         within `NEARLY_AS_GOOD` times the least error then have weights in proportion to the inverse
         fourth power of their errors; with fewer than `FEW_TO_COMPARE` samples also to their prior
         weights.
@@ -114,7 +115,10 @@ class CrossValidation:
                 if tried.clearly_better(self.predictions[best], tuning.LEAST_GAIN):
                     best = name
             return {best: 1.0}
-        errors = {name: max(tried.mean_error, 1e-9) for name, tried in self.predictions.items()}
+        errors = {name: tried.mean_error for name, tried in self.predictions.items()}
+        for name, error in errors.items():
+            if error <= tuning.EXACT:
+                return {name: 1.0}
         least, few = min(errors.values()), count < tuning.FEW_TO_COMPARE
         weights = {
             name: (least / error) ** 4 * (self.families[name].prior_weight if few else 1.0)
