@@ -269,6 +269,8 @@ def check_can_make_files(folder: Path) -> None:
         except OSError as error:
             if error.errno not in (*_UNSUPPORTED, errno.EISDIR):  # some file systems have none
                 raise
+        else:
+            return
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
