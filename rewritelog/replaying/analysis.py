@@ -211,10 +211,6 @@ class Blocked:
     examples: tuple[BlockedSeb, ...] = ()
     """Those that block the most others."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the numbers and examples as a JSON object."""
-        return {**vars(self), "examples": [vars(example) for example in self.examples]}
-
 
 def find_never_run(outcome: ReplayedRun) -> Blocked:
     """Return the SEBs that never ran, each one counted for the SEB at the root of its waiting."""

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rewritelog.errors import UsageError, spelled
+from rewritelog.errors import spelled
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.paths import relative_paths
 from rewritelog.replaying.analysis import Blocked, CriticalPath, Gain
 from rewritelog.replaying.lost_cycles import LostCycles
 from rewritelog.replaying.network import Network
+from rewritelog.rewriting.breakdown import speedup
 from rewritelog.text import (
     LABEL_WIDTH,
     NO_NAME,
@@ -22,6 +23,7 @@ from rewritelog.text import (
     bytes_text,
     count_text,
     faster_text,
+    json_of,
     percent_text,
     printable,
     shorten,
@@ -43,6 +45,7 @@ class BusyPe:
     pe: int
     busy_s: float
     sebs: int
+    name: str
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -79,21 +82,11 @@ class ReplayReport(Readable):
     notes: tuple[str, ...] = ()
     """How things were replayed of which only this format has any."""
 
-    def compared_with(self, before: ReplayReport) -> ReplayComparison:
-        """Return the comparison with another replay, as the state before."""
-        if before.logs.title != self.logs.title:
-            raise UsageError(f"{spelled('against')} takes {self.logs.title} too")
-        return ReplayComparison(before, self)
-
     @property
     def utilisation(self) -> float:
         """The share of the time of PEs, or of threads and streams, that is busy."""
         whole_s = (len(self.lane_names) or self.pes) * self.predicted_s
         return self.busy_s / whole_s if whole_s > 0 else 0.0
-
-    def lane_name(self, pe: int) -> str:
-        """Return the name of a PE, or of what takes its place."""
-        return self.lane_names[pe] if self.lane_names else f"PE {pe}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -120,12 +113,12 @@ class ReplayReport(Readable):
             "categories_s": self.lost.totals_s,
             "pe_ranges": self.lost.to_json()["pe_ranges"],
             "critical_path": self.path.to_json(),
-            "gains": [vars(gain) for gain in self.gains],
-            "event_gains": [vars(gain) for gain in self.event_gains],
+            "gains": json_of(self.gains),
+            "event_gains": json_of(self.event_gains),
             "gains_left_out": self.gains_left_out,
             "communication_s": self.communication_s,
-            "worst_pes": [{**vars(pe), "name": self.lane_name(pe.pe)} for pe in self.worst_pes],
-            "never_run": self.blocked.to_json(),
+            "worst_pes": json_of(self.worst_pes),
+            "never_run": json_of(self.blocked),
             "warnings": list(self.warnings),
         }
 
@@ -200,8 +193,7 @@ class ReplayComparison(Readable):
     @property
     def speedup(self) -> float | None:
         """The predicted time before divided by that after; None if the latter is 0."""
-        after = self.after.predicted_s
-        return self.before.predicted_s / after if after > 0 else None
+        return speedup(self.before.predicted_s, self.after.predicted_s)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -331,7 +323,7 @@ def _gains_table(report: ReplayReport, what: str, gains: Sequence[Gain]) -> str:
 def _busiest_table(report: ReplayReport) -> str:
     worst = report.worst_pes
     columns = {
-        f"Busiest {report.logs.terms.rows[1]}": [report.lane_name(pe.pe) for pe in worst],
+        f"Busiest {report.logs.terms.rows[1]}": [pe.name for pe in worst],
         f"{report.logs.terms.item}s": [f"{pe.sebs:,}" for pe in worst],
         "busy": time_column([pe.busy_s for pe in worst]),
         "of the run": [_share_text(pe.busy_s, report.predicted_s) for pe in worst],

@@ -27,7 +27,7 @@ from rewritelog.replaying.analysis import (
 )
 from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.report import BusyPe, ReplayedRuns, ReplayReport
+from rewritelog.replaying.report import BusyPe, ReplayComparison, ReplayedRuns, ReplayReport
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
 from rewritelog.running.engines import cores, in_order
@@ -49,7 +49,11 @@ class Replayed:
     @property
     def shown(self) -> Readable:
         """The report, or the comparison."""
-        return self.report if self.before is None else self.report.compared_with(self.before)
+        if self.before is None:
+            return self.report
+        if self.before.logs.title != self.report.logs.title:
+            raise UsageError(f"{spelled('against')} takes {self.report.logs.title} too")
+        return ReplayComparison(self.before, self.report)
 
 
 def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
@@ -136,7 +140,11 @@ def _report(
         lost, path, blocked = analysing.result()
     pe_s = np.bincount(sebs.pe, busy_s, workload.pes)
     counts = np.diff(sebs.first_of_pe)
-    worst = np.argsort(-pe_s, kind="stable")[:WORST_PES].tolist()
+    lane_names = () if nodes is None else tuple(nodes.lanes.name.tolist())
+    worst = [
+        BusyPe(pe, float(pe_s[pe]), int(counts[pe]), lane_names[pe] if nodes else f"PE {pe}")
+        for pe in np.argsort(-pe_s, kind="stable")[:WORST_PES].tolist()
+    ]
     return ReplayReport(
         logs=logs,
         network=outcome.case.network,
@@ -149,22 +157,22 @@ def _report(
         lost=lost,
         path=path,
         communication_s=_communication_s(workload, path),
-        worst_pes=tuple(BusyPe(pe, float(pe_s[pe]), int(counts[pe])) for pe in worst),
+        worst_pes=tuple(worst),
         blocked=blocked,
         remarks=remarks,
         gains=_largest_first(answers[: len(names)]),
         event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
-        lane_names=() if nodes is None else tuple(nodes.lanes.name.tolist()),
+        lane_names=lane_names,
         notes=() if nodes is None else nodes.notes(recorded=outcome.case.network.recorded),
     )
 
 
 def _communication_s(workload: Workload, path: CriticalPath) -> float:
     """Return the part of the critical path in messages and collectives."""
-    if workload.lanes is None:
+    if workload.nodes is None:
         return sum(share.seconds for share in path.messages)
-    where = workload.lanes.where[workload.sebs.pe[path.seb]]
+    where = workload.nodes.lanes.where[workload.sebs.pe[path.seb]]
     return float(path.ran_s[where == NETWORK].sum())
 
 

@@ -216,11 +216,6 @@ class Workload:
     """What there is of traces alone."""
 
     @property
-    def lanes(self) -> Lanes | None:
-        """The threads and streams of traces, which take the place of PEs."""
-        return None if self.nodes is None else self.nodes.lanes
-
-    @property
     def pes(self) -> int:
         """The number of PEs."""
         return len(self.sebs.first_of_pe) - 1

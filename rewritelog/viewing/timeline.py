@@ -72,7 +72,9 @@ class Run:
     @classmethod
     def replayed(cls, logs: AnyTraces, outcome: ReplayedRun, params: Path | None = None) -> Run:
         """Return the times of a replay."""
-        return cls(logs, params, outcome.workload.lanes, Spans.of_replay(outcome), outcome)
+        nodes = outcome.workload.nodes
+        lanes = None if nodes is None else nodes.lanes
+        return cls(logs, params, lanes, Spans.of_replay(outcome), outcome)
 
     @property
     def pes(self) -> Sequence[int]:
