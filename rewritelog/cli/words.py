@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,7 +136,9 @@ def _positionals(texts: Sequence[str], words: Sequence[Declaration]) -> Iterator
             return
         if text.startswith("-") and text != "-" and not _NEGATIVE.fullmatch(text):
             follows = text.partition("=")[0] == GATHERED
-            place += takes_value.get(text, False)
+            names = [text] if text.startswith("--") else [f"-{letter}" for letter in text[1:]]
+            flags = list(takewhile(lambda name: not takes_value.get(name), names))
+            place += len(flags) == len(names) - 1  # else there is no value, or it is in the text
         else:
             yield place, follows
         place += 1

@@ -134,6 +134,7 @@ def test_files_that_follow_timings_are_timings_too(
         ("rewrite", "--timings", timings, more, logs, tmp_path / "out"),
         ("rewrite", logs, "--timings", timings, more, "--dry-run"),
         ("rewrite", logs, tmp_path / "out", "--timings", timings, "--timings", more),
+        ("rewrite", logs, "--timings", timings, more, tmp_path / "new", "-vj", "1"),
     ):
         done = rewritelog(*words, "-v", *(() if "--dry-run" in words else ("--force",)))
         assert done.returncode == 0, done.stderr
