@@ -236,13 +236,18 @@ def ratio_text(ratio: float | None) -> str:
     return NO_VALUE if ratio is None else f"{ratio:.4g}"
 
 
-def faster_text(speedup: float | None) -> str:
+def speedup(old_s: float, new_s: float) -> float | None:
+    """Return the old duration divided by the new one; None if that is undefined."""
+    return json_number(old_s / new_s) if 0 < new_s < math.inf else None
+
+
+def faster_text(times: float | None) -> str:
     """Return a speedup in words, as in `1.287 × faster`."""
-    if not speedup:
-        return "no time at all" if speedup is None else "no time before"
-    if f"{speedup:.4g}" == "1":
+    if not times:
+        return "no time at all" if times is None else "no time before"
+    if f"{times:.4g}" == "1":
         return "as fast as before"
-    return f"{speedup:.4g} × faster" if speedup > 1 else f"{1 / speedup:.4g} × slower"
+    return f"{times:.4g} × faster" if times > 1 else f"{1 / times:.4g} × slower"
 
 
 def count_text(number: int, noun: str, plural: str | None = None) -> str:

@@ -13,7 +13,6 @@ from rewritelog.paths import relative_paths
 from rewritelog.replaying.analysis import Blocked, CriticalPath, Gain
 from rewritelog.replaying.lost_cycles import LostCycles
 from rewritelog.replaying.network import Network
-from rewritelog.rewriting.breakdown import speedup
 from rewritelog.text import (
     LABEL_WIDTH,
     NO_NAME,
@@ -27,6 +26,7 @@ from rewritelog.text import (
     percent_text,
     printable,
     shorten,
+    speedup,
     time_column,
     time_text,
     wrapped,

@@ -28,7 +28,7 @@ from rewritelog.rewriting.statistics import (
     DurationSum,
     EventStatistics,
 )
-from rewritelog.text import NO_VALUE, json_number, json_of, ratio_text, time_column
+from rewritelog.text import NO_VALUE, json_number, json_of, ratio_text, speedup, time_column
 
 LEVEL = 0.9
 """The nominal probability that an interval contains the true sum."""
@@ -253,11 +253,6 @@ def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLi
 
 
 _COUNTED = [field.name for field in dataclasses.fields(EventLine) if field.type == "int"]
-
-
-def speedup(old_s: float, new_s: float) -> float | None:
-    """Return the old duration divided by the new one; None if that is undefined."""
-    return json_number(old_s / new_s) if 0 < new_s < math.inf else None
 
 
 def expected_json(expected: Expected) -> dict[str, float | None]:

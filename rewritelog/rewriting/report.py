@@ -30,7 +30,6 @@ from rewritelog.rewriting.breakdown import (
     event_line,
     expected_json,
     overheads_of,
-    speedup,
 )
 from rewritelog.rewriting.report_warnings import warnings_of
 from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, DurationSum
@@ -45,6 +44,7 @@ from rewritelog.text import (
     percent_text,
     printable,
     ratio_text,
+    speedup,
     time_column,
     wrapped,
 )

@@ -17,7 +17,6 @@ from rewritelog.commands.fits import ExploreCommand
 from rewritelog.commands.logs import RewriteCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.replaying.run_time import rewrite_and_replay
 from rewritelog.running.engines import cores
 from rewritelog.stopping import Stopped
 from rewritelog.text import LABEL_WIDTH, shorten_all
@@ -62,7 +61,7 @@ def explore(options: ExploreCommand) -> None:
     if text := saving.refusal():
         sys.stderr.write(f"warning: {text}; else nothing can be saved\n")
     session = Session(read, formulas, names)
-    effect = None if options.logs is None else _effect_on(options.logs, options.params)
+    effect = None if options.logs is None else effect_on(options.logs, options.params)
 
     with Explorer(session, saving, effect, options.dilation or 1.0) as explorer, _until_ctrl_c():
         explorer.document()  # the first time takes longest
@@ -113,15 +112,14 @@ def _browser_at(address: str) -> Iterator[None]:
             opening.wait()
 
 
-def _effect_on(logs: LogSet, params: Path | None) -> Effect:
+def effect_on(logs: LogSet, params: Path | None) -> Effect:
     """Return what computes the effect of the fits on a rewrite, by dry runs, and by replays."""
     rewriting = partial(RewriteCommand, logs, params=params, network="log", jobs=cores())
 
     def effect(first_fits: Fitted, fits: Fitted, dilation: float) -> dict[str, Any]:
         """Return summary sentences, warnings, and seconds of run and events before and after."""
         first, now = (
-            rewrite_and_replay(rewriting(fitted=each, dilation=dilation))
-            for each in (first_fits, fits)
+            rewriting(fitted=each, dilation=dilation).run() for each in (first_fits, fits)
         )
         runs = [report.run_time for report in (first, now) if report.run_time is not None]
         by_event = {line.event: line.new_s for line in first.events}

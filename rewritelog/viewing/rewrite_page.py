@@ -18,7 +18,7 @@ from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit, UnitWriter
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.breakdown import left_of, speedup
+from rewritelog.rewriting.breakdown import left_of
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import DurationSum, EventSums
 from rewritelog.rewriting.traces import TraceTask
@@ -30,6 +30,7 @@ from rewritelog.text import (
     percent_text,
     ratio_text,
     shorten_all,
+    speedup,
     time_text,
 )
 from rewritelog.viewing.events import views_of

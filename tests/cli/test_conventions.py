@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ import rewritelog as api
 from rewritelog import commands
 from rewritelog.cli import streams
 from rewritelog.commands.fits import FitCommand
+from rewritelog.running.engines import limited_to
 from rewritelog.timings.read import read_timings
+from rewritelog.viewing.explore import effect_on
 
 COMMANDS = commands.NAMES
 
@@ -93,7 +96,7 @@ def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
 def test_no_more_workers_are_used_than_the_jobs_allow(
     logs: Path, timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Replays for pictures and exports, and pages of fits, used all cores."""
+    """Replays for pictures, exports and the live page, and pages of fits, used all cores."""
 
     def all_cores(_: int) -> set[int]:
         raise AssertionError("all cores are used")
@@ -106,6 +109,11 @@ def test_no_more_workers_are_used_than_the_jobs_allow(
     api.export(logs, tmp_path / "out", "goal", replayed=True, jobs=1)
     fit = FitCommand(timings, jobs=1)
     assert fit.page(fit.run())
+    with limited_to(1):
+        effect = effect_on(api.open_logs(logs), None)
+    fits = api.fit(timings, jobs=1)
+    with ThreadPoolExecutor(1) as requests:  # which do not know the limit
+        assert requests.submit(effect, fits, fits, 0.5).result()["seconds"]
 
 
 def test_quiet_leaves_what_was_asked_for(logs: Path, timings: Path, tmp_path: Path) -> None:
