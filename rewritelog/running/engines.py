@@ -10,15 +10,17 @@ workers.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from rewritelog.progress import report_progress
@@ -49,12 +51,42 @@ def limited_to(jobs: int) -> Iterator[None]:
 
 
 def cores() -> int:
-    """Return how many cores to use: the limit of the surrounding `limited_to`, or else all."""
+    """Return how many cores to use: the limit of the surrounding `limited_to`, or else all.
+
+    All are those that this process may run on, and no more than the quota of its container.
+    """
     limit = _jobs.get()
     if sys.platform == "linux":
-        return limit or len(os.sched_getaffinity(0))
+        return limit or min(len(os.sched_getaffinity(0)), _quota())
     else:  # noqa: RET505 - for mypy, which reads one of the branches
         return limit or os.cpu_count() or 1
+
+
+_SYSTEM = Path("/")
+
+_QUOTAS = {"": ("", "cpu.max"), "cpu": ("cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us")}
+"""The folder and the files of quotas, for version 2 and 1 of control groups, by controller."""
+
+
+def _quota() -> int:
+    """Return how many cores the control groups of this process may keep busy (cgroups(7)).
+
+    The limit of a group holds for all groups in it.
+    """
+    quota = sys.maxsize
+    with suppress(OSError):  # a system without them
+        for line in (_SYSTEM / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, name = line.split(":", 2)
+            for controller in _QUOTAS.keys() & controllers.split(","):
+                folder, *files = _QUOTAS[controller]
+                group = _SYSTEM / "sys/fs/cgroup" / folder / name.lstrip("/")
+                for place in (group, *group.parents):
+                    with suppress(OSError):  # of a group outside of the container, say
+                        texts = [(place / file).read_text() for file in files]
+                        share, period = "".join(texts).split()
+                        if share not in ("max", "-1"):
+                            quota = min(quota, max(1, math.ceil(int(share) / int(period))))
+    return quota
 
 
 def in_threads(

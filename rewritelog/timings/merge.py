@@ -106,9 +106,9 @@ def merge(command: MergeCommand) -> MergedLines:
     file that cannot be read.
     """
     files, out = command.files, command.output
+    check_outputs([out], () if command.force else files)
     if out.is_file() and not (command.force or is_stdout(out)):
         raise OutputError(f"{out}: exists ({spelled('force', True)} replaces it)")
-    check_outputs([out], () if command.force else files)
     merged = MergedLines()
     beside = out.parent if out.is_file() or not out.exists() else Path(tempfile.gettempdir())
     write_file(out, merged.sorted(files, beside))

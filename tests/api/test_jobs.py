@@ -344,6 +344,8 @@ def test_traces_give_timing_lines_that_are_summarised_merged_and_fitted(tmp_path
     assert rewritelog.merge([lines, LINES], output=merged).lines == 112 + 600
     assert len(rewritelog.read_timings(merged)) == 112 + 600
     assert "aten::mm" in rewritelog.fit(merged, "least-squares").events
+    with pytest.raises(rewritelog.OutputError, match="File name too long"):
+        rewritelog.merge(lines, output=tmp_path / ("x" * 300))
 
 
 def test_the_live_page_is_served_with_what_is_given(

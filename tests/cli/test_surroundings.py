@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import os
 import resource
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from faulty import HANGS_S, SCRIPT
 from logbuilder import write_timings
 from oracle import SAMPLE_LOGS
 from users import heeding_modes
+
+from rewritelog.running import engines
 
 CELLS = SAMPLE_LOGS / "cells"
 
@@ -64,6 +67,38 @@ def test_systems_without_the_calls_of_linux_do(tmp_path: Path) -> None:
         subprocess.run(command, cwd=tmp_path, check=True, timeout=HANGS_S)
     names = [path.name for path in CELLS.glob("bgTrace*")]
     assert filecmp.cmpfiles(CELLS, tmp_path / "out", names, shallow=False)[0] == names
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "expected"),
+    [
+        ("0::/\n", {"cpu.max": "max 100000\n"}, 64),
+        ("0::/\n", {"cpu.max": "250000 100000\n"}, 3),
+        ("0::/a/b\n", {"a/cpu.max": "400000 100000\n", "a/b/cpu.max": "max 100000\n"}, 4),
+        ("0::/outside\n", {"cpu.max": "50000 100000\n"}, 1),
+        (
+            "5:cpuset:/\n4:cpu,cpuacct:/pod\n0::/\n",
+            {"cpu/pod/cpu.cfs_quota_us": "-1\n", "cpu/pod/cpu.cfs_period_us": "100000\n",
+             "cpu/cpu.cfs_quota_us": "200000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            2,
+        ),
+        ("", {}, 64),
+    ],
+)  # fmt: skip
+def test_no_more_cores_are_used_than_the_container_has_a_quota_for(
+    groups: str,
+    files: dict[str, str],
+    expected: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+    for name, text in {"proc/self/cgroup": groups, **system}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(engines, "_SYSTEM", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+    assert engines.cores() == expected
 
 
 @pytest.mark.long
