@@ -43,6 +43,24 @@ void scatter(uint8_t *buf, const int64_t *at, int64_t at_len, int64_t field,
         copy_field(buf + at[k] + field, column + k * width, width, number, swap);
 }
 
+void differing_bits(const uint8_t *a, const int64_t *a_at, int64_t a_at_len, const uint8_t *b,
+                    const int64_t *b_at, uint8_t *bits, int64_t bits_len)
+{
+    for (int64_t k = 0; k < a_at_len; k++) {
+        const uint8_t *from = a + a_at[k], *other = b + b_at[k];
+        int64_t i = 0;
+        for (uint64_t of_a, of_b, word; i + 8 <= bits_len; i += 8) {
+            memcpy(&of_a, from + i, sizeof of_a);
+            memcpy(&of_b, other + i, sizeof of_b);
+            memcpy(&word, bits + i, sizeof word);
+            word |= of_a ^ of_b;
+            memcpy(bits + i, &word, sizeof word);
+        }
+        for (; i < bits_len; i++)
+            bits[i] |= from[i] ^ other[i];
+    }
+}
+
 void copy_ranges(const uint8_t *buf, const int64_t *from, int64_t from_len,
                  const int64_t *to, const int64_t *sizes, uint8_t *out)
 {

@@ -89,6 +89,10 @@ CORE void gather(const uint8_t *buf, const int64_t *at, int64_t at_len,
 CORE void scatter(uint8_t *buf, const int64_t *at, int64_t at_len, int64_t field,
                   int64_t width, int64_t number, bool swap, const uint8_t *column);
 
+/* Set the bits in which the first bytes of the records of `a` differ from those of `b`, in any pair. */
+CORE void differing_bits(const uint8_t *a, const int64_t *a_at, int64_t a_at_len, const uint8_t *b,
+                         const int64_t *b_at, uint8_t *bits, int64_t bits_len);
+
 /* Copy `sizes` bytes from each offset `from` of `buf` to an offset `to` of `out`. */
 CORE void copy_ranges(const uint8_t *buf, const int64_t *from, int64_t from_len,
                       const int64_t *to, const int64_t *sizes, uint8_t *out);

@@ -12,7 +12,7 @@ from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints, joined_texts
 from rewritelog.core import core
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.params import Paired
-from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords, distinct_names
+from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords
 from rewritelog.text import printable
 
 OCTAVES, BINS_AN_OCTAVE = 20, 64
@@ -97,26 +97,15 @@ class Timed:
         return Timed(self.name[which], self.seconds[which])
 
 
-def seconds_of(side: BlockRecords) -> Floats:
-    """Return the durations of SEBs in seconds.
-
-    NaN for one that ends before it starts, or has a start or an end that is not finite.
-    """
-    start, end = side.sebs["start_time"], side.sebs["end_time"]
-    with np.errstate(over="ignore", invalid="ignore"):
-        closed = np.isfinite(start) & np.isfinite(end) & (end >= start)
-        return np.where(closed, end - start, np.nan)
-
-
 def rows_by_name(whole: Sides, common: Sides) -> Rows:
     """Return the durations of all SEBs by name.
 
     `common` are the SEBs of both sides: they pair, unless they have different names.
     """
     sides = (*whole, *common)
-    names, number = joined_texts([distinct_names(side.sebs) for side in sides])
+    names, number = joined_texts([side.names for side in sides])
     parts = np.split(number, np.cumsum([len(side.sebs) for side in sides])[:-1])
-    timed = [Timed(part, seconds_of(side)) for part, side in zip(parts, sides, strict=True)]
+    timed = [Timed(part, side.seconds) for part, side in zip(parts, sides, strict=True)]
     same = np.flatnonzero(parts[2] == parts[3])
     return rows_of(list(map(printable, names)), timed[:2], [pair.take(same) for pair in timed[2:]])
 
@@ -128,7 +117,7 @@ def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int]
     the number of SEBs of each side whose marks do not pair up, the third that of SEBs with
     different numbers of brackets.
     """
-    seconds = [seconds_of(side) for side in common]
+    seconds = [side.seconds for side in common]
     are_timed = ~np.isnan(seconds[0]) & ~np.isnan(seconds[1])
     brackets = [side.brackets for side in common]
     counts = [side.counts for side in brackets]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewritelog.arrays import Flags, Ints, Table, spans
-from rewritelog.diffing.durations import Rows, add_rows, rows_by_event, rows_by_name, seconds_of
+from rewritelog.core import core
+from rewritelog.diffing.durations import Rows, add_rows, rows_by_event, rows_by_name
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.declaration import EventType, Record, format_names
@@ -23,6 +24,7 @@ from rewritelog.formats.bgtrace.records import (
     BlockRecords,
     Records,
     names_of,
+    offset_of,
     records_of,
 )
 from rewritelog.text import printable
@@ -105,6 +107,7 @@ MEANINGLESS = {
 }
 """What a difference of a field counts as where it has no meaning, if both sides have the field."""
 
+_NO_ROWS = np.zeros(0, dtype=np.int64)
 _TEXT_SHOWN = 60
 _ENTRIES_SHOWN = 5
 
@@ -115,7 +118,7 @@ def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder 
     totals = Totals()
     for side, counts in zip(all_records, totals.sides, strict=True):
         counts["SEBs"] = len(side.sebs)
-        counts["unclosed"] = int(np.count_nonzero(np.isnan(seconds_of(side))))
+        counts["unclosed"] = int(np.count_nonzero(np.isnan(side.seconds)))
         counts.update({name: int(side.walked[name].sum()) for name in LISTS})
     records = NO_RECORDS
     if params is not None and len(all_records[0].sebs):
@@ -217,11 +220,11 @@ class _Pair:
         self, record: Record, sides: tuple[Records, Records], prefix: str, of: str
     ) -> dict[str, Ints]:
         """Compare all declared fields; return the rows where each in `MEANINGLESS` has none."""
-        idle, (a, b) = {}, sides
+        idle, (a, b), unlike = {}, sides, _fields_unlike(*sides)
         for name, label in format_names(record).items():
             if not (has(a, name) or has(b, name)):
                 continue
-            rows = np.flatnonzero(differing(a, b, name))
+            rows = np.flatnonzero(differing(a, b, name)) if name in unlike else _NO_ROWS
             if name in MEANINGLESS:
                 none = _has_no_meaning(a, b, name, rows)
                 if has(a, name) and has(b, name):
@@ -281,14 +284,29 @@ class _Pair:
 def _has_no_meaning(a: Records, b: Records, name: str, rows: Ints) -> Flags:
     """Return where names agree up to a NUL, and where neither side has an MPI operation."""
     if name == "name":
-        old, new = (names_of(side.raw("name")[rows]) for side in (a, b))
+        old, new = (names_of(side.take(rows).raw("name")) for side in (a, b))
         return np.asarray(old == new)
-    return np.asarray((a["mpi_op"][rows] == 0) & (b["mpi_op"][rows] == 0))
+    old, new = (side.take(rows)["mpi_op"] for side in (a, b))
+    return np.asarray((old == 0) & (new == 0))
 
 
 def has(side: Records, name: str) -> bool:
     """Return whether the log version of a side has a field."""
     return name in (side.dtype.names or ())
+
+
+def _fields_unlike(a: Records, b: Records) -> Container[str]:
+    """Return the fields that differ in some record; all of them, if layouts differ."""
+    names = (a.newest if a.dtype != b.dtype else a.dtype).names or ()
+    if a.dtype != b.dtype:
+        return names
+    bits = np.zeros(a.dtype.itemsize, dtype=np.uint8)
+    core.differing_bits(a.buffer, a.at, b.buffer, b.at, bits)
+    fields = {
+        name: slice(at := offset_of(a.dtype, name), at + a.dtype[name].itemsize)
+        for name in a.dtype.names or ()
+    }
+    return [name for name, field in fields.items() if bits[field].any()]
 
 
 def differing(a: Records, b: Records, name: str) -> Flags:
@@ -308,12 +326,11 @@ def _bits(side: Records, name: str) -> Table:
 
 
 def _name_text(side: Records, row: int) -> str:
-    return _quoted(names_of(side.raw("name")[[row]])[0])
+    return _quoted(names_of(side.take([row]).raw("name"))[0])
 
 
 def _bytes_text(side: Records, row: int) -> str:
-    raw: bytes = side.raw("name")[row].tobytes()
-    return raw.hex(" ")
+    return side.take([row]).raw("name").tobytes().hex(" ")
 
 
 def _number_text(column: Ints, row: int) -> str:
@@ -321,7 +338,7 @@ def _number_text(column: Ints, row: int) -> str:
 
 
 def _value_text(name: str, element: int, side: Records, row: int) -> str:
-    values = np.atleast_1d(side.raw(name)[row]) if has(side, name) else ()
+    values = side.take([row]).raw(name).reshape(-1) if has(side, name) else ()
     if element >= len(values):
         return ABSENT
     return f"{values[element]:.17g}" if side.newest[name].kind == "f" else str(values[element])
@@ -342,7 +359,7 @@ def _texts_differ(a: Records, b: Records) -> Flags:
 
 def _event_text(side: Records, row: int) -> str:
     shown = min(int(side["number"][row]), _TEXT_SHOWN)
-    text = side.take(np.array([row])).after(shown).tobytes()
+    text = side.take([row]).after(shown).tobytes()
     return _quoted(text.rstrip(b"\0"))
 
 

@@ -18,7 +18,6 @@ from rewritelog.formats.bgtrace.records import (
     IRREGULAR,
     LISTS,
     BlockRecords,
-    distinct_names,
     records_of,
 )
 from rewritelog.formats.traces import AnyTraces
@@ -220,7 +219,7 @@ def _survey_of(block: BlockRecords, summary: Summary) -> Survey:
     start, end = sebs["start_time"], sebs["end_time"]
     finite = np.isfinite(start) & np.isfinite(end)
     closed = finite & (end >= start)
-    names, name = distinct_names(sebs)
+    names, name = block.names
     seconds = np.zeros((len(names), 2))
     with np.errstate(over="ignore"):
         core.add_by_group(name[closed], end[closed] - start[closed], seconds)

@@ -22,7 +22,6 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import (
     BlockRecords,
-    distinct_names,
     offset_of,
     records_of,
 )
@@ -100,7 +99,7 @@ def columns_of(
             after = replace(block, loaded=copy)
         seconds.append(_seconds(after, paired))
     sebs, messages, backward = block.sebs, block.messages, block.backward
-    names, name_of_seb = distinct_names(sebs)
+    names, name_of_seb = block.names
     depends = block.walked["backward"] > 0
     levels: dict[str, dict[Any, Any]] = {
         "sebs": {

@@ -197,7 +197,7 @@ def rewrite_part(
 
 def _names(loaded: LoadedBlock) -> Texts:
     """Return the names of SEBs; raise `DamagedLogError` if the block is damaged."""
-    names, number = distinct_names(records_of(loaded).sebs)
+    names, number = records_of(loaded).names
     return Texts(tuple(name.decode("utf-8", "backslashreplace") for name in names), number)
 
 

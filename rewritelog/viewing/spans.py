@@ -13,7 +13,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import distinct_names, records_of
+from rewritelog.formats.bgtrace.records import records_of
 from rewritelog.formats.bgtrace.tables import MESSAGE_ROW, message_rows
 from rewritelog.formats.traces import AnyTraces, Events
 from rewritelog.replaying.simulate import ReplayedRun
@@ -67,7 +67,7 @@ class Spans:
     def of_block(cls, loaded: LoadedBlock, params: ParamFolder | None) -> Spans:
         """Return those of a part of a block; without params, no event is known."""
         block = records_of(loaded)
-        names, name = distinct_names(block.sebs)
+        names, name = block.names
         start_s, end_s = block.sebs["start_time"], block.sebs["end_time"]
         sebs = block.pe, block.index, start_s, end_s, name
         brackets, events = block.brackets, tuple[str, ...]()

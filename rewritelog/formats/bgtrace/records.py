@@ -87,7 +87,7 @@ class Records:
         )
         return column
 
-    def take(self, rows: Ints) -> Records:
+    def take(self, rows: Ints | list[int]) -> Records:
         """Return the records of these indices."""
         return replace(self, seb=self.seb[rows], at=self.at[rows])
 
@@ -172,6 +172,22 @@ class BlockRecords:
         """The SEBs."""
         at, newest = np.ascontiguousarray(self.walked["at"]), newest_layout().seb
         return Records(self.loaded.buffer, self.loaded.layout.seb, newest, np.arange(len(at)), at)
+
+    @cached_property
+    def names(self) -> tuple[list[bytes], Ints]:
+        """The distinct names of SEBs in order of appearance, and the number of each SEB's."""
+        return distinct_names(self.sebs)
+
+    @cached_property
+    def seconds(self) -> Floats:
+        """The duration of each SEB.
+
+        NaN for one that ends before it starts, or has a start or an end that is not finite.
+        """
+        start, end = self.sebs["start_time"], self.sebs["end_time"]
+        with np.errstate(over="ignore", invalid="ignore"):
+            closed = np.isfinite(start) & np.isfinite(end) & (end >= start)
+            return np.where(closed, end - start, np.nan)
 
     @cached_property
     def messages(self) -> Records:
