@@ -158,6 +158,7 @@ def with_event(which: int, **fields: Any) -> dict[str, Any]:
         ({"name": b"other"}, "name", "'msgep'", "'other'"),
         ({"obj_id": (-1, -1, 7, -1)}, "objId", "-1", "7"),
         ({"obj_id": (7, 8, 9, 10)}, "objId", "-1", "7"),
+        ({"obj_id": (-1, -1, -1, 7)}, "objId", "-1", "7"),  # the last bytes of a SEB
         ({"messages": [message(0.5, 0.75)]}, "number of messages", "2", "1"),
         ({"backward": [0]}, "backward dependencies", "[0, 1]", "[0]"),
         ({"backward": [0, 9]}, "backward dependencies", "[0, 1]", "[0, 9]"),
@@ -168,6 +169,7 @@ def with_event(which: int, **fields: Any) -> dict[str, Any]:
         (with_message(tid=-2), "message tID", "0", "-2"),
         (with_message(size=-64), "message size", "64", "-64"),
         (with_message(group=3), "message group", "1", "3"),
+        (with_message(group=65537), "message group", "1", "65537"),
         (with_event(0, type=2), "log event type", "3", "2"),
         (with_event(2, r_time=-0.0), "log event rTime", "0.5", "-0"),
         (with_event(2, data=-7), "log event index", "7", "-7"),
