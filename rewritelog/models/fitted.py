@@ -7,6 +7,7 @@ names model and event.
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -147,6 +148,21 @@ class Fitted:
 
     def __str__(self) -> str:
         return self.name
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return its fields for another process; raise `ModelError` for a fit that pickle refuses.
+
+        The fit is pickled by itself: its classes may be in a file, which has to be run before.
+        """
+        with errors_as_model_errors(f"model {self.name!r} cannot be sent to another process"):
+            return {**vars(self), "raw": pickle.dumps(self.raw)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        with errors_as_model_errors(f"model {state['name']!r} cannot be received from a process"):
+            from rewritelog.models import outside  # noqa: PLC0415 - it imports this module
+
+            outside.run_file_of(state["name"])
+            vars(self).update(state, raw=pickle.loads(state["raw"]))  # noqa: S301 - within a pickle
 
     @property
     def fits(self) -> Mapping[EventKey, EventFit]:

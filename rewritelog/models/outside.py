@@ -206,9 +206,18 @@ def import_named(name: str) -> Any:
         raise ModelError(f"model {name!r} cannot be imported: {what}{hint}") from error
 
 
+def run_file_of(name: str) -> None:
+    """Run the file of a model that is named `file.py:Class`; others are imported by pickle."""
+    if in_file := _FILE.fullmatch(name):
+        _run_file(in_file["file"])
+
+
 def _run_file(path: str) -> ModuleType:
-    """Run a Python file as a module, which is the same at every later call."""
-    name = f"rewritelog_model_{Path(path).resolve()}"
+    """Run a Python file as a module, which is the same at every later call.
+
+    Pickle finds it by its name, in which a dot would stand for a package.
+    """
+    name = f"rewritelog_model_{Path(path).resolve()}".replace(".", "//")
     if name not in sys.modules:
         spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

@@ -72,6 +72,11 @@ class Infinite(Plane):
         return np.full(len(X), np.inf)
 
 
+class Unpicklable(Plane):
+    def fit(self, X: Floats, y: Floats) -> None:
+        self.function = lambda: y
+
+
 class NoPredict:
     def fit(self, X: Floats, y: Floats) -> Any:
         return self
