@@ -43,7 +43,7 @@ Held = TypeVar("Held", covariant=True)  # noqa: PLC0105 - as above
 METADATA = "option"
 SHORT = {"help": "-h", "jobs": "-j", "output": "-o", "quiet": "-q", "verbose": "-v"}
 """Options of one letter, by the fields whose options they are too."""
-METAVARS = {bool: "TEXT", float: "NUMBER", int: "N", str: "TEXT"}
+METAVARS = {bool: "true|false", float: "NUMBER", int: "N", str: "TEXT"}
 
 SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
 RUNNING, ADVANCED, OTHER = "Running", "Advanced", "Other options"

@@ -191,10 +191,13 @@ def model_text(name: str) -> str:
         lines += ["", f"--{cls.takes_text} FILE" + (" is needed." if cls.needs_text else "")]
     options = describe_options(name, cls)
     lines += ["", "Options:" if options else "It has no options."]
+    flags = {option.field for option in built_in_options()}
     for option in options:
         about = f"    {option.help} [default: {option.default}]"
-        flag = f"{option.name} {option.metavar}"
-        lines += [f"  {flag}", *textwrap.wrap(about, WIDTH, subsequent_indent=" " * 4)]
+        words = f"--model-option {option.field}={option.metavar}"
+        if option.field in flags:
+            words = f"{option.name} {option.metavar}"
+        lines += [f"  {words}", *textwrap.wrap(about, WIDTH, subsequent_indent=" " * 4)]
     return "\n".join(map(printable, lines))
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from commands import rewritelog as rewritelog_command
 from kinds import Install, MakeTimings
 
 import rewritelog
@@ -112,6 +113,12 @@ def test_an_outside_model_has_its_options_checked(power_law: None) -> None:
         load_model("power-law", {"least-samples": "few"})
     with pytest.raises(UsageError, match="offset must not be negative"):
         load_model("power-law", {"offset": "-1"})
+
+
+def test_options_are_listed_as_they_are_given(power_law: None) -> None:
+    """Those of a package have no flags."""
+    assert "  --model-option offset=NUMBER\n" in rewritelog_command("models", "power-law").stdout
+    assert "  --loss huber|squares\n" in rewritelog_command("models", "auto").stdout
 
 
 def test_a_name_declared_twice_names_both_distributions(power_law: None, install: Install) -> None:
