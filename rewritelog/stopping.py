@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import threading
@@ -64,6 +65,15 @@ def stop_on_signals() -> None:
             signal.signal(number, _stop)
     _request.installed = True
     sys.unraisablehook = _raise_again
+    os.register_at_fork(after_in_child=_leave_to_defaults)
+
+
+def _leave_to_defaults() -> None:
+    """End a process that third-party code has forked, as by `multiprocessing`, as any other."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is _stop:
+            default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, default)
 
 
 def _raise_again(lost: sys.UnraisableHookArgs) -> None:

@@ -195,6 +195,19 @@ def test_a_signal_in_a_finaliser_is_not_lost(busy_s: float) -> None:
     assert (done.stdout, done.stderr) == ("ended by SIGTERM\n", "")
 
 
+def test_processes_that_a_model_forks_end_as_any_others() -> None:
+    """A pool of `multiprocessing` ends its processes with SIGTERM."""
+    code = textwrap.dedent("""
+        import multiprocessing
+        from rewritelog.stopping import stop_on_signals
+        stop_on_signals()
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(abs, [-1, -2]))
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_at_any_moment_from_the_start_ends_as_such(
