@@ -220,6 +220,8 @@ class FittedModel(Fitted):
         labels: set[object] = set(getattr(X, "columns", X))
         names: list[str] = []
         named = isinstance(X, Mapping)
+        if not counts and self.timings is not None:  # as of a plug-in, which need not say them
+            counts = [samples.parameters for samples in self.timings if samples.event == event]
         for count in sorted(counts, reverse=True):
             own = self.names_of(event, count)
             for names in (parameter_names(count), parameter_names(count, own)):

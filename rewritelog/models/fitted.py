@@ -133,6 +133,8 @@ class Fitted:
     """The model file that it was read from, if any."""
     file_sha256: str | None = None
     """The digest of that file."""
+    param_names: ParamNames | None = None
+    """The names of parameters, for a fit of a plug-in, which does not hold them itself."""
 
     @classmethod
     def of(cls, model: Model[Any], name: str, timings: Timings) -> Fitted:
@@ -177,6 +179,8 @@ class Fitted:
 
     def names_of(self, event: str, parameters: int) -> tuple[str, ...]:
         """Return the names of an event's parameters; empty if they have none."""
+        if self.param_names is not None:
+            return self.param_names.for_event(event, parameters)
         fit = self.fits.get((event, parameters))
         return () if fit is None else fit.names
 
@@ -189,8 +193,10 @@ class Fitted:
 
     def named(self: Self, names: ParamNames | None) -> Self:
         """Return it with names of parameters, if any; those that a formula gives are kept."""
-        if names is None or not isinstance(self.raw, FitByEvent):
+        if names is None:
             return self
+        if not isinstance(self.raw, FitByEvent):
+            return replace(self, param_names=names)
         return replace(self, raw=self.raw.named(names))
 
     def kept(self) -> Fitted:
@@ -202,7 +208,9 @@ class Fitted:
             "lines": source.lines,
             "sha256": source.sha256,
         }
-        return Fitted(self.name, self.raw, self.columns, source, options)
+        return Fitted(
+            self.name, self.raw, self.columns, source, options, param_names=self.param_names
+        )
 
     def knows(self, what: Literal["interval", "retransformation", "drawn_factors"]) -> bool:
         """Return whether the model implements an optional method."""

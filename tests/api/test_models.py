@@ -21,6 +21,7 @@ from rewritelog.models.least_squares import LeastSquares
 
 CELLS = SAMPLE_LOGS / "cells"
 LINES = CELLS / "timings.txt"
+OUTSIDE = Path(__file__).parents[1] / "models"
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +132,26 @@ def test_a_fit_of_named_columns_takes_them_by_name_in_any_order() -> None:
     for wrong in wrongs:
         with pytest.raises(UsageError, match="X must have the columns n, m, the parameters of 'k'"):
             fitted.predict("k", wrong)
+
+
+@pytest.mark.parametrize(
+    "model", ["regressors.py:Plane", "outside_plugin/power_law_model.py:PowerLaw"]
+)
+def test_a_fit_of_an_outside_model_takes_named_columns_in_any_order(model: str) -> None:
+    """They were taken as they came, n for m, and the predictions were wrong without a word."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"event": "k", "n": [1, 2, 4, 8] * 3, "m": [1] * 4 + [3] * 4 + [9] * 4})
+    frame["seconds"] = 2e-6 * frame.n + 1e-6 * frame.m
+    fitted = rewritelog.fit(frame, f"{OUTSIDE}/{model}")
+    expected = fitted.predict("k", [[4, 3], [8, 1]])
+    other = pd.DataFrame({"m": [3, 1], "n": [4, 8]})
+    assert fitted.predict("k", other).tolist() == expected.tolist()
+    assert fitted.predict("k", {"m": [3, 1], "n": [4, 8]}).tolist() == expected.tolist()
+    with pytest.raises(UsageError, match="X must have the columns n, m, the parameters of 'k'"):
+        fitted.predict("k", {"n": 4})
+    swapped = frame[["m", "n", "event", "seconds"]]
+    reports = [rewritelog.verify(fitted, table) for table in (frame, swapped)]
+    assert reports[0].overall == reports[1].overall
 
 
 def test_negative_times_and_columns_of_texts_are_refused() -> None:
