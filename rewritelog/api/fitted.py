@@ -116,7 +116,8 @@ class FittedModel(Fitted):
         `text` is the syntax of formulas files, `python` is evaluated with numpy as `np`, `latex` is
         for a paper. Exact matches and corrections are not part of it, nor that predictions are at
         least 0, nor how it is extrapolated, and of an event with classes it is the function of all
-        samples. `parameters` is needed for an event with fits for several numbers of parameters.
+        samples. A mean of formulas, a product of their powers, leaves out those that are not
+        positive. `parameters` is needed for an event with fits for several numbers of parameters.
         Raise `UsageError` for an event without a fit, and `ModelError` for a model that has no
         formulas.
 
