@@ -122,7 +122,8 @@ class Timings:
             to_column(frame[name], len(frame), f"the column {name!r}") for name in parameters
         ]
         params = np.column_stack([np.empty((len(frame), 0)), *columns])
-        named = (_event_of(*row) for row in enumerate(frame["event"].tolist(), 1))
+        events = np.asarray(frame["event"], dtype=object).tolist()
+        named = (_event_of(*row) for row in enumerate(events, 1))
         absent = np.isnan(params)
         last = (~absent * np.arange(1, 1 + len(parameters))).max(axis=1, initial=0)
         keys, key = numbered(zip(named, (last * are_numbered).tolist(), strict=True))

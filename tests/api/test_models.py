@@ -154,6 +154,24 @@ def test_a_fit_of_an_outside_model_takes_named_columns_in_any_order(model: str) 
     assert reports[0].overall == reports[1].overall
 
 
+def test_a_data_frame_of_another_library_is_taken() -> None:
+    """One of polars ended with an AttributeError: its columns have no `tolist`."""
+
+    class Frame:
+        columns = ("event", "n", "seconds")
+
+        def __getitem__(self, name: str) -> tuple[object, ...]:
+            return {"event": ("k", "k", "k"), "n": (1, 2, 4), "seconds": (2e-6, 4e-6, 8e-6)}[name]
+
+        def __len__(self) -> int:
+            return 3
+
+    frame: Any = Frame()
+    fitted = rewritelog.fit(frame)
+    assert fitted.formula("k") == "2e-06*n"
+    assert fitted.predict("k", frame).tolist() == pytest.approx([2e-6, 4e-6, 8e-6])
+
+
 def test_negative_times_and_columns_of_texts_are_refused() -> None:
     pd = pytest.importorskip("pandas")
     with pytest.raises(UsageError, match=r"y of 'k' must hold seconds, .*, not -1"):
