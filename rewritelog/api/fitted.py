@@ -64,7 +64,7 @@ class FittedModel(Fitted):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about its samples and the reliability of the fit, one sentence each."""
-        return (*(self.timings.warnings if self.timings else ()), *self.raw.warnings())
+        return (*(self.timings.warnings if self.timings else ()), *self.lines("warnings"))
 
     def predict(self, event: str, X: Rows) -> Floats:
         """Return the seconds of each row of X, at least 0, shape (rows,).
@@ -187,7 +187,7 @@ class FittedModel(Fitted):
 
     def summary(self) -> str:
         """Return the fit as text: formula, quality and range of each event."""
-        return "\n".join(self.raw.summary())
+        return "\n".join(self.lines("summary"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the model file; raise `ModelError` if there can be none."""

@@ -48,7 +48,7 @@ class FitReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        return (*self.read.warnings, *self.fitted.raw.warnings())
+        return (*self.read.warnings, *self.fitted.lines("warnings"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -60,7 +60,7 @@ class FitReport(Readable):
             "model": {
                 "name": self.fitted.name,
                 "options": self.fitted.options,
-                "fit": self.fitted.raw.describe(),
+                "fit": self.fitted.described(),
             },
             "warnings": list(self.warnings),
             "output": None if self.out is None else str(self.out),
@@ -69,7 +69,7 @@ class FitReport(Readable):
     def text(self) -> str:
         """Return a line for each event, worst first, or the whole fit of the event asked for."""
         names = printable(some_text([str(path) for path in files_of(self.request.timings)], 3))
-        shown = self.fitted.raw.overview() if self.request.event is None else self._asked()
+        shown = self.fitted.lines("overview") if self.request.event is None else self._asked()
         lines = [
             wrapped(f"{self.fitted.name}, {self.fitted.fitted_to(len(self.read))} of {names}"),
             *shown,
@@ -83,14 +83,14 @@ class FitReport(Readable):
         options = fitted.options.items()
         listed = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options)
         lines = [wrapped(f"model: {fitted.name}" + (f" ({listed})" if listed else ""))]
-        lines += [f"  {line}" for line in fitted.raw.summary()]
+        lines += [f"  {line}" for line in fitted.lines("summary")]
         return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
     def _asked(self) -> list[str]:
         """Return the whole fits of the events asked for."""
         pattern = self.request.event or "*"
         if not self.fitted.fits:
-            return list(self.fitted.raw.summary())
+            return list(self.fitted.lines("summary"))
         fits = [fit for fit in self.fitted.fits.values() if matches(pattern, fit.event)]
         return [f"  {line}" for fit in fits for line in summarise(fit)]
 

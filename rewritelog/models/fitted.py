@@ -33,7 +33,7 @@ from rewritelog.models.base import (
 from rewritelog.models.form import Count, Form, Text
 from rewritelog.models.formulas import ParamNames
 from rewritelog.stopping import is_stop, raise_if_stopped
-from rewritelog.text import count_text, printable
+from rewritelog.text import count_text, json_text, printable
 
 if TYPE_CHECKING:
     from rewritelog.models.fitting.event_fit import EventFit
@@ -296,6 +296,21 @@ class Fitted:
                 if not 0 <= value < math.inf:
                     raise ModelError(f"{where} returned a spread of {value}")
         return spread
+
+    def lines(self, method: Literal["summary", "overview", "warnings"]) -> tuple[str, ...]:
+        """Return what the fit says of itself; raise `ModelError` if it raises or gives no lines."""
+        with errors_as_model_errors(f"model {self.name!r}: {method}()"):
+            lines = getattr(self.raw, method)()
+            if isinstance(lines, str):
+                raise TypeError("the answer is a text, not lines")
+            return tuple(map(str, lines))
+
+    def described(self) -> dict[str, Any]:
+        """Return the fit for the JSON report; raise `ModelError` if it raises or gives no JSON."""
+        with errors_as_model_errors(f"model {self.name!r}: describe()"):
+            described = self.raw.describe()
+            json_text(described)
+        return described
 
     def _place(self, event: str, method: str = "") -> str:
         """Return the beginning of an error."""

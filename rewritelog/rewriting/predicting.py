@@ -250,7 +250,7 @@ def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | Non
 
 def fit_warnings(read: Timings | None, fitted: Fitted) -> tuple[str, ...]:
     """Return the warnings of reading timings, and of the fit to them."""
-    return (*(() if read is None else read.warnings), *fitted.raw.warnings())
+    return (*(() if read is None else read.warnings), *fitted.lines("warnings"))
 
 
 def warnings_of_uncovered(

@@ -198,7 +198,7 @@ class RewriteReport(Readable):
                 "name": self.fitted.name,
                 "options": json_value(self.fitted.options),
                 "timing_lines": 0 if self.timings is None else len(self.timings),
-                "fit": self.fitted.raw.describe(),
+                "fit": self.fitted.described(),
             },
             "counts": {which.name.lower(): self.count(which) for which in BlockCount},
             "durations_s": {
@@ -343,7 +343,7 @@ def _model(report: RewriteReport) -> Iterator[str]:
     yield f"model: {printable(fit.name)}{fitted}"
     if spelled:
         yield f"  {printable(spelled)}"
-    yield from (f"  {printable(line)}" for line in fit.raw.summary())
+    yield from (f"  {printable(line)}" for line in fit.lines("summary"))
     if report.options.spread != "none":
         yield f"  spread: {report.options.spread}, seed {report.options.seed}"
     yield f"dilation: {report.options.dilations.factor:g} for what no model covers"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Floats
+from rewritelog.models.base import Model, ModelFit, Timings
 
 
 class Plane:
@@ -75,6 +77,31 @@ class Infinite(Plane):
 class Unpicklable(Plane):
     def fit(self, X: Floats, y: Floats) -> None:
         self.function = lambda: y
+
+
+@dataclass(frozen=True)
+class RefusesOptions:
+    method: str = field(default="summary", metadata={"help": "The method that raises."})
+
+
+class Refuses(Model[RefusesOptions]):
+    """A model whose fit predicts, and raises when it is to say something of itself."""
+
+    Options = RefusesOptions
+
+    def fit(self, timings: Timings) -> ModelFit:
+        return Refusing(self.options.method)
+
+
+class Refusing(ModelFit):
+    def __init__(self, method: str) -> None:
+        setattr(self, method, self.refuse)
+
+    def predict(self, event: str, params: Floats) -> Floats:
+        return np.zeros(len(params))
+
+    def refuse(self) -> None:
+        raise RuntimeError("no luck")
 
 
 class NoPredict:

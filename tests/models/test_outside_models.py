@@ -178,6 +178,20 @@ def test_what_a_regressor_does_wrong_is_named_with_model_and_event(
 
 
 @pytest.mark.parametrize(
+    ("method", "words"),
+    [("overview", []), ("summary", ["--verbose"]), ("warnings", []), ("describe", ["--json"])],
+)
+def test_a_fit_that_cannot_say_what_it_is_is_named(
+    sample_logs: Path, method: str, words: list[str]
+) -> None:
+    timings = sample_logs / "cells" / "timings.txt"
+    model = ("--model", "regressors:Refuses", "--model-option", f"method={method}")
+    done = rewritelog("fit", timings, *model, *words)
+    problem = f"model 'regressors:Refuses': {method}(): RuntimeError: no luck"
+    assert (done.returncode, done.stderr) == (1, f"rewritelog: error: {problem}\n")
+
+
+@pytest.mark.parametrize(
     ("name", "error", "problem"),
     [
         ("regressors:NoPredict", ModelError, "has no method predict; it needs fit and predict"),
