@@ -215,6 +215,17 @@ def test_a_jump_is_found_between_the_lines_on_its_sides(seed: int) -> None:
     assert np.abs(fitted.predict("kernel", at) / expected - 1).max() < 0.1
 
 
+@pytest.mark.parametrize("seed", [8, 28, 56])
+def test_a_large_jump_between_few_lines_is_not_a_steep_slope(seed: int) -> None:
+    """Two changes of slope came first for it; they were fitted, and then their exponents cut."""
+    rng = np.random.default_rng(seed)
+    n = np.round(10 ** rng.uniform(1, 3.7, 40))
+    expected = 1e-8 * n * np.where(n > 500, 8, 1)
+    fitted = auto(n[:, None], expected * np.exp(rng.normal(0, 0.05, 40)))
+    errors = np.abs(fitted.predict("kernel", n[:, None]) / expected - 1)
+    assert errors.max() < 0.2
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_power_that_noise_suggests_is_not_taken_for_a_slower_one(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -57,9 +57,22 @@ def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]
     for _ in range(3):
         taken, sizes = _selected(columns, rest)
         rest = rest.near(columns[:, taken] @ sizes, times_s)
-    chosen = _moved([terms[index - 1] for index in taken[1:]], selection, rest)
-    taken, sizes = _selected(selection.values([ONE, *(term.column for term in chosen)]), rest)
-    chosen = [chosen[index - 1] for index in taken[1:]]
+    chosen = [terms[index - 1] for index in taken[1:]]
+    steep = [True]
+    while any(steep):
+        chosen = _moved(chosen, selection, rest)
+        taken, sizes = _selected(selection.values([ONE, *(term.column for term in chosen)]), rest)
+        chosen = [chosen[index - 1] for index in taken[1:]]
+        # a bounded exponent would not be the fitted one: such a slope is a jump
+        least, most = tuning.EXPONENTS
+        steep = [
+            term.hinge and not least <= size <= most
+            for term, size in zip(chosen, sizes[1:].tolist(), strict=True)
+        ]
+        chosen = [
+            break_at(term.broken, term.knot, hinge=False) if is_steep else term
+            for term, is_steep in zip(chosen, steep, strict=True)
+        ]
     law = product_of_powers(chosen, sizes[1:])
     return (law, ONE) if rest.constant_s and chosen else (law,)
 
