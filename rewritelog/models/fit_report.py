@@ -23,7 +23,13 @@ from rewritelog.models.expressions import (
     number_in_language,
     parse,
 )
-from rewritelog.models.fitting.diagnosis import OUTLIER_FACTOR, Coefficient, Quality
+from rewritelog.models.fitting.diagnosis import (
+    ENDS,
+    OUTLIER_FACTOR,
+    Coefficient,
+    Quality,
+    quantiles,
+)
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.function import (
     CorrectedFunction,
@@ -59,7 +65,8 @@ ENOUGH = 8
 """With fewer samples there are no warnings of outliers."""
 
 FIRST_CALL = 1.5
-"""A first call that took this many times as long as the fit predicts gets a warning."""
+"""A first call that took this many times as long as the fit predicts, and longer than nineteen in
+twenty other calls, gets a warning."""
 
 LARGE_SUM_ERROR = 0.1
 """A larger relative error of the sum on held-out samples gets a warning."""
@@ -307,7 +314,8 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
         )
     accurate = fit.samples >= ENOUGH and (quality.held_out_error or 0.0) <= LARGE_ERROR
     accurate = accurate and inaccurate != "coarse clock"
-    if accurate and quality.first_call is not None and quality.first_call >= FIRST_CALL:
+    usual = quantiles(fit.ratios, ENDS)[1] if len(fit.ratios) else 0.0
+    if accurate and (quality.first_call or 0.0) >= max(FIRST_CALL, usual):
         texts["first call"] = (
             f"the first call took {quality.first_call:.1f} times as long as the fit predicts: cold "
             "caches or set-up; leave a warm-up call out of the timings"
