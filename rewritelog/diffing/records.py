@@ -297,9 +297,8 @@ def has(side: Records, name: str) -> bool:
 
 def _fields_unlike(a: Records, b: Records) -> Container[str]:
     """Return the fields that differ in some record; all of them, if layouts differ."""
-    names = (a.newest if a.dtype != b.dtype else a.dtype).names or ()
     if a.dtype != b.dtype:
-        return names
+        return a.newest.names or ()
     bits = np.zeros(a.dtype.itemsize, dtype=np.uint8)
     core.differing_bits(a.buffer, a.at, b.buffer, b.at, bits)
     fields = {
