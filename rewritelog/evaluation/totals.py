@@ -40,8 +40,6 @@ class CategoryTotal:
     """The bounds of the 90 % interval, NaN if the model has none."""
     high_s: float
     extrapolated: bool
-    negative: bool
-    """Whether the fit is below zero; it counts as 0, and nothing is known of its error."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,20 +81,13 @@ class RunPrediction(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """If the run is beyond those that the model was fitted to, or categories below zero."""
-        warnings = []
-        beyond = sum(total.extrapolated for total in self.categories)
-        below = [printable(total.category) for total in self.categories if total.negative]
-        if beyond:
-            at = ", ".join(f"{name}={value:g}" for name, value in self.values)
-            are = f"{beyond} of {count_text(len(self.categories), 'category')}"
-            warnings.append(f"{are} extrapolated: no run was as large or as small as {at}")
-        if below:
-            warnings.append(
-                f"predictions below zero became 0: {', '.join(below)}: their terms do not fit, and "
-                "the run may take longer; choose other terms, or add runs"
-            )
-        return tuple(warnings)
+        """A warning if the run is beyond those that the model was fitted to."""
+        beyond = [total.category for total in self.categories if total.extrapolated]
+        if not beyond:
+            return ()
+        at = ", ".join(f"{name}={value:g}" for name, value in self.values)
+        are = f"{len(beyond)} of {count_text(len(self.categories), 'category')}"
+        return (f"{are} extrapolated: no run was as large or as small as {at}",)
 
     def to_json(self) -> dict[str, Any]:
         """Return the prediction as a JSON object."""
@@ -193,14 +184,11 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
     for event, point in zip((fit.event for fit in fits), points, strict=True):
         row = PredictedRows.of(fitted, event, np.array([[value for _, value in point]]))
         seconds, low, high = (float(v[0]) for v in (row.predicted_s, row.low_s, row.high_s))
-        negative = bool(row.negative[0])
-        if negative:
-            low = high = math.nan
-        elif math.isnan(low + high) and seconds == 0:
+        if math.isnan(low + high) and seconds == 0:
             low = high = 0.0  # a category that no run ever had
         name, low, high = event.removeprefix(LOST), min(max(low, 0.0), seconds), max(high, seconds)
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
-        categories.append(CategoryTotal(name, seconds, low, high, is_outside, negative))
+        categories.append(CategoryTotal(name, seconds, low, high, is_outside))
     run = RunPrediction(model, points[0], tuple(categories))
     if math.isinf(run.total_s):  # which a sum with NaN is, too
         no_time = (

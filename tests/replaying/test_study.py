@@ -174,27 +174,6 @@ def test_a_category_without_a_prediction_is_not_called_a_time_too_large(tmp_path
         rewritelog.predict_run(fitted, {"P": 4, "D": 2})
 
 
-def test_a_category_below_zero_is_told_and_has_no_interval(tmp_path: Path) -> None:
-    """It took 0 s, surely: its 90 % interval, and its part of that of the run, was from 0 to 0."""
-    lines = [("lost::work", 1.0, float(p)) for p in (1, 2, 4, 8)]
-    lines += [("lost::end", 1.0 - p / 16, float(p)) for p in (1, 2, 4, 8)]
-    fit(
-        FitCommand(
-            (write_timings(tmp_path / "study.txt", *lines),),
-            "least-squares",
-            model_options={"basis": "linear"},
-            output=tmp_path / "model.json",
-        )
-    )
-    within, beyond = (
-        run("predict-run", tmp_path / "model.json", "--at", at) for at in ("P=4", "P=32")
-    )
-    assert "below zero" not in within.stderr
-    assert ", 90 %: " in within.stdout
-    assert "predictions below zero became 0: end" in beyond.stderr
-    assert ", 90 %: " not in beyond.stdout
-
-
 def test_a_replayed_time_is_no_slow_first_call() -> None:
     assert first_call("kernel") != first_call("lost::communication").replace("lost::communication",
                                                                              "kernel")  # fmt: skip
