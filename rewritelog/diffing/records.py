@@ -178,7 +178,7 @@ class _Pair:
         self.compare_event_data(*pairs["events"])
         for name, label in MEANINGLESS.items():
             text = _bytes_text if name == "name" else partial(_value_text, name, 0)
-            rows = idle.get(name, np.zeros(0, dtype=np.int64))
+            rows = idle.get(name, _NO_ROWS)
             self.note(label, sebs[0], rows, sebs, text, kind=FieldKind.MEANINGLESS)
 
     def note(

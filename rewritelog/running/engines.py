@@ -15,7 +15,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
@@ -73,20 +73,25 @@ def _quota() -> int:
 
     The limit of a group holds for all groups in it.
     """
-    quota = sys.maxsize
+    quotas = [sys.maxsize]
     with suppress(OSError):  # a system without them
         for line in (_SYSTEM / "proc/self/cgroup").read_text().splitlines():
             _, controllers, name = line.split(":", 2)
             for controller in _QUOTAS.keys() & controllers.split(","):
                 folder, *files = _QUOTAS[controller]
                 group = _SYSTEM / "sys/fs/cgroup" / folder / name.lstrip("/")
-                for place in (group, *group.parents):
-                    with suppress(OSError):  # of a group outside of the container, say
-                        texts = [(place / file).read_text() for file in files]
-                        share, period = "".join(texts).split()
-                        if share not in ("max", "-1"):
-                            quota = min(quota, max(1, math.ceil(int(share) / int(period))))
-    return quota
+                quotas += [_quota_of(place, files) for place in (group, *group.parents)]
+    return min(quotas)
+
+
+def _quota_of(group: Path, files: Sequence[str]) -> int:
+    """Return the quota of one group; none without such files, as outside of a container."""
+    try:
+        share, period = "".join((group / file).read_text() for file in files).split()
+        limited = share not in ("max", "-1")
+        return max(1, math.ceil(int(share) / int(period))) if limited else sys.maxsize
+    except (OSError, ValueError):  # a sandbox may have empty files
+        return sys.maxsize
 
 
 def in_threads(

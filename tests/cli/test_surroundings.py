@@ -75,6 +75,7 @@ def test_systems_without_the_calls_of_linux_do(tmp_path: Path) -> None:
         ("0::/\n", {"cpu.max": "max 100000\n"}, 64),
         ("0::/\n", {"cpu.max": "250000 100000\n"}, 3),
         ("0::/a/b\n", {"a/cpu.max": "400000 100000\n", "a/b/cpu.max": "max 100000\n"}, 4),
+        ("0::/\n", {"cpu.max": ""}, 64),
         ("0::/outside\n", {"cpu.max": "50000 100000\n"}, 1),
         (
             "5:cpuset:/\n4:cpu,cpuacct:/pod\n0::/\n",

@@ -35,10 +35,10 @@ def test_always_gives_the_mean_of_the_measured_times(event: MakeTimings) -> None
 
 
 def test_never_gives_the_fit_although_it_was_measured() -> None:
-    timings, sets, truth = rough(noise=0.01)
+    timings, sets, truth = rough(noise=0.01, seed=2)
     judged = auto(timings, exact_match="never", correction="none").predict_detailed("kernel", sets)
     assert not judged.exact.any()
-    assert relative_errors(judged.seconds, truth).mean() > 0.05
+    assert relative_errors(judged.seconds, truth).mean() > 0.1
 
 
 def test_auto_trusts_times_that_come_back_where_the_fit_is_rough() -> None:
