@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from rewritelog import options
-from rewritelog.arrays import Columns, Flags, Floats
+from rewritelog.arrays import Columns, Flags, Floats, Ints
 from rewritelog.errors import UsageError
 from rewritelog.text import count_text, event_label, shorten
 
@@ -118,8 +118,8 @@ class EventTimings:
         are_finite = self.are_finite
         return self if are_finite.all() else self.part(are_finite)
 
-    def part(self, rows: Flags) -> EventTimings:
-        """Return the samples that a mask selects, in the same order."""
+    def part(self, rows: Flags | Ints) -> EventTimings:
+        """Return the samples that a mask or indices select, in their order."""
         return EventTimings(self.event, self.params[rows], self.seconds[rows])
 
     def __repr__(self) -> str:

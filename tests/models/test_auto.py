@@ -91,6 +91,18 @@ def test_one_first_call_of_a_hundred_times_the_time_moves_nothing(event: MakeTim
     assert errors_elsewhere(auto(timings), law).mean() < 0.01
 
 
+@pytest.mark.parametrize("law", ["linear", "p1·p2² + p3"])
+@pytest.mark.parametrize("lines", [12, 300])
+def test_lines_after_the_first_give_the_same_bits_in_any_order(law: str, lines: int) -> None:
+    """The ranks of a job print in another order each time."""
+    timings = LAWS[law].timings(lines, seed=4, noise=0.1)
+    fits = []
+    for seed in range(3):
+        order = np.append(0, 1 + np.random.default_rng(seed).permutation(lines - 1))
+        fits.append(auto(timings.part(order)).describe())
+    assert fits[0] == fits[1] == fits[2]
+
+
 @pytest.mark.parametrize("share", [0.02, 0.1])
 def test_outliers_of_a_hundred_times_are_left_aside(share: float) -> None:
     law = LAWS["three loop bounds"]

@@ -15,7 +15,7 @@ from rewritelog.models.fitting.bases import averaged_products as family
 from rewritelog.models.fitting.bases.program_terms import most_correlated
 from rewritelog.models.fitting.design import Family, SelectionSamples
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
-from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.samples import Samples, usable_samples
 from rewritelog.models.fitting.solving import fit_terms
 
 LAWS: dict[str, Any] = {
@@ -29,7 +29,8 @@ LAWS: dict[str, Any] = {
 
 
 def selection(params: Any, seconds: Any) -> SelectionSamples:
-    return SelectionSamples.of(Samples.of(EventTimings("k", params, seconds), "relative"), "huber")
+    samples = Samples.of(*usable_samples(EventTimings("k", params, seconds)), "relative")
+    return SelectionSamples.of(samples, "huber")
 
 
 def drawn(rng: np.random.Generator, count: int) -> Any:

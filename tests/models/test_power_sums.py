@@ -15,7 +15,7 @@ from rewritelog.models.fitting.bases.power_laws import power_law
 from rewritelog.models.fitting.bases.power_sums import most_power_laws, sum_of_power_laws
 from rewritelog.models.fitting.design import Family, SelectionSamples
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
-from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.samples import Samples, usable_samples
 
 
 def drawn(count: int, seed: int, largest: float = 4.0) -> Floats:
@@ -31,7 +31,8 @@ def two_laws(params: Floats) -> Any:
 
 
 def given(params: Floats, seconds: Any) -> SelectionSamples:
-    return SelectionSamples.of(Samples.of(EventTimings("k", params, seconds), "relative"), "huber")
+    samples = Samples.of(*usable_samples(EventTimings("k", params, seconds)), "relative")
+    return SelectionSamples.of(samples, "huber")
 
 
 @pytest.mark.parametrize("seed", by_tier(range(1, 9), [2], range(1, 9)))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rewritelog.models.base import EventTimings
+from rewritelog.models.fitting.samples import usable_samples
 from rewritelog.models.fitting.single_terms import single_term_functions
 from rewritelog.models.fitting.validation import folds_of
 
@@ -35,15 +36,16 @@ def test_an_outlier_does_not_move_a_robust_law() -> None:
 
 
 def test_held_out_predictions_are_those_of_fits_without_the_fold() -> None:
-    seconds = RANDOM.uniform(1, 2, 80)
-    folds, columns = folds_of(80), np.column_stack((np.ones(80), PARAMS[:, 1]))
+    samples, _ = usable_samples(EventTimings("k", PARAMS, RANDOM.uniform(1, 2, 80)))
+    folds, seconds = folds_of(80), samples.seconds
+    columns = np.column_stack((np.ones(80), samples.params[:, 1]))
     predicted = np.empty(80)
     for fold in range(folds.max() + 1):
         kept = folds != fold
         line = np.linalg.lstsq(columns[kept], seconds[kept], rcond=None)[0]
         predicted[~kept] = columns[~kept] @ line
     r2 = 1 - ((predicted - seconds) ** 2).sum() / ((seconds - seconds.mean()) ** 2).sum()
-    laws = single_term_functions(EventTimings("k", PARAMS, seconds), "uniform", "squares")
+    laws = single_term_functions(samples, "uniform", "squares")
     (plain,) = (law for law in laws.of(2) if str(law.term) == "p2")
     assert plain.held_out_r2 == pytest.approx(r2)
 

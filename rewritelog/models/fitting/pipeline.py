@@ -33,7 +33,13 @@ from rewritelog.models.fitting.function import (
     Formula,
 )
 from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import Samples, Weighting, coarse_step, without_short_scales
+from rewritelog.models.fitting.samples import (
+    Samples,
+    Weighting,
+    coarse_step,
+    usable_samples,
+    without_short_scales,
+)
 from rewritelog.models.fitting.validation import cross_validate
 from rewritelog.progress import report_progress
 from rewritelog.text import count_text
@@ -59,12 +65,12 @@ class FitConfig:
 @np.errstate(all="ignore")  # extreme numbers may overflow
 def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
     """Fit one event's times; in at least one sample all numbers have to be finite."""
-    usable = timings.usable()
+    usable, first = usable_samples(timings)
     lowest, highest = column_range(usable.params)
-    whole = _fit_class(usable, config, None, usable.params)
+    whole = _fit_class(usable, first, config, None, usable.params)
     large, small = _classes(usable, config.category)
     classes = [
-        _fit_class(usable.part(rows), config, value, usable.params, has_first=bool(rows[0]))
+        _fit_class(usable.part(rows), first[rows], config, value, usable.params)
         for value, rows in large
     ]
     whole = whole._replace(fit=structs.replace(whole.fit, dropped=(*whole.fit.dropped, *small)))
@@ -107,19 +113,13 @@ class _Fitted(NamedTuple):
 
 
 def _fit_class(
-    usable: EventTimings,
-    config: FitConfig,
-    value: float | None,
-    params: Floats,
-    *,
-    has_first: bool = True,
+    usable: EventTimings, first: Flags, config: FitConfig, value: float | None, params: Floats
 ) -> _Fitted:
     """Fit the samples of one class, or all: clean, validate, select, solve, diagnose.
 
-    `params` are those of all samples of the event; `has_first` says whether its first call is one
-    of these.
+    `params` are those of all samples of the event; `first` is true for its first call.
     """
-    all_samples = Samples.of(usable, config.weights, has_first=has_first)
+    all_samples = Samples.of(usable, first, config.weights)
     usable_part = all_samples.random_part(tuning.MOST_FITTED)
     samples = without_short_scales(usable_part, config.loss)
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)

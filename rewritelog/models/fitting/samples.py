@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, column_range, median, sequence
+from rewritelog.arrays import GOLDEN, Flags, Floats, Ints, Keys, column_range, median, mix, sequence
 from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss, least_squares, robust_spread, row_weights
@@ -39,7 +39,7 @@ LEAST_SCALE_S = 1e-280
 
 @dataclass(frozen=True)
 class Samples:
-    """Parameters and times of one event, all of them finite, in the order of measurement."""
+    """Parameters and times of one event, all of them finite."""
 
     params: Floats
     """Shape (samples, parameters)."""
@@ -57,17 +57,15 @@ class Samples:
         return len(self.seconds)
 
     @classmethod
-    def of(cls, timings: EventTimings, weighting: Weighting, *, has_first: bool = True) -> Samples:
+    def of(cls, timings: EventTimings, first: Flags, weighting: Weighting) -> Samples:
         """Return the samples of an event, all finite, with scales for relative or uniform weights.
 
-        `has_first` says whether the event's first call is among them.
+        `first` is true for the event's first call, if it is among them.
 
         Relative weights are Foster's *scaled* least squares, "Designing and Building Parallel
         Programs" (1995), 3.5.3: each residual is divided by its observation.
         """
         params, seconds = timings.params, timings.seconds
-        first = np.zeros(len(seconds), dtype=np.bool_)
-        first[:1] = has_first and is_measured(timings.event)
         size = np.abs(seconds)
         if weighting == "uniform":
             mean = float(size.mean()) if len(size) else 0.0
@@ -115,6 +113,27 @@ class Samples:
     def random_part(self, most: int) -> Samples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
         return self if len(self) <= most else self.part(random_rows(len(self), most))
+
+
+def usable_samples(timings: EventTimings) -> tuple[EventTimings, Flags]:
+    """Return the samples that are finite, and which of them is the event's first call.
+
+    Their order is pseudo-random and depends on their numbers alone, and hardly on the last bits of
+    these. Folds and parts are drawn by position, and sums are rounded in order: in the order of the
+    lines a fit would depend on which rank happened to print first.
+    """
+    usable = timings.usable()
+    order = np.lexsort((_hashes(usable, np.float64), _hashes(usable, np.float32)))
+    return usable.part(order), (order == 0) & is_measured(timings.event)
+
+
+def _hashes(samples: EventTimings, precision: type[np.floating[Any]]) -> Keys:
+    """Return a hash of the numbers of each sample, rounded to a precision."""
+    hashes = np.zeros(len(samples.seconds), dtype=np.uint64)
+    for column in (*samples.params.T, samples.seconds):
+        rounded = column.astype(precision).astype(np.float64) + 0.0  # -0 + 0 is 0
+        hashes = mix((hashes + GOLDEN) ^ rounded.view(np.uint64))
+    return hashes
 
 
 def coarse_step(seconds: Floats) -> float:

@@ -12,7 +12,12 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.design import ONE, Family, SelectionSamples
 from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import Samples, Weighting, without_short_scales
+from rewritelog.models.fitting.samples import (
+    Samples,
+    Weighting,
+    usable_samples,
+    without_short_scales,
+)
 from rewritelog.models.fitting.validation import cross_validate, fit_family
 from rewritelog.models.metrics import mean_relative_error, r_squared
 
@@ -63,7 +68,7 @@ def single_term_functions(
 
     Fits and folds are those of the choice of a family.
     """
-    samples = Samples.of(timings.usable(), weights).random_part(MOST_SAMPLES)
+    samples = Samples.of(*usable_samples(timings), weights).random_part(MOST_SAMPLES)
     if not len(samples) or not samples.params.shape[1]:
         return SingleTermFunctions((), {})
     selection = SelectionSamples.of(without_short_scales(samples, loss), loss)
