@@ -17,7 +17,7 @@ from griffe2md import default_config, render_object_docs
 
 import rewritelog
 from rewritelog import commands
-from rewritelog.cli.help import command_help
+from rewritelog.cli.words import command_help
 
 HEAD = """\
 # From Python

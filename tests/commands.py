@@ -16,7 +16,7 @@ from subprocess import CompletedProcess
 from typing import Any
 from unittest import mock
 
-from rewritelog.cli import process, streams
+from rewritelog.cli import process
 from tracebigsim.__main__ import main as print_folder
 
 Done = CompletedProcess[str]
@@ -38,7 +38,7 @@ def tracebigsim(*words: object, cwd: Path | None = None) -> Done:
 
 def _rewritelog_main() -> None:
     plain: Any = sys.stderr
-    sys.stderr = streams.EscapedMessages(plain.detach(), "utf-8", "backslashreplace")
+    sys.stderr = process.EscapedMessages(plain.detach(), "utf-8", "backslashreplace")
     sys.exit(process.exit_code())
 
 

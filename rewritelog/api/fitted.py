@@ -30,9 +30,8 @@ from rewritelog.text import (
     parameter_names,
     shorten,
 )
-from rewritelog.timings.read import to_timings
+from rewritelog.timings.read import read_model_file, to_timings
 from rewritelog.timings.samples import Timings, TimingsLike, in_order_of
-from rewritelog.timings.texts import read_model_file
 from rewritelog.viewing.pictures import Picture, fit_figure
 
 Rows: TypeAlias = ArrayLike | Mapping[str, ArrayLike]

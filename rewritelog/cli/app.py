@@ -16,12 +16,13 @@ import typer
 
 from rewritelog import __version__, commands
 from rewritelog.cli import console
-from rewritelog.cli.help import command_help, overview
-from rewritelog.cli.streams import OutputLost
+from rewritelog.cli.process import OutputLost
 from rewritelog.cli.words import (
     HELP,
+    command_help,
     completing,
     flags_of_models,
+    overview,
     parse,
     values_of,
     words_of,

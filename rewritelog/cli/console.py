@@ -11,7 +11,7 @@ from typing import TextIO
 
 import typer
 
-from rewritelog.cli.streams import CLOSED_PIPE, OutputLost
+from rewritelog.cli.process import CLOSED_PIPE, OutputLost
 from rewritelog.progress import Unit, listening
 
 WRITTEN_AT_ONCE = 1000

@@ -70,7 +70,7 @@ UncheckedArgument: TypeAlias = Annotated[
 ]
 """Logs or traces that may be too damaged to open."""
 FittedArgument: TypeAlias = Annotated[
-    As["FittedModel | PathLike", "Fitted"], Kind("timings.texts:to_fitted")
+    As["FittedModel | PathLike", "Fitted"], Kind("timings.read:to_fitted")
 ]
 
 OUT_HELP = "The folder to write: a new or empty one; force replaces any."

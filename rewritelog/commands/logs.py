@@ -19,8 +19,7 @@ from rewritelog.commands.command import (
     UncheckedArgument,
     function,
 )
-from rewritelog.commands.durations import RewriteOptions
-from rewritelog.commands.network import NETWORK, NetworkOptions
+from rewritelog.commands.durations import NETWORK, NetworkOptions, RewriteOptions
 from rewritelog.errors import UsageError, spelled
 from rewritelog.options import (
     OUTPUT,

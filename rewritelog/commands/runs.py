@@ -15,8 +15,7 @@ from rewritelog.commands.command import (
     OptionalTraces,
     function,
 )
-from rewritelog.commands.durations import DurationOptions, OutputOptions
-from rewritelog.commands.network import NetworkOptions
+from rewritelog.commands.durations import DurationOptions, NetworkOptions, OutputOptions
 from rewritelog.errors import UsageError, spelled
 from rewritelog.options import (
     ADVANCED,

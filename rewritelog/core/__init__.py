@@ -1,14 +1,18 @@
-"""The compiled core: what is sequential over bytes or events. `core.h` declares its functions."""
+"""The compiled core: what is sequential over bytes or events. `core.h` declares its functions.
+
+Texts and rows of tables are numbered here: its hash table finds those that are equal.
+"""
 
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Ints
+from rewritelog.arrays import Bytes, Flags, Floats, Ints
 from tracebigsim.core import Library
 
 core: Any = Library(Path(__file__).parent)
@@ -39,3 +43,55 @@ class NumberedTexts(NamedTuple):
         key = secrets.randbits(64)
         count = core.number_texts(buffer, at, lengths, are_names, key, slots, first, numbers)
         return cls(first[:count].copy(), numbers, key, slots)
+
+
+@dataclass(frozen=True)
+class DistinctPoints:
+    """The d distinct rows of a table of parameters, in order of first appearance.
+
+    Many SEBs of one event have the same parameters, so that choosing among SEBs, and looking for
+    repeated measurements, work on distinct points. −0 and 0 are equal, and so are equal NaNs.
+    """
+
+    params: Floats
+    """Shape (d, parameters)."""
+    counts: Ints
+    """The number of equal rows, shape (d,)."""
+    point_of_row: Ints
+    """The index of the point of each row of the table, shape (rows,)."""
+    rows: NumberedTexts
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @classmethod
+    def of_rows(cls, params: Floats) -> DistinctPoints:
+        """Find the distinct rows."""
+        width, table = 8 * params.shape[1], _without_signed_zeros(params)
+        at, lengths = np.arange(len(table)) * width, np.full(len(table), width)
+        rows = NumberedTexts.of(_bytes_of(table), at, lengths)
+        counts = np.bincount(rows.numbers, minlength=len(rows.first)).astype(np.int64, copy=False)
+        distinct = table if len(rows.first) == len(table) else table[rows.first]
+        return cls(distinct, counts, rows.numbers, rows)
+
+    def find(self, params: Floats) -> Ints:
+        """Return the index of the point that each row is, −1 for one that is none."""
+        numbers = np.full(len(params), -1, dtype=np.int64)
+        if params.shape[1] == self.params.shape[1]:
+            rows, width = _bytes_of(_without_signed_zeros(params)), 8 * params.shape[1]
+            known = _bytes_of(self.params)
+            core.find_texts(known, width, rows, self.rows.key, self.rows.slots, numbers)
+        return numbers
+
+
+def _without_signed_zeros(params: Floats) -> Floats:
+    return np.add(params, 0.0, order="C")  # -0 + 0 is 0
+
+
+def _bytes_of(rows: Floats) -> Bytes:
+    return rows.view(np.uint8).reshape(-1)
+
+
+def is_among(rows: Floats, known: Floats) -> Flags:
+    """Return which rows are in `known`."""
+    return DistinctPoints.of_rows(known).find(rows) >= 0

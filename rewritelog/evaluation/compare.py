@@ -11,7 +11,7 @@ from typing import Any
 from rewritelog.arrays import Columns, Flags, Ints, random_ranks
 from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predictions import ERRORS_TEXT, PredictedLines, Score
+from rewritelog.evaluation.predict import ERRORS_TEXT, PredictedLines, Score
 from rewritelog.models.base import EventTimings, Model
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas
@@ -24,9 +24,8 @@ from rewritelog.text import (
     percent_text,
     wrapped,
 )
-from rewritelog.timings.read import read_timings_as, samples_of
+from rewritelog.timings.read import read_model_text, read_texts, read_timings_as, samples_of
 from rewritelog.timings.samples import Timings, files_of
-from rewritelog.timings.texts import read_model_text, read_texts
 
 COLUMNS_TEXT = f"Of lines held out; {ERRORS_TEXT}; no answer: share of lines without a prediction."
 """What the columns of the table are."""

@@ -24,9 +24,8 @@ from rewritelog.text import (
     some_text,
     wrapped,
 )
-from rewritelog.timings.read import samples_of
+from rewritelog.timings.read import MAX_MODEL_BYTES, read_param_names, read_texts, samples_of
 from rewritelog.timings.samples import Timings, files_of
-from rewritelog.timings.texts import MAX_MODEL_BYTES, read_param_names, read_texts
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ import numpy as np
 from rewritelog.arrays import rounded_sum
 from rewritelog.commands.runs import PredictRunCommand
 from rewritelog.errors import ModelError, UsageError, spelled
-from rewritelog.evaluation.predictions import DeterminedBy, PredictedRows
+from rewritelog.evaluation.predict import DeterminedBy, PredictedRows
 from rewritelog.models.base import LOST, PES
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.options import listed, settings

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rewritelog.commands.fits import VerifyCommand
-from rewritelog.evaluation.predictions import ERRORS_TEXT, DeterminedBy, PredictedLines, Score
-from rewritelog.models.equal_rows import DistinctPoints
+from rewritelog.core import DistinctPoints
+from rewritelog.evaluation.predict import ERRORS_TEXT, DeterminedBy, PredictedLines, Score
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
 from rewritelog.text import (
@@ -27,9 +27,8 @@ from rewritelog.text import (
     time_text,
     wrapped,
 )
-from rewritelog.timings.read import samples_of
+from rewritelog.timings.read import read_param_names, samples_of
 from rewritelog.timings.samples import Timings, in_order_of, usable
-from rewritelog.timings.texts import read_param_names
 
 
 @dataclass(frozen=True)

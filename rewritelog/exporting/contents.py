@@ -15,13 +15,14 @@ from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, timelines_of
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import BlockRecords, records_of
-from rewritelog.formats.bgtrace.tables import (
+from rewritelog.formats.bgtrace.records import (
     DEPENDENCY_ROW,
     EVENT_ROW,
     MAKERS,
     MESSAGE_ROW,
     SEB_ROW,
+    BlockRecords,
+    records_of,
 )
 from rewritelog.running.engines import map_blocks
 

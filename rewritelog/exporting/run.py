@@ -17,13 +17,13 @@ from rewritelog.exporting.chrome import (
     SEB_KINDS,
     ChromeMaker,
     TraceEvents,
+    matched,
     node_events,
     rank_name,
     write_trace,
 )
 from rewritelog.exporting.contents import Contents, map_contents
 from rewritelog.exporting.goal import goal_part, write_goal
-from rewritelog.exporting.matching import matched
 from rewritelog.exporting.programs import load_program
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables

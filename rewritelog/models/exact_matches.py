@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
-from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.fitting import tuning
 from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
 

@@ -151,7 +151,7 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
     is none, and `RewriteLogError` naming the file if it is invalid or cannot be read.
     """
     from rewritelog.models.located_toml import read_toml  # noqa: PLC0415 - few runs need it
-    from rewritelog.timings.texts import read_model_text  # noqa: PLC0415
+    from rewritelog.timings.read import read_model_text  # noqa: PLC0415
 
     path = _machine_path(machine)
     read = read_model_text(path)

@@ -37,9 +37,8 @@ from rewritelog.rewriting.statistics import (
     exact_sum,
 )
 from rewritelog.text import count_text, matching, some_text, unused_patterns
-from rewritelog.timings.read import samples_of
+from rewritelog.timings.read import read_param_names, read_texts, samples_of
 from rewritelog.timings.samples import Timings
-from rewritelog.timings.texts import read_param_names, read_texts
 
 _EVENTS_NAMED = 5
 """At most this many events are named in the warning of those that a model does not cover."""

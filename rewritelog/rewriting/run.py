@@ -32,10 +32,9 @@ from rewritelog.output.files import (
 from rewritelog.output.folders import new_folder
 from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import logs_task
-from rewritelog.rewriting.breakdown import expected_of
 from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
-from rewritelog.rewriting.statistics import BlockCount, BlockStatistics
+from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, expected_of
 from rewritelog.rewriting.traces import trace_task
 from rewritelog.running.engines import engine, limited_to, map_blocks
 from rewritelog.text import json_text

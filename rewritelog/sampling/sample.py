@@ -32,10 +32,9 @@ from rewritelog.text import (
     printable,
     shorten_all,
 )
-from rewritelog.timings.read import samples_of
+from rewritelog.timings.read import read_model_text, samples_of
 from rewritelog.timings.samples import Timings, usable
-from rewritelog.timings.spread import LARGE_SPREAD, ReplicateSpread, spread_of
-from rewritelog.timings.texts import read_model_text
+from rewritelog.timings.stats import LARGE_SPREAD, ReplicateSpread, spread_of
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_chosen
 

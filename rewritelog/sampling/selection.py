@@ -14,7 +14,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Keys, draw_numbers
 from rewritelog.commands.fits import SampleMethod
-from rewritelog.models.equal_rows import DistinctPoints, is_among
+from rewritelog.core import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
 from rewritelog.progress import report_progress
 from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages

@@ -32,10 +32,10 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Texts, numbered
 from rewritelog.commands.fits import TimingsCommand
+from rewritelog.core import DistinctPoints
 from rewritelog.errors import UsageError
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Part, Traces
-from rewritelog.models.equal_rows import DistinctPoints
 from rewritelog.models.expressions import (
     FUNCTIONS,
     MAX_PARAMETERS,
@@ -56,7 +56,7 @@ from rewritelog.text import (
     unused_patterns,
     wrapped,
 )
-from rewritelog.timings.texts import read_model_text
+from rewritelog.timings.read import read_model_text
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import around_time, format_line, number_text
 

@@ -35,7 +35,7 @@ from rewritelog.text import (
     shorten_all,
 )
 from rewritelog.timings.samples import Timings
-from rewritelog.timings.spread import spread_of
+from rewritelog.timings.stats import spread_of
 from rewritelog.viewing.plots import MOST_POINTS, MOST_POINTS_A_PAGE, SEED, is_wide, some_rows
 
 Quality = tuple[float | None, float | None]

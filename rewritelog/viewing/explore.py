@@ -20,9 +20,8 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.running.engines import cores
 from rewritelog.stopping import Stopped
 from rewritelog.text import LABEL_WIDTH, shorten_all
-from rewritelog.timings.read import samples_of
+from rewritelog.timings.read import read_model_text, read_param_names, samples_of
 from rewritelog.timings.samples import files_of
-from rewritelog.timings.texts import read_model_text, read_param_names
 from rewritelog.viewing.extra import require
 
 if TYPE_CHECKING:
@@ -39,9 +38,8 @@ def explore(options: ExploreCommand) -> None:
     Pages ask for the fits of all events. Raise a `RewriteLogError` for inputs that cannot be read.
     """
     require("bokeh", "explore")
-    from rewritelog.viewing.explorer.saving import Saving  # noqa: PLC0415 - an extra
     from rewritelog.viewing.explorer.server import Explorer  # noqa: PLC0415
-    from rewritelog.viewing.explorer.session import Session  # noqa: PLC0415
+    from rewritelog.viewing.explorer.session import Saving, Session  # noqa: PLC0415
 
     formulas = None if options.formulas is None else read_model_text(options.formulas)
     names = read_param_names(options.param_names)

@@ -18,9 +18,8 @@ from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit, UnitWriter
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
-from rewritelog.rewriting.breakdown import left_of
 from rewritelog.rewriting.report import RewriteReport, Task
-from rewritelog.rewriting.statistics import DurationSum, EventSums
+from rewritelog.rewriting.statistics import DurationSum, EventSums, left_of
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import limited_to, map_blocks
 from rewritelog.text import (

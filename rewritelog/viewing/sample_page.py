@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rewritelog.models.equal_rows import DistinctPoints
+from rewritelog.core import DistinctPoints
 from rewritelog.sampling.sample import SampleReport
 from rewritelog.sampling.selection import Choice
 from rewritelog.text import count_text, percent_text

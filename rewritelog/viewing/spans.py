@@ -13,8 +13,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, Table
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import records_of
-from rewritelog.formats.bgtrace.tables import MESSAGE_ROW, message_rows
+from rewritelog.formats.bgtrace.records import MESSAGE_ROW, message_rows, records_of
 from rewritelog.formats.traces import AnyTraces, Events
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.text import NO_NAME, printable

@@ -18,7 +18,7 @@ from oracle import SAMPLE_LOGS
 
 import rewritelog as api
 from rewritelog import commands
-from rewritelog.cli import streams
+from rewritelog.cli import process
 from rewritelog.commands.fits import FitCommand
 from rewritelog.running.engines import limited_to
 from rewritelog.timings.read import read_timings
@@ -307,7 +307,7 @@ def test_completions(words: str, wanted: set[str]) -> None:
 
 def test_colours_of_messages_are_all_that_a_terminal_obeys() -> None:
     written = io.BytesIO()
-    stream = streams.EscapedMessages(written, "utf-8", "backslashreplace")
+    stream = process.EscapedMessages(written, "utf-8", "backslashreplace")
     stream.write("\x1b[31merror:\x1b[0m a\x1b[2Jb\n")
     stream.flush()
     assert written.getvalue() == b"\x1b[31merror:\x1b[0m a\\x1b[2Jb\n"

@@ -16,7 +16,7 @@ from rewritelog.errors import ModelError, OutputError, TimingError, UsageError
 from rewritelog.evaluation.fit import fit
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import json_text
-from rewritelog.timings.texts import read_model_file
+from rewritelog.timings.read import read_model_file
 from tracebigsim.writing import format_line
 
 

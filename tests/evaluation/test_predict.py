@@ -17,8 +17,7 @@ from rewritelog.errors import ModelError, TimingError
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.predict import Predictions
 from rewritelog.sampling.sample import sample
-from rewritelog.timings.read import MalformedLines
-from rewritelog.timings.texts import read_model_file
+from rewritelog.timings.read import MalformedLines, read_model_file
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from rewritelog.evaluation.compare import compare
 from rewritelog.evaluation.fit import fit
 from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.text import json_text
-from rewritelog.timings.read import read_timings
-from rewritelog.timings.texts import read_model_file
+from rewritelog.timings.read import read_model_file, read_timings
 from tracebigsim.writing import format_line
 
 

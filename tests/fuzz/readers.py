@@ -38,8 +38,7 @@ from rewritelog.models.model_file import (
 from rewritelog.models.registry import load_model
 from rewritelog.rewriting.run import rewrite
 from rewritelog.text import json_text as strict_json
-from rewritelog.timings.read import read_timings
-from rewritelog.timings.texts import read_model_text
+from rewritelog.timings.read import read_model_text, read_timings
 from tracebigsim.errors import TraceBigSimError
 
 Check = Callable[[bytes], bool]

@@ -9,8 +9,8 @@ import pytest
 
 from rewritelog import arrays
 from rewritelog.arrays import Floats
+from rewritelog.core import is_among
 from rewritelog.models.base import EventTimings
-from rewritelog.models.equal_rows import is_among
 from rewritelog.models.exact_matches import ExactMatches, exact_matches_of
 
 

@@ -22,12 +22,14 @@ import rewritelog.models.expressions as package
 from rewritelog.errors import ModelError, RewriteLogError
 from rewritelog.models.expressions import (
     FUNCTIONS,
+    MAX_DEPTH,
+    MAX_LENGTH,
+    MAX_STEPS,
     Expression,
     FormulaError,
     Origin,
     parse,
 )
-from rewritelog.models.expressions.parser import MAX_DEPTH, MAX_LENGTH, MAX_STEPS
 
 ROWS = np.array([[2.0, 3.0, 5.0], [7.0, 0.5, 1.0], [4.0, 4.0, 4.0]])
 

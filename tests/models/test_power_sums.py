@@ -11,8 +11,7 @@ from chosen import by_tier
 from rewritelog.arrays import Floats
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fitting.bases.power_laws import power_law
-from rewritelog.models.fitting.bases.power_sums import most_power_laws, sum_of_power_laws
+from rewritelog.models.fitting.bases.power_laws import most_power_laws, power_law, sum_of_power_laws
 from rewritelog.models.fitting.design import Family, SelectionSamples
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Samples, usable_samples

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats, draw_numbers
-from rewritelog.models.equal_rows import DistinctPoints, is_among
+from rewritelog.core import DistinctPoints, is_among
 from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
 from rewritelog.sampling.selection import allocate
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kinds import MakeTimings, ReferenceTimings
 
-from rewritelog.timings.spread import spread_of
+from rewritelog.timings.stats import spread_of
 
 
 def test_equal_times_do_not_spread(event: MakeTimings) -> None:

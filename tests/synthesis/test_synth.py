@@ -28,7 +28,7 @@ from rewritelog.formats.bgtrace.heads import timeline_file_head
 from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.progress import listening
 from rewritelog.stopping import Stopped
-from rewritelog.synthesis import write
+from rewritelog.synthesis import synth
 from rewritelog.synthesis.plan import machine_shape
 from rewritelog.synthesis.program import EVENTS
 
@@ -251,7 +251,7 @@ def test_small_batches_give_the_same_bytes(
     batch_sebs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rewritelog.synth(tmp_path / "large", **SMALL)
-    monkeypatch.setattr(write, "BATCH_SEBS", batch_sebs)
+    monkeypatch.setattr(synth, "BATCH_SEBS", batch_sebs)
     rewritelog.synth(tmp_path / "small", **SMALL)
     assert _digest(tmp_path / "small") == _digest(tmp_path / "large")
 

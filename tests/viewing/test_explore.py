@@ -23,11 +23,10 @@ from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
-from rewritelog.models.fitted_events import FittedEvents
+from rewritelog.models.fitted import FittedEvents
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.formulas import parse_param_names
-from rewritelog.timings.read import read_timings
-from rewritelog.timings.texts import read_model_file, read_model_text
+from rewritelog.timings.read import read_model_file, read_model_text, read_timings
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
 
@@ -36,14 +35,15 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from rewritelog.viewing.explorer import server
 from rewritelog.viewing.explorer.processes import Processes
 from rewritelog.viewing.explorer.requests import read_request
-from rewritelog.viewing.explorer.saving import Saving, formulas_text
 from rewritelog.viewing.explorer.server import Explorer
 from rewritelog.viewing.explorer.session import (
     NOT_CHANGED,
     Changed,
     FitChoices,
     Result,
+    Saving,
     Session,
+    formulas_text,
 )
 
 AsyncHTTPClient.configure(None, defaults={"request_timeout": HANGS_S, "connect_timeout": HANGS_S})

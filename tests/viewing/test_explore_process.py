@@ -21,7 +21,7 @@ from faulty import HANGS_S
 from logbuilder import write_timings
 
 from rewritelog.models.formulas import parse_formulas
-from rewritelog.timings.texts import read_model_file
+from rewritelog.timings.read import read_model_file
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
 

@@ -30,7 +30,7 @@ from rewritelog.paths import input_exists
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
 
 if TYPE_CHECKING:
-    from rewritelog.formats.bgtrace.tables import Tables
+    from rewritelog.formats.bgtrace.records import Tables
 
 _TERMS = Terms("SEB", "PE", "bracket", "param record", "messages")
 
@@ -133,7 +133,7 @@ class LogSet(Opened):
 
     def timeline(self, pe: int) -> Tables:
         """Return all records of the timeline of a PE as tables."""
-        from rewritelog.formats.bgtrace.tables import Tables, tables_of  # noqa: PLC0415 - of few
+        from rewritelog.formats.bgtrace.records import Tables, tables_of  # noqa: PLC0415 - of few
 
         return Tables(*tables_of(self.load([self.timeline_block(pe)])))
 
@@ -150,7 +150,7 @@ class LogSet(Opened):
         return self._table("log_events", pes)
 
     def _table(self, name: str, pes: str | int | Iterable[int] | None) -> Rows:
-        from rewritelog.formats.bgtrace.tables import tables_of  # noqa: PLC0415 - of few jobs
+        from rewritelog.formats.bgtrace.records import tables_of  # noqa: PLC0415 - of few jobs
 
         numbers = self.pes if pes is None else pes
         chosen = units.chosen_pes(units.pes(numbers, "pes"), self.pes) or ()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.averaged_products import averaged_products
 from rewritelog.models.fitting.bases.breaks import power_law_with_breaks
-from rewritelog.models.fitting.bases.power_laws import power_law
-from rewritelog.models.fitting.bases.power_sums import sum_of_power_laws
+from rewritelog.models.fitting.bases.power_laws import power_law, sum_of_power_laws
 from rewritelog.models.fitting.bases.products import product_terms
 from rewritelog.models.fitting.bases.program_terms import program_terms
 from rewritelog.models.fitting.bases.sums import (

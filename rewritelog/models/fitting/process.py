@@ -17,8 +17,7 @@ from msgspec import Meta, structs
 from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, median
-from rewritelog.core import core
-from rewritelog.models.equal_rows import DistinctPoints
+from rewritelog.core import DistinctPoints, core
 from rewritelog.models.fitting.regression import robust_spread
 from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape

@@ -35,8 +35,7 @@ from rewritelog.stopping import SIGNALS
 from rewritelog.text import count_text, some_text
 from rewritelog.viewing.explorer import requests
 from rewritelog.viewing.explorer.processes import Processes
-from rewritelog.viewing.explorer.saving import Saving
-from rewritelog.viewing.explorer.session import NOT_CHANGED, Changed, FitChoices, Session
+from rewritelog.viewing.explorer.session import NOT_CHANGED, Changed, FitChoices, Saving, Session
 from rewritelog.viewing.fit_pages import OWN_LINES, events_sections, quality_lines
 from rewritelog.viewing.page import POLICY, asset, json_of, page_text
 
