@@ -81,8 +81,13 @@ class Similarity:
         indices = np.flatnonzero(are_kept)
         return Similarity(self.inputs.part(indices), self.kernel.part(indices))
 
-    def simpler(self, parameters: int) -> Iterator[Similarity]:
-        """Yield those without the formula's seconds, and without tiles, if it has any."""
+    def alternatives(self, parameters: int) -> Iterator[Similarity]:
+        """Yield this one, a rough one, and those without the formula's seconds and without tiles.
+
+        Steps that depend on few inputs are hardly found from a kernel without a rough part.
+        """
+        yield self
+        yield Similarity(self.inputs, self.kernel.rougher())
         sizes = np.array([kind not in TILES for kind in self.inputs.kinds])
         for are_kept in (self.inputs.parameters <= parameters, sizes):
             if are_kept.any() and not are_kept.all():
@@ -188,7 +193,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if best.held_out.mean_error > enough:
         return None
     family, (similarity,) = best.family, best.similarities
-    alternatives = (similarity, *similarity.simpler(samples.params.shape[1]))
+    alternatives = tuple(similarity.alternatives(samples.params.shape[1]))
     refined = list(
         map_in_processes(
             lambda similar: trial(family, similar, refine=True),

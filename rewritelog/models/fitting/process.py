@@ -37,6 +37,9 @@ LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 """Mean and deviation of the normal prior of a length's logarithm, in standard deviations of the
 input: twice the range of most inputs, so that one without effect stays without."""
 
+ROUGHER, ROUGHER_LENGTH = (0.3, 0.9, 0.3), 0.3
+"""The deviations of a kernel that is mostly rough, as shares of the whole, and its lengths."""
+
 LEAST_NOISE = 1e-3
 """The least deviation of the noise, as a share of that of the values."""
 
@@ -104,6 +107,12 @@ class Kernel(Form, frozen=True):
             smooth_lengths=self.smooth_lengths[indices],
             rough_lengths=self.rough_lengths[indices],
         )
+
+    def rougher(self) -> Kernel:
+        """Return a kernel of the same variance, most of it in a rough part with short lengths."""
+        smooth, rough, noise = (math.sqrt(self.variance) * part for part in ROUGHER)
+        lengths = np.full(len(self.codes), ROUGHER_LENGTH)
+        return replace(self, rough_lengths=lengths, smooth=smooth, rough=rough, noise=noise)
 
     @property
     def variance(self) -> float:
