@@ -97,6 +97,8 @@ class EventTimings:
     """The parameters, shape (samples, parameters)."""
     seconds: Floats
     """The measured times, shape (samples,)."""
+    has_first: bool = True
+    """Whether the first sample is the event's first call, which caches may have slowed down."""
 
     @property
     def parameters(self) -> int:
@@ -120,7 +122,8 @@ class EventTimings:
 
     def part(self, rows: Flags | Ints) -> EventTimings:
         """Return the samples that a mask or indices select, in their order."""
-        return EventTimings(self.event, self.params[rows], self.seconds[rows])
+        has_first = self.has_first and np.arange(len(self.seconds))[rows][:1].tolist() == [0]
+        return EventTimings(self.event, self.params[rows], self.seconds[rows], has_first)
 
     def __repr__(self) -> str:
         samples = count_text(len(self.seconds), "sample")

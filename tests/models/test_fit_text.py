@@ -102,3 +102,16 @@ def test_a_first_call_that_took_as_long_as_many_others_pays_for_no_cold_caches()
         timings = EventTimings("kernel", sizes[:, None], times)
         warnings = load_model("auto", {}).fit((timings,)).warnings()
         assert any("first call" in text for text in warnings) == is_told
+
+
+def test_the_first_of_some_lines_is_no_first_call_if_that_is_not_among_them() -> None:
+    """Cross-validation and `sampled` fit to some of the lines."""
+    draw = np.random.default_rng(1)
+    sizes = draw.uniform(10, 100, 60)
+    seconds = 1e-6 * sizes * np.exp(0.02 * draw.standard_normal(60))
+    seconds[[0, 5]] *= 7
+    timings = EventTimings("kernel", sizes[:, None], seconds)
+    rows = np.arange(60)
+    for part, is_told in ((rows != 5, True), (rows >= 5, False), (rows[5:], False)):
+        warnings = load_model("auto", {}).fit((timings.part(part),)).warnings()
+        assert any("first call" in text for text in warnings) == is_told

@@ -81,13 +81,14 @@ class Similarity:
         indices = np.flatnonzero(are_kept)
         return Similarity(self.inputs.part(indices), self.kernel.part(indices))
 
-    def alternatives(self, parameters: int) -> Iterator[Similarity]:
+    def alternatives(self, samples: int, parameters: int) -> Iterator[Similarity]:
         """Yield this one, a rough one, and those without the formula's seconds and without tiles.
 
-        Steps that depend on few inputs are hardly found from a kernel without a rough part.
+        Steps in few inputs, which show in many samples only, are hardly found from a smooth kernel.
         """
         yield self
-        yield Similarity(self.inputs, self.kernel.rougher())
+        if samples > TRIED_POINTS:
+            yield Similarity(self.inputs, self.kernel.rougher())
         sizes = np.array([kind not in TILES for kind in self.inputs.kinds])
         for are_kept in (self.inputs.parameters <= parameters, sizes):
             if are_kept.any() and not are_kept.all():
@@ -193,7 +194,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if best.held_out.mean_error > enough:
         return None
     family, (similarity,) = best.family, best.similarities
-    alternatives = tuple(similarity.alternatives(samples.params.shape[1]))
+    alternatives = tuple(similarity.alternatives(*samples.params.shape))
     refined = list(
         map_in_processes(
             lambda similar: trial(family, similar, refine=True),

@@ -118,20 +118,23 @@ class Samples:
 def usable_samples(timings: EventTimings) -> tuple[EventTimings, Flags]:
     """Return the samples that are finite, and which of them is the event's first call.
 
-    Their order is pseudo-random and depends on their numbers alone, and hardly on the last bits of
-    these. Folds and parts are drawn by position, and sums are rounded in order: in the order of the
-    lines a fit would depend on which rank happened to print first.
+    Their order is pseudo-random and depends on their numbers alone, and on the last bits of these,
+    which versions of numpy differ in, only where all others are equal. Folds and parts are drawn by
+    position, and sums are rounded in order: in the order of the lines a fit would depend on which
+    rank happened to print first.
     """
     usable = timings.usable()
     order = np.lexsort((_hashes(usable, np.float64), _hashes(usable, np.float32)))
-    return usable.part(order), (order == 0) & is_measured(timings.event)
+    has_first = usable.has_first and is_measured(timings.event)
+    return usable.part(order), (order == 0) & has_first
 
 
 def _hashes(samples: EventTimings, precision: type[np.floating[Any]]) -> Keys:
     """Return a hash of the numbers of each sample, rounded to a precision."""
     hashes = np.zeros(len(samples.seconds), dtype=np.uint64)
     for column in (*samples.params.T, samples.seconds):
-        rounded = column.astype(precision).astype(np.float64) + 0.0  # -0 + 0 is 0
+        with np.errstate(over="ignore"):
+            rounded = column.astype(precision).astype(np.float64) + 0.0  # -0 + 0 is 0
         hashes = mix((hashes + GOLDEN) ^ rounded.view(np.uint64))
     return hashes
 
