@@ -98,8 +98,8 @@ def test_lines_after_the_first_give_the_same_bits_in_any_order(law: str, lines: 
     timings = LAWS[law].timings(lines, seed=4, noise=0.1)
     fits = []
     for seed in range(3):
-        order = np.append(0, 1 + np.random.default_rng(seed).permutation(lines - 1))
-        fits.append(auto(timings.part(order)).describe())
+        others = np.random.default_rng(seed).permutation([*range(1, lines), 0, 0, 1])
+        fits.append(auto(timings.part(np.append(0, others))).describe())
     assert fits[0] == fits[1] == fits[2]
 
 
