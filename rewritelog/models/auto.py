@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from rewritelog.models.base import EventTimings, ModelText, Timings, option
 from rewritelog.models.engine import EngineModel, FitOptions
-from rewritelog.models.fitted import FittedEvents
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.correction import UseCorrection
 from rewritelog.models.fitting.pipeline import FitConfig

@@ -9,7 +9,8 @@ from rewritelog.errors import ModelError
 from rewritelog.models.base import EventKey, EventTimings, Model, Timings, option
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import MAX_PARAMETERS
-from rewritelog.models.fitted import FittedEvents, errors_as_model_errors
+from rewritelog.models.fitted import errors_as_model_errors
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.regression import Loss

@@ -17,7 +17,8 @@ import msgspec
 from rewritelog.arrays import Columns
 from rewritelog.errors import ModelError, spelled
 from rewritelog.models.base import EventKey
-from rewritelog.models.fitted import Fitted, FittedEvents, Source
+from rewritelog.models.fitted import Fitted, Source
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import (
     EventName,

@@ -10,7 +10,7 @@ from msgspec import structs
 from rewritelog.arrays import Flags, random_ranks
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, Timings, option
-from rewritelog.models.fitted import FittedEvents
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit, LeftOut
 from rewritelog.models.metrics import mean_relative_error, sum_error
 

@@ -18,7 +18,8 @@ from rewritelog.arrays import Columns
 from rewritelog.errors import ModelError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText, digest_of
-from rewritelog.models.fitted import Fitted, FittedEvents, Source
+from rewritelog.models.fitted import Fitted, Source
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.form import _decoded

@@ -23,7 +23,7 @@ from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
-from rewritelog.models.fitted import FittedEvents
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.formulas import parse_param_names
 from rewritelog.timings.read import read_model_file, read_model_text, read_timings

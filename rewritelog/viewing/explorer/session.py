@@ -23,7 +23,8 @@ from rewritelog.models.auto import AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import Expression, Origin, parse
-from rewritelog.models.fitted import Fitted, FittedEvents, Source
+from rewritelog.models.fitted import Fitted, Source
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
