@@ -2,7 +2,7 @@
 
 `base` is the contract of a model, `registry` finds those of this package and of third parties by
 name. `fitted` is a fitted model with its name, which all jobs work with: it checks what the model
-returns, with `checks`. `expressions` and `formulas` parse what users write about their kernels, for
+returns. `expressions` and `formulas` parse what users write about their kernels, for
 which `kinds.toml` has known forms; `located_toml` finds the lines of their mistakes.
 `fitting` is the engine of all models that fit terms: `auto`, `least_squares`, `counters` and
 `sampled` are configurations of it, which share what is in `engine`; `fit_report` describes their

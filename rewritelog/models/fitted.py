@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,126 +47,6 @@ from rewritelog.text import (
     printable,
     shorten_all,
 )
-
-if TYPE_CHECKING:
-    from rewritelog.models.fitting.event_fit import EventFit
-
-
-DOF = np.array([np.inf, 20, 10, 7, 5, 4, 3, 2, 1])
-STUDENT_UPPER = np.array([1.6449, 1.7247, 1.8125, 1.8946, 2.0150, 2.1318, 2.3534, 2.9200, 6.3138])
-"""The upper end of the 90 % interval of Student's t distribution, by degrees of freedom. What is
-interpolated by their inverses is off by at most 0.1 %; scipy, which knows it, is slow to import."""
-
-
-@dataclass(frozen=True, eq=False)
-class FittedEvents(FitByEvent):
-    """The fits of all events."""
-
-    unfitted: tuple[EventKey, ...] = ()
-    """Events without a sample in which all numbers are finite."""
-    notes: tuple[str, ...] = ()
-    """Further warnings, one sentence each."""
-
-    def predict(self, event: str, params: Floats) -> Floats:
-        """Return the seconds of each row; NaN for an event or parameter count without a fit."""
-        return self.predict_detailed(event, params).seconds
-
-    def predict_detailed(self, event: str, params: Floats) -> Prediction:
-        """Return the seconds of each row with flags for how they came about."""
-        fit = self.fits.get((event, params.shape[1]))
-        if fit is None:
-            none = np.zeros(len(params), dtype=np.bool_)
-            return Prediction(np.full(len(params), np.nan), none, none, none)
-        return fit.predict_detailed(params)
-
-    def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:
-        """Return the bounds in seconds of each row's 90 % interval, NaN without a fit."""
-        fit = self.fits.get((event, params.shape[1]))
-        return super().interval(event, params) if fit is None else fit.interval(params)
-
-    def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
-        """Return a held-out ratio of measured to predicted time for each row, drawn by its number.
-
-        None for an event without a fit, or with too few samples to hold any out.
-        """
-        fit = self.fits.get((event, params.shape[1]))
-        if fit is None or not any(len(which.ratios) for which in fit.classes):
-            return None
-        return fit.drawn_factors(params, numbers)
-
-    def retransformation(self, event: str, params: Floats) -> Floats | None:
-        """Return the ratio of measured to predicted sums for each row; None without a fit."""
-        fit = self.fits.get((event, params.shape[1]))
-        return None if fit is None else fit.retransformation(params)
-
-    def total_spread(self, event: str, parameters: int) -> TotalSpread | None:
-        """Return the spread of single errors and of the common one, from held-out samples.
-
-        The common error is that of a sum of n effective samples, single / √n. Both are wider for
-        few samples: by Student's t, for the terms fitted, and for the choice of terms.
-        """
-        fit = self.fits.get((event, parameters))
-        if fit is None or len(fit.ratios) < 2:
-            return None
-        quality, ratios, count = fit.quality, fit.ratios, len(fit.ratios)
-        terms = min(len(fit.judged.function.terms), count - 2)
-        single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
-        upper = np.interp(1 / (count - 1), 1 / DOF, STUDENT_UPPER)
-        single *= float(upper / STUDENT_UPPER[0])  # wider for few samples
-        common = single / math.sqrt(quality.effective_sample_size)
-        common *= math.sqrt(max(tuning.ENOUGH / count, 1.0))
-        return TotalSpread(single, common, quality.coverage)
-
-    def named(self, names: ParamNames) -> FittedEvents:
-        """Return the fits with names of their parameters; those that a formula gives are kept.
-
-        Names that no event has a use for are told in a note.
-        """
-        named = {
-            key: fit if fit.names else fit.named(names.for_event(*key))
-            for key, fit in self.fits.items()
-        }
-        unused = names.unused((*self.fits, *self.unfitted))
-        return replace(self, fits=named, notes=(*self.notes, *unused))
-
-    def describe(self) -> dict[str, Any]:
-        """Return the options and all fits as a JSON object."""
-        events = [event_in_report(fit) for fit in self.fits.values()]
-        return {**self.options, "events": events}
-
-    def summary(self) -> tuple[str, ...]:
-        """Return each event's fit in a few lines."""
-        return tuple(line for fit in self.fits.values() for line in fit_report.summarise(fit))
-
-    def overview(self) -> tuple[str, ...]:
-        """Return a table of the fits, worst first."""
-        return tuple(fit_report.overview(self.fits.values()))
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return the weak points of all fits, event by event; those of many events once."""
-        nothing = (uncovered_text(*key) for key in self.unfitted)
-        names = shorten_all([event for event, _ in self.fits], LABEL_WIDTH)
-        by_name = zip(self.fits.values(), names, strict=True)
-        weak_points = (point for fit, name in by_name for point in fit_report.warn(fit, name))
-        return (*nothing, *self.notes, *merged(weak_points))
-
-
-def event_in_report(fit: EventFit) -> dict[str, Any]:
-    """Return a fit as the JSON object of a report, without what only predictions need."""
-    document: dict[str, Any] = plain(fit, json_number, complete=True)
-    if fit.left_out is None:
-        del document["check"]
-    for class_fit in document["classes"]:
-        del class_fit["leverage_root"], class_fit["ratios"]
-        if correction := class_fit["function"].get("correction"):
-            del correction["params"]
-            for process in correction["processes"]:
-                del process["weights"]
-    if fit.exact_matches is not None:
-        weights = fit.exact_matches.weights
-        mean = json_number(float(weights.mean())) if len(weights) else None
-        document["exact_matches"] = {"sets": len(weights), "mean_weight": mean}
-    return document
 
 
 @contextmanager
@@ -445,3 +325,120 @@ class Fitted:
     def _place(self, event: str, method: str = "") -> str:
         """Return the beginning of an error."""
         return f"model {self.name!r}, event {event!r}" + (f": {method}()" if method else "")
+
+
+DOF = np.array([np.inf, 20, 10, 7, 5, 4, 3, 2, 1])
+STUDENT_UPPER = np.array([1.6449, 1.7247, 1.8125, 1.8946, 2.0150, 2.1318, 2.3534, 2.9200, 6.3138])
+"""The upper end of the 90 % interval of Student's t distribution, by degrees of freedom. What is
+interpolated by their inverses is off by at most 0.1 %; scipy, which knows it, is slow to import."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEvents(FitByEvent):
+    """The fits of all events."""
+
+    unfitted: tuple[EventKey, ...] = ()
+    """Events without a sample in which all numbers are finite."""
+    notes: tuple[str, ...] = ()
+    """Further warnings, one sentence each."""
+
+    def predict(self, event: str, params: Floats) -> Floats:
+        """Return the seconds of each row; NaN for an event or parameter count without a fit."""
+        return self.predict_detailed(event, params).seconds
+
+    def predict_detailed(self, event: str, params: Floats) -> Prediction:
+        """Return the seconds of each row with flags for how they came about."""
+        fit = self.fits.get((event, params.shape[1]))
+        if fit is None:
+            none = np.zeros(len(params), dtype=np.bool_)
+            return Prediction(np.full(len(params), np.nan), none, none, none)
+        return fit.predict_detailed(params)
+
+    def interval(self, event: str, params: Floats) -> tuple[Floats, Floats]:
+        """Return the bounds in seconds of each row's 90 % interval, NaN without a fit."""
+        fit = self.fits.get((event, params.shape[1]))
+        return super().interval(event, params) if fit is None else fit.interval(params)
+
+    def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
+        """Return a held-out ratio of measured to predicted time for each row, drawn by its number.
+
+        None for an event without a fit, or with too few samples to hold any out.
+        """
+        fit = self.fits.get((event, params.shape[1]))
+        if fit is None or not any(len(which.ratios) for which in fit.classes):
+            return None
+        return fit.drawn_factors(params, numbers)
+
+    def retransformation(self, event: str, params: Floats) -> Floats | None:
+        """Return the ratio of measured to predicted sums for each row; None without a fit."""
+        fit = self.fits.get((event, params.shape[1]))
+        return None if fit is None else fit.retransformation(params)
+
+    def total_spread(self, event: str, parameters: int) -> TotalSpread | None:
+        """Return the spread of single errors and of the common one, from held-out samples.
+
+        The common error is that of a sum of n effective samples, single / √n. Both are wider for
+        few samples: by Student's t, for the terms fitted, and for the choice of terms.
+        """
+        fit = self.fits.get((event, parameters))
+        if fit is None or len(fit.ratios) < 2:
+            return None
+        quality, ratios, count = fit.quality, fit.ratios, len(fit.ratios)
+        terms = min(len(fit.judged.function.terms), count - 2)
+        single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
+        upper = np.interp(1 / (count - 1), 1 / DOF, STUDENT_UPPER)
+        single *= float(upper / STUDENT_UPPER[0])  # wider for few samples
+        common = single / math.sqrt(quality.effective_sample_size)
+        common *= math.sqrt(max(tuning.ENOUGH / count, 1.0))
+        return TotalSpread(single, common, quality.coverage)
+
+    def named(self, names: ParamNames) -> FittedEvents:
+        """Return the fits with names of their parameters; those that a formula gives are kept.
+
+        Names that no event has a use for are told in a note.
+        """
+        named = {
+            key: fit if fit.names else fit.named(names.for_event(*key))
+            for key, fit in self.fits.items()
+        }
+        unused = names.unused((*self.fits, *self.unfitted))
+        return replace(self, fits=named, notes=(*self.notes, *unused))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the options and all fits as a JSON object."""
+        events = [event_in_report(fit) for fit in self.fits.values()]
+        return {**self.options, "events": events}
+
+    def summary(self) -> tuple[str, ...]:
+        """Return each event's fit in a few lines."""
+        return tuple(line for fit in self.fits.values() for line in fit_report.summarise(fit))
+
+    def overview(self) -> tuple[str, ...]:
+        """Return a table of the fits, worst first."""
+        return tuple(fit_report.overview(self.fits.values()))
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return the weak points of all fits, event by event; those of many events once."""
+        nothing = (uncovered_text(*key) for key in self.unfitted)
+        names = shorten_all([event for event, _ in self.fits], LABEL_WIDTH)
+        by_name = zip(self.fits.values(), names, strict=True)
+        weak_points = (point for fit, name in by_name for point in fit_report.warn(fit, name))
+        return (*nothing, *self.notes, *merged(weak_points))
+
+
+def event_in_report(fit: EventFit) -> dict[str, Any]:
+    """Return a fit as the JSON object of a report, without what only predictions need."""
+    document: dict[str, Any] = plain(fit, json_number, complete=True)
+    if fit.left_out is None:
+        del document["check"]
+    for class_fit in document["classes"]:
+        del class_fit["leverage_root"], class_fit["ratios"]
+        if correction := class_fit["function"].get("correction"):
+            del correction["params"]
+            for process in correction["processes"]:
+                del process["weights"]
+    if fit.exact_matches is not None:
+        weights = fit.exact_matches.weights
+        mean = json_number(float(weights.mean())) if len(weights) else None
+        document["exact_matches"] = {"sets": len(weights), "mean_weight": mean}
+    return document
