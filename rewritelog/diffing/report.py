@@ -115,8 +115,8 @@ class Comparison(Readable):
             return [side[what] for side in totals.sides]
 
         told: dict[str, Any] = {
-            "a": printable(str(self.sides[0].path)),
-            "b": printable(str(self.sides[1].path)),
+            "a": str(self.sides[0].path),
+            "b": str(self.sides[1].path),
             "same": self.same,
             "times_alone": self.times_alone,
             "verdict": self.verdict,
