@@ -201,9 +201,9 @@ def to_floats(values: ArrayLike, what: str) -> Floats:
 
     Raise `UsageTypeError` if any is not a number.
     """
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
+        if isinstance(values, np.ma.MaskedArray) and values.dtype.kind not in "UScmM":
+            values = np.ma.filled(values.astype(np.float64), np.nan)
         raw = np.asarray(values)
         known = values if raw.dtype.kind == "O" else raw  # pandas knows what its NA is
         floats = raw if raw.dtype.kind in "cmM" else np.asarray(known, dtype=np.float64)

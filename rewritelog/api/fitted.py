@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, new_frame, to_table
+from rewritelog.arrays import Floats, new_frame, to_floats, to_table
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import EventKey, FitByEvent, entry_of, unknown_event
@@ -258,7 +258,7 @@ def _number(value: float | None) -> float:
 
 def _columns(X: Any, names: Sequence[str]) -> Any:
     """Return the columns of these names; single values are repeated."""
-    columns = [np.atleast_1d(X[name]) for name in names]
+    columns = [np.atleast_1d(to_floats(X[name], f"the column {name!r}")) for name in names]
     try:
         return np.column_stack(np.broadcast_arrays(*columns))
     except ValueError as error:

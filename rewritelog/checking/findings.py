@@ -46,11 +46,11 @@ class Finding:
         if ranks is not None:
             where = {"rank": ranks.get(at.file), "node": at.node}
         return {
-            "file": None if at.file is None else printable(str(at.file)),
+            "file": None if at.file is None else str(at.file),
             "offset": at.offset_bytes,
             **where,
             "field": at.field,
-            "message": printable(self.message),
+            "message": self.message,
         }
 
 
@@ -288,9 +288,9 @@ class CheckReport(Readable):
                 "param_records": self.findings.records,
             }
         return {
-            "logs": printable(str(self.folder)),
+            "logs": str(self.folder),
             "format": LogSet.title if self.traces is None else self.traces.title,
-            "params": None if self.params is None else printable(str(self.params)),
+            "params": None if self.params is None else str(self.params),
             **checked,
             "sound": self.sound,
             "counts": {severity.name.lower(): self.count(severity) for severity in Severity},
@@ -304,7 +304,7 @@ class CheckReport(Readable):
                 for severity in Severity
                 for name in self.of(severity)
             ],
-            "not_checked": [printable(text) for text in self.not_checked],
+            "not_checked": list(self.not_checked),
         }
 
     def text(self) -> str:

@@ -26,7 +26,7 @@ from rewritelog.commands.logs import RulesCommand
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
 from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, IRREGULAR, ROUNDING, Records
-from rewritelog.text import count_text, printable, wrapped
+from rewritelog.text import count_text, wrapped
 
 _OF_FILES = (
     Rule(
@@ -446,7 +446,7 @@ def _param_seb(block: CheckedBlock) -> Iterator[Violations]:
     findings = []
     for row in unplaced[:SHOWN].tolist():
         pe, total = (int(column[records.piece[row]]) for column in (loaded.pes, loaded.totals))
-        event = printable(records.events[records.event[row]])
+        event = records.events[records.event[row]]
         problem = f"a record of event {event!r}, but the timeline has {count_text(total, 'SEB')}"
         location = Location(block.params.source.path(pe), pe=pe, seb=int(records.seb[row]))
         findings.append(Finding(location, problem))

@@ -319,7 +319,9 @@ def function(
         try:
             signature.bind(*args, **options)
         except TypeError as error:
-            takes = ", ".join(signature.parameters)
+            takes = ", ".join(
+                f"{each.name}{'=…' * (each.kind is each.KEYWORD_ONLY)}" for each in parameters
+            )
             if "model_options" in signature.parameters:
                 takes += '; options of a model are given as in model_options={"loss": "squares"}'
             raise UsageTypeError(f"{name}: {error}; it takes {takes}") from error

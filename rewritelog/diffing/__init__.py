@@ -1,1 +1,1 @@
-"""The differences of two log sets: `pairs` aligns blocks, `run` is the job, `report` its result."""
+"""The differences of two log sets: `run` is the job, `records` has blocks, `report` the result."""

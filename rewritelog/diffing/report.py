@@ -20,6 +20,7 @@ from rewritelog.text import (
     shorten,
     time_column,
     time_range_text,
+    time_text,
     wrapped,
 )
 
@@ -115,8 +116,8 @@ class Comparison(Readable):
             return [side[what] for side in totals.sides]
 
         told: dict[str, Any] = {
-            "a": printable(str(self.sides[0].path)),
-            "b": printable(str(self.sides[1].path)),
+            "a": str(self.sides[0].path),
+            "b": str(self.sides[1].path),
             "same": self.same,
             "times_alone": self.times_alone,
             "verdict": self.verdict,
@@ -189,7 +190,7 @@ class Comparison(Readable):
             item = "" if first.item is None else f", {what} {first.item}"
             where = f"{terms.lane} {first.pe}, {terms.item} {first.seb}{item}"
             changed = f"{change.count:,} of {self.totals.common[change.of]:,}"
-            values = _distinguishable_values(change.kind, first)
+            values = _shown_values(change.kind, first)
             shown = " → ".join(shorten(value, _VALUE_WIDTH) for value in values)
             rows.append((name, changed, where, shown))
         heads = ("field", "changed", "first at", "A → B")
@@ -248,13 +249,15 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
     )
 
 
-def _distinguishable_values(kind: FieldKind, example: FirstDifference) -> tuple[str, str]:
-    """Return both values; for times with as many digits, at least six, as distinguish them."""
-    if kind is not FieldKind.TIME or ABSENT in (example.a, example.b):
-        return example.a, example.b
-    a, b = float(example.a), float(example.b)
-    pairs = ((f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in range(6, 17))
-    return next((pair for pair in pairs if pair[0] != pair[1]), (example.a, example.b))
+def _shown_values(kind: FieldKind, example: FirstDifference) -> tuple[str, ...]:
+    """Return both values; of times as many digits, at least four, as distinguish them."""
+    values = example.a, example.b
+    if kind is not FieldKind.TIME:
+        return values
+    times = [None if value == ABSENT else float(value) for value in values]
+    pairs = (tuple(time_text(time, digits) for time in times) for digits in range(4, 17))
+    shown = next((pair for pair in pairs if pair[0] != pair[1]), values)
+    return tuple(ABSENT if time is None else text for time, text in zip(times, shown, strict=True))
 
 
 def _row_lines(what: str, rows: Rows) -> list[str]:

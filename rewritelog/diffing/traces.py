@@ -91,7 +91,7 @@ def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | N
         ]
         same = np.flatnonzero(of_sides[0] == of_sides[1]) if are_pairs else _NONE
         pairs = [side.take(same) for side in timed]
-        add_rows(totals.by_name, rows_of(list(map(printable, names.distinct)), timed, pairs))
+        add_rows(totals.by_name, rows_of(names.distinct, timed, pairs))
         for which, counts, events in zip("AB", totals.sides, sides, strict=True):
             counts["SEBs"] += len(events)
             totals.common[f"nodes of {which}"] += len(events)

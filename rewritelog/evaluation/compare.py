@@ -255,14 +255,16 @@ def _cross_validate_model(
             splits = [fraction(timings, request.fraction, seed)]
         held_out: dict[str, list[PredictedLines]] = {samples.event: [] for samples in timings}
         for number, split in enumerate(splits):
-            fitted, fits = None, fits + 1
+            fits += 1
             try:
                 with part_of(name, number, len(splits), "part"):
                     training = split.fitted_to(timings) if model.needs_timings else ()
                     fitted = Fitted.of(model, name, training)
+                predicted = list(_predicted(fitted, timings, split))
             except ModelError as error:
                 failures.append(str(error))
-            for event, lines in _predicted(fitted, timings, split):
+                predicted = list(_predicted(None, timings, split))
+            for event, lines in predicted:
                 held_out[event].append(lines)
         repeats.append({event: PredictedLines.joined(of) for event, of in held_out.items()})
     seconds = time.perf_counter() - started

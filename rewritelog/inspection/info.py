@@ -45,7 +45,7 @@ class NameShare:
     """The SEBs of one name."""
 
     name: str
-    """The name, safe for a terminal."""
+    """The name; bytes of it that are not UTF-8 are escaped."""
     sebs: int
     seconds: float
     """The sum of their durations."""
@@ -148,7 +148,7 @@ class LogInfo(Readable):
         nodes = f"{s.x} × {s.y} × {s.z} nodes, {workers} and {communicators} per node"
         version = f"log version {s.log_version}, {s.order}-endian"
         lines = [
-            f"{self.folder}: {version}, header version {s.header_version}",
+            f"{printable(self.folder)}: {version}, header version {s.header_version}",
             f"machine: {nodes}: {count_text(s.total_pes, 'PE')}",
             f"{count_text(len(self.files), 'timeline file')}: {bytes_text(self.size_bytes)}",
             *(f"  {file.name} ({bytes_text(file.bytes)})" for file in self.files[:SHOWN]),
@@ -196,7 +196,7 @@ def survey(logs: LogSet) -> LogInfo:
     surveyed = read_survey(logs, partial(survey_of_block, logs.summary))
     total = sum((seconds for _, seconds in surveyed.times.values()), NOTHING)
     return LogInfo(
-        folder=printable(str(logs.folder)),
+        folder=str(logs.folder),
         summary=logs.summary,
         files=tuple(FileInfo(file.path.name, file.size_bytes) for file in logs.files),
         earliest_s=surveyed.earliest_s if surveyed.earliest_s < math.inf else None,
@@ -211,9 +211,10 @@ def survey(logs: LogSet) -> LogInfo:
 
 
 def _shares(surveyed: Survey, total_s: float) -> tuple[NameShare, ...]:
+    times = ((name, sebs, float(seconds)) for name, (sebs, seconds) in surveyed.times.items())
     shares = [
-        NameShare(printable(name), sebs, float(seconds), share_of(float(seconds), total_s))
-        for name, (sebs, seconds) in surveyed.times.items()
+        NameShare(name.decode("utf-8", "backslashreplace"), sebs, s, share_of(s, total_s))
+        for name, sebs, s in times
     ]
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
 
@@ -250,7 +251,7 @@ class TraceInfo(Readable):
     def times(self) -> list[tuple[str, str, int, float]]:
         """Return the names of nodes, their types, numbers and seconds, most time first."""
         return [
-            (printable(name), f" ({kind})", nodes, seconds)
+            (name, f" ({kind})", nodes, seconds)
             for (kind, name), nodes, seconds in self.by["names"]
         ]
 
@@ -284,7 +285,7 @@ class TraceInfo(Readable):
             "seconds": self.seconds,
             **shares,
             "names": [
-                {"type": kind, "name": printable(name), "nodes": nodes, "seconds": seconds}
+                {"type": kind, "name": name, "nodes": nodes, "seconds": seconds}
                 for (kind, name), nodes, seconds in self.by["names"]
             ],
             "provenance": None if self.provenance is None else dict(self.provenance.content),

@@ -22,22 +22,6 @@ from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
 from rewritelog.text import count_text, printable
 
-__all__ = [
-    "FUNCTIONS",
-    "MAX_PARAMETERS",
-    "Expression",
-    "FormulaError",
-    "Language",
-    "Origin",
-    "checked_names",
-    "constant",
-    "name_problem",
-    "number_in_language",
-    "parameter_number",
-    "parse",
-]
-
-
 Value: TypeAlias = Any
 """A float64 array, or a `np.float64`; numpy has no name for both."""
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rewritelog import __version__
 from rewritelog.arrays import Columns, Flags, Floats
-from rewritelog.errors import ModelError, RewriteLogError
+from rewritelog.errors import ModelError
 from rewritelog.models.base import (
     EventKey,
     FitByEvent,
@@ -40,14 +40,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def errors_as_model_errors(where: str) -> Iterator[None]:
+def errors_as_model_errors(where: str, *passing: type[Exception]) -> Iterator[None]:
     """Turn any exception of third-party code into a `ModelError` that begins with `where`.
 
-    A signal that ends the run does so even if that code catches it.
+    `ModelError` and those `passing` are left as they are. A signal that ends the run does so even
+    if that code catches it.
     """
+    left: tuple[type[Exception], ...] = ModelError, MemoryError, *passing
     try:
         yield
-    except (RewriteLogError, MemoryError):
+    except left:
         raise
     except BaseException as error:  # also SystemExit: it would look like a successful run
         raise ModelError(f"{where}: {problem_of(error)}") from error

@@ -96,8 +96,11 @@ def load_model(
         cls = model_class(name)
     model_options = make_options(name, cls, options)
     text = _choose_text(name, cls, texts or {})
-    with errors_as_model_errors(f"model {name!r} cannot be made"):
-        return cls(model_options) if text is None else cls(model_options, text)
+    try:
+        with errors_as_model_errors(f"model {name!r} cannot be made", UsageError):
+            return cls(model_options) if text is None else cls(model_options, text)
+    except UsageError as error:  # an option has an invalid value
+        raise UsageError(f"model {name!r}: {error}") from error
 
 
 def _is_model(cls: object) -> TypeGuard[type[Model[Any]]]:

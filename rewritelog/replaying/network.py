@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,23 +76,30 @@ class Network:
         """Whether each message keeps its recorded transit time."""
         return self.latency_s is None and self.bandwidth_bytes_per_s is None
 
-    def text(self, recorded: str = "") -> str:
-        """Return the model as text; `recorded` says what there is without one, if not messages."""
+    def text(self, recorded: str = "", varied: Collection[str] = ()) -> str:
+        """Return the model as text, without quantities that are `varied`, by the options' names.
+
+        `recorded` says what there is without a model, if not messages.
+        """
+        bandwidth = self.bandwidth_bytes_per_s
+        if bandwidth is None or math.isinf(bandwidth):
+            rate = "infinite bandwidth"
+        else:
+            rate = f"bandwidth {bytes_text(bandwidth)}/s"
+        parts = {"latency": f"latency {_time_text(self.latency_s or 0.0)}", "bandwidth": rate}
         if self.recorded:
             text = recorded or "each message with its recorded transit time"
-        else:
-            bandwidth = self.bandwidth_bytes_per_s
-            text = f"latency {_time_text(self.latency_s or 0.0)}, " + (
-                "infinite bandwidth"
-                if bandwidth is None or math.isinf(bandwidth)
-                else f"bandwidth {bytes_text(bandwidth)}/s"
-            )
+            parts = {} if parts.keys() & varied else {"": text}
         if self.packet_bytes:
-            packet = bytes_text(self.packet_bytes)
-            text += f", {_time_text(self.cost_per_packet_s)} per packet of {packet}"
+            cost, size = _time_text(self.cost_per_packet_s), bytes_text(self.packet_bytes)
+            size = "" if "packet-size" in varied else f" of {size}"
+            parts["cost-per-packet"] = f"{cost} per packet{size}"
+            if size and "cost-per-packet" in varied:
+                parts["packet-size"] = f"packets{size}"
         if self.node_latency_s:
-            text += f", {_time_text(self.node_latency_s)} within a node"
-        return f"{self.name}: {text}" if self.name else text
+            parts["node-latency"] = f"{_time_text(self.node_latency_s)} within a node"
+        text = ", ".join(part for name, part in parts.items() if name not in varied)
+        return ": ".join(filter(None, (self.name, text)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as a JSON object; an infinite bandwidth is null."""

@@ -180,11 +180,10 @@ class Sweep(Readable):
         """Return the lines at the top of the text, before they are wrapped."""
         least = min(self.points, key=lambda point: point.predicted_s)
         where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
-        # the network that is not varied, unless the axes determine all of it
-        varied = self.network.recorded and {MACHINE, "latency", "bandwidth"} & self.axes.keys()
-        fixed = f"  network, except for what is varied: {printable(self.network.text())}"
         shortest = f"Shortest predicted run time: {time_text(least.predicted_s)}, with {where}"
-        return [shortest, *([] if varied else [fixed])]
+        fixed = "" if MACHINE in self.axes else self.network.text(varied=self.axes)
+        text = f"  network, except for what is varied: {printable(fixed)}"
+        return [shortest, *([text] if fixed else [])]
 
     def text(self) -> str:
         """Return the shortest run time, and the table."""

@@ -212,9 +212,6 @@ def exact_sum(pairs: Floats) -> ExactSum:
 LEVEL = 0.9
 """The nominal probability that an interval contains the true sum."""
 
-_ROUNDING = 1e-15
-"""The relative rounding error of sums is smaller."""
-
 _REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """Half an interval's width in standard deviations."""
 
@@ -367,6 +364,10 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
     pairs = zip(*sides, strict=True)
     shares = [Share(old_s, new_s, old, new) for (old_s, old), (new_s, new) in pairs]
     return Overheads(dict(zip(sorted(statistics.events), shares[5:], strict=True)), *shares[:5])
+
+
+_ROUNDING = 1e-15
+"""The relative rounding error of sums is smaller."""
 
 
 def left_of(whole_s: float, parts_s: Iterable[float]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from rewritelog.text import (
     percent_text,
     printable,
     shorten_all,
+    some_text,
 )
 from rewritelog.timings.read import read_model_text, samples_of
 from rewritelog.timings.samples import Timings, usable
@@ -59,7 +60,7 @@ class SampleReport(Readable):
     """The number of param records of the run."""
     strata: tuple[Choice, ...]
     spreads: tuple[ReplicateSpread, ...]
-    """The spread of each event with timing lines."""
+    """The spread of each event of the run with timing lines."""
     remarks: tuple[str, ...]
     """Warnings of the input files."""
     run: RunRecords
@@ -273,6 +274,7 @@ def sample(options: SampleCommand) -> SampleReport:
     timings = () if read is None else read.timings
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     strata = _strata_of(run, timings, spreads, formulas, options.replicates)
+    of_run = {(stratum.event, stratum.parameters) for stratum in strata}
     choices = choose(strata, Plan(options.fraction, options.method, options.seed, options.floor))
     report = SampleReport(
         logs=source,
@@ -280,8 +282,8 @@ def sample(options: SampleCommand) -> SampleReport:
         options=options,
         records=len(run),
         strata=choices,
-        spreads=tuple(spreads.values()),
-        remarks=(*run.warnings, *_remarks(read, formulas, strata)),
+        spreads=tuple(spreads[key] for key in spreads if key in of_run),
+        remarks=(*run.warnings, *_remarks(read, formulas, of_run)),
         run=run,
     )
     if out is not None:
@@ -339,18 +341,15 @@ def _categories(
 
 
 def _remarks(
-    read: Timings | None, formulas: Formulas | None, strata: tuple[Stratum, ...]
+    read: Timings | None, formulas: Formulas | None, keys: Collection[EventKey]
 ) -> Sequence[str]:
-    """Return the warnings of the timings and the formulas."""
-    keys = dict.fromkeys((stratum.event, stratum.parameters) for stratum in strata)
+    """Return the warnings of the timings and the formulas, given the events of the run."""
     remarks = list[str]()
     if formulas is not None:
         remarks += formulas.unused(keys)
     if read is not None:
         remarks += read.warnings
-        remarks += (
-            f"event {event!r} with {count} parameters is timed, but not in the run"
-            for event, count in (samples.key for samples in read.timings)
-            if (event, count) not in keys
-        )
+        others = [event_label(*samples.key) for samples in read.timings if samples.key not in keys]
+        if others:
+            remarks.append(f"timed, but not in the run: {some_text(others, 5)}")
     return remarks

@@ -83,7 +83,10 @@ class Timings:
 
     @classmethod
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
-        """Return timings from `{event: (X, y)}`: a row of X and a time in seconds per sample."""
+        """Return timings from `{event: (X, y)}`: a row of X and a time in seconds per sample.
+
+        Masked values are NaN. Samples that have any are left out of fits.
+        """
         timings = []
         for event, pair in samples.items() if isinstance(samples, Mapping) else [(None, None)]:
             if not isinstance(event, str) or not isinstance(pair, tuple | list) or len(pair) != 2:

@@ -32,7 +32,7 @@ def info_page(info: LogInfo | TraceInfo) -> str:
         ranks, nodes = count_text(len(info.traces.files), "rank"), count_text(info.nodes, "node")
         verdict = f"{info.traces.title}, {ranks}, {nodes}, together {time_text(info.seconds)}."
     else:
-        title, traffic = f"Logs of {info.folder}", info.traffic
+        title, traffic = f"Logs of {printable(info.folder)}", info.traffic
         verdict = (
             f"{count_text(info.summary.total_pes, 'PE')}, {count_text(info.sebs, 'SEB')} and "
             f"{count_text(info.messages, 'message')} in {bytes_text(info.size_bytes)}."

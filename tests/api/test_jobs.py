@@ -68,6 +68,10 @@ def test_options_of_the_model_and_dilations_by_name(tmp_path: Path) -> None:
     assert report.options.dilation_for == (("*", 2.0),)
     with pytest.raises(UsageTypeError, match="unexpected keyword argument 'basis'; it takes"):
         rewritelog.rewrite(CELLS, timings=LINES, basis="linear")  # type: ignore[call-arg]
+    with pytest.raises(
+        UsageTypeError, match="too many positional arguments; it takes files, output=…, force=…"
+    ):
+        rewritelog.merge(LINES, tmp_path / "merged.txt")  # type: ignore[call-arg]
 
 
 def test_timings_in_memory_are_fitted_with_the_names_of_parameters(tmp_path: Path) -> None:

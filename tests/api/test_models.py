@@ -553,6 +553,9 @@ def test_what_is_given_is_neither_kept_nor_misread() -> None:
     masked = np.ma.masked_greater(np.array([[1.0], [9999]]), 100)
     assert fitted.predict("w", masked)[0] == pytest.approx(1e-6)
     assert np.isnan(fitted.predict("w", masked)[1])  # the masked value was predicted
+    assert np.isnan(fitted.predict("w", {"p1": masked[:, 0]})[1])  # here, too
+    with pytest.raises(rewritelog.UsageTypeError, match="X must hold numbers, not complex128"):
+        fitted.predict("w", np.ma.masked_array([[1j]]))
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([["w", 1.0, 1e-6]], columns=["event", np.nan, "seconds"])
     with pytest.raises(rewritelog.UsageError, match="the column nan has no name that is a text"):

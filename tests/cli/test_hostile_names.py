@@ -91,6 +91,20 @@ def test_no_name_is_printed_as_it_is(command: str, printed: Printed) -> None:
         assert found is None, text[max(0, found.start() - 100) : found.end() + 20]
 
 
+@pytest.mark.parametrize(
+    ("command", "path", "names"),
+    [("info", "folder", "names"), ("diff", "a", "durations_by_name"), ("check", "logs", "")],
+)
+def test_json_holds_names_as_they_are(
+    command: str, path: str, names: str, folder: Path, printed: Printed
+) -> None:
+    told = json.loads(printed(COMMANDS[f"{command} --json"])[0])
+    assert (folder / told[path]).is_dir()
+    if names:
+        first = ESCAPES.encode()[:20].decode(errors="backslashreplace")
+        assert first in [row["name"] for row in told[names]]  # its backslashes were escaped again
+
+
 def test_the_report_is_json_of_printable_characters(printed: Printed, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     out, errors = printed([*COMMANDS["rewrite"], "--report", str(report)])

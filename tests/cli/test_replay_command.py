@@ -152,6 +152,22 @@ def test_a_sweep_may_begin_without_a_cost_per_packet(logs: Path, fixed: tuple[st
     assert [point["predicted_s"] for point in points] == [2.500001, 4.500001]
 
 
+@pytest.mark.parametrize(
+    ("words", "fixed"),
+    [
+        ("cost-per-packet=0,1s --packet-size 500B --latency 1us", "infinite bandwidth, packets of"),
+        ("packet-size=1kB,2kB --cost-per-packet 1us --latency 2us", "1 µs per packet\n"),
+        ("latency=1us,2us --bandwidth 10GB/s", "varied: bandwidth 10.0 GB/s\n"),
+        ("latency=1us,2us --node-latency 3us", "varied: 3 µs within a node\n"),
+    ],
+)
+def test_the_head_of_a_sweep_has_nothing_that_is_varied(logs: Path, words: str, fixed: str) -> None:
+    """The first cost of a packet was called fixed, and a latency of 0."""
+    text = run("sweep", logs, "--vary", *words.split()).stdout
+    head = text.partition("\n\n")[0].replace("\n    ", " ") + "\n"
+    assert fixed in head
+
+
 def test_an_empty_path_is_not_the_current_folder(logs: Path) -> None:
     for words in (
         ("info", ""),

@@ -204,7 +204,8 @@ def test_what_tracer_would_replace_is_told_where_there_is_any(tmp_path: Path) ->
 def test_names_cannot_command_a_terminal(made: MadeLogs) -> None:
     made.put(1, 3, "name", b"\x1b[31m\xff\nred\0")
     found = made.survey()
-    assert r"\x1b[31m\xff\nred" in {share.name for share in found.names}
+    assert "\x1b[31m\\xff\nred" in {share.name for share in found.names}
+    assert r"\x1b[31m\xff\nred" in found.text()
     assert found.text().replace("\n", "").isprintable()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rewritelog.arrays import Floats
-from rewritelog.errors import ModelError, UsageError
+from rewritelog.errors import ModelError
 from rewritelog.models.base import EventTimings, Model, ModelFit, NoOptions, Prediction
 from rewritelog.models.fitted import Fitted
 
@@ -125,7 +125,7 @@ def test_a_fit_is_checked() -> None:
 
 
 def test_errors_of_our_own_pass_as_they_are() -> None:
-    error = UsageError("as it is")
-    with pytest.raises(UsageError) as caught:
+    error = ModelError("as it is")
+    with pytest.raises(ModelError) as caught:
         Fitted.of(Fits(error), "mine", [])
     assert caught.value is error

@@ -111,7 +111,7 @@ def test_an_outside_model_has_its_options_checked(power_law: None) -> None:
         load_model("power-law", {"ofset": "1"})
     with pytest.raises(UsageError, match="option 'least_samples': 'few' is not of type int"):
         load_model("power-law", {"least-samples": "few"})
-    with pytest.raises(UsageError, match="offset must not be negative"):
+    with pytest.raises(UsageError, match="model 'power-law': offset must not be negative"):
         load_model("power-law", {"offset": "-1"})
 
 

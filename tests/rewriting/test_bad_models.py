@@ -20,6 +20,7 @@ import sys
 from dataclasses import dataclass, field
 import numpy as np
 from rewritelog.models.base import ModelFit, Model, Prediction
+from rewritelog.units import number
 
 ANSWERS = {
     "infinite": lambda n: np.full(n, np.inf),
@@ -36,6 +37,7 @@ ANSWERS = {
     "dates": lambda n: np.zeros(n, "M8[s]"),
     "flags": lambda n: np.ones(n, bool),
     "raises": lambda n: 1 / 0,
+    "as if the user were wrong": lambda n: number("no", "n"),
     "recursion": lambda n: ANSWERS["recursion"](n),
     "leaves": lambda n: sys.exit(0),
     "nan": lambda n: np.full(n, np.nan),
@@ -116,6 +118,7 @@ def run(logs: Path, out: Path, way: str, *, block_bytes: int = 200) -> dict[str,
         "dates",
         "flags",
         "raises",
+        "as if the user were wrong",
         "recursion",
         "leaves",
     ],

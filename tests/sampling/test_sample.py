@@ -133,13 +133,16 @@ def test_too_many_categories_are_refused(
 
 def test_timed_lines_count_as_known(logs: Path, tmp_path: Path) -> None:
     timings = write_timings(
-        tmp_path / "t", *[("self", 1.0, float(n)) for n in range(71, 76)], ("other", 1.0)
+        tmp_path / "t",
+        *[("self", 1.0, float(n)) for n in range(71, 76)],
+        *[(f"other{k}", 1.0) for k in range(300)],
     )
     report = run(logs, fraction=0.1, timings=(timings,))
     chosen = [params[0] for _, _, event, params in listed(logs) if event == "self"]
     assert len(chosen) > 0
     assert set(chosen) <= {76, 77, 78, 79, 80}
-    assert said(report, "'other'", "not in the run")
+    assert said(report, "timed, but not in the run: other0(), other1(),", "and 295 more")
+    assert "other" not in report.text(), "each had a warning, and a line that it does not vary"
     assert len(report.strata[1].stratum.timed) == 5
 
 

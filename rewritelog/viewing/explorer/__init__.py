@@ -7,8 +7,8 @@ a script), where requests are few kinds here, each checked key by key; and it an
 another host's name, and sockets without an origin.
 
 - `requests`: what the page asks for
-- `session`: how each event can be fitted, and the fits that were made
-- `saving`: writes the formulas file and the model file that the commands read
+- `session`: how each event can be fitted, the fits that were made, and the formulas file and the
+  model file that are saved for the commands
 - `processes`: work in other processes, which can be stopped
 - `server`: serves the page to its user alone, and answers its requests
 """
