@@ -547,7 +547,7 @@ def test_a_fit_to_traces_says_what_makes_timing_lines(traces: Path) -> None:
 def test_what_more_there_is_of_a_replay_is_of_traces(traces: Path) -> None:
     """It offered the PE time by range of PEs, which traces do not have, and busiest ranks."""
     shown = run("replay", traces).stdout
-    assert "-v: critical path, all gains, busiest threads and streams" in shown
+    assert "-v: critical path, all gains, busiest threads, streams and networks" in shown
     assert "PE" not in shown
 
 
