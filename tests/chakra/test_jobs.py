@@ -723,6 +723,16 @@ def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> No
         assert "SEB" not in page.read_text().partition("</header>")[2].partition("<script")[0]
 
 
+def test_long_names_leave_room_for_the_times_of_a_critical_path(tmp_path: Path) -> None:
+    """One template name of a GPU's kernel pushed the times of all steps out of the table."""
+    pytest.importorskip("bokeh")
+    name, page = "kernel" + " float" * 60, tmp_path / "page.html"
+    traces = write_traces(tmp_path / "t", [[node(1, name, 5, attributes=GPU)]])
+    assert run("replay", traces, "--html", page).returncode == 0
+    (shown,) = re.findall(r'\["name",\["([^"]*)"\]\],\["start",[^"]*,\["ran"', page.read_text())
+    assert len(shown) < 80
+
+
 def test_timings_of_many_parts_are_those_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
