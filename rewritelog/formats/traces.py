@@ -340,7 +340,7 @@ class Traces(Opened):
         "communication",
         "communication takes its nodes' durations",
         "event_params",
-        ("thread or stream", "threads and streams"),
+        ("thread, stream or network", "threads, streams and networks"),
     )
     types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""

@@ -120,7 +120,7 @@ def summarise(fit: EventFit) -> list[str]:
         if isinstance(part.function, FittedMixture):
             weight = percent_text(part.function.weights[0], 0)
             others = count_text(len(part.function.members) - 1, "other function")
-            text = f"to {weight}; the prediction is a mean of this and {others}"
+            text = f"with weight {weight} in the mean of this and {others}"
             lines.append(" " * len(head) + text)
         add(f"{indent}corrected: ", _correction_texts(part), "; ")
         if is_whole:

@@ -62,6 +62,8 @@ class ReplayReport(Readable):
     messages: int
     busy_s: float
     """The seconds of all SEBs or nodes."""
+    utilisation: float
+    """The share of the time of PEs that is busy, or of the threads and streams of traces."""
     lost: LostCycles
     """The time of PEs by category; traces have none."""
     path: CriticalPath
@@ -77,16 +79,8 @@ class ReplayReport(Readable):
     """The gains if all middle regions of an event took no time, largest first."""
     gains_left_out: int = 0
     """The number of names and events without a gain because the log set is large."""
-    lane_names: tuple[str, ...] = ()
-    """The names of the threads and streams of traces, which take the place of PEs."""
     notes: tuple[str, ...] = ()
     """How things were replayed of which only this format has any."""
-
-    @property
-    def utilisation(self) -> float:
-        """The share of the time of PEs, or of threads and streams, that is busy."""
-        whole_s = (len(self.lane_names) or self.pes) * self.predicted_s
-        return self.busy_s / whole_s if whole_s > 0 else 0.0
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -129,9 +123,6 @@ class ReplayReport(Readable):
         used = percent_text(self.utilisation, 1)
         predicted = time_text(self.predicted_s)
         lines = [f"Predicted run time: {predicted} on {total}, utilisation {used}"]
-        if self.lane_names:
-            rows = count_text(len(self.lane_names), *terms.rows)
-            lines.append(f"  utilisation is that of {rows}")
         if self.sebs and self.blocked.count == self.sebs:
             why = "all wait for something that never happens, see below"
             lines.insert(0, f"No {terms.item} can run: {why}")

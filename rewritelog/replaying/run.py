@@ -140,9 +140,11 @@ def _report(
         lost, path, blocked = analysing.result()
     pe_s = np.bincount(sebs.pe, busy_s, workload.pes)
     counts = np.diff(sebs.first_of_pe)
-    lane_names = () if nodes is None else tuple(nodes.lanes.name.tolist())
+    lanes = [] if nodes is None else nodes.lanes.name.tolist()
+    computing_s = pe_s if nodes is None else pe_s[nodes.lanes.computing]
+    whole_s = len(computing_s) * outcome.predicted_s
     worst = [
-        BusyPe(pe, float(pe_s[pe]), int(counts[pe]), lane_names[pe] if nodes else f"PE {pe}")
+        BusyPe(pe, float(pe_s[pe]), int(counts[pe]), lanes[pe] if nodes else f"PE {pe}")
         for pe in np.argsort(-pe_s, kind="stable")[:WORST_PES].tolist()
     ]
     return ReplayReport(
@@ -154,6 +156,7 @@ def _report(
         sebs=len(sebs),
         messages=len(workload.messages),
         busy_s=float(busy_s.sum()),
+        utilisation=float(computing_s.sum()) / whole_s if whole_s > 0 else 0.0,
         lost=lost,
         path=path,
         communication_s=_communication_s(workload, path),
@@ -163,7 +166,6 @@ def _report(
         gains=_largest_first(answers[: len(names)]),
         event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
-        lane_names=lane_names,
         notes=() if nodes is None else nodes.notes(recorded=outcome.case.network.recorded),
     )
 

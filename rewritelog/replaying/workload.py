@@ -115,12 +115,17 @@ DEVICE, HOST, NETWORK = range(3)
 
 
 class Lanes(NamedTuple):
-    """The threads and streams of traces, on which nodes run; arrays of equal length."""
+    """The threads, streams and networks of traces, on which nodes run; arrays of equal length."""
 
     rank: Ints
     where: Ints
     """`DEVICE`, `HOST` or `NETWORK`."""
     name: NDArray[np.str_]
+
+    @property
+    def computing(self) -> NDArray[np.bool_]:
+        """Whether each is a thread or stream, not a network."""
+        return np.not_equal(self.where, NETWORK, dtype=np.bool_)
 
 
 class Transfers(NamedTuple):
@@ -161,12 +166,15 @@ class Nodes:
         return longest
 
     def notes(self, *, recorded: bool) -> tuple[str, ...]:
-        """Return how collectives are replayed, if there are any."""
+        """Return what is utilised, and how collectives are replayed, if there are any."""
+        computing = int(np.count_nonzero(self.lanes.computing))
+        threads = count_text(computing, "thread or stream", "threads and streams")
+        utilised = f"utilisation is that of {threads}"
         if not len(self.transfers.ranks):
-            return ()
+            return (utilised,)
         how = "as recorded" if recorded else "as rings and trees without congestion"
         count = count_text(len(self.transfers.ranks), "collective")
-        return (f"{count}, {how}: a simulator knows better",)
+        return (utilised, f"{count}, {how}: a simulator knows better")
 
     def warnings(self, *, recorded: bool) -> Iterator[str]:
         """Yield what the traces lack, a sentence each."""

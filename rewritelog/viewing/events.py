@@ -267,7 +267,7 @@ def _single_terms(view: EventView) -> list[list[Any]]:
             short(function.held_out_error),
             (
                 f"{function.constant_s:.4g} {'-' if function.slope_s < 0 else '+'} "
-                f"{abs(function.slope_s):.4g} {function.term}"
+                f"{abs(function.slope_s):.4g}*{function.term}"
             ),
         ]
         for number in range(1, view.parameters + 1)

@@ -17,7 +17,7 @@ from rewritelog.replaying.network import QUANTITIES
 from rewritelog.replaying.report import ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import DILATION, MACHINE, Sweep, sweep
-from rewritelog.text import NO_NAME, printable, shorten
+from rewritelog.text import LABEL_WIDTH, NO_NAME, printable, shorten, shorten_all
 from rewritelog.viewing.draw import timeline_sections
 from rewritelog.viewing.extra import drawing, require
 from rewritelog.viewing.page import Section, page_text
@@ -223,7 +223,9 @@ def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, list[Any]]:
         "pe": [names[row] for row in pe.tolist()] if names else pe.tolist(),
         "y": (pe // view.group + 0.5).tolist(),
         "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
-        "name": [printable(workload.name_of(row)) or NO_NAME for row in seb.tolist()],
+        "name": shorten_all(
+            [workload.name_of(row) or NO_NAME for row in seb.tolist()], LABEL_WIDTH
+        ),
         "start": replayed.outcome.times.start_s[seb].tolist(),
         "ran": path.ran_s[chosen].tolist(),
         "transit": path.transit_s[chosen].tolist(),

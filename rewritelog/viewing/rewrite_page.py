@@ -102,7 +102,7 @@ def _shares_section(report: RewriteReport) -> Section:
     names = [DETERMINED[part] for part in parts]
     bars = dict(zip(names, np.transpose([old_s, new_s])[parts], strict=True))
     plot = new_plot(
-        f"time of all {items}", "logs", height=220, seconds="x", tools="save", rows=[*_SIDES]
+        f"time of all {items}", "durations", height=220, seconds="x", tools="save", rows=[*_SIDES]
     )
     plot.hbar_stack(
         names,

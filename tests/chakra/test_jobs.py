@@ -547,7 +547,7 @@ def test_a_fit_to_traces_says_what_makes_timing_lines(traces: Path) -> None:
 def test_what_more_there_is_of_a_replay_is_of_traces(traces: Path) -> None:
     """It offered the PE time by range of PEs, which traces do not have, and busiest ranks."""
     shown = run("replay", traces).stdout
-    assert "-v: critical path, all gains, busiest threads and streams" in shown
+    assert "-v: critical path, all gains, busiest threads, streams and networks" in shown
     assert "PE" not in shown
 
 
@@ -721,6 +721,16 @@ def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> No
         assert done.returncode == 0, done.stderr
         assert shown in page.read_text()
         assert "SEB" not in page.read_text().partition("</header>")[2].partition("<script")[0]
+
+
+def test_long_names_leave_room_for_the_times_of_a_critical_path(tmp_path: Path) -> None:
+    """One template name of a GPU's kernel pushed the times of all steps out of the table."""
+    pytest.importorskip("bokeh")
+    name, page = "kernel" + " float" * 60, tmp_path / "page.html"
+    traces = write_traces(tmp_path / "t", [[node(1, name, 5, attributes=GPU)]])
+    assert run("replay", traces, "--html", page).returncode == 0
+    (shown,) = re.findall(r'\["name",\["([^"]*)"\]\],\["start",[^"]*,\["ran"', page.read_text())
+    assert len(shown) < 80
 
 
 def test_timings_of_many_parts_are_those_of_one(

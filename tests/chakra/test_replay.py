@@ -61,7 +61,7 @@ def test_lanes_run_beside_each_other_and_each_in_order(tmp_path: Path) -> None:
         node(5, "c", 3, deps=[3], attributes=gpu(8)),
     ]
     report = replayed(tmp_path, [nodes])
-    assert report.notes == ()  # no collectives
+    assert report.notes == ("utilisation is that of 3 threads and streams",)
     assert starts(report) == [0, 5, 5, 25, 10]
     assert report.predicted_s == pytest.approx(45e-6)
     assert report.path.by_name_s == pytest.approx({"a": 20e-6, "b": 20e-6, "launch": 5e-6})
@@ -165,7 +165,7 @@ def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
         for k, g in enumerate(group)
     ]
     report = replayed(tmp_path, programs)
-    assert report.notes == ("2 collectives, as recorded: a simulator knows better",)
+    assert report.notes[1:] == ("2 collectives, as recorded: a simulator knows better",)
     assert [starts(report, rank)[1] for rank in range(4)] == [10, 10, 30, 30]
 
 
@@ -414,13 +414,24 @@ def test_each_row_of_a_network_has_a_name_of_its_own(tmp_path: Path) -> None:
     ]
     nodes.append(node(4, "s", 5, kind=SEND, attributes=gpu(comm_dst=0)))
     nodes.append(node(5, "r", 5, kind=RECV, attributes=gpu(comm_src=0)))
-    assert sorted(replayed(tmp_path, [nodes]).lane_names) == [
+    assert sorted(lane.name for lane in replayed(tmp_path, [nodes]).worst_pes) == [
         "rank 0 network",
         "rank 0 network, RECV",
         "rank 0 network, SEND",
         r"rank 0 network, group data\n",
         f"rank 0 network, group {10 * 'x'}…{9 * 'x'}",
     ]
+
+
+def test_a_network_is_not_among_what_is_utilised(tmp_path: Path) -> None:
+    """Two streams that were always busy were utilised to 67 %, since their collective had a row."""
+    programs = [
+        [node(1, "c", 10, kind=COLL, attributes=gpu()), node(2, "k", 40, attributes=gpu())]
+        for _ in range(2)
+    ]
+    report = replayed(tmp_path, programs)
+    assert report.utilisation == 1
+    assert "  utilisation is that of 2 threads and streams\n" in report.text()
 
 
 def test_messages_of_fewer_than_no_bytes_take_the_latency(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ def test_a_mean_of_functions_is_shown_by_the_one_with_the_largest_weight() -> No
     params = draw.integers(10, 400, (8, 2))
     seconds = 1e-8 * params[:, 0] * np.exp(0.2 * draw.standard_normal(8))
     lines = summary(params, seconds)
-    (mean,) = [line for line in lines if "the prediction is a mean of this and" in line]
-    assert re.search(r"to \d+ %; .* and \d+ other functions?$", mean)
+    (mean,) = [line for line in lines if "in the mean of this and" in line]
+    assert re.search(r"with weight \d+ % in the mean of this and \d+ other functions?$", mean)
     assert sum("seconds = " in line for line in lines) == 1
 
 

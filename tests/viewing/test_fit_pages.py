@@ -48,6 +48,7 @@ def test_a_page_holds_the_lines_and_what_is_predicted(page: Path) -> None:
     assert points["outlier"].tolist() == [0] * 30 + [1]
     assert event["outliers"][0][0].endswith("timings.txt:31")
     assert {tuple(one[:2]) for one in event["singleTerms"]} >= {(1, "p1"), (1, "p1^2")}
+    assert all(one[4].endswith(f"*{one[1]}") for one in event["singleTerms"])
     assert (events["flat"]["singleTerms"], events["flat"]["curves"]) == ([], [])
 
 
