@@ -132,7 +132,7 @@ def test_failed_fits_are_counted(timings: Path, monkeypatch: pytest.MonkeyPatch)
     assert report.tried[0].overall.predicted == 0
     assert any("4 of 4 fits failed: it is Monday" in text for text in report.warnings)
     monkeypatch.undo()
-    monkeypatch.setattr("rewritelog.models.fitted.FittedEvents.predict_detailed", fails)
+    monkeypatch.setattr("rewritelog.models.fitted_events.FittedEvents.predict_detailed", fails)
     report = compare(CompareCommand((timings,), ("least-squares", "constant"), folds=4))
     assert report.tried[0].failed_fits == 4, "it ended the comparison of all models"
 
