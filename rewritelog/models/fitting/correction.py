@@ -82,15 +82,18 @@ class Similarity:
         return Similarity(self.inputs.part(indices), self.kernel.part(indices))
 
     def alternatives(self, samples: int, parameters: int) -> Iterator[Similarity]:
-        """Yield this one, a rough one, and those without the formula's seconds and without tiles.
+        """Yield this one, another by its inputs, and one without tiles, if it has any.
 
-        Steps in few inputs, which show in many samples only, are hardly found from a smooth kernel.
+        The other is rough, since steps in few inputs are hardly found from a smooth kernel; in few
+        samples, which show no steps, it is one without the formula's seconds.
         """
         yield self
+        fewer_inputs = [np.array([kind not in TILES for kind in self.inputs.kinds])]
         if samples > TRIED_POINTS:
             yield Similarity(self.inputs, self.kernel.rougher())
-        sizes = np.array([kind not in TILES for kind in self.inputs.kinds])
-        for are_kept in (self.inputs.parameters <= parameters, sizes):
+        else:
+            fewer_inputs.append(self.inputs.parameters <= parameters)
+        for are_kept in fewer_inputs:
             if are_kept.any() and not are_kept.all():
                 yield self.part(are_kept)
 
