@@ -1,9 +1,17 @@
 """Expressions in an event's parameters: text in, a value for each row of parameters out.
 
 `parse` turns a text such as `min(p1, p2)*log1p(p3) + 2` into an `Expression`: steps in postfix
-notation, which are computed on arrays and written as text in several languages. It parses by
-top-down operator precedence (Pratt 1973). No text ever reaches Python's `eval`, and untrusted text
-takes bounded time, memory and stack.
+notation, a flat tuple, so that no operation on an expression is recursive. They are computed on
+arrays, elementwise in IEEE 754 float64 (log(0) is −∞ and 0/0 is NaN), and written as text in
+several languages.
+
+The parser is one of top-down operator precedence (Pratt 1973). From lowest to highest: comparisons
+(which do not chain), `+ -`, `* /`, the sign, `^` (right-associative). No text ever reaches Python's
+`eval`, and untrusted text takes bounded time, memory and stack. Python's `ast` is not used. Its
+messages differ between versions of Python and name other columns: for `(p1 p2 + 3)` column 2,
+"Perhaps you forgot a comma?", in place of 5, where an operator is missing. Names such as `in` and
+`from` would be keywords and `^` another operator. Text in model files, which need not be trusted,
+could exhaust the memory or stack of its parser, unless something like this one had read it before.
 """
 
 from __future__ import annotations
