@@ -54,10 +54,15 @@ _ONE_LINE = json.JSONEncoder(allow_nan=False)
 Value = TypeVar("Value")
 
 
+def decoded(name: bytes) -> str:
+    """Return a name of a log as text; bytes that are not UTF-8 are escaped."""
+    return name.decode("utf-8", "backslashreplace")
+
+
 def printable(text: str | bytes) -> str:
     """Return a name with all control characters, which a terminal might obey, escaped."""
     if isinstance(text, bytes):
-        text = text.decode("utf-8", "backslashreplace")
+        text = decoded(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

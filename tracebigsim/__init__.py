@@ -2,9 +2,9 @@
 
 For programs (light: no numpy is imported):
 
-- `brackets`: `start`, `end`, `bracket`, `bracketed` time regions and print lines; `output`,
-  `flush`; lists of chosen SEBs
+- `brackets`: `start`, `end`, `bracket`, `bracketed` time regions and print lines; `output`, `flush`
 - `writing`: `format_line` and `format_chosen`, which write the lines that `lines` reads
+- `chosen`: lists of chosen SEBs
 - `include/`: the same brackets for C, C++ and Fortran, in the folder that `include_dir` returns
 - `share/`: package files for CMake and pkg-config
 

@@ -4,13 +4,6 @@ The lines, and the environment variables that set their target and choose among 
 `tracebigsim.h`. A thread has at most one open bracket. A bracket opened within another replaces
 it; that, and an end without a start, issues a BracketWarning and prints no line. Whole lines are
 written at once, or buffered.
-
-A list of chosen SEBs, which `rewritelog sample` writes, has `#` comments, then a line for each SEB,
-as written by `format_chosen`,
-
-    3 19 TRACEBIGSIM: event:{ Cell::pairForces } seqno: { 19 }    params:{ 53.000000 11.000000 }
-
-that is, the PE's number and the line of that PE's param file. This module does not need numpy.
 """
 
 from __future__ import annotations
@@ -18,21 +11,19 @@ from __future__ import annotations
 import atexit
 import functools
 import inspect
-import math
 import os
-import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Final, NamedTuple, ParamSpec, Self, TextIO, TypeVar
+from typing import Final, ParamSpec, Self, TextIO, TypeVar
 
 from tracebigsim.errors import BracketError, BracketWarning, TraceFileError
-from tracebigsim.writing import KEYWORD, MAX_PARAMS, format_line, to_float
+from tracebigsim.writing import format_line, to_float
 
 OUTPUT_VARIABLE: Final = "TRACEBIGSIM_OUTPUT"
 """Names the file that lines are appended to; %p in it is the process id, %h the host's name."""
@@ -339,6 +330,8 @@ def _check_function(
 @functools.cache
 def _kernels(path: str) -> frozenset[tuple[str, tuple[float, ...]]]:
     """Return the events of a list of chosen SEBs, each with its parameters."""
+    from tracebigsim.chosen import read_chosen  # noqa: PLC0415 - most programs run without a list
+
     return frozenset((seb.event, seb.params) for seb in read_chosen(path))
 
 
@@ -356,55 +349,3 @@ def _warn(problem: str) -> None:
     while frame is not None and frame.f_code.co_filename == __file__:
         frame, level = frame.f_back, level + 1
     warnings.warn(problem, BracketWarning, stacklevel=level)
-
-
-_LINE: Final = re.compile(
-    rf"[ \t]*(?P<pe>[0-9]{{1,19}})[ \t]+(?P<seb>[0-9]{{1,19}})[ \t]+{KEYWORD}:[ \t]*"
-    r"event:[ \t]*\{[ \t]*(?P<event>.*[^ \t])[ \t]*\}[ \t]*seqno:[ \t]*\{[ \t]*[0-9]+[ \t]*\}"
-    r"[ \t]*params:[ \t]*\{(?P<params>[-+.0-9eE \t]*)\}[ \t]*"
-)
-
-
-class ChosenSeb(NamedTuple):
-    """One line of a list."""
-
-    pe: int
-    seb: int
-    """The SEB's index in the PE's timeline."""
-    event: str
-    params: tuple[float, ...]
-
-
-def read_chosen(path: str | os.PathLike[str]) -> tuple[ChosenSeb, ...]:
-    """Read a list of chosen SEBs.
-
-    Raises TraceFileError if it cannot be read, and for a malformed line, with the line's number.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise TraceFileError(path, error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise TraceFileError(path, f"not a list of chosen SEBs: {error}") from error
-    return tuple(_sebs(path, text))
-
-
-def _sebs(path: str | os.PathLike[str], text: str) -> Iterator[ChosenSeb]:
-    """Parse the lines that are neither blank nor comments."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        match = _LINE.fullmatch(line.rstrip("\r"))
-        params = None if match is None else _params(match["params"])
-        if match is None or params is None:
-            raise TraceFileError(path, f"line {number}: not a chosen SEB: {line[:120]!r}")
-        yield ChosenSeb(int(match["pe"]), int(match["seb"]), match["event"], params)
-
-
-def _params(text: str) -> tuple[float, ...] | None:
-    """Parse the parameters (-0 becomes 0); return None unless they are 0 to 20 finite numbers."""
-    try:
-        params = tuple(float(word) + 0.0 for word in text.split())
-    except ValueError:
-        return None
-    return params if len(params) <= MAX_PARAMS and all(map(math.isfinite, params)) else None

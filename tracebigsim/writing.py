@@ -103,7 +103,7 @@ def _without_parameters(event: str) -> tuple[str, str, int]:
 def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str:
     """Return a line, newline included, of a list of chosen SEBs: the PE, a blank, its param line.
 
-    `tracebigsim.brackets` reads such lists. Raises LineFormatError as `format_line` does, and for a
+    `tracebigsim.chosen` reads such lists. Raises LineFormatError as `format_line` does, and for a
     PE's number outside [0, 2**63).
     """
     return f"{_to_int(pe, 'the PE')} {format_line(event, params, seb=seb, seqno=seb)}"

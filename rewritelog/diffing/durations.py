@@ -13,6 +13,7 @@ from rewritelog.core import core
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.params import Paired
 from rewritelog.formats.bgtrace.records import IRREGULAR, BlockRecords
+from rewritelog.text import decoded
 
 OCTAVES, BINS_AN_OCTAVE = 20, 64
 BINS = 2 * OCTAVES * BINS_AN_OCTAVE + 3
@@ -106,8 +107,7 @@ def rows_by_name(whole: Sides, common: Sides) -> Rows:
     parts = np.split(number, np.cumsum([len(side.sebs) for side in sides])[:-1])
     timed = [Timed(part, side.seconds) for part, side in zip(parts, sides, strict=True)]
     same = np.flatnonzero(parts[2] == parts[3])
-    texts = [name.decode("utf-8", "backslashreplace") for name in names]
-    return rows_of(texts, timed[:2], [pair.take(same) for pair in timed[2:]])
+    return rows_of([*map(decoded, names)], timed[:2], [pair.take(same) for pair in timed[2:]])
 
 
 def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int], int]:

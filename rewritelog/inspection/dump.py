@@ -23,7 +23,7 @@ from rewritelog.formats.bgtrace.declaration import (
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
 from rewritelog.formats.files import InputFile
-from rewritelog.text import count_text, exact_number, json_text, printable
+from rewritelog.text import count_text, decoded, exact_number, json_text, printable
 
 Record: TypeAlias = dict[str, Any]
 
@@ -112,7 +112,7 @@ _EVENT_KINDS = {
 
 def _decode(raw: bytes) -> tuple[str, bool]:
     """Return bytes as text up to the first NUL, and whether only NULs follow."""
-    text = raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+    text = decoded(raw.split(b"\0", 1)[0])
     return text, text.encode().ljust(len(raw), b"\0") == raw
 
 

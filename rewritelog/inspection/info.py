@@ -31,6 +31,7 @@ from rewritelog.text import (
     Readable,
     bytes_text,
     count_text,
+    decoded,
     json_number,
     json_of,
     percent_text,
@@ -212,10 +213,7 @@ def survey(logs: LogSet) -> LogInfo:
 
 def _shares(surveyed: Survey, total_s: float) -> tuple[NameShare, ...]:
     times = ((name, sebs, float(seconds)) for name, (sebs, seconds) in surveyed.times.items())
-    shares = [
-        NameShare(name.decode("utf-8", "backslashreplace"), sebs, s, share_of(s, total_s))
-        for name, sebs, s in times
-    ]
+    shares = [NameShare(decoded(name), sebs, s, share_of(s, total_s)) for name, sebs, s in times]
     return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.sebs, share.name)))
 
 

@@ -38,6 +38,7 @@ from rewritelog.replaying.workload import (
 )
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.stopping import in_steps
+from rewritelog.text import decoded
 
 _LEVELS = {
     "of_sebs": "sebs",
@@ -262,7 +263,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         seconds,
         Messages(**messages, first_receiver=receivers_of[0], receivers=receivers_of[1]),
         PairedRegions(**regions),
-        names=tuple(name.decode("utf-8", "backslashreplace") for name in names),
+        names=tuple(map(decoded, names)),
         events=tuple(events),
         workers=logs.summary.num_wth,
         recorded_s=max(part.latest_s for part in parts),

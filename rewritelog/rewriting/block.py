@@ -36,7 +36,7 @@ from rewritelog.rewriting.statistics import (
     DurationSum,
     Noted,
 )
-from rewritelog.text import count_text
+from rewritelog.text import count_text, decoded
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def rewrite_part(
 def _names(loaded: LoadedBlock) -> Texts:
     """Return the names of SEBs; raise `DamagedLogError` if the block is damaged."""
     names, number = records_of(loaded).names
-    return Texts(tuple(name.decode("utf-8", "backslashreplace") for name in names), number)
+    return Texts(tuple(map(decoded, names)), number)
 
 
 def _noted(

@@ -26,7 +26,7 @@ from tracebigsim import (
     TraceFileError,
     format_chosen,
 )
-from tracebigsim.brackets import read_chosen
+from tracebigsim.chosen import read_chosen
 from tracebigsim.lines import LineTable, TimeUnit, scan
 
 

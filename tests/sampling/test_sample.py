@@ -14,7 +14,7 @@ from rewritelog.models.expressions import FormulaError
 from rewritelog.sampling import records
 from rewritelog.sampling.sample import SampleReport, sample
 from rewritelog.text import json_text
-from tracebigsim.brackets import read_chosen
+from tracebigsim.chosen import read_chosen
 
 FORMULA = """
 [[formula]]
