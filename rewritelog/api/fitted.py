@@ -79,8 +79,8 @@ class FittedModel(Fitted):
     def interval(self, event: str, X: Rows) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds in seconds of the 90 % interval of each row.
 
-        They are NaN if there were too few samples. Raise `UsageError` as `predict` does, and
-        `ModelError` for a model without intervals.
+        They are NaN if there were too few samples, and where the fit is below zero. Raise
+        `UsageError` as `predict` does, and `ModelError` for a model without intervals.
         """
         if not self.knows("interval"):
             raise ModelError(f"the model {self.name!r} has no intervals")

@@ -246,8 +246,9 @@ class Fitted:
     def bounds(self, event: str, params: Floats) -> tuple[Floats, Floats]:
         """Return the bounds in seconds of each row's 90 % interval, NaN where they are unknown.
 
-        Negative bounds become 0, as predictions do. Raise `ModelError` if the model raises or
-        returns anything else.
+        Negative bounds become 0, as predictions do, but an interval below 0 is unknown: the
+        function does not hold there. Raise `ModelError` if the model raises or returns anything
+        else.
         """
         where = self._place(event, "interval")
         with errors_as_model_errors(where):
@@ -255,7 +256,8 @@ class Fitted:
             bounds = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
         for bound in bounds:
             require_rows(bound, len(params), f"{where}: a bound")
-        return np.maximum(bounds[0], 0.0), np.maximum(bounds[1], 0.0)
+        low, high = np.where(bounds[1] < 0, np.nan, np.maximum(bounds, 0.0))
+        return low, high
 
     def factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
         """Return the random factors for the rows' durations, or None if the model has none.

@@ -488,15 +488,17 @@ def test_a_formula_in_python_is_python_whatever_its_parameters_are_called(name: 
 
 
 def test_no_bound_of_an_interval_is_negative() -> None:
-    """A prediction of 0 had the interval from -0.2 to -0.2 ms."""
+    """A function below zero had the interval from -0.2 to -0.2 ms, then from 0 to 0."""
     rows = np.arange(1.0, 41)[:, None]
     timings = {"k": (rows, 1e-6 * np.maximum(rows[:, 0] - 20, 0.001) ** 3)}
     fitted = rewritelog.fit(timings, model="least-squares")
     low, high = fitted.interval("k", rows)
     predicted = fitted.predict("k", rows)
-    assert (predicted == 0).any()
-    assert (low >= 0).all()
-    assert ((low <= predicted) & (predicted <= high)).all()
+    below = predicted == 0
+    assert below.any()
+    assert np.isnan([low[below], high[below]]).all()
+    assert (low[~below] >= 0).all()
+    assert ((low <= predicted) & (predicted <= high))[~below].all()
 
 
 def test_times_that_no_call_takes_are_told_and_not_fitted(tmp_path: Path) -> None:

@@ -161,8 +161,9 @@ def test_a_time_is_never_below_zero(tmp_path: Path) -> None:
     fit(FitCommand((timings,), "least-squares", output=tmp_path / "m.json"))
     far = write_timings(tmp_path / "far.txt", ("k", 1.0, 1000.0))
     (row,) = rows(tmp_path / "m.json", far)
-    assert row["predicted_s"] >= 0
+    assert row["predicted_s"] == 0
     assert row["determined_by"] == "out of range"
+    assert row["low_s"] is row["high_s"] is None  # not from 0 to 0
 
 
 def test_malformed_lines_are_noted(model: Path, tmp_path: Path) -> None:
