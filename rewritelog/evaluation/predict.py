@@ -420,7 +420,8 @@ class Score:
     negative: int
     """The number of lines with a negative prediction, which counts as 0."""
     coverage: float | None
-    """The share of times within their 90 % intervals; None without intervals."""
+    """The share of times within their 90 % intervals, which a negative prediction has none of;
+    None for a model without intervals."""
 
     def cells(self, sign: str = "+") -> dict[str, str]:
         """Return the errors as the cells of a table's row, by their heads; see `ERRORS_TEXT`."""
@@ -482,8 +483,9 @@ class PredictedLines:
         rows, measured_s, later = self.rows.part(known), self.measured_s[known], ~self.first[known]
         errors = self.relative_errors()
         errors = errors[~np.isnan(errors)]
+        inside = (measured_s >= rows.low_s) & (measured_s <= rows.high_s)
         has_interval = ~np.isnan(rows.low_s + rows.high_s)
-        inside = ((measured_s >= rows.low_s) & (measured_s <= rows.high_s))[has_interval]
+        counts = has_interval | (rows.negative & has_interval.any())
         return Score(
             lines=len(self.measured_s),
             predicted=len(measured_s),
@@ -493,5 +495,5 @@ class PredictedLines:
             later_sum_error=sum_error(rows.total_s[later], measured_s[later]),
             r2=r_squared(rows.predicted_s, measured_s),
             negative=int(np.count_nonzero(rows.negative)),
-            coverage=float(inside.mean()) if len(inside) else None,
+            coverage=float(inside[counts].mean()) if counts.any() else None,
         )

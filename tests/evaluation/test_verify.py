@@ -119,6 +119,17 @@ def test_the_real_fit_against_its_own_lines(sample_logs: Path, tmp_path: Path) -
     assert 0.85 < report.overall.coverage < 0.97
 
 
+def test_times_that_the_fit_puts_below_zero_are_in_no_interval(tmp_path: Path) -> None:
+    timings = write_timings(
+        tmp_path / "t.txt", *[("k", 1e-6 * (n - 5 + n % 2 / 5), float(n)) for n in range(6, 26)]
+    )
+    fit(FitCommand((timings,), "least-squares", output=tmp_path / "m.json"))
+    halves = write_timings(tmp_path / "half.txt", ("k", 15e-6, 20.0), ("k", 1e-6, 1.0))
+    report = verify(tmp_path / "m.json", [halves])
+    assert report.overall.negative == 1
+    assert report.overall.coverage == 0.5
+
+
 def test_the_worst_of_several_files(model: Path, tmp_path: Path) -> None:
     files = [
         write_timings(tmp_path / f"{n}.txt", ("k", 1e-6 * n, float(n)), ("k", 1e-6 / n, 1.0))

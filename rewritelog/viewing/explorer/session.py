@@ -264,13 +264,13 @@ class Session:
 
     def predict(self, event: int, params: Sequence[float], changed: Changed) -> dict[str, Any]:
         """Return the fit's prediction and interval; raise `UsageError` if there is no fit yet."""
-        result = self.result(event, changed)
-        if result is None:
+        if self.result(event, changed) is None:
             raise UsageError("the event is not fitted yet")
+        fitted, name = self.view(event, changed).fitted, self.events[event].event
         table = np.array([params], dtype=np.float64).reshape(1, -1)
-        prediction = result.fit.predict_detailed(table)
-        seconds = (prediction.seconds, *result.fit.interval(table))
-        predicted, low, high = (json_number(max(float(bound[0]), 0.0)) for bound in seconds)
+        prediction = fitted.prediction(name, table)
+        seconds = (prediction.seconds, *fitted.bounds(name, table))
+        predicted, low, high = (json_number(float(bound[0])) for bound in seconds)
         basis = "exact match" if prediction.exact[0] else "fit"
         if prediction.outside[0]:
             basis += ", outside the range of the lines"
