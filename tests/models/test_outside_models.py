@@ -147,7 +147,7 @@ def test_the_class_of_a_file_crosses_process_borders(plane: EventTimings, tmp_pa
 def test_a_fit_that_pickle_refuses_is_named(plane: EventTimings) -> None:
     model = load_model("regressors:Unpicklable", {})
     fitted = Fitted.of(model, "regressors:Unpicklable", [plane])
-    with pytest.raises(ModelError, match=r"'regressors:Unpicklable' cannot be sent .* pickle"):
+    with pytest.raises(ModelError, match=r"'regressors:Unpicklable' cannot be sent .* local obj"):
         pickle.dumps(fitted)
 
 
