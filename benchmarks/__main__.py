@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.logs import Workshop
 from benchmarks.process import working_folder
 from benchmarks.profiling import profile
-from benchmarks.results import Result, file_system, put_into, report
+from benchmarks.results import Result, add_out, file_system, put_into, report
 from benchmarks.starting import start_up
 from benchmarks.texts_and_fits import fitting, reading
 from benchmarks.whole_runs import against_copy, big_endian, memory
@@ -53,7 +53,7 @@ def _arguments() -> argparse.Namespace:
         choices=MEASUREMENTS,
         help="one measurement; repeatable [default: all]",
     )
-    parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
+    add_out(parser)
     parser.add_argument(
         "--work",
         type=Path,

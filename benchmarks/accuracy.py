@@ -11,10 +11,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.results import Table, machine, put_into
+from benchmarks.results import Table, add_out, machine, put_into
 
 if TYPE_CHECKING:
     from benchmarks.accuracy_rows import Line
@@ -64,7 +63,7 @@ def _arguments() -> argparse.Namespace:
         choices=MEASUREMENTS,
         help="one measurement; repeatable [default: all]",
     )
-    parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
+    add_out(parser)
     given = parser.parse_args()
     if given.out and (given.only or given.quick):
         parser.error("--out is for all measurements in full")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.process import ROOT, rewritelog, run, working_folder
-from benchmarks.results import file_system, machine, put_into
+from benchmarks.results import add_out, file_system, machine, put_into
 
 sys.path.insert(0, str(ROOT / "tests"))
 
@@ -245,7 +245,7 @@ def _arguments() -> argparse.Namespace:
         choices=TRIALS,
         help="one kind of trial; repeatable [default: all]",
     )
-    parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
+    add_out(parser)
     parser.add_argument("--work", type=Path, help="the folder to work in; sums need 2 GB")
     return parser.parse_args()
 

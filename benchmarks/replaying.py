@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.process import ROOT, module, rewritelog, run, working_folder
-from benchmarks.results import Table, machine, put_into
+from benchmarks.results import Table, add_out, machine, put_into
 
 SEBS = (100_000, 1_000_000, 10_000_000)
 PES = 1000
@@ -36,7 +36,7 @@ HEAD = (
 def main() -> None:
     """Measure, print, and put the table into a document."""
     parser = argparse.ArgumentParser("python -m benchmarks.replaying", description=__doc__)
-    parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
+    add_out(parser)
     parser.add_argument("--work", type=Path, help="the folder to make logs in; it needs 2 GB")
     given = parser.parse_args()
     rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import statistics
@@ -109,13 +110,27 @@ def file_system(folder: Path) -> str:
     return nearest[2]
 
 
+def add_out(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the document of the results, which is read before anything is measured."""
+    parser.add_argument(
+        "--out", type=_document, help="the document whose measured part is replaced"
+    )
+
+
+def _document(name: str) -> Path:
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{name}: {error.strerror}") from error
+    if END not in text.partition(BEGIN)[2]:
+        raise argparse.ArgumentTypeError(f"{name}: has no {BEGIN} … {END}")
+    return Path(name)
+
+
 def put_into(path: Path, text: str) -> None:
-    """Replace what is between the two marks of a document; raise `ValueError` without them."""
-    old = path.read_text(encoding="utf-8")
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{path}: has no {BEGIN} … {END}")
+    """Replace what is between the two marks of a document."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
     path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 

@@ -25,7 +25,7 @@ from benchmarks.process import (
     walls,
     working_folder,
 )
-from benchmarks.results import Table, file_system, machine, put_into
+from benchmarks.results import Table, add_out, file_system, machine, put_into
 
 SIZES_GB = (0.1, 1.0)
 ENGINES_GB = 1.0
@@ -90,7 +90,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=__doc__)
-    parser.add_argument("--out", type=Path, help="the document whose measured part is replaced")
+    add_out(parser)
     parser.add_argument(
         "--work",
         type=Path,

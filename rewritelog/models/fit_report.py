@@ -284,7 +284,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
     if not fit.seconds and is_measured(fit.event):
         texts["all zero"] = (
             "all times are 0: its calls are shorter than the clock can tell, and are predicted to "
-            "take no time; time many calls in one bracket, or with a finer clock"
+            "take no time; time many calls at once, or with a finer clock"
         )
     texts["few lines"] = rename(_few_lines(fit))
     if constant:
@@ -398,7 +398,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     if fit.clock_step_s and (error > FAIR_ERROR or _has_many_outliers(fit)):
         return "coarse clock", (
             f"most calls take few steps of the clock, {time_text(fit.clock_step_s, 3)} each, "
-            "so their times are rounded; time many calls in one bracket, or with a finer clock"
+            "so their times are rounded; time many calls at once, or with a finer clock"
         )
     if one_call := one_long_call(fit):
         return "one long call", (

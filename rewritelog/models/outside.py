@@ -201,6 +201,8 @@ def import_named(name: str) -> Any:
         raise
     except BaseException as error:
         what = problem_of(error)
+        if in_file:
+            what = what.replace(_module_name(in_file["file"]), in_file["file"])
         missing = isinstance(error, ModuleNotFoundError)
         hint = "; a file is named file.py:Class" if missing and not in_file else ""
         raise ModelError(f"model {name!r} cannot be imported: {what}{hint}") from error
@@ -212,12 +214,14 @@ def run_file_of(name: str) -> None:
         _run_file(in_file["file"])
 
 
-def _run_file(path: str) -> ModuleType:
-    """Run a Python file as a module, which is the same at every later call.
+def _module_name(path: str) -> str:
+    """Return the name by which pickle finds a file's module; a dot would stand for a package."""
+    return f"rewritelog_model_{Path(path).resolve()}".replace(".", "//")
 
-    Pickle finds it by its name, in which a dot would stand for a package.
-    """
-    name = f"rewritelog_model_{Path(path).resolve()}".replace(".", "//")
+
+def _run_file(path: str) -> ModuleType:
+    """Run a Python file as a module, which is the same at every later call."""
+    name = _module_name(path)
     if name not in sys.modules:
         spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

@@ -144,6 +144,13 @@ def test_the_class_of_a_file_crosses_process_borders(plane: EventTimings, tmp_pa
     assert predicted == pytest.approx(np.full(30, plane.seconds.mean()))
 
 
+def test_an_error_names_the_file_and_not_the_module_that_it_runs_as(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine: ...\n")
+    name = f"{tmp_path}/mine.py:Other"
+    with pytest.raises(ModelError, match=f"module '{tmp_path}/mine.py' has no attribute 'Other'"):
+        load_model(name, {})
+
+
 def test_a_fit_that_pickle_refuses_is_named(plane: EventTimings) -> None:
     model = load_model("regressors:Unpicklable", {})
     fitted = Fitted.of(model, "regressors:Unpicklable", [plane])
