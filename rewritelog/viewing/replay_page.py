@@ -45,7 +45,7 @@ def replay_page(replayed: Replayed) -> str:
     """Return the HTML page of a replay: summary, timeline with the critical path, and report."""
     report = replayed.report
     sections = []
-    if report.predicted_s > 0:
+    if report.busy_s > 0:
         view = timeline_view([Run.replayed(report.logs, replayed.outcome)])
         sections = timeline_sections(view)
         _draw_path(sections[0].plot, replayed, view)

@@ -263,8 +263,8 @@ def timeline_view(
     It shows all PEs without `pes`; from the first start of a SEB to the last end without these
     times; and in colours of events, if brackets have any, or else of SEB names without `colour_by`.
     Messages are drawn if there is a seed, with which some of many are chosen. Raise `UsageError` if
-    the runs have different PEs, if a PE is not in them, or if there is nothing between the times;
-    `DamagedLogError` if a block is damaged.
+    the runs have different PEs, if a PE is not in them, or if the PEs run nothing between the
+    times; `DamagedLogError` if a block is damaged.
     """
     shown_pes = _chosen_pes(runs, pes)
     extents = [_extent(run, colour_by) for run in runs]
@@ -278,7 +278,12 @@ def timeline_view(
     times = _window(runs[0].logs, extents, *window)
     view = TimelineView(shown_pes, *times, colour_by, names, other_names, columns)
     panels = [_panel(run, extent, view, seed) for run, extent in zip(runs, extents, strict=True)]
-    return replace(view, panels=tuple(panels))
+    view = replace(view, panels=tuple(panels))
+    if not view.shown_layers:
+        terms, window_text = runs[0].logs.terms, time_range_text(*times)
+        takes = f"no {terms.item} of these {terms.rows[1]} takes any of this time"
+        raise UsageError(f"nothing to draw from {window_text}: {takes}")
+    return view
 
 
 def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int, ...]:
@@ -313,7 +318,8 @@ def _window(
     from_s = first_s if from_s is None else from_s
     to_s = last_s if to_s is None else to_s
     length_s = to_s - from_s
-    if not (0 < length_s < math.inf and from_s < last_s and to_s > first_s):
+    in_range = 0 < length_s < math.inf and COLUMNS / length_s < math.inf
+    if not (in_range and from_s < last_s and to_s > first_s):
         window_text = f" from {time_range_text(from_s, to_s)}" if from_s <= to_s else ""
         lasting = time_range_text(first_s, last_s)
         raise UsageError(f"nothing to draw{window_text}: the logs last from {lasting}")

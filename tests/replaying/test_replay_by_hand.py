@@ -360,6 +360,19 @@ def test_many_runs_are_compared_on_a_page(tmp_path: Path) -> None:
     assert "2 runs, replayed" in page.read_text()
 
 
+def test_a_run_whose_sebs_take_no_time_has_a_page_without_timeline(tmp_path: Path) -> None:
+    """Bokeh warned of plots without anything in them."""
+    pytest.importorskip("bokeh")
+    sent = message(0.0, msg_id=0, dst_node=1)
+    logs = write_logs(
+        tmp_path / "logs", [[seb(0, 0, messages=[sent])], [seb(0, 0, **started_by(0, 0))]]
+    )
+    page = tmp_path / "page.html"
+    done = run("replay", logs, "--latency", "1us", "--html", page, "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Predicted run time: 1.000 µs on 2 PEs" in page.read_text()
+
+
 def test_a_log_without_any_seb_takes_no_time(tmp_path: Path) -> None:
     report = replay(write_logs(tmp_path / "logs", [[], []]))
     assert (report.predicted_s, report.sebs, report.path.length) == (0, 0, 0)

@@ -225,6 +225,8 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
     (["--from", "7"], "nothing to draw: the logs last from 0"),  # it said: from 7.000 to 6.000 s
     (["--from", "6", "--until", "5"], "--from 6 s is not before --until 5 s"),
     (["--from", "7", "--until", "8"], "to 8.000 s: the logs last from 0 to 6.000 s"),
+    (["--until", "1e-306s"], "nothing to draw from 0 to 1e-306 s: the logs last"),
+    (["--pes", "1", "--until", "2"], "to 2.000 s: no SEB of these PEs takes any of this time"),
     (["--colour-by", "pe"], "event"),
     (["--from", "nan"], "nan is not a time"),
 ])  # fmt: skip
@@ -236,6 +238,18 @@ def test_wrong_options_are_named(
     assert done.returncode == 2
     assert said in done.stderr
     assert not (tmp_path / "out.png").exists()
+
+
+def test_a_page_of_an_idle_pe_is_refused_as_a_picture_is(tmp_path: Path) -> None:
+    """Bokeh warned of plots without anything in them, and a picture was a traceback."""
+    pytest.importorskip("bokeh")
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1)], []])
+    done = run("timeline", logs, "--pes", "1", "-o", tmp_path / "out.html")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "rewritelog: error: nothing to draw from 0 to 1.000 s: "
+        "no SEB of these PEs takes any of this time\n"
+    )
 
 
 def test_an_unknown_kind_of_picture_is_refused(two_pes: Path, tmp_path: Path) -> None:
