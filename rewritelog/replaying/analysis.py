@@ -226,7 +226,7 @@ def find_never_run(outcome: ReplayedRun) -> Blocked:
     examples = [_example(workload, int(seb), int(woken[seb]) - 1) for seb in worst]
     in_cycles = np.flatnonzero(never & (root < 0))
     if len(in_cycles):
-        pe, index = workload.index_of(int(in_cycles[0]))
+        (pe,), (index,) = (of.tolist() for of in workload.places_of(in_cycles[:1]))
         name = workload.name_of(int(in_cycles[0]))
         reason = "is in a cycle of dependencies and messages, or waits for one"
         examples.append(BlockedSeb(pe, index, name, reason, len(in_cycles) - 1))
@@ -254,7 +254,7 @@ def _roots(workload: Workload, never: Flags, roots: Numbers) -> Ints:
 
 def _example(workload: Workload, seb: int, woken: int) -> BlockedSeb:
     not_sent, beyond = workload.not_sent, workload.beyond
-    pe, index = workload.index_of(seb)
+    (pe,), (index,) = (of.tolist() for of in workload.places_of(np.array([seb])))
     at = int(np.searchsorted(not_sent[:, 0], seb))
     if at < len(not_sent) and not_sent[at, 0] == seb:
         source, number = not_sent[at, 1:].tolist()

@@ -165,6 +165,13 @@ class Nodes:
         longest[self.received] = 0.0
         return longest
 
+    def places_of(self, seb: Numbers) -> tuple[Ints, Ints]:
+        """Return the rank of the first node of each SEB, and the index of that node there."""
+        node = np.unique(self.seb, return_index=True)[1][seb]
+        ranks, first = np.array([*self.first.items()]).T
+        rank = np.searchsorted(first, node, side="right") - 1
+        return ranks[rank], node - first[rank]
+
     def notes(self, *, recorded: bool) -> tuple[str, ...]:
         """Return what is utilised, and how collectives are replayed, if there are any."""
         computing = int(np.count_nonzero(self.lanes.computing))
@@ -228,14 +235,12 @@ class Workload:
         """The number of PEs."""
         return len(self.sebs.first_of_pe) - 1
 
-    def index_of(self, seb: int) -> tuple[int, int]:
-        """Return the PE of a SEB, and its index there; of a node its rank, and its index there."""
+    def places_of(self, seb: Numbers) -> tuple[Ints, Ints]:
+        """Return the PEs of SEBs, and their indices there; of nodes the ranks, and likewise."""
         if self.nodes is not None:
-            node = int(np.flatnonzero(self.nodes.seb == seb)[0])
-            rank, first = [of for of in self.nodes.first.items() if of[1] <= node][-1]
-            return rank, node - first
-        pe = int(self.sebs.pe[seb])
-        return pe, seb - int(self.sebs.first_of_pe[pe])
+            return self.nodes.places_of(seb)
+        pe = self.sebs.pe[seb].astype(np.int64)
+        return pe, seb - self.sebs.first_of_pe[pe]
 
     def name_of(self, seb: int) -> str:
         """Return the name of a SEB."""

@@ -222,7 +222,7 @@ def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, list[Any]]:
         "step": (path.length - chosen).tolist(),
         "pe": [names[row] for row in pe.tolist()] if names else pe.tolist(),
         "y": (pe // view.group + 0.5).tolist(),
-        "seb": (seb - workload.sebs.first_of_pe[pe]).tolist(),
+        "seb": workload.places_of(seb)[1].tolist(),
         "name": shorten_all(
             [workload.name_of(row) or NO_NAME for row in seb.tolist()], LABEL_WIDTH
         ),

@@ -34,7 +34,7 @@ class Spans:
     """How many of the rows are SEBs."""
     pe: Ints
     seb: Ints
-    """The index of the SEB in its timeline."""
+    """The index of the SEB in its timeline, or of the node in its file."""
     start_s: Floats
     end_s: Floats
     label: Ints
@@ -87,7 +87,7 @@ class Spans:
         """Return those of a replay, whose brackets are those with a param record."""
         workload, times = outcome.workload, outcome.times
         sebs, regions = workload.sebs, workload.regions
-        index = np.arange(len(sebs)) - sebs.first_of_pe[sebs.pe]
+        index = workload.places_of(np.arange(len(sebs)))[1]
         after_s, lengths_s = outcome.regions_s
         begins_s = times.start_s[regions.seb] + after_s
         brackets = regions.seb, begins_s, begins_s + lengths_s, regions.event

@@ -19,7 +19,9 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import ReplayReport
+from rewritelog.replaying.run import replay_whole
 from rewritelog.replaying.simulate import prepare, simulate
+from rewritelog.viewing.timeline import Run, timeline_view
 
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
 NETWORK = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
@@ -124,6 +126,23 @@ def test_a_node_that_never_runs_is_named_by_its_place_in_its_file(tmp_path: Path
     report = replayed(tmp_path, ranks)
     assert "node 2 of rank 1 (late): is in a cycle" in " ".join(report.text().split())
     assert (report.blocked.examples[0].pe, report.blocked.examples[0].seb) == (1, 2)
+
+
+def test_a_page_names_nodes_by_their_places_in_their_files(tmp_path: Path) -> None:
+    """It named them by their places on their streams, unlike the report below and `timeline`."""
+    pytest.importorskip("bokeh")
+    nodes = [node(k, f"k{k}", 5, deps=[k - 1], attributes=gpu(7 + k % 2)) for k in range(1, 5)]
+    page = tmp_path / "page.html"
+    traces = write_traces(tmp_path / "t", [[node(1, "short", 1)], nodes])
+    assert run("replay", traces, "--html", page, "-q").returncode == 0
+    assert '["seb",[0,1,2,3]],["name",["k1","k2","k3","k4"]]' in page.read_text()
+    opened = rewritelog.open_traces(traces)
+    outcome = replay_whole(opened, Network(), ReplayOptions()).outcome
+    bars = timeline_view([Run.replayed(opened, outcome)]).panels[0].bars
+    assert bars is not None
+    assert sorted(zip(bars.start_s.round(6).tolist(), bars.seb.tolist(), strict=True)) == [
+        (0, 0), (0, 0), (5e-6, 1), (1e-5, 2), (1.5e-5, 3),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
