@@ -114,6 +114,8 @@ def panel_title(view: TimelineView, panel: Panel) -> str:
     if panel.left_out:
         why = "without an end" if panel.run.outcome is None else "that never ran"
         text += f"; {panel.left_out:,} {why} not drawn"
+    if view.overlapping(panel):
+        text += f"; {item}s of a {lanes[0]} overlap, and each counts"
     return text
 
 

@@ -36,6 +36,9 @@ MOST_BARS = 20_000
 
 COLUMNS = 1600
 
+_BUSIEST = 1.001
+"""A larger share of a column's time is not due to rounding."""
+
 ColourBy = Literal["event", "name"]
 Result = TypeVar("Result")
 
@@ -232,6 +235,11 @@ class TimelineView:
                 label: shares[:, layer].tolist() for layer, (label, _) in enumerate(self.layers)
             },
         }
+
+    def overlapping(self, panel: Panel) -> bool:
+        """Return whether SEBs of a PE overlap, so that it is busy for more than the time."""
+        busy = panel.cells[:, :, : -1 if self.over_names(len(self.layers) - 1) else None]
+        return bool((busy.sum(axis=2) > _BUSIEST).any())
 
     def shares(self, panel: Panel) -> Floats:
         """Return the share of the PEs' time over the run's own length by layer."""

@@ -324,6 +324,24 @@ def test_names_are_shown_as_they_are_in_figures(tmp_path: Path) -> None:
     assert one != other
 
 
+@pytest.mark.parametrize("drawn_one_by_one", [True, False])
+def test_a_picture_in_which_sebs_overlap_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_one_by_one: bool
+) -> None:
+    """It only said that PEs were busy 138 % of the time."""
+    pytest.importorskip("matplotlib", reason="the extra view is not installed")
+    monkeypatch.setattr(timeline, "MOST_BARS", 100 * drawn_one_by_one)
+    line = [seb(k / 10, (k + 1) / 10, events=bracket(0.0, 0.05)) for k in range(10)]
+    logs = write_logs(tmp_path / "logs", [line, []])
+    overlapping, out = (
+        write_logs(tmp_path / "over", [[*line, seb(0.8, 1.9)], []]),
+        tmp_path / "t.svg",
+    )
+    for folder, says in ((logs, False), (overlapping, True)):
+        assert run("timeline", folder, "-o", out).returncode == 0
+        assert ("; SEBs of a PE overlap, and each counts" in out.read_text()) == says
+
+
 def test_what_has_no_name_is_told_in_legends(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     logs = write_logs(tmp_path / "logs", [[seb(0, 1, name=b""), seb(1, 2, name=b"work")]])
