@@ -182,13 +182,17 @@ def json_text(value: object, indent: int | None = None) -> str:
     return text.replace("\x7f", "\\u007f")
 
 
-def bytes_text(size: float) -> str:
-    """Return a size with a suitable decimal unit, as in `1.5 MB`."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if abs(size) < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+def bytes_text(size: float, digits: int | None = None) -> str:
+    """Return a size with a suitable decimal unit, as in `1.5 MB`.
+
+    It has one decimal, or at most `digits` significant digits.
+    """
+    units = ["bytes", "kB", "MB", "GB", "TB"]
+    while abs(size) >= 1000 and len(units) > 1:
         size /= 1000
-    return f"{size:.1f} TB"
+        del units[0]
+    decimal = ".0f" if units[0] == "bytes" else ".1f"
+    return f"{size:{decimal if digits is None else f'.{digits}g'}} {units[0]}"
 
 
 def time_text(seconds: float | None, digits: int = 4) -> str:

@@ -38,6 +38,9 @@ QUANTITIES = {
 
 _MACHINES = Path(__file__).with_name("machines")
 
+_DIGITS = 6
+"""More digits than people give quantities with."""
+
 _TEXTS = ("name", "source")
 """What else a machine file says, for people."""
 
@@ -49,7 +52,7 @@ class Network:
     Without latency and bandwidth each message keeps its recorded transit time.
 
     >>> rewritelog.Network(latency_s="1us", bandwidth_bytes_per_s="10GB/s").text()
-    'latency 1 µs, bandwidth 10.0 GB/s'
+    'latency 1 µs, bandwidth 10 GB/s'
     """
 
     latency_s: float | None = None
@@ -85,13 +88,14 @@ class Network:
         if bandwidth is None or math.isinf(bandwidth):
             rate = "infinite bandwidth"
         else:
-            rate = f"bandwidth {bytes_text(bandwidth)}/s"
+            rate = f"bandwidth {bytes_text(bandwidth, _DIGITS)}/s"
         parts = {"latency": f"latency {_time_text(self.latency_s or 0.0)}", "bandwidth": rate}
         if self.recorded:
             text = recorded or "each message with its recorded transit time"
             parts = {} if parts.keys() & varied else {"": text}
         if self.packet_bytes:
-            cost, size = _time_text(self.cost_per_packet_s), bytes_text(self.packet_bytes)
+            cost = _time_text(self.cost_per_packet_s)
+            size = bytes_text(self.packet_bytes, _DIGITS)
             size = "" if "packet-size" in varied else f" of {size}"
             parts["cost-per-packet"] = f"{cost} per packet{size}"
             if size and "cost-per-packet" in varied:
@@ -115,7 +119,7 @@ class Network:
         Raise `UsageError` for other names.
 
         >>> rewritelog.Network(latency_s="1us").with_quantities({"bandwidth": "10GB/s"}).text()
-        'latency 1 µs, bandwidth 10.0 GB/s'
+        'latency 1 µs, bandwidth 10 GB/s'
         """
         named = {name.replace("_", "-"): value for name, value in values.items()}
         if unknown := named.keys() - QUANTITIES:
@@ -126,7 +130,7 @@ class Network:
 
 def _time_text(seconds: float) -> str:
     """Return a time as people give it, as in `1 µs`."""
-    number, _, unit = time_text(seconds, 6).partition(" ")
+    number, _, unit = time_text(seconds, _DIGITS).partition(" ")
     return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"
 
 

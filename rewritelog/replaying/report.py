@@ -33,6 +33,7 @@ from rewritelog.text import (
 )
 
 _PATH_ROWS = 10
+_SIZE_DIGITS = 6
 _EVENT_ROWS, _GAIN_ROWS = 4, 6
 _LEAST_GAIN = 0.01
 """Smaller gains, as shares of the run, are only among the details."""
@@ -267,23 +268,23 @@ def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | Non
 
 def _path_tables(report: ReplayReport) -> Iterator[str]:
     """Yield tables of the times on the critical path, longest first, with shares of the run."""
-    times_s = dict(report.path.by_name_s)
+    times_s = [*report.path.by_name_s.items()]
     for share in report.path.messages:
         if share.seconds > 0:
-            sizes = bytes_text(share.least_bytes)
+            sizes = bytes_text(share.least_bytes, _SIZE_DIGITS)
             if share.most_bytes != share.least_bytes:
-                sizes += f" to {bytes_text(share.most_bytes)}"
-            times_s[f"{count_text(share.count, 'message')} of {sizes}"] = share.seconds
+                sizes += f" to {bytes_text(share.most_bytes, _SIZE_DIGITS)}"
+            times_s.append((f"{count_text(share.count, 'message')} of {sizes}", share.seconds))
     for head, of_path_s in (
         ("Critical path", times_s),
-        ("of it in events", report.path.by_event_s),
+        ("of it in events", [*report.path.by_event_s.items()]),
     ):
         if of_path_s:
-            longest = dict(sorted(of_path_s.items(), key=lambda pair: -pair[1]))
+            longest = sorted(of_path_s, key=lambda pair: -pair[1])
             columns = {
-                head: [name or NO_NAME for name in longest],
-                "time": time_column(list(longest.values())),
-                "share": [_share_text(seconds, report.predicted_s) for seconds in longest.values()],
+                head: [name or NO_NAME for name, _ in longest],
+                "time": time_column([seconds for _, seconds in longest]),
+                "share": [_share_text(seconds, report.predicted_s) for _, seconds in longest],
             }
             yield str(TextTable.of(columns, most_rows=_PATH_ROWS))
 

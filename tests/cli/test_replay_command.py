@@ -42,8 +42,8 @@ def test_a_verdict_stands_first_and_warnings_do_not_disturb_json(logs: Path) -> 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Predicted run time: 2.750 s on 2 PEs, utilisation 54.5 %\n")
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
-    assert "1 message of 1.0 kB" not in done.stdout
-    assert "1 message of 1.0 kB" in run("replay", logs, "-v").stdout
+    assert "1 message of 1 kB" not in done.stdout
+    assert "1 message of 1 kB" in run("replay", logs, "-v").stdout
     found = answer("replay", logs)
     assert (found["predicted_s"], found["recorded_s"], found["pes"]) == (2.75, 3.0, 2)
     assert found["categories_s"]["useful[Cell::work]"] == 1
@@ -157,7 +157,7 @@ def test_a_sweep_may_begin_without_a_cost_per_packet(logs: Path, fixed: tuple[st
     [
         ("cost-per-packet=0,1s --packet-size 500B --latency 1us", "infinite bandwidth, packets of"),
         ("packet-size=1kB,2kB --cost-per-packet 1us --latency 2us", "1 µs per packet\n"),
-        ("latency=1us,2us --bandwidth 10GB/s", "varied: bandwidth 10.0 GB/s\n"),
+        ("latency=1us,2us --bandwidth 10GB/s", "varied: bandwidth 10 GB/s\n"),
         ("latency=1us,2us --node-latency 3us", "varied: 3 µs within a node\n"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -380,6 +381,27 @@ def test_a_log_without_any_seb_takes_no_time(tmp_path: Path) -> None:
     assert "Critical path" not in report.details()
 
 
+def test_the_critical_path_has_a_row_for_each_size_of_messages(tmp_path: Path) -> None:
+    """Of sizes that were the same to a decimal, as 1.0 kB, only one was in the table."""
+    there, back = (message(1.0, msg_id=0, dst_node=1 - k, size=1010 + 10 * k) for k in range(2))
+    lines = [
+        [seb(0, 1, messages=[there]), seb(4, 5, **started_by(1, 0))],
+        [seb(0, 1, **started_by(0, 0), messages=[back])],
+    ]
+    report = replay(write_logs(tmp_path / "logs", lines), Network(bandwidth_bytes_per_s=1000.0))
+    assert re.findall("message of (.*?)  +(.*?) s", report.details()) == [
+        ("1.02 kB", "1.020"),
+        ("1.01 kB", "1.010"),
+    ]
+
+
+def test_a_network_is_told_with_the_digits_that_it_was_given_with() -> None:
+    """A bandwidth of 12.25GB/s, as that of a machine that there is, was 12.2 GB/s."""
+    network = Network(bandwidth_bytes_per_s="12.25GB/s", packet_bytes="1.25kB")  # type: ignore[arg-type]
+    said = "latency 0 s, bandwidth 12.25 GB/s, 0 s per packet of 1.25 kB"
+    assert network.text() == said
+
+
 def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: Path) -> None:
     """A message goes to and fro thirteen times, and has 100 bytes more each time."""
     lines: list[list[dict[str, Any]]] = [[], []]
@@ -398,7 +420,7 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
         (600, 1000): (5, 40.0),
         (1100, 1300): (3, 36.0),
     }
-    assert "5 messages of 600 bytes to 1.0 kB" in report.details()
+    assert "5 messages of 600 bytes to 1 kB" in report.details()
 
 
 @pytest.mark.parametrize(
