@@ -24,7 +24,7 @@ from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.workload import Lanes
-from rewritelog.text import printable, time_range_text
+from rewritelog.text import count_text, printable, time_range_text
 from rewritelog.viewing.plots import BRACKET, COLOURS, OTHER, OUTSIDE
 from rewritelog.viewing.spans import Extent, MessageLines, Spans, message_lines
 
@@ -295,19 +295,20 @@ def timeline_view(
 
 
 def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int, ...]:
-    first = runs[0]
+    first, rows = runs[0], runs[0].logs.terms.rows
     for other in runs[1:]:
-        if len(other.pes) != len(first.pes):
+        if len(other.pes) != len(first.pes) or other.lane_names != first.lane_names:
+            has = f"{len(other.pes):,}" if len(other.pes) != len(first.pes) else "others"
             raise UsageError(
-                f"{first.logs.path} has {len(first.pes):,} {first.logs.terms.rows[1]} and "
-                f"{other.logs.path} {len(other.pes):,}: they cannot be drawn on the same rows"
+                f"{first.logs.path} has {count_text(len(first.pes), *rows)} and {other.logs.path} "
+                f"{has}: they cannot be drawn on the same rows"
             )
     if chosen is None:
         return tuple(first.pes)
     if first.lanes is not None:
         chosen = np.flatnonzero(np.isin(first.lanes.rank, list(chosen))).tolist()
     if not chosen:
-        raise UsageError("no PE is chosen")
+        raise UsageError(f"no {rows[0]} is chosen")
     return tuple(sorted(set(chosen)))
 
 

@@ -708,6 +708,18 @@ def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path:
         rewritelog.timeline(timed, kind="svg", messages=True)
 
 
+def test_rows_of_a_timeline_are_never_those_of_other_streams(tmp_path: Path) -> None:
+    """The second of two traces was drawn with the names of the streams of the first."""
+    folders = [
+        write_traces(tmp_path / name, [[node(1, attributes=attributes)], []])
+        for name, attributes in (("a", GPU), ("b", CPU))
+    ]
+    with pytest.raises(UsageError, match=r"a has 1 thread, stream or network and .*b others: "):
+        rewritelog.timeline(folders[0], kind="svg", against=folders[1])
+    with pytest.raises(UsageError, match="no thread, stream or network is chosen"):
+        rewritelog.timeline(folders[0], kind="svg", times="replay", pes=[1])
+
+
 def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
     page = tmp_path / "page.html"
