@@ -268,6 +268,7 @@ def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
     from bokeh.models import HoverTool  # noqa: PLC0415 - an extra
 
     nothing, texts = Bars(*np.full((6, 1), np.nan)), legend_texts(view)
+    lanes = dict(enumerate(panel.run.lane_names))
     for layer in view.shown_layers:
         bars, sides = layer_bars(view, panel.bars or nothing, layer)
         if not len(bars.pe):  # without a row, Bokeh's legend would not show the colour
@@ -275,6 +276,8 @@ def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
         label, colour = view.layers[layer]
         data: dict[str, Any] = dict(zip(_SIDES, sides, strict=True))
         data |= {"pe": bars.pe, "seb": bars.seb, "name": [label] * len(bars.pe)}
+        if lanes:
+            data["pe"] = [lanes.get(pe) for pe in bars.pe.tolist()]
         data["start"] = [time_text(time_s, 7) for time_s in bars.start_s.tolist()]
         data["length"] = list(map(time_text, (bars.end_s - bars.start_s).tolist()))
         style = {"fill_color": colour, "line_color": colour, "line_width": 0.5}

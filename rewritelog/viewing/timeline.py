@@ -283,7 +283,7 @@ def timeline_view(
         seconds.update(extent.event_s if colour_by == "event" else extent.name_s)
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
     names, other_names = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
-    times = _window(runs[0].logs, extents, *window)
+    times = _window(runs[0], extents, *window)
     view = TimelineView(shown_pes, *times, colour_by, names, other_names, columns)
     panels = [_panel(run, extent, view, seed) for run, extent in zip(runs, extents, strict=True)]
     view = replace(view, panels=tuple(panels))
@@ -318,12 +318,13 @@ def _extent(run: Run, colour_by: ColourBy | None) -> Extent:
 
 
 def _window(
-    logs: AnyTraces, extents: Sequence[Extent], from_s: float | None, to_s: float | None
+    run: Run, extents: Sequence[Extent], from_s: float | None, to_s: float | None
 ) -> tuple[float, float]:
     first_s = min(extent.earliest_s for extent in extents)
     last_s = max(extent.latest_s for extent in extents)
     if first_s > last_s:
-        raise UsageError(f"{logs.path}: nothing to draw: no {logs.terms.item} has start and end")
+        does = "has start and end" if run.outcome is None else "runs in the replay"
+        raise UsageError(f"{run.logs.path}: nothing to draw: no {run.logs.terms.item} {does}")
     from_s = first_s if from_s is None else from_s
     to_s = last_s if to_s is None else to_s
     length_s = to_s - from_s

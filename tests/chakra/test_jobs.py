@@ -689,7 +689,7 @@ def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path:
     with pytest.raises(UsageError, match="no start times are recorded"):
         rewritelog.timeline(traces, tmp_path / "t.svg")
     empty = write_traces(tmp_path / "empty", [[], []])
-    with pytest.raises(UsageError, match="empty: nothing to draw: no node has start and end"):
+    with pytest.raises(UsageError, match="empty: nothing to draw: no node runs in the replay"):
         rewritelog.timeline(empty, tmp_path / "t.svg", times="replay")
     timed = write_traces(
         tmp_path / "timed",

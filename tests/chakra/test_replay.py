@@ -136,6 +136,7 @@ def test_a_page_names_nodes_by_their_places_in_their_files(tmp_path: Path) -> No
     traces = write_traces(tmp_path / "t", [[node(1, "short", 1)], nodes])
     assert run("replay", traces, "--html", page, "-q").returncode == 0
     assert '["seb",[0,1,2,3]],["name",["k1","k2","k3","k4"]]' in page.read_text()
+    assert '["pe",["rank 1 stream 8"]]' in page.read_text()
     opened = rewritelog.open_traces(traces)
     outcome = replay_whole(opened, Network(), ReplayOptions()).outcome
     bars = timeline_view([Run.replayed(opened, outcome)]).panels[0].bars

@@ -252,6 +252,17 @@ def test_a_page_of_an_idle_pe_is_refused_as_a_picture_is(tmp_path: Path) -> None
     )
 
 
+def test_logs_of_which_nothing_runs_in_a_replay_are_not_said_to_have_no_times(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("matplotlib", reason="the extra view is not installed")
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1, src_pe=0, msg_id=9)]])
+    done = run("timeline", logs, "--times", "replay", "-o", tmp_path / "out.svg")
+    assert done.stderr == (
+        f"rewritelog: error: {logs}: nothing to draw: no SEB runs in the replay\n"
+    )
+
+
 def test_an_unknown_kind_of_picture_is_refused(two_pes: Path, tmp_path: Path) -> None:
     done = run("timeline", two_pes, "-o", tmp_path / "out.jpeg")
     assert (done.returncode, "a picture needs the ending" in done.stderr) == (2, True)
