@@ -131,7 +131,8 @@ class Network:
 def _time_text(seconds: float) -> str:
     """Return a time as people give it, as in `1 µs`."""
     number, _, unit = time_text(seconds, _DIGITS).partition(" ")
-    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"
+    plain = "." in number and "e" not in number
+    return f"{number.rstrip('0').rstrip('.') if plain else number} {unit}"
 
 
 def machine_names() -> list[str]:

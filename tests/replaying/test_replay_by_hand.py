@@ -402,6 +402,14 @@ def test_a_network_is_told_with_the_digits_that_it_was_given_with() -> None:
     assert network.text() == said
 
 
+@pytest.mark.parametrize(
+    ("latency_s", "said"), [(1.5e-6, "1.5 µs"), (100.0, "100 s"), (1.5e-20, "1.5e-20 s")]
+)
+def test_a_latency_keeps_its_zeros_and_its_exponent(latency_s: float, said: str) -> None:
+    """One of 1.5e-20 s was told as 1.5e-2 s."""
+    assert Network(latency_s=latency_s).text() == f"latency {said}, infinite bandwidth"
+
+
 def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: Path) -> None:
     """A message goes to and fro thirteen times, and has 100 bytes more each time."""
     lines: list[list[dict[str, Any]]] = [[], []]
