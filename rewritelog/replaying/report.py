@@ -336,7 +336,8 @@ def _blocked_text(report: ReplayReport) -> str:
     for seb in blocked.examples:
         woken = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
         where = f"{item} {seb.seb} of {terms.lane} {seb.pe}"
-        lines.append(f"  {where} ({printable(seb.name) or NO_NAME}): {seb.reason}{woken}")
+        name = shorten(seb.name, LABEL_WIDTH) or NO_NAME
+        lines.append(f"  {where} ({name}): {seb.reason}{woken}")
     return "\n".join(map(wrapped, lines))
 
 

@@ -682,6 +682,9 @@ def test_the_report_of_a_replay_fits_into_a_line(tmp_path: Path) -> None:
     )
     assert "  utilisation is that of 1 thread or stream\n" in report.text()
     assert "bounded by 1,200 nodes one after the other: 100.0 % in" in report.text()
+    waiting = write_traces(tmp_path / "waiting", [[node(1, 3 * name, 10, deps=[1])]])
+    lines = rewritelog.replay(waiting).text().splitlines()
+    assert max(map(len, lines)) <= 80, "the name of a node that never ran was not cut"
 
 
 def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path: Path) -> None:
