@@ -112,7 +112,8 @@ def panel_title(view: TimelineView, panel: Panel) -> str:
     if panel.bars is None:
         text += f"; {item}s shorter than a pixel as shares of time"
     if panel.left_out:
-        why = "without an end" if panel.run.outcome is None else "that never ran"
+        lacks = "an end" if panel.run.lanes is None else "a start"
+        why = f"without {lacks}" if panel.run.outcome is None else "that never ran"
         text += f"; {panel.left_out:,} {why} not drawn"
     if view.overlapping(panel):
         text += f"; {item}s of a {lanes[0]} overlap, and each counts"

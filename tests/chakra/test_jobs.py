@@ -697,11 +697,16 @@ def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path:
     timed = write_traces(
         tmp_path / "timed",
         [
-            [node(1, "launch", 5, start=10, attributes=CPU), node(2, start=20, attributes=GPU)]
+            [
+                node(1, "launch", 5, start=10, attributes=CPU),
+                node(2, start=20, attributes=GPU),
+                node(3, attributes=GPU),
+            ]
             for _ in range(2)
         ],
     )
     drawn = bytes(rewritelog.timeline(timed, kind="svg", pes=[1])).decode()
+    assert "2 nodes; 1 without a start not drawn" in drawn
     assert "rank 1 CPU thread 1" in drawn
     assert "rank 1 stream 7" in drawn
     assert "rank 0" not in drawn
