@@ -36,7 +36,7 @@ from rewritelog.replaying.workload import (
     grouped,
 )
 from rewritelog.rewriting.traces import TraceTask
-from rewritelog.text import matching, shorten
+from rewritelog.text import matching, shorten_all
 
 _ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
 _GROUP_WIDTH = 20
@@ -55,7 +55,7 @@ def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
     size = max(1, len(numbers))
     keys, lane = np.unique((3 * events["rank"] + where) * size + place, return_inverse=True)
     rank, where = np.divmod(keys // size, 3)
-    groups = (shorten(group, _GROUP_WIDTH) for group in events["group"].distinct)
+    groups = shorten_all(events["group"].distinct, _GROUP_WIDTH)
     networks = [*(f", {type_name}" for type_name in traces.types)]
     networks += [f", group {group}" if group else "" for group in groups]
     words = ("stream {}", "CPU thread {}", "network{}")

@@ -189,6 +189,23 @@ def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
     assert [starts(report, rank)[1] for rank in range(4)] == [10, 10, 30, 30]
 
 
+def test_groups_that_differ_in_the_middle_of_their_names_have_rows_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """Both were called `pipeline_s…ard_group`, and were one track of an export."""
+    groups = [f"pipeline_stage_{k}_forward_group" for k in range(2)]
+    nodes = [
+        node(k, "c", 9, kind=COLL, attributes={**gpu(), "pg_name": ("string", group)})
+        for k, group in enumerate(groups)
+    ]
+    traces = write_traces(tmp_path / "t", [nodes])
+    rewritelog.export(traces, tmp_path / "o", "chrome", replayed=True)
+    events = json.loads((tmp_path / "o/trace.json").read_text())["traceEvents"]
+    tracks = {event["tid"] for event in events if event["ph"] == "X"}
+    assert tracks == {pe.name.removeprefix("rank 0 ") for pe in rewritelog.replay(traces).worst_pes}
+    assert len(tracks) == 2
+
+
 def test_collectives_of_a_group_run_one_after_the_other_on_any_ranks(tmp_path: Path) -> None:
     """They ran at once if the first rank of one had no part in the other."""
     group = {**gpu(), "pg_name": ("string", "g")}
