@@ -236,8 +236,8 @@ def _time_in_unit_of(time_s: float | None, longest_s: float, digits: int) -> str
 
 
 def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
-    """Return a share in per cent, as in `1.25 %`; with `sign` "+" also with a plus sign."""
-    return NO_VALUE if share is None else f"{100 * share:{sign}.{digits}f} %"
+    """Return a share in per cent, as in `1.25 %`; `sign` "+" adds a plus sign; 0 has no minus."""
+    return NO_VALUE if share is None else f"{100 * share:{sign}z.{digits}f} %"
 
 
 def ratio_text(ratio: float | None) -> str:

@@ -135,6 +135,8 @@ def test_numbers_that_json_has(value: float) -> None:
 def test_shares_in_per_cent() -> None:
     assert percent_text(0.0125) == "1.25 %"
     assert percent_text(0.5, 0, "+") == "+50 %"
+    assert percent_text(-1e-16) == "0.00 %"
+    assert percent_text(-1e-16, 1, "+") == "+0.0 %"
     assert percent_text(None) == "–"
 
 
