@@ -108,8 +108,8 @@ MEANINGLESS = {
 """What a difference of a field counts as where it has no meaning, if both sides have the field."""
 
 _NO_ROWS = np.zeros(0, dtype=np.int64)
-_TEXT_SHOWN = 60
-_ENTRIES_SHOWN = 5
+_MOST_SHOWN = 1000
+"""The most bytes of a text, and entries of a list, that are shown of a difference in them."""
 
 
 def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder | None) -> Totals:
@@ -357,9 +357,8 @@ def _texts_differ(a: Records, b: Records) -> Flags:
 
 
 def _event_text(side: Records, row: int) -> str:
-    shown = min(int(side["number"][row]), _TEXT_SHOWN)
-    text = side.take([row]).after(shown).tobytes()
-    return _quoted(text.rstrip(b"\0"))
+    shown = min(int(side["number"][row]), _MOST_SHOWN)
+    return _quoted(side.take([row]).after(shown).tobytes().removesuffix(b"\0"))
 
 
 def _quoted(text: bytes) -> str:
@@ -368,5 +367,5 @@ def _quoted(text: bytes) -> str:
 
 def list_text(entries: np.ndarray) -> str:
     """Return the first entries of a list as text."""
-    shown = [str(entry) for entry in entries[:_ENTRIES_SHOWN]]
-    return f"[{', '.join([*shown, *['…'] * (len(entries) > _ENTRIES_SHOWN)])}]"
+    shown = [str(entry) for entry in entries[:_MOST_SHOWN]]
+    return f"[{', '.join([*shown, *['…'] * (len(entries) > _MOST_SHOWN)])}]"

@@ -17,7 +17,7 @@ from rewritelog.text import (
     plural_of,
     printable,
     ratio_text,
-    shorten,
+    shorten_all,
     time_column,
     time_range_text,
     time_text,
@@ -26,7 +26,7 @@ from rewritelog.text import (
 
 _SHOWN = 20
 _VALUE_WIDTH = 26
-"""Longer values of fields are shortened in the middle."""
+"""Longer values of fields are shortened where they are alike."""
 
 _OTHERS = "(all other names)"
 _NO_RECORD = "(brackets without a record)"
@@ -191,7 +191,7 @@ class Comparison(Readable):
             where = f"{terms.lane} {first.pe}, {terms.item} {first.seb}{item}"
             changed = f"{change.count:,} of {self.totals.common[change.of]:,}"
             values = _shown_values(change.kind, first)
-            shown = " → ".join(shorten(value, _VALUE_WIDTH) for value in values)
+            shown = " → ".join(shorten_all(values, _VALUE_WIDTH))
             rows.append((name, changed, where, shown))
         heads = ("field", "changed", "first at", "A → B")
         return TextTable(heads, rows, left=frozenset({2, 3})).lines() if rows else []

@@ -24,7 +24,7 @@ from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, joined
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import printable, shorten, some_text
+from rewritelog.text import printable, shorten_all, some_text
 
 COMPARED = ("duration_us", "start_us", "lane", "rest", *COMMUNICATION)
 """The columns of nodes that are compared, besides those that all loaded events have."""
@@ -62,7 +62,7 @@ def _compare_units(
     totals = compare_parts(a, unit.rank, parts)
     if heads[0][0] == heads[1][0]:
         return totals, []
-    texts = (shorten(printable(of_parts[0]), _HEAD_WIDTH) for of_parts in heads)
+    texts = shorten_all([printable(of_parts[0]) for of_parts in heads], _HEAD_WIDTH)
     return totals, [HeadDifference(f"metadata of rank {unit.rank}", *texts)]
 
 

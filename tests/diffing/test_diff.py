@@ -210,6 +210,28 @@ def test_bytes_after_a_names_nul_are_told_from_the_name(tmp_path: Path) -> None:
     assert not whole["times_alone"]
 
 
+@pytest.mark.parametrize(
+    ("field", "old", "new"),
+    [
+        ("forward", list(range(1, 30)), [*range(1, 15), 99, *range(16, 30)]),
+        ("events", [mark(b"x" * 90 + b"a" + b"x" * 90, 0.5)], [mark(b"x" * 181, 0.5)]),
+        ("events", [mark(b"x\0", 0.5)], [mark(b"x\0\0", 0.5)]),
+        ("name", b"msgep\0abcdefghijklmn", b"msgep\0abcdefgXijklmn"),
+    ],
+)
+def test_values_that_differ_never_look_alike(
+    field: str, old: Any, new: Any, tmp_path: Path
+) -> None:
+    a = write_logs(tmp_path / "a", [[seb(0, 1, **{field: old})]])
+    b = write_logs(tmp_path / "b", [[seb(0, 1, **{field: new})]])
+    report = rewritelog.diff(a, b)
+    (change,) = report.to_json()["fields"]
+    assert change["first"]["a"] != change["first"]["b"]
+    line = [line for line in report.text().splitlines() if " → " in line][-1]
+    of_a, _, of_b = line.split("  ")[-1].partition(" → ")
+    assert of_a != of_b
+
+
 def test_the_number_of_files_is_a_matter_of_representation(tmp_path: Path) -> None:
     timelines = [*rich_timelines(), *rich_timelines()]
     for name, files in (("one", 1), ("five", 5)):
