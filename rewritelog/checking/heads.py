@@ -34,6 +34,7 @@ from rewritelog.formats.bgtrace.heads import (
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.formats.bgtrace.records import Records
 from rewritelog.formats.files import InputFile, paths_in
+from rewritelog.text import count_text
 
 _SAMPLES = 8
 """The number of places in all where timelines are examined."""
@@ -211,8 +212,9 @@ def _present_files(folder: Path, summary: Summary, findings: Findings) -> list[i
     missing = (index for index in range(summary.files) if index not in present)
     absent = summary.files - len(counted)
     first = [next(missing) for _ in range(min(SHOWN, absent))]
+    counted_by_summary = f"the summary counts {count_text(summary.files, 'file')}"
     for rule, indices, count, problem in (
-        ("extra-file", extra[:SHOWN], len(extra), f"the summary counts {summary.files} files"),
+        ("extra-file", extra[:SHOWN], len(extra), counted_by_summary),
         ("unreadable", first, absent, "the file does not exist"),
     ):
         paths = (folder / f"{SUMMARY_NAME}{index}" for index in indices)

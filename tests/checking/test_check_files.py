@@ -70,9 +70,9 @@ def test_the_base_of_these_tests(logs: Path) -> None:
     ("at", "number", "rule", "said"),
     [
         (SEB_FIXED, -1, "count", "negative message count -1"),
-        (SEB_FIXED, 2**31 - 1, "count", "2147483647 messages do not fit"),
+        (SEB_FIXED, 2**31 - 1, "count", "message count 2147483647 does not fit"),
         (SEB_FIXED + 4 + MESSAGE, -(2**31), "count", "negative event count -2147483648"),
-        (SEB_FIXED + 4 + MESSAGE, 10**9, "count", "1000000000 events do not fit"),
+        (SEB_FIXED + 4 + MESSAGE, 10**9, "count", "event count 1000000000 does not fit"),
         (SEB_FIXED + 8 + MESSAGE, 5, "event-type", "type 5; it is 1, 2 or 3"),
         (SEB_FIXED + 8 + MESSAGE + 9, 2**31 - 1, "count", "a text of 2147483647 bytes"),
     ],
@@ -96,9 +96,9 @@ def test_a_damaged_timeline_is_left_and_the_next_is_checked(
     ("count", "rule", "said"),
     [
         (-1, "count", "negative SEB count -1"),
-        (2**31 - 1, "count", "2147483647 SEBs do not fit"),
+        (2**31 - 1, "count", "SEB count 2147483647 does not fit"),
         (1, "left-over", "bytes left over"),
-        (3, "count", "3 SEBs do not fit"),
+        (3, "count", "SEB count 3 does not fit"),
     ],
 )
 def test_a_count_of_sebs_that_cannot_be(
@@ -136,8 +136,8 @@ def test_a_summary_of_another_length(length: int, logs: Path) -> None:
     [
         ("bgTrace", 0, b"\x7fELF", "machine-header", "not a bgTrace file"),
         ("bgTrace", 20, i4(-2), "summary", "field x: -2 is not positive"),
-        ("bgTrace", 36, i4(0), "summary", "field num_wth: 0 is not positive"),
-        ("bgTrace", 48, i4(0), "summary", "field files: 0 is not positive"),
+        ("bgTrace", 36, i4(0), "summary", "field worker threads per node: 0 is not positive"),
+        ("bgTrace", 48, i4(0), "summary", "field timeline files: 0 is not positive"),
         ("bgTrace", 20, i4(2**31 - 1, 2**31 - 1, 2**31 - 1), "pe-count", "4 PEs, but 2147483647"),
     ],
 )
@@ -154,8 +154,8 @@ def test_a_summary_that_nothing_can_be_done_with(
 @pytest.mark.parametrize(
     ("file", "offset", "data", "rule", "said"),
     [
-        ("bgTrace", 16, i4(3), "pe-count", "3 PEs, but 4 × 1 × 1 nodes × 1 worker threads are 4"),
-        ("bgTrace", 16, i4(-9), "pe-count", "field total_pes: -9 is not positive"),
+        ("bgTrace", 16, i4(3), "pe-count", "3 PEs, but 4 × 1 × 1 nodes × 1 worker thread are 4"),
+        ("bgTrace", 16, i4(-9), "pe-count", "field total PEs: -9 PEs, but 4 ×"),
         ("bgTrace0", 0, b"\x7fELF", "machine-header", "not a bgTrace file"),
         ("bgTrace0", 4, b"\x07", "machine-header", "unknown version 7"),
         ("bgTrace0", 6, b"\x04", "machine-header", "short size: 4 bytes"),

@@ -368,7 +368,7 @@ def test_an_event_cut_after_a_longer_one_is_named_as_the_kernels_name_it(
     path = write_logs(tmp_path, [[seb(0.0, 1.0, events=events)]]) / "bgTrace0"
     path.write_bytes(path.read_bytes()[: left - 13 - 4 - 4])
     events_at = path.stat().st_size - left - 13 - len(text) - 4
-    wanted = (path, 0, events_at, "2 events do not fit")
+    wanted = (path, 0, events_at, "event count 2 does not fit")
     assert outcome(tmp_path, dumped) == outcome(tmp_path, tabled) == wanted
 
 

@@ -62,17 +62,17 @@ AT_FORWARD = AT_BACKWARD + 8
     ("offset", "data", "field", "problem"),
     [
         (AT_MESSAGES, i4(-1), "number of messages", "negative message count -1"),
-        (AT_MESSAGES, i4(2**31 - 1), "number of messages", "2147483647 messages do not fit"),
+        (AT_MESSAGES, i4(2**31 - 1), "number of messages", "message count 2147483647 does not fit"),
         (AT_EVENTS, i4(-7), "number of events", "negative event count -7"),
-        (AT_EVENTS, i4(10**9), "number of events", "1000000000 events do not fit"),
+        (AT_EVENTS, i4(10**9), "number of events", "event count 1000000000 does not fit"),
         (AT_EVENTS + 4, b"\x09", "event type", "type 9"),
         (AT_EVENTS + 4, b"\x00", "event type", "type 0"),
         (AT_EVENTS + 13, i4(-2), "event text length", "negative text length -2"),
         (AT_EVENTS + 13, i4(10**6), "event text length", "1000000 bytes does not fit"),
         (AT_BACKWARD, i4(-1), "number of backward dependencies", "negative count -1"),
-        (AT_BACKWARD, i4(10**9), "number of backward dependencies", "1000000000 backward"),
+        (AT_BACKWARD, i4(10**9), "number of backward dependencies", "1000000000 of backward"),
         (AT_FORWARD, i4(-1), "number of forward dependencies", "negative count -1"),
-        (AT_FORWARD, i4(10**9), "number of forward dependencies", "1000000000 forward"),
+        (AT_FORWARD, i4(10**9), "number of forward dependencies", "1000000000 of forward"),
     ],
 )
 def test_counts_are_checked_against_the_bytes(
@@ -154,7 +154,7 @@ def test_a_summary_of_another_length_is_refused(length: int, logs: Path) -> None
         ("bgTrace0", 10, b"\x00", "float format"),
         ("bgTrace", 16, i4(3), "total PEs.*3 PEs, but 2 × 1 × 1 nodes"),
         ("bgTrace", 20, i4(-2), "field x: -2 is not positive"),
-        ("bgTrace", 48, i4(0), "field files: 0 is not positive"),
+        ("bgTrace", 48, i4(0), "field timeline files: 0 is not positive"),
         ("bgTrace", 52, i4(7), "log version.*unknown version 7"),
         ("bgTrace0", 16, i4(3), "number of timelines.*3 timelines.*2 PEs"),
         ("bgTrace0", 20, i4(29), "PE 0, field offset: invalid timeline offset 29"),
@@ -199,7 +199,7 @@ def test_huge_claims_cost_no_memory(tmp_path: Path) -> None:
     write_logs(tmp_path / "in", [[seb(0, 1)]])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     overwrite(tmp_path / "in/bgTrace0", 16 + 4 + 4 + 4 + SEB_FIXED + 8, i4(10**9))
-    with pytest.raises(DamagedLogError, match="1000000000 backward"):
+    with pytest.raises(DamagedLogError, match="1000000000 of backward"):
         rewritelog.open_logs(tmp_path / "in").timeline(0)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 

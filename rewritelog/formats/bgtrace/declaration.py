@@ -320,9 +320,9 @@ _BACKWARD, _FORWARD = "number of backward dependencies", "number of forward depe
 FAULTS: dict[int, FaultKind] = {
     core.SEB_TRUNCATED: FaultKind("ep", "the SEB is truncated", truncated=True, rule="cut-off"),
     core.MESSAGE_COUNT_NEGATIVE: FaultKind(_MESSAGES, "negative message count {}"),
-    core.MESSAGES_TRUNCATED: FaultKind(_MESSAGES, "{} messages do not fit", truncated=True),
+    core.MESSAGES_TRUNCATED: FaultKind(_MESSAGES, "message count {} does not fit", truncated=True),
     core.EVENT_COUNT_NEGATIVE: FaultKind(_EVENTS, "negative event count {}"),
-    core.EVENTS_TRUNCATED: FaultKind(_EVENTS, "{} events do not fit", truncated=True),
+    core.EVENTS_TRUNCATED: FaultKind(_EVENTS, "event count {} does not fit", truncated=True),
     core.EVENT_TYPE: FaultKind(
         "event type", "invalid event type {}; it is 1, 2 or 3", rule="event-type"
     ),
@@ -330,14 +330,14 @@ FAULTS: dict[int, FaultKind] = {
     core.TEXT_TRUNCATED: FaultKind(_TEXT, "a text of {} bytes does not fit", truncated=True),
     core.BACKWARD_NEGATIVE: FaultKind(_BACKWARD, "negative count {} of backward dependencies"),
     core.BACKWARD_TRUNCATED: FaultKind(
-        _BACKWARD, "{} backward dependencies do not fit", truncated=True
+        _BACKWARD, "count {} of backward dependencies does not fit", truncated=True
     ),
     core.FORWARD_NEGATIVE: FaultKind(_FORWARD, "negative count {} of forward dependencies"),
     core.FORWARD_TRUNCATED: FaultKind(
-        _FORWARD, "{} forward dependencies do not fit", truncated=True
+        _FORWARD, "count {} of forward dependencies does not fit", truncated=True
     ),
     core.SEB_COUNT_NEGATIVE: FaultKind("count", "negative SEB count {}"),
-    core.SEB_COUNT_TOO_LARGE: FaultKind("count", "{} SEBs do not fit in the timeline"),
+    core.SEB_COUNT_TOO_LARGE: FaultKind("count", "SEB count {} does not fit in the timeline"),
     core.BYTES_LEFT_OVER: FaultKind(
         "count", "bytes left over after the last SEB: {}", rule="left-over"
     ),

@@ -22,6 +22,7 @@ from rewritelog.formats.bgtrace.declaration import (
     ByteOrder,
     FaultHandler,
     MachineHeader,
+    format_names,
     number_type,
     raise_first,
     summary_struct,
@@ -137,16 +138,19 @@ def parse_summary(path: Path) -> Summary:
 
 def summary_faults(summary: Summary, path: Path) -> Iterator[DamagedLogError]:
     """Yield the faults of a summary, the fields on which others depend first."""
-    for name in ("total_pes", "x", "y", "z", "num_wth", "files"):
+    names = format_names("summary")
+    for name in ("x", "y", "z", "num_wth", "files"):
         value = getattr(summary, name)
         if value < 1:
-            rule = "pe-count" if name == "total_pes" else "summary"
-            yield DamagedLogError(Location(path, field=name), f"{value} is not positive", rule)
+            location = Location(path, field=names[name])
+            yield DamagedLogError(location, f"{value} is not positive", "summary")
     if summary.total_pes != summary.nodes * summary.num_wth:
-        shape = f"{summary.x} × {summary.y} × {summary.z} nodes × {summary.num_wth} worker threads"
+        workers = count_text(summary.num_wth, "worker thread")
+        shape = f"{summary.x} × {summary.y} × {summary.z} nodes × {workers}"
         yield DamagedLogError(
-            Location(path, field="total PEs"),
-            f"{summary.total_pes} PEs, but {shape} are {summary.nodes * summary.num_wth}",
+            Location(path, field=names["total_pes"]),
+            f"{count_text(summary.total_pes, 'PE')}, but {shape} are "
+            f"{summary.nodes * summary.num_wth}",
             "pe-count",
         )
     if summary.log_version not in LOG_VERSIONS:
