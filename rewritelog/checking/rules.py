@@ -229,10 +229,16 @@ def _floating(block: CheckedBlock) -> Iterator[Violations]:
 def _starting_message(block: CheckedBlock) -> Iterator[Violations]:
     source, number = block.records.sebs["src_pe"], block.records.sebs["msg_id"]
     pes = block.summary.total_pes
+    is_pe = (source >= 0) & (source < pes)
+
+    def says(k: int) -> str:
+        reason = "messages have numbers from 0 on" if is_pe[k] else f"the PEs are 0 to {pes - 1}"
+        return f"it is started by {_cause(block, k)}, but {reason}"
+
     yield block.where(
         "sebs",
         ~names_message(block.records, pes) & ((number != -1) | (source != -1)),
-        lambda k: f"it is started by {_cause(block, k)}, but the PEs are 0 to {pes - 1}",
+        says,
     )
 
 
@@ -338,8 +344,8 @@ def _message_target(block: CheckedBlock) -> Iterator[Violations]:
     exists = (node == -2) | there & (worker >= -1) & (worker < workers)
 
     def says(message: int) -> str:
-        there = f"there are {count_text(nodes, 'node')} with {count_text(workers, 'worker thread')}"
-        return f"dstNode {node[message]}, tID {worker[message]}; {there}"
+        machine = f"{count_text(nodes, 'node')} with {count_text(workers, 'worker thread')}"
+        return f"dstNode {node[message]}, tID {worker[message]}, on a machine of {machine}"
 
     yield block.where("messages", ~exists, says)
 

@@ -91,7 +91,11 @@ def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
             "message 0 of PE 2, but the PEs are 0 to 1",
         ),
         ("starting-message", {"src_pe": -1, "msg_id": 0}, "message 0 of PE -1"),
-        ("starting-message", {"src_pe": 1, "msg_id": -1}, "message -1 of PE 1"),
+        (
+            "starting-message",
+            {"src_pe": 1, "msg_id": -1},
+            "message -1 of PE 1, but messages have numbers from 0 on",
+        ),
         ("not-sent", {"src_pe": 1, "msg_id": 7}, "message 7 of PE 1, which is never sent"),
         (
             "recv-before-send",
@@ -110,7 +114,11 @@ def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
         ),
         ("send-outside", {"messages": [message(1.5), message(0.5, 3, msg_id=1)]}, "message 1"),
         ("message-target", {"messages": [message(1.5, dst_node=2)]}, "dstNode 2, tID 0"),
-        ("message-target", {"messages": [message(1.5, dst_node=0, tid=1)]}, "tID 1; there are"),
+        (
+            "message-target",
+            {"messages": [message(1.5, dst_node=0, tid=1)]},
+            "tID 1, on a machine of 2 nodes with 1 worker thread",
+        ),
         ("message-target", {"messages": [message(1.5, dst_node=-3)]}, "dstNode -3"),
         ("message-target", {"messages": [message(1.5, dst_node=-102, tid=-1)]}, "dstNode -102"),
         (
