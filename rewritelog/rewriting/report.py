@@ -40,6 +40,7 @@ from rewritelog.rewriting.statistics import (
     event_line,
     expected_json,
     overheads_of,
+    predicted_expected,
 )
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running import EngineName
@@ -146,7 +147,7 @@ class RewriteReport(Readable):
     @property
     def bracketed(self) -> Expected:
         """The expected sum of all brackets before any spread."""
-        return bracketed_expected(self.statistics, self.expected.values())
+        return bracketed_expected(self.statistics, self.expected)
 
     @property
     def overheads(self) -> Overheads:
@@ -297,7 +298,7 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
         return
     if alone is None:
         return
-    error = _error_text(report.bracketed)
+    error = _error_text(predicted_expected(report.statistics, report.expected))
     within = f" (±{error})".replace("±> ", "over ±") if error else ""
     yield (
         f"{percent_text(1 - alone - (untouched or 0.0), 1)} of the new time comes from the model"

@@ -260,14 +260,19 @@ def _event_expected(fitted: Fitted, event: str, statistics: EventStatistics) -> 
     return Expected(seconds, _root_sum_square(deviations), coverage)
 
 
-def bracketed_expected(statistics: BlockStatistics, events: Iterable[Expected]) -> Expected:
-    """Return the expected sum of all brackets, given that of each event."""
-    expected = list(events)
+def predicted_expected(statistics: BlockStatistics, expected: Mapping[str, Expected]) -> Expected:
+    """Return the expected sum of all predictions, given that of each event's brackets."""
+    sums_s = {name: float(event.total.predicted_s) for name, event in statistics.events.items()}
+    deviations = [expected[name].deviation_s for name, sum_s in sums_s.items() if sum_s > 0]
+    return Expected(rounded_sum(sums_s.values()), _root_sum_square(deviations), None)
+
+
+def bracketed_expected(statistics: BlockStatistics, expected: Mapping[str, Expected]) -> Expected:
+    """Return the expected sum of all brackets, given that of each event's."""
     paired_s = [float(event.total.new_s) for event in statistics.events.values()]
     others_s = left_of(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
-    seconds = rounded_sum([*(of_event.seconds for of_event in expected), others_s])
-    known = [of_event.deviation_s for of_event in expected if of_event.seconds > 0]
-    return Expected(seconds, _root_sum_square(known), None)
+    seconds = rounded_sum([*(of_event.seconds for of_event in expected.values()), others_s])
+    return dataclasses.replace(predicted_expected(statistics, expected), seconds=seconds)
 
 
 def _root_sum_square(deviations: list[float | None]) -> float | None:

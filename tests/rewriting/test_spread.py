@@ -17,6 +17,7 @@ from rewritelog.errors import ModelError, UsageError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
+from rewritelog.text import percent_text
 
 AUTO = "auto"
 NOISE = 0.1
@@ -217,6 +218,21 @@ def test_an_interval_is_made_of_single_and_common_errors(logs: Path) -> None:
     assert told["bracketed"]["high_s"] == pytest.approx(line.new_s + reach_s)
     assert told["events"][0]["coverage"] == spread.coverage
     assert 0.8 < (spread.coverage or 0) <= 1
+
+
+def test_the_error_of_the_model_is_that_of_what_it_predicts(logs: Path) -> None:
+    """Neither brackets of an event without a fit nor those without a record change it."""
+    for pe in (2, 3, 4, 5):
+        (logs / f"param.{pe}").unlink()
+    write_params(logs, 5, *[(k, "never timed", 50) for k in range(40) for _ in range(2)])
+    report = run(logs, spread="none")
+    line, never = report.events
+    assert never.expected.interval_s is None
+    low_s, high_s = line.expected.interval_s or (0, 0)
+    error = percent_text((high_s - low_s) / 2 / line.new_s, 1)
+    assert f"comes from the model (±{error})," in " ".join(report.text().split())
+    told = report.to_json()["bracketed"]
+    assert told["high_s"] - told["low_s"] == pytest.approx(high_s - low_s)
 
 
 MODULE = """
