@@ -188,11 +188,13 @@ def bytes_text(size: float, digits: int | None = None) -> str:
     It has one decimal, or at most `digits` significant digits.
     """
     units = ["bytes", "kB", "MB", "GB", "TB"]
-    while abs(size) >= 1000 and len(units) > 1:
+    most = 999.95 if digits is None else 1000.0  # more would be rounded to 1000.0
+    while abs(size) >= most and len(units) > 1:
         size /= 1000
         del units[0]
     decimal = ".0f" if units[0] == "bytes" else ".1f"
-    return f"{size:{decimal if digits is None else f'.{digits}g'}} {units[0]}"
+    number = f"{size:{decimal if digits is None else f'.{digits}g'}}"
+    return f"{number} {units[0]}" if (number, units[0]) != ("1", "bytes") else "1 byte"
 
 
 def time_text(seconds: float | None, digits: int = 4) -> str:

@@ -141,8 +141,9 @@ def test_shares_in_per_cent() -> None:
 
 
 def test_sizes_have_the_unit_that_fits() -> None:
-    sizes = (0, 999, 1000, 2_500_000, 4_321e6, 5e12, 7e15)
-    said = ["0 bytes", "999 bytes", "1.0 kB", "2.5 MB", "4.3 GB", "5.0 TB", "7000.0 TB"]
+    sizes = (0, 1, 999, 1000, 999_949, 999_950, 2_500_000, 4_321e6, 5e12, 7e15)
+    said = ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "999.9 kB", "1.0 MB", "2.5 MB", "4.3 GB"]
+    said += ["5.0 TB", "7000.0 TB"]
     assert [bytes_text(size) for size in sizes] == said
     said = ["0 bytes", "999 bytes", "1 kB", "2.5 MB", "4.321 GB", "5 TB", "7000 TB"]
     assert [bytes_text(size, 6) for size in sizes] == said
