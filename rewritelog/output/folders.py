@@ -218,21 +218,19 @@ def _is_linked_from(path: Path, folder: Path) -> bool:
 
 
 def _check_free(out: Path, target: Path, *, force: bool) -> None:
-    """Raise `OutputError` for what is no folder, is not empty, or no `force` is meant to remove."""
+    """Raise `OutputError` for what is no folder, is not empty, or must not be replaced."""
     if not target.name:
         raise OutputError(f"{out}: cannot be the output folder")
     if (target.exists() or target.is_symlink()) and not target.is_dir():
         raise OutputError(f"{out}: exists and is not a folder")
-    if not (target.is_dir() and any(target.iterdir())):
+    if not target.is_dir():
         return
-    if not force:
+    if not force and any(target.iterdir()):
         raise _not_empty_error(out)
     with suppress(OSError, RuntimeError):  # a folder that was removed, a user without a home
         for name, place in (("current", Path.cwd()), ("home", Path.home())):
             if _holds(target, place):
-                raise OutputError(
-                    f"{out}: is or holds the {name} folder, which {spelled('force', True)} keeps"
-                )
+                raise OutputError(f"{out}: is or holds the {name} folder, and would be replaced")
 
 
 def _not_empty_error(out: Path) -> OutputError:

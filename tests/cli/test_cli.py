@@ -426,5 +426,6 @@ def test_standard_input_is_no_file_in_the_output_folder(
         capture_output=True,
         check=False,
     )
-    assert done.stderr == b""
-    assert (tmp_path / "out/bgTrace0").exists()
+    said = b"rewritelog: error: .: is or holds the current folder, and would be replaced\n"
+    assert done.stderr == said
+    assert not [*(tmp_path / "out").iterdir()]

@@ -81,9 +81,21 @@ def test_force_does_not_replace_the_folder_somebody_works_in(
     monkeypatch.setenv("HOME", str(tmp_path / ("out" if place == "home" else "in")))
     monkeypatch.chdir(tmp_path / ("out/deeper" if place == "current" else "in"))
     for options in (RewriteOptions(force=True), RewriteOptions(dilation=2, force=True)):
-        with pytest.raises(OutputError, match=f"holds the {place} folder, which force=True keeps"):
+        with pytest.raises(OutputError, match=f"holds the {place} folder, and would"):
             rewrite(logs, tmp_path / "out", options)
     assert names(tmp_path / "out") == {"deeper"}
+
+
+def test_the_empty_folder_somebody_works_in_is_kept(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new folder of its name would leave the shell, and relative paths, in one that is gone."""
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    with pytest.raises(OutputError, match="is or holds the current folder, and would be replaced"):
+        rewrite(logs, Path(), TWICE)
+    assert names(Path()) == set()
+    assert Path.cwd() == tmp_path / "out"
 
 
 def test_force_keeps_the_old_set_where_the_rewrite_fails(logs: Path, tmp_path: Path) -> None:
