@@ -350,7 +350,7 @@ class WrittenTimings(Readable):
             "zero": self.left_out["zero"],
             "unusable": self.left_out["unusable"],
             "events": [
-                {"event": printable(event), "lines": lines, "points": points}
+                {"event": event, "lines": lines, "points": points}
                 for event, lines, points in self.events
             ],
             "warnings": list(self.warnings),

@@ -160,6 +160,16 @@ def test_a_group_is_a_name_that_lines_can_hold(traces: Path, tmp_path: Path, gro
     assert "events.toml:2:10: invalid event name: it " in done.stderr
 
 
+def test_a_group_is_in_json_as_it_is_in_the_lines(traces: Path, tmp_path: Path) -> None:
+    rules, lines = tmp_path / "events.toml", tmp_path / "l.txt"
+    rules.write_text('[events."*"]\ngroup = "x\\u202ey"\n')
+    done = run("timings", traces, "-o", lines, "--event-params", rules, "--json")
+    (event,) = json.loads(done.stdout)["events"]
+    assert event["event"] == "x\u202ey"
+    assert "event:{ x\u202ey }" in lines.read_text(encoding="utf-8")
+    assert "\u202e" not in done.stdout
+
+
 def test_nodes_without_the_parameters_of_a_file_are_told(traces: Path, tmp_path: Path) -> None:
     rules, lines = tmp_path / "events.toml", tmp_path / "lines.txt"
     assert run("timings", traces, "-o", lines).returncode == 0
