@@ -112,13 +112,13 @@ class FittedModel(Fitted):
     ) -> str:
         r"""Return an event's seconds as a formula of its parameters.
 
-        `text` is the syntax of formulas files, `python` is evaluated with numpy as `np`, `latex` is
-        for a paper. Exact matches and corrections are not part of it, nor that predictions are at
-        least 0, nor how it is extrapolated, and of an event with classes it is the function of all
-        samples. A mean of formulas, a product of their powers, leaves out those that are not
-        positive. `parameters` is needed for an event with fits for several numbers of parameters.
-        Raise `UsageError` for an event without a fit, and `ModelError` for a model that has no
-        formulas.
+        `text` is the syntax of formulas files, `python` is evaluated with numpy as `np`, which
+        lacks `torus_distance` only, `latex` is for a paper. Exact matches and corrections are not
+        part of it, nor that predictions are at least 0, nor how it is extrapolated, and of an event
+        with classes it is the function of all samples. A mean of formulas, a product of their
+        powers, leaves out those that are not positive. `parameters` is needed for an event with
+        fits for several numbers of parameters. Raise `UsageError` for an event without a fit, and
+        `ModelError` for a model that has no formulas.
 
         >>> timings = {"work": ([[1], [2], [4], [8]], [2e-6, 4e-6, 8e-6, 16e-6])}
         >>> print(rewritelog.fit(timings).formula("work", "latex"))

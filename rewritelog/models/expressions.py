@@ -262,8 +262,10 @@ class Expression:
         for step in self.steps:
             precedence = CLOSED
             if isinstance(step, float):
-                text = repr(step).removesuffix(".0")
-                if language == "latex":
+                text = repr(step)  # in Python with its point: powers of integers may overflow
+                if language == "text":
+                    text = text.removesuffix(".0")
+                elif language == "latex":
                     text = number_in_language(step, language)
                     precedence = PRODUCT if r"\cdot" in text else CLOSED
             elif step in OPERATIONS:

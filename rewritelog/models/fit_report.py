@@ -514,5 +514,6 @@ def _sum_text(function: FittedFunction, names: dict[int, str], language: Languag
     for term, value in _values_of(function):
         if value:
             factor, number = term.as_factor(names, language), number_in_language(value, language)
-            texts.append(number if factor == "1" else f"{number}{_TIMES[language]}{factor}")
+            is_constant = term == parse("1")
+            texts.append(number if is_constant else f"{number}{_TIMES[language]}{factor}")
     return (" + ".join(texts) or "0").replace("+ -", "- ")

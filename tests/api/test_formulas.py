@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,18 +21,18 @@ LINES = SAMPLE_LOGS / "cells" / "timings.txt"
 NEVER = {"exact_match": "never"}
 
 EXPRESSIONS = [
-    ("p1^2", "p1**2", "p_{1}^{2}"),
-    ("(p1 + 1)^p2", "(p1 + 1)**p2", r"\left(p_{1} + 1\right)^{p_{2}}"),
-    ("-p1^-2", "-p1**-2", "-p_{1}^{-2}"),
-    ("(-p1)^2", "(-p1)**2", r"\left(-p_{1}\right)^{2}"),
-    ("p1*(p2 - (p1 - 3))", "p1 * (p2 - (p1 - 3))",
+    ("p1^2", "p1**2.0", "p_{1}^{2}"),
+    ("(p1 + 1)^p2", "(p1 + 1.0)**p2", r"\left(p_{1} + 1\right)^{p_{2}}"),
+    ("-p1^-2", "-p1**-2.0", "-p_{1}^{-2}"),
+    ("(-p1)^2", "(-p1)**2.0", r"\left(-p_{1}\right)^{2}"),
+    ("p1*(p2 - (p1 - 3))", "p1 * (p2 - (p1 - 3.0))",
      r"p_{1} \cdot \left(p_{2} - \left(p_{1} - 3\right)\right)"),
-    ("p1/(p2/2)/3", "p1 / (p2 / 2) / 3", r"\frac{\frac{p_{1}}{\frac{p_{2}}{2}}}{3}"),
-    ("p1*(p1*p2 <= 16)", "p1 * np.where(p1 * p2 <= 16, 1.0, 0.0)",
+    ("p1/(p2/2)/3", "p1 / (p2 / 2.0) / 3.0", r"\frac{\frac{p_{1}}{\frac{p_{2}}{2}}}{3}"),
+    ("p1*(p1*p2 <= 16)", "p1 * np.where(p1 * p2 <= 16.0, 1.0, 0.0)",
      r"p_{1} \cdot [p_{1} \cdot p_{2} \leq 16]"),
-    ("(p1 < 2) + (p2 != 3)", "np.where(p1 < 2, 1.0, 0.0) + np.where(p2 != 3, 1.0, 0.0)",
+    ("(p1 < 2) + (p2 != 3)", "np.where(p1 < 2.0, 1.0, 0.0) + np.where(p2 != 3.0, 1.0, 0.0)",
      r"[p_{1} < 2] + [p_{2} \neq 3]"),
-    ("min(p1, p2, 4) + max(p1, 2)", "np.minimum(np.minimum(p1, p2), 4) + np.maximum(p1, 2)",
+    ("min(p1, p2, 4) + max(p1, 2)", "np.minimum(np.minimum(p1, p2), 4.0) + np.maximum(p1, 2.0)",
      r"\min\left(\min\left(p_{1}, p_{2}\right), 4\right) + \max\left(p_{1}, 2\right)"),
     ("log2(p1)*sqrt(p2)", "np.log2(p1) * np.sqrt(p2)",
      r"\log_2\left(p_{1}\right) \cdot \sqrt{p_{2}}"),
@@ -57,6 +58,21 @@ def test_an_expression_in_python_computes_what_it_does(text: str, python: str, l
     params = np.random.default_rng(1).uniform(0.5, 8, (100, 2))
     values = evaluated(python, {"p1": params[:, 0], "p2": params[:, 1]})
     np.testing.assert_allclose(values, expression.evaluate(params), rtol=1e-14)
+
+
+def test_a_formula_in_python_takes_columns_of_integers_as_frames_have_them() -> None:
+    """Powers of large integers overflowed to other numbers, and negative ones raised an error."""
+    sizes = np.array([1, 3_000_000, 9_000_000])
+    expected = 1.0 / sizes + sizes.astype(float) ** 3
+    values = evaluated(parse("p1^-1 + p1^3").to_text({}, "python"), {"p1": sizes})
+    np.testing.assert_allclose(values, expected, rtol=1e-14)
+
+
+def test_a_constant_stands_alone_in_a_formula() -> None:
+    timings = {"k": ([[n] for n in range(1, 9)], [2 + 3 * n for n in range(1, 9)])}
+    fitted = rewritelog.fit(timings, "least-squares", model_options={"basis": "linear"})
+    assert re.fullmatch(r"\S+ \+ \S+ \* p1", fitted.formula("k", "python"))
+    assert fitted.formula("k") == "2 + 3*p1"
 
 
 def test_a_function_that_numpy_lacks_is_named() -> None:
