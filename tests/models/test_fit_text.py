@@ -36,6 +36,20 @@ def test_a_mean_of_functions_is_shown_by_the_one_with_the_largest_weight() -> No
     assert sum("seconds = " in line for line in lines) == 1
 
 
+def test_no_factor_of_a_mean_is_a_power_of_1() -> None:
+    """The function of two lines was `p1^0.607*1^0.1977*…`."""
+    params = np.array([[258], [268]])
+    function = summary(params, params[:, 0] * 1e-8)[1]
+    assert "seconds = " in function
+    assert not re.search(r"[ *]1\^", function), function
+
+
+def test_times_of_0_have_the_function_0() -> None:
+    """It was `(-0 ± 0)`, in model files too."""
+    params = np.arange(1, 61)[:, None]
+    assert "  seconds = (0 ± 0)" in summary(params, np.zeros(60))
+
+
 def with_long_calls(long: int) -> list[str]:
     draw = np.random.default_rng(4)
     seconds = 1e-4 * np.exp(0.02 * draw.standard_normal(300))

@@ -79,7 +79,7 @@ def fit_terms(
             lengths[lengths < LEAST_LENGTH] = 1.0
         units, signs = reduced[:, :-1] / lengths, family.non_negative
         sizes = least_squares(units, reduced[:, -1], non_negative=signs, collinear=COLLINEAR)
-        coefficients = sizes / lengths
+        coefficients = sizes / lengths + 0.0  # -0 becomes 0
         residuals = rows[:, :-1] @ coefficients - rows[:, -1]
         spread = robust_spread(residuals)
         if (np.abs(coefficients - before) <= SETTLED * np.abs(before)).all():

@@ -277,6 +277,8 @@ def _average(factors: Sequence[_Factor], functions: _Functions) -> Expression:
             added = constant(float(f"{offset:.4g}"))
             added = added.times(factors[second].column) if second >= 0 else added
             function = function.applied("+", added)
+        if function == ONE:
+            continue  # as all of its powers
         if len(shares) > 1:
             function = function.applied("^", constant(float(f"{share:.4g}")))
         means.append(function)
