@@ -42,6 +42,7 @@ from rewritelog.text import (
     event_label,
     json_number,
     json_text,
+    number_text,
     parameter_names,
     percent_text,
     printable,
@@ -243,17 +244,12 @@ def _csv_lines(rows: Iterable[dict[str, Any]]) -> str:
         record = row | {
             "file": printable(row["file"]),
             "event": printable(row["event"]),
-            "params": " ".join(map(_number_text, row["params"])),
+            "params": " ".join(map(number_text, row["params"])),
         }
         for name in _SECONDS:
-            record[name] = None if row[name] is None else _number_text(row[name])
+            record[name] = None if row[name] is None else number_text(row[name])
         writer.writerow(record)
     return text.getvalue()
-
-
-def _number_text(value: float) -> str:
-    """Return the shortest text that reads back as the number; integers without a point."""
-    return repr(value).removesuffix(".0")
 
 
 @dataclass(frozen=True, repr=False)
@@ -276,7 +272,8 @@ class CallPrediction(Readable):
     def text(self) -> str:
         """Return the prediction as text."""
         arguments = ", ".join(
-            f"{name} = {value:g}" for name, value in zip(self.names, self.values, strict=True)
+            f"{name} = {number_text(value)}"
+            for name, value in zip(self.names, self.values, strict=True)
         )
         within = ""
         if self.low_s is not None and self.high_s is not None:

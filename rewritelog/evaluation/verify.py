@@ -20,6 +20,7 @@ from rewritelog.text import (
     TextTable,
     count_text,
     event_label,
+    number_text,
     parameter_names,
     percent_text,
     printable,
@@ -48,7 +49,7 @@ class WorstLine:
 
     def cells(self) -> dict[str, str]:
         """Return the line as the cells of a table's row, by their heads."""
-        values = [f"{value:g}" for value in self.params]
+        values = list(map(number_text, self.params))
         if self.names:
             named = zip(parameter_names(len(values), self.names), values, strict=True)
             values = [f"{name}={value}" for name, value in named]

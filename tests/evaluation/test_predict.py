@@ -212,6 +212,14 @@ def test_a_call_with_a_parameter_that_is_not_finite_is_refused(model: Path, valu
     assert f"k: {value!r} is not a finite number" in done.stderr
 
 
+def test_parameters_of_a_call_are_shown_as_they_are_given(model: Path) -> None:
+    """Of 1048577 bytes the text was `p1 = 1.04858e+06`, and so it was of 1048580."""
+    done = commands.rewritelog("predict", model, "k", "1048577")
+    assert done.stdout.startswith("k(p1 = 1048577): ")
+    done = commands.rewritelog("predict", model, "k", "0.1")
+    assert done.stdout.startswith("k(p1 = 0.1): ")
+
+
 def test_files_without_any_record_are_named(model: Path, tmp_path: Path) -> None:
     """The model was said to have no prediction for any record."""
     (tmp_path / "other").write_text("nothing\n")

@@ -50,6 +50,16 @@ def test_times_of_0_have_the_function_0() -> None:
     assert "  seconds = (0 ± 0)" in summary(params, np.zeros(60))
 
 
+def test_classes_are_named_by_all_digits_of_their_category() -> None:
+    """Two classes were called `class 1.04858e+06`."""
+    text = ModelText("f.toml", '[[formula]]\nevent = "k"\nterms = ["p1"]\ncategory = "p2"\n')
+    n = np.arange(1.0, 21)
+    params = np.column_stack([n, 1048576 + n % 2])
+    fitted = load_model("auto", {}, {"formulas": text}).fit((EventTimings("k", params, n * 1e-6),))
+    heads = [line.split(":")[0] for line in fitted.summary() if "class" in line]
+    assert heads == ["  class 1048576", "  class 1048577"]
+
+
 def with_long_calls(long: int) -> list[str]:
     draw = np.random.default_rng(4)
     seconds = 1e-4 * np.exp(0.02 * draw.standard_normal(300))

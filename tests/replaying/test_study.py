@@ -165,6 +165,15 @@ def test_a_prediction_too_large_for_a_float_is_refused(tmp_path: Path) -> None:
         rewritelog.predict_run(fitted, {"P": 1e200})
 
 
+def test_a_number_of_pes_is_shown_with_all_its_digits() -> None:
+    """It was `P = 1.04858e+06`, in the text and in the warning."""
+    pes = np.array([[2.0], [4.0], [8.0], [16.0]])
+    fitted = rewritelog.fit({"lost::a": (pes, 1e-6 * pes[:, 0])})
+    run = rewritelog.predict_run(fitted, {"P": 1048576})
+    assert "at P = 1048576, 90 %" in run.text()
+    assert "or as small as P=1048576" in run.warnings[0]
+
+
 def test_a_category_without_a_prediction_is_not_called_a_time_too_large(tmp_path: Path) -> None:
     formulas = tmp_path / "f.toml"
     formulas.write_text('[[formula]]\nevent = "lost::a"\nterms = ["log(p2 - 3)"]\n')
