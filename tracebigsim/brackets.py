@@ -284,12 +284,15 @@ def bracketed(
         @tracebigsim.bracketed("Cell::pairForces", "cutoff", lambda atoms, cutoff: len(atoms))
         def pair_forces(atoms, cutoff=2.5): ...
 
-    Raises BracketError for a name that no argument has, and for generators and coroutines, whose
-    calls end before their work begins.
+    Raises BracketError for a name that no argument has, for a function that does not say what it
+    takes, as `max`, and for generators and coroutines, whose calls end before their work begins.
     """
 
     def decorate(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-        signature = inspect.signature(function)
+        try:
+            signature = inspect.signature(function)
+        except ValueError as error:  # of a built-in function
+            raise BracketError(f"bracketed({event!r}): {error}") from error
         _check_function(event, function, signature, params)
 
         @functools.wraps(function)

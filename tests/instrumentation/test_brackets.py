@@ -299,6 +299,13 @@ def test_a_decorated_function_takes_params_from_its_arguments(lines: io.StringIO
     assert params_of(scanned(lines)) == [[2.5, 2], [1, 1]]
 
 
+def test_a_function_that_does_not_say_what_it_takes_is_refused() -> None:
+    """It was a `ValueError` that named neither the bracket nor this package."""
+    decorate: Any = tracebigsim.bracketed("largest")
+    with pytest.raises(BracketError, match=r"bracketed\('largest'\): no signature found for"):
+        decorate(max)
+
+
 def test_functions_that_cannot_be_decorated() -> None:
     decorated: Any = tracebigsim.bracketed("k", "b")
     with pytest.raises(BracketError, match="has no argument 'b'"):
