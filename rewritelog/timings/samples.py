@@ -194,13 +194,17 @@ class Timings:
     def to_pandas(self) -> Any:
         """Return a DataFrame with the columns `event`, one for each parameter, and `seconds`.
 
-        Parameters without names are `p1`, `p2`, …; those that an event does not have are NaN.
+        Parameters without names are `p1`, `p2`, …; those that an event does not have are NaN. Raise
+        `UsageError` for a parameter with the name of another column.
         """
         counts = np.array([len(timings.seconds) for timings in self], dtype=np.int64)
         events = np.array([timings.event for timings in self], dtype=object)
         columns: dict[str, Any] = {"event": np.repeat(events, counts)}
         for timings, end in zip(self, np.cumsum(counts), strict=True):
             names = parameter_names(timings.parameters, self.names.get(timings.event, ()))
+            if taken := {"event", "seconds"} & {*names}:
+                what = f"the parameter {min(taken)!r} of {timings.event!r}"
+                raise UsageError(f"{what} has the name of another column of the DataFrame")
             for name, values in zip(names, timings.params.T, strict=True):
                 if name not in columns:
                     columns[name] = np.full(len(self), np.nan)

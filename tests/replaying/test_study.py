@@ -18,6 +18,7 @@ import pytest
 from chosen import by_tier
 from commands import rewritelog as run
 from logbuilder import write_timings
+from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog.commands.fits import FitCommand
@@ -163,6 +164,18 @@ def test_a_prediction_too_large_for_a_float_is_refused(tmp_path: Path) -> None:
     assert rewritelog.predict_run(fitted, {"P": 1e2}).predicted_s == pytest.approx(3e99)
     with pytest.raises(ModelError, match="exceeds the range of a double"):
         rewritelog.predict_run(fitted, {"P": 1e200})
+
+
+@pytest.mark.parametrize("variable", ["event", "seconds"])
+def test_no_variable_of_a_study_takes_the_place_of_a_column(variable: str, tmp_path: Path) -> None:
+    """The frame of such timings had its values for the event, or the measured times for its own."""
+    pytest.importorskip("pandas")
+    lines, variables = tmp_path / "study.txt", {variable: 3.0}
+    rewritelog.lost_cycles(SAMPLE_LOGS / "cells", variables=variables, timings_out=lines)
+    with pytest.raises(
+        rewritelog.UsageError, match=f"parameter '{variable}' of .* has the name of"
+    ):
+        rewritelog.read_timings(lines).to_pandas()
 
 
 def test_a_number_of_pes_is_shown_with_all_its_digits() -> None:
