@@ -145,7 +145,8 @@ def test_sizes_have_the_unit_that_fits() -> None:
     said = ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "999.9 kB", "1.0 MB", "2.5 MB", "4.3 GB"]
     said += ["5.0 TB", "7000.0 TB"]
     assert [bytes_text(size) for size in sizes] == said
-    said = ["0 bytes", "999 bytes", "1 kB", "2.5 MB", "4.321 GB", "5 TB", "7000 TB"]
+    said = ["0 bytes", "1 byte", "999 bytes", "1 kB", "999.949 kB", "999.95 kB", "2.5 MB"]
+    said += ["4.321 GB", "5 TB", "7000 TB"]
     assert [bytes_text(size, 6) for size in sizes] == said
 
 
