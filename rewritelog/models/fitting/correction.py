@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -82,29 +82,29 @@ class Similarity:
         return Similarity(self.inputs.part(indices), self.kernel.part(indices))
 
     def alternatives(self, samples: int, parameters: int) -> Iterator[Similarity]:
-        """Yield this one, another by its inputs, and one without tiles, if it has any.
+        """Yield this one, one without the formula's seconds, one without tiles, and a rough one.
 
-        The other is rough, since steps in few inputs are hardly found from a smooth kernel; in few
-        samples, which show no steps, it is one without the formula's seconds.
+        Steps in few inputs are hardly found from a smooth kernel; few samples show none.
         """
         yield self
-        fewer_inputs = [np.array([kind not in TILES for kind in self.inputs.kinds])]
         if samples > TRIED_POINTS:
             yield Similarity(self.inputs, self.kernel.rougher())
-        else:
-            fewer_inputs.append(self.inputs.parameters <= parameters)
-        for are_kept in fewer_inputs:
+        without_tiles = np.array([kind not in TILES for kind in self.inputs.kinds])
+        for are_kept in (self.inputs.parameters <= parameters, without_tiles):
             if are_kept.any() and not are_kept.all():
                 yield self.part(are_kept)
 
-    def refined(self, params: Floats, logs: Floats) -> Similarity:
+    def refined(self, params: Floats, logs: Floats, turn: int) -> Similarity:
         """Return the similarity learnt from more of the samples, without idle parts and inputs.
 
-        What is unlike is limited by what is known of the similarity, which knows codes and tiles.
+        They are others at each turn, if there are enough. What is unlike is limited by what is
+        known of the similarity, which knows codes and tiles.
         """
         points, codes = self.inputs.columns(params), self.kernel.codes
         ((_, _, likely),) = conditioned(self.kernel, points, logs)
-        kernel = learn(points, likely, codes, self.kernel, MOST_LEARNT_FROM, LAST_STEPS, LAST_STEP)
+        count = min(len(points), MOST_LEARNT_FROM)
+        rows = np.arange(turn * count, (turn + 1) * count) % len(points)  # in pseudo-random order
+        kernel = learn(points[rows], likely[rows], codes, self.kernel, count, LAST_STEPS, LAST_STEP)
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
         used = lengths <= max(tuning.LONGEST, float(lengths.min()))
         faint = "rough" if kernel.rough < kernel.smooth else "smooth"
@@ -166,15 +166,15 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if not Inputs.of(samples.params[random_rows(len(samples), TRIED_POINTS)]).kinds:
         return None  # no parameter varies
 
-    def trial(name: str, similar: Similarity | None, *, refine: bool = False) -> CorrectedFit:
-        rows = random_rows(len(samples), MOST_POINTS if refine else TRIED_POINTS)
+    def trial(name: str, similar: Similarity | None, turn: int | None = None) -> CorrectedFit:
+        rows = random_rows(len(samples), TRIED_POINTS if turn is None else MOST_POINTS)
         part = samples.part(rows)
         formula = fit_family(families[name], validation.selection)
         raw = formula.raw(samples.params)
         table = with_seconds(samples.params, raw)
         logs = _residuals(part, formula.bounded(raw[rows]))
-        if refine and similar is not None:
-            similarity = similar.refined(table[rows], logs)
+        if similar is not None and turn is not None:
+            similarity = similar.refined(table[rows], logs, turn)
         else:
             similarity = Similarity.learnt(table[rows], logs, similar)
         held_out = _held_out(similarity, rows, validation, name, table)
@@ -197,10 +197,10 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if best.held_out.mean_error > enough:
         return None
     family, (similarity,) = best.family, best.similarities
-    alternatives = tuple(similarity.alternatives(*samples.params.shape))
+    alternatives = tuple(enumerate(similarity.alternatives(*samples.params.shape)))
     refined = list(
         map_in_processes(
-            lambda similar: trial(family, similar, refine=True),
+            lambda turn_of: trial(family, turn_of[1], turn_of[0]),
             alternatives,
             fewest=2 if len(samples) > TRIED_POINTS else len(alternatives) + 1,
         )
@@ -212,20 +212,19 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
 
 
 def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[CorrectedFit]:
-    """Yield each of several fits of one formula, and the geometric mean of any of them.
+    """Yield each of several fits of one formula, and the geometric mean of any two or three.
 
     What two corrections know of the samples is nearly the same, but not their errors.
     """
     yield from fits
-    for count in range(2, len(fits) + 1):
-        for subset in combinations(fits, count):
-            with np.errstate(all="ignore"):  # a formula may predict 0 or less
-                logs = np.mean([np.log(fit.held_out.predicted_s) for fit in subset], axis=0)
-            yield replace(
-                subset[0],
-                similarities=tuple(similarity for fit in subset for similarity in fit.similarities),
-                held_out=HeldOutPredictions.compared(np.exp(logs), samples),
-            )
+    for subset in chain(combinations(fits, 2), combinations(fits, 3)):
+        with np.errstate(all="ignore"):  # a formula may predict 0 or less
+            logs = np.mean([np.log(fit.held_out.predicted_s) for fit in subset], axis=0)
+        yield replace(
+            subset[0],
+            similarities=tuple(similarity for fit in subset for similarity in fit.similarities),
+            held_out=HeldOutPredictions.compared(np.exp(logs), samples),
+        )
 
 
 def _held_out(
