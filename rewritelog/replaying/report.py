@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rewritelog.errors import spelled
@@ -291,7 +291,12 @@ def _path_tables(report: ReplayReport) -> Iterator[str]:
 
 def _gains_text(report: ReplayReport) -> str:
     """Return the names and events that the run would gain most without."""
-    gains = sorted((*report.gains, *report.event_gains), key=lambda gain: -gain.gain_s)
+    names = {gain.name for gain in report.gains}
+    events = (
+        replace(gain, name=f"{gain.name} (event)") if gain.name in names else gain
+        for gain in report.event_gains
+    )
+    gains = sorted((*report.gains, *events), key=lambda gain: -gain.gain_s)
     worth = [gain for gain in gains if gain.gain_s >= _LEAST_GAIN * report.predicted_s > 0]
     what = f"{report.logs.terms.item}s{' or events' if report.event_gains else ''}"
     parts = [_gains_table(report, what, worth[:_GAIN_ROWS])]

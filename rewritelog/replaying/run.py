@@ -79,10 +79,9 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
 
 def _with_params(options: ReplayCommand, logs: AnyTraces, other: AnyTraces) -> ReplayCommand:
     """Return the options for logs that may have left their params behind in the others."""
-    are_logs = isinstance(logs, LogSet) and isinstance(other, LogSet)
-    if options.params is not None or not are_logs:
+    if options.params is not None or not isinstance(logs, LogSet):
         return options
-    return replace(options, params=params_folder(logs.folder, other.folder))
+    return replace(options, params=params_folder(logs, other))
 
 
 def replay_whole(

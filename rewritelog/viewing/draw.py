@@ -7,7 +7,6 @@ the zoom: a script adds up the shares of the columns in view. The figure is a PN
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     require("bokeh" if kind == "html" else "matplotlib", "the picture")
     pes = chosen_pes(request.pes, sets[0].pes, sets[0].terms.lane)
     replayed = request.times == "replay" or (request.times is None and len(sets) > 1)
-    runs = [_run(logs, sets[0].folder, replayed=replayed) for logs in sets]
+    runs = [_run(logs, sets[0], replayed=replayed) for logs in sets]
     window, seed = (request.from_s, request.until_s), request.seed if request.messages else None
     view = timeline_view(runs, pes, window, request.colour_by, seed=seed)
     over_time = tuple(view.over_time_json(panel) for panel in view.panels)
@@ -78,14 +77,14 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     return picture
 
 
-def _run(logs: AnyTraces, first: Path, *, replayed: bool) -> Run:
+def _run(logs: AnyTraces, first: AnyTraces, *, replayed: bool) -> Run:
     """Return what is drawn of a log set, or of traces: threads, streams and network of each rank.
 
     A rewritten log set may have left its params behind in the first one.
     """
     params = None
     if isinstance(logs, LogSet):
-        params = params_folder(logs.folder, first)
+        params = params_folder(logs, first)
     if replayed:
         prepared = prepare(logs, RewriteOptions(params=params))
         return Run.replayed(logs, simulate(prepared.workload, prepared.case(Network())), params)

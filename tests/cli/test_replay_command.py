@@ -207,6 +207,25 @@ def test_rewritten_logs_are_compared_by_the_params_that_they_left_behind(
     assert after_s == pytest.approx(before_s / 2)
 
 
+def test_another_program_is_not_compared_by_params_that_are_not_its_own(
+    sample_logs: Path,
+) -> None:
+    """Brackets of ampi-halo, which has no params, were taken for events of cells."""
+    words = ("replay", sample_logs / "cells", "--against", sample_logs / "ampi-halo")
+    of_other = answer(*words)["against"]["categories_s"]
+    assert not [category for category in of_other if category.startswith("useful[")]
+
+
+def test_an_event_with_the_name_of_a_seb_is_told_from_it(logs: Path) -> None:
+    (logs / "param.0").unlink()
+    write_params(logs, 0, (0, "first", 4))
+    rows = run("replay", logs).stdout.splitlines()
+    assert [row[:15].strip() for row in rows if row.startswith("  first")] == [
+        "first",
+        "first (event)",
+    ]
+
+
 def test_replayed_logs_say_whether_their_durations_are_the_hosts(
     sample_logs: Path, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import compression_of, read_text_chunks
 from tracebigsim.lines import LineTable, scan
+
+if TYPE_CHECKING:
+    from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.formats.traces import AnyTraces
 
 SMALL_BYTES = 1 << 20
 """Param files up to this size are read as a whole and scanned together."""
@@ -76,9 +80,13 @@ def list_params(folder: Path) -> ParamFolder:
     return ParamFolder(folder, frozenset(pes))
 
 
-def params_folder(folder: Path, other: Path) -> Path:
-    """Return the folder of a log set, or another one where its params were left behind."""
-    return folder if list_params(folder).pes else other
+def params_folder(logs: LogSet, other: AnyTraces) -> Path:
+    """Return the folder of a log set, or that of another one where its params were left behind.
+
+    A rewrite leaves them, and keeps the sizes of all files.
+    """
+    sizes, others = ([file.size_bytes for file in of.files] for of in (logs, other))
+    return other.folder if sizes == others and not list_params(logs.folder).pes else logs.folder
 
 
 OnUnreadable: TypeAlias = Callable[[Path, int, RewriteLogError], None]
