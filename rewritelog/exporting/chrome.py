@@ -26,7 +26,6 @@ from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.replaying.simulate import ReplayedRun
-from rewritelog.replaying.traces import lanes_of
 from rewritelog.text import NO_NAME, printable
 
 SEB_KINDS = ("sebs", "brackets", "log_events", "flows")
@@ -149,8 +148,8 @@ def node_events(
         first = nodes.first[part.unit.rank] + part.first
         seb = nodes.seb[first : first + len(part)]
         start_s, duration_s = run.times.start_s[seb], run.times.end_s[seb] - run.times.start_s[seb]
-        lanes, lane = lanes_of(traces, part.only(("lane", "group")))
-        names = [name.removeprefix(f"rank {part.unit.rank} ") for name in lanes.name.tolist()]
+        used, lane = np.unique(run.workload.sebs.pe[seb], return_inverse=True)
+        names = [name.split(" ", 2)[2] for name in nodes.lanes.name[used].tolist()]  # without rank
         tracks = np.array(names, dtype=np.str_)[lane]
     within = (start_s <= interval[1]) & (start_s + duration_s >= interval[0])
     columns = [part[name] for name in ("id", "name", "type")]

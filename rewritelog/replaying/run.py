@@ -79,9 +79,9 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
 
 def _with_params(options: ReplayCommand, logs: AnyTraces, other: AnyTraces) -> ReplayCommand:
     """Return the options for logs that may have left their params behind in the others."""
-    if options.params is not None or not isinstance(logs, LogSet):
-        return options
-    return replace(options, params=params_folder(logs, other))
+    if options.params is None and isinstance(logs, LogSet) and isinstance(other, LogSet):
+        return replace(options, params=params_folder(logs, other))
+    return options
 
 
 def replay_whole(

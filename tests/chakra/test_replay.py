@@ -189,8 +189,9 @@ def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
     assert [starts(report, rank)[1] for rank in range(4)] == [10, 10, 30, 30]
 
 
+@pytest.mark.parametrize("part_bytes", [64, 1 << 20])
 def test_groups_that_differ_in_the_middle_of_their_names_have_rows_of_their_own(
-    tmp_path: Path,
+    part_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both were called `pipeline_s…ard_group`, and were one track of an export."""
     groups = [f"pipeline_stage_{k}_forward_group" for k in range(2)]
@@ -199,6 +200,7 @@ def test_groups_that_differ_in_the_middle_of_their_names_have_rows_of_their_own(
         for k, group in enumerate(groups)
     ]
     traces = write_traces(tmp_path / "t", [nodes])
+    monkeypatch.setattr("rewritelog.formats.chakra.PART_BYTES", part_bytes)
     rewritelog.export(traces, tmp_path / "o", "chrome", replayed=True)
     events = json.loads((tmp_path / "o/trace.json").read_text())["traceEvents"]
     tracks = {event["tid"] for event in events if event["ph"] == "X"}
