@@ -22,7 +22,7 @@ from rewritelog.replaying.study import StudyRun
 DOCS = Path(__file__).parents[1] / "docs"
 PES, SIZES = (8, 16, 32, 64), (16_000, 32_000, 64_000, 128_000)
 LARGER = 128, 256_000
-NETWORK = Network(latency_s=2e-6, bandwidth_bytes_per_s=1e9)
+NETWORK = Network(latency=2e-6, bandwidth=1e9)
 COLOURS = ("#0072b2", "#56b4e9", "#009e73", "#8fd3b6", "#bbbbbb", "#f0e442", "#e69f00", "#d55e00",
            "#cc79a7", "#7a4988", "#000000")  # fmt: skip
 HATCHES = ("", "", "", "", "", "//", "\\\\", "xx", "..", "++", "--")

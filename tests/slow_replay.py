@@ -104,17 +104,17 @@ class SlowReplay:
             return 0.0
         network = self.network
         if sender // self.workers == to // self.workers:
-            return network.node_latency_s
+            return network.node_latency
         if network.recorded:
             return max(message["transit"], 0.0)
-        bandwidth = network.bandwidth_bytes_per_s or math.inf
+        bandwidth = network.bandwidth or math.inf
         packets = 0.0
-        if network.packet_bytes:
-            packets = max(math.ceil(message["size"] / network.packet_bytes), 1)
+        if network.packet_size:
+            packets = max(math.ceil(message["size"] / network.packet_size), 1)
         return (
-            (network.latency_s or 0.0)
+            (network.latency or 0.0)
             + message["size"] / bandwidth
-            + network.cost_per_packet_s * packets
+            + network.cost_per_packet * packets
         )
 
     def wanted(self, seb: Seb) -> int:

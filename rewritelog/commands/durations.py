@@ -333,7 +333,7 @@ class NetworkOptions(Options, group=NETWORK):
         quantities |= swept or {}
         network = (self.machine or Network()).with_quantities(quantities)
         if "packet-size" in quantities and not (
-            network.cost_per_packet_s or "cost-per-packet" in quantities
+            network.cost_per_packet or "cost-per-packet" in quantities
         ):
             raise UsageError(f"{spelled('packet_size')} needs {spelled('cost_per_packet')}")
         return network

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +19,8 @@ from rewritelog.text import bytes_text, time_text
 class Quantity(NamedTuple):
     """A number that a network has."""
 
-    field: str
-    """The field of `Network` that holds it."""
+    key: str
+    """What reports in JSON call it."""
     read: Callable[[object, str], float]
     """Converts a number or a text; the second argument is how errors name it."""
     base: str
@@ -36,6 +36,8 @@ QUANTITIES = {
 }
 """The quantities of a network, by the names of the options."""
 
+_FIELDS = {option: option.replace("-", "_") for option in QUANTITIES}
+
 _MACHINES = Path(__file__).with_name("machines")
 
 _DIGITS = 6
@@ -45,87 +47,98 @@ _TEXTS = ("name", "source")
 """What else a machine file says, for people."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Network:
-    """A network model; raises `UsageError` for invalid quantities.
+    """A network model, by the names of the options of `replay`; it holds SI units.
 
     Without latency and bandwidth each message keeps its recorded transit time.
 
-    >>> rewritelog.Network(latency_s="1us", bandwidth_bytes_per_s="10GB/s").text()
+    >>> rewritelog.Network(latency="1us", bandwidth="10GB/s").text()
     'latency 1 µs, bandwidth 10 GB/s'
     """
 
-    latency_s: float | None = None
-    bandwidth_bytes_per_s: float | None = None
-    cost_per_packet_s: float = 0.0
-    packet_bytes: float = 0.0
+    latency: float | None
+    bandwidth: float | None
+    cost_per_packet: float
+    packet_size: float
     """0 without packets."""
-    node_latency_s: float = 0.0
+    node_latency: float
     """The latency between worker threads of the same node."""
-    name: str = ""
+    name: str
     """The name of the machine."""
 
-    def __post_init__(self) -> None:
-        for option, quantity in QUANTITIES.items():
-            if (value := getattr(self, quantity.field)) is not None:
-                settle(self, **{quantity.field: quantity.read(value, option)})
-        if self.cost_per_packet_s and not self.packet_bytes:
+    def __init__(
+        self,
+        latency: float | str | None = None,
+        bandwidth: float | str | None = None,
+        cost_per_packet: float | str = 0.0,
+        packet_size: float | str = 0.0,
+        node_latency: float | str = 0.0,
+        name: str = "",
+    ) -> None:
+        """Read numbers, or texts with a unit; raise `UsageError` for invalid quantities."""
+        values = (latency, bandwidth, cost_per_packet, packet_size, node_latency)
+        for (option, quantity), value in zip(QUANTITIES.items(), values, strict=True):
+            number = None if value is None else quantity.read(value, option)
+            settle(self, **{_FIELDS[option]: number})
+        settle(self, name=name)
+        if self.cost_per_packet and not self.packet_size:
             raise UsageError("packets need both a cost (cost-per-packet) and a size (packet-size)")
-        if self.recorded and self.packet_bytes:
+        if self.recorded and self.packet_size:
             raise UsageError("packets need a latency or a bandwidth, too")
 
     @property
     def recorded(self) -> bool:
         """Whether each message keeps its recorded transit time."""
-        return self.latency_s is None and self.bandwidth_bytes_per_s is None
+        return self.latency is None and self.bandwidth is None
 
     def text(self, recorded: str = "", varied: Collection[str] = ()) -> str:
         """Return the model as text, without quantities that are `varied`, by the options' names.
 
         `recorded` says what there is without a model, if not messages.
         """
-        bandwidth = self.bandwidth_bytes_per_s
+        bandwidth = self.bandwidth
         if bandwidth is None or math.isinf(bandwidth):
             rate = "infinite bandwidth"
         else:
             rate = f"bandwidth {bytes_text(bandwidth, _DIGITS)}/s"
-        parts = {"latency": f"latency {_time_text(self.latency_s or 0.0)}", "bandwidth": rate}
+        parts = {"latency": f"latency {_time_text(self.latency or 0.0)}", "bandwidth": rate}
         if self.recorded:
             text = recorded or "each message with its recorded transit time"
             parts = {} if parts.keys() & varied else {"": text}
-        if self.packet_bytes:
-            cost = _time_text(self.cost_per_packet_s)
-            size = bytes_text(self.packet_bytes, _DIGITS)
+        if self.packet_size:
+            cost = _time_text(self.cost_per_packet)
+            size = bytes_text(self.packet_size, _DIGITS)
             size = "" if "packet-size" in varied else f" of {size}"
             parts["cost-per-packet"] = f"{cost} per packet{size}"
             if size and "cost-per-packet" in varied:
                 parts["packet-size"] = f"packets{size}"
-        if self.node_latency_s:
-            parts["node-latency"] = f"{_time_text(self.node_latency_s)} within a node"
+        if self.node_latency:
+            parts["node-latency"] = f"{_time_text(self.node_latency)} within a node"
         text = ", ".join(part for name, part in parts.items() if name not in varied)
         return ": ".join(filter(None, (self.name, text)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as a JSON object; an infinite bandwidth is null."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        bandwidth = self.bandwidth_bytes_per_s
-        if bandwidth is not None and math.isinf(bandwidth):
+        values = {QUANTITIES[option].key: getattr(self, field) for option, field in _FIELDS.items()}
+        if self.bandwidth is not None and math.isinf(self.bandwidth):
             values["bandwidth_bytes_per_s"] = None
-        return {"model": "log" if self.recorded else "latency-bandwidth", **values}
+        model = "log" if self.recorded else "latency-bandwidth"
+        return {"model": model, **values, "name": self.name}
 
     def with_quantities(self, values: Mapping[str, Any]) -> Network:
         """Return the network with some quantities, by the names of the options, replaced.
 
         Raise `UsageError` for other names.
 
-        >>> rewritelog.Network(latency_s="1us").with_quantities({"bandwidth": "10GB/s"}).text()
+        >>> rewritelog.Network(latency="1us").with_quantities({"bandwidth": "10GB/s"}).text()
         'latency 1 µs, bandwidth 10 GB/s'
         """
         named = {name.replace("_", "-"): value for name, value in values.items()}
         if unknown := named.keys() - QUANTITIES:
             known = ", ".join(QUANTITIES)
             raise UsageError(f"a network has no quantity {min(unknown)!r}; it has {known}")
-        return replace(self, **{QUANTITIES[name].field: value for name, value in named.items()})
+        return replace(self, **{_FIELDS[name]: value for name, value in named.items()})
 
 
 def _time_text(seconds: float) -> str:

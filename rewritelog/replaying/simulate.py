@@ -100,12 +100,12 @@ class Case:
 
 def delays_s(network: Network, size: Floats) -> Floats:
     """Return the delay of messages of some sizes in bytes between two nodes."""
-    bandwidth = network.bandwidth_bytes_per_s
+    bandwidth = network.bandwidth
     with np.errstate(over="ignore"):
-        delays = (network.latency_s or 0.0) + size / (math.inf if bandwidth is None else bandwidth)
-        if network.packet_bytes:
-            packets = np.maximum(np.ceil(size / network.packet_bytes), 1.0)
-            delays += network.cost_per_packet_s * packets
+        delays = (network.latency or 0.0) + size / (math.inf if bandwidth is None else bandwidth)
+        if network.packet_size:
+            packets = np.maximum(np.ceil(size / network.packet_size), 1.0)
+            delays += network.cost_per_packet * packets
     return delays
 
 
@@ -318,7 +318,7 @@ def _replay(
             messages.first_receiver,
             messages.receivers,
             workload.workers,
-            case.network.node_latency_s,
+            case.network.node_latency,
             free_s,
             queue,
             heap,

@@ -126,7 +126,7 @@ class Sweep(Readable):
         """Return the grid as a JSON object; the network has only what all points have in common."""
         network = {} if MACHINE in self.axes else self.network.to_json()
         for name in self.axes.keys() & QUANTITIES:
-            network.pop(QUANTITIES[name].field, None)
+            network.pop(QUANTITIES[name].key, None)
         return {
             "logs": str(self.logs.folder),
             "network": network or None,

@@ -184,7 +184,7 @@ def _delays_s(outcome: ReplayedRun, message: Ints, sender: Numbers) -> Floats:
     row = np.repeat(np.arange(len(message)), counts)
     to = workload.sebs.pe[workload.messages.receivers[spans(first[message], counts)]]
     by = workload.sebs.pe[sender[row]]
-    near_s = np.where(to == by, 0.0, outcome.case.network.node_latency_s)
+    near_s = np.where(to == by, 0.0, outcome.case.network.node_latency)
     longest_s = np.where(counts > 0, 0.0, between_s)
     same_node = to // workers == by // workers
     np.maximum.at(longest_s, row, np.where(same_node, near_s, between_s[row]))

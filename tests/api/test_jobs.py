@@ -209,7 +209,7 @@ def test_the_data_frame_of_a_sweep_has_numbers() -> None:
 
 
 def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
-    network = rewritelog.Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+    network = rewritelog.Network(latency=1e-6, bandwidth=1e9)
     whole = rewritelog.replay(CELLS, network=network, dilation=0.5, gains=0)
     with_units = rewritelog.replay(CELLS, latency="1us", bandwidth=1e9, dilation=0.5, gains=0)
     assert with_units.predicted_s == whole.predicted_s
@@ -225,7 +225,7 @@ def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     )
     assert machines.points[1].predicted_s == whole.predicted_s
     assert "alps" in machines.text()
-    packets = replace(network, packet_bytes=1000.0, cost_per_packet_s=1e-6)
+    packets = replace(network, packet_size=1000.0, cost_per_packet=1e-6)
     of_packets = rewritelog.sweep(CELLS, {"cost-per-packet": [1e-6]}, network=packets)
     assert of_packets.points[0].predicted_s == (
         rewritelog.replay(CELLS, network=packets, gains=0).predicted_s

@@ -202,7 +202,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: public.replay(CELLS, latency=[1]), ValueError, "is not a number"),
         (lambda: rewritelog.replay(CELLS, latency=math.nan), ValueError, "nan is not a number"),
         (lambda: public.replay(CELLS, machine=3), TypeError, "must be a path, not int"),
-        (lambda: public.Network(latency_s=[1]), ValueError, "is not a number"),
+        (lambda: public.Network(latency=[1]), ValueError, "is not a number"),
         (
             lambda: rewritelog.Network().with_quantities({"speed": 1}),
             ValueError,
@@ -273,16 +273,30 @@ def test_values_are_read_as_on_the_command_line() -> None:
     assert read.to_json()["options"] == given.to_json()["options"]
     assert len(rewritelog.read_params(CELLS, "0-3")) == len(rewritelog.read_params(CELLS, range(4)))
     assert public.sweep(CELLS, {"dilation": 0.5}).points[0].values == ("0.5",)
-    assert public.Network(latency_s="1us") == rewritelog.Network(latency_s=1e-6)
+    assert rewritelog.Network(latency="1us") == rewritelog.Network(latency=1e-6)
     named = rewritelog.Network().with_quantities(
         {"cost_per_packet": 1, "packet-size": "1kB", "latency": "1us"}
     )
     assert named == rewritelog.Network(1e-6, None, 1, 1000)
 
 
+def test_a_network_is_given_as_a_replay_is() -> None:
+    """`Network` called them latency_s, bandwidth_bytes_per_s and packet_bytes."""
+    options: dict[str, str] = {
+        "latency": "1us",
+        "bandwidth": "10GB/s",
+        "cost_per_packet": "10ns",
+        "packet_size": "1kB",
+        "node_latency": "2us",
+    }
+    network = rewritelog.Network(**options)
+    assert public.replay(CELLS, **options, gains=0).network == network
+    assert (network.latency, network.bandwidth, network.packet_size) == (1e-6, 1e10, 1000)
+
+
 def test_a_sweep_takes_networks_as_machines_and_an_infinite_bandwidth() -> None:
     """A Network was looked for as a file, and inf was written infGB/s."""
-    near, far = (rewritelog.Network(latency_s) for latency_s in (1e-6, 1e-3))
+    near, far = (rewritelog.Network(latency) for latency in (1e-6, 1e-3))
     swept = rewritelog.sweep(CELLS, {"machine": [near, far], "bandwidth": [math.inf, 1e9]})
     assert [point.values for point in swept.points[:2]] == [
         ("latency 1 µs, infinite bandwidth", "inf"),

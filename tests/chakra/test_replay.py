@@ -24,7 +24,7 @@ from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.viewing.timeline import Run, timeline_view
 
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
-NETWORK = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+NETWORK = Network(latency=1e-6, bandwidth=1e9)
 
 
 def gpu(stream: int = 7, **numbers: int) -> dict[str, tuple[str, object]]:
@@ -481,7 +481,7 @@ def test_messages_of_fewer_than_no_bytes_take_the_latency(tmp_path: Path) -> Non
 def test_communication_that_never_runs_may_take_longer_than_a_float_holds(tmp_path: Path) -> None:
     """numpy warned of it, on stderr."""
     huge = ("double", 1.7e308)
-    slow = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e-300)
+    slow = Network(latency=1e-6, bandwidth=1e-300)
     waits = node(1, "c", kind=COLL, deps=[1], attributes={**gpu(), "comm_size": huge})
     alone = node(2, "r", kind=RECV, attributes={**gpu(comm_src=1), "comm_size": huge})
     report = replayed(tmp_path, [[waits, alone, node(3)], [waits]], slow)

@@ -113,8 +113,8 @@ def test_newer_machines_have_what_their_sources_say(
     name: str, latency_s: float, bandwidth_bytes_per_s: float
 ) -> None:
     machine = read_machine(name)
-    assert machine.latency_s == pytest.approx(latency_s)
-    assert machine.bandwidth_bytes_per_s == pytest.approx(bandwidth_bytes_per_s)
+    assert machine.latency == pytest.approx(latency_s)
+    assert machine.bandwidth == pytest.approx(bandwidth_bytes_per_s)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_messages_take_time_where_operations_start_at_the_clock_of_their_cpu(
 def test_in_replayed_order_schedules_take_as_long_as_the_replay(
     name: str, own_clock: bool, sample_logs: Path, tmp_path: Path
 ) -> None:
-    network = Network(latency_s=1e-6, node_latency_s=1e-6)
+    network = Network(latency=1e-6, node_latency=1e-6)
     done = rewritelog.export(
         sample_logs / name, tmp_path / "out", "goal", replayed=True, network=network
     )
@@ -155,7 +155,7 @@ def test_the_first_message_of_a_repeated_number_counts_as_in_a_replay(tmp_path: 
     assert done.counts["sends"] == done.counts["receives"] == 2
     assert done.warnings == ("left out: 2 messages without a SEB to start",)
     assert run_time_ns(ranks, SECOND) == 8 * SECOND
-    assert replay(logs, Network(latency_s=1.0)).predicted_s == 8
+    assert replay(logs, Network(latency=1.0)).predicted_s == 8
 
 
 def test_dependencies_waits_and_order_are_those_of_replay(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_samples_take_about_as_long_as_by_replay(
 ) -> None:
     """A free order is the simulator's own: at its best the replay's, here up to 22 % longer."""
     ranks, _ = exported(sample_logs / name, tmp_path / "out")
-    network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+    network = Network(latency=1e-6, bandwidth=1e9)
     replayed = replay(sample_logs / name, network, ReplayOptions(gains=0)).predicted_s
     assert 0.99 * replayed <= run_time_ns(ranks, 1000, 1.0) * 1e-9 <= 1.25 * replayed
 

@@ -77,7 +77,7 @@ def test_a_time_past_what_simgrid_holds_names_its_seb(tmp_path: Path) -> None:
 def test_in_replayed_order_a_pe_does_the_same_in_the_order_of_the_replay(
     name: str, sample_logs: Path, tmp_path: Path
 ) -> None:
-    network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+    network = Network(latency=1e-6, bandwidth=1e9)
     rewritelog.export(sample_logs / name, tmp_path / "recorded", "simgrid")
     rewritelog.export(
         sample_logs / name, tmp_path / "out", "simgrid", replayed=True, network=network
@@ -94,7 +94,7 @@ def test_in_replayed_order_a_pe_does_the_same_in_the_order_of_the_replay(
 def test_in_replayed_order_simgrid_takes_as_long_as_the_replay(
     name: str, sample_logs: Path, tmp_path: Path
 ) -> None:
-    network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9, node_latency_s=1e-6)
+    network = Network(latency=1e-6, bandwidth=1e9, node_latency=1e-6)
     rewritelog.export(
         sample_logs / name, tmp_path / "out", "simgrid", replayed=True, network=network
     )
@@ -149,7 +149,7 @@ def ping_pong(folder: Path) -> Path:
 def test_simgrid_and_replay_agree_with_paper_on_a_ping_pong(tmp_path: Path) -> None:
     logs = ping_pong(tmp_path / "logs")
     rewritelog.export(logs, tmp_path / "out", "simgrid")
-    network = Network(latency_s=0.25, bandwidth_bytes_per_s=1e6)
+    network = Network(latency=0.25, bandwidth=1e6)
     on_paper = 5 * (1 + 0.25 + 1) + 2
     assert replay(logs, network).predicted_s == on_paper
     assert simulate(tmp_path / "out", 2, 0.25, 1e6) == pytest.approx(on_paper, rel=1e-5)
@@ -178,7 +178,7 @@ def test_samples_run_no_shorter_than_their_busiest_pe(
     busiest = max(float(opened.sebs([pe])["exec_time"].clip(0).sum()) for pe in opened.pes)
     found = simulate(tmp_path / "out", len(opened.pes), 1e-6, 1e9)
     assert found >= busiest * (1 - 1e-3)
-    network = Network(latency_s=1e-6, bandwidth_bytes_per_s=1e9)
+    network = Network(latency=1e-6, bandwidth=1e9)
     replayed = replay(logs, network, ReplayOptions(gains=0)).predicted_s
     assert replayed * 0.9 <= found <= replayed * 3
     assert np.isfinite(found)

@@ -120,7 +120,7 @@ def test_logs_whose_durations_would_be_lost_by_rounding_are_not_written(tmp_path
     logs = write_logs(
         tmp_path / "logs", [[seb(0, 1, messages=sends)], [seb(1, 2, src_pe=0, msg_id=0)]]
     )
-    slow = Network(bandwidth_bytes_per_s=1e-300)
+    slow = Network(bandwidth=1e-300)
     assert replay(logs, slow).predicted_s == 1e303
     with pytest.raises(RewriteLogError, match=r"SEB 0 of PE 1 starts at 1e\+303 s, .* no logs"):
         replay(logs, slow, ReplayOptions(no_flush=True, write=tmp_path / "out"))

@@ -27,9 +27,9 @@ Program = tuple[list[list[dict[str, Any]]], int]
 
 NETWORKS = (
     Network(),
-    Network(node_latency_s=0.375),
-    Network(latency_s=0.25, bandwidth_bytes_per_s=4096.0),
-    Network(latency_s=0.0, cost_per_packet_s=0.125, packet_bytes=1000.0, node_latency_s=0.125),
+    Network(node_latency=0.375),
+    Network(latency=0.25, bandwidth=4096.0),
+    Network(latency=0.0, cost_per_packet=0.125, packet_size=1000.0, node_latency=0.125),
 )
 
 networks = st.sampled_from(NETWORKS)
@@ -84,13 +84,13 @@ def test_categories_are_those_of_their_definitions_and_add_up(
 
 
 def scaled(network: Network, k: float) -> Network:
-    bandwidth = network.bandwidth_bytes_per_s
+    bandwidth = network.bandwidth
     return Network(
-        None if network.latency_s is None else network.latency_s * k,
+        None if network.latency is None else network.latency * k,
         None if bandwidth is None else bandwidth / k,
-        network.cost_per_packet_s * k,
-        network.packet_bytes,
-        network.node_latency_s * k,
+        network.cost_per_packet * k,
+        network.packet_size,
+        network.node_latency * k,
     )
 
 
@@ -129,7 +129,7 @@ def test_the_answer_is_at_least_the_longest_chain_and_the_busiest_pe(
     folder: Path, program: Program
 ) -> None:
     logs, loaded = prepared(folder, program)
-    free = Network(latency_s=0.0)
+    free = Network(latency=0.0)
     outcome = outcome_of(loaded, free)
     slow = SlowReplay.of(logs, free)
     assert all(seb.ran for seb in slow.sebs)
@@ -220,7 +220,7 @@ def test_a_longer_seb_never_makes_a_chain_shorter(
 
 
 def test_a_set_rewritten_with_a_dilation_replays_scaled(log_set: Path, tmp_path: Path) -> None:
-    free = Network(latency_s=0.0)
+    free = Network(latency=0.0)
     rewrite(log_set, tmp_path / "out", RewriteOptions(dilation=2.0, no_flush=True))
     before = replay(log_set, free, ReplayOptions(gains=0)).predicted_s
     after = replay(tmp_path / "out", free, ReplayOptions(gains=0)).predicted_s

@@ -68,13 +68,13 @@ def ping_pong(folder: Path, rounds: int = 3) -> Path:
 def test_a_ping_pong_takes_half_a_seb_and_a_transit_each_way(tmp_path: Path) -> None:
     logs = ping_pong(tmp_path / "logs")
     assert run_time(logs) == 5 * (1 + 0.25) + 2
-    assert run_time(logs, latency_s=0.5, bandwidth_bytes_per_s=1000) == 5 * (1 + 1.5) + 2
-    assert run_time(logs, latency_s=0.0) == 5 * 1 + 2
+    assert run_time(logs, latency=0.5, bandwidth=1000) == 5 * (1 + 1.5) + 2
+    assert run_time(logs, latency=0.0) == 5 * 1 + 2
 
 
 def test_packets_cost_each_a_little_and_a_part_of_one_as_much_as_a_whole(tmp_path: Path) -> None:
     logs = ping_pong(tmp_path / "logs")
-    network = {"latency_s": 0.0, "cost_per_packet_s": 0.125, "packet_bytes": 300.0}
+    network = {"latency": 0.0, "cost_per_packet": 0.125, "packet_size": 300.0}
     assert run_time(logs, **network) == 5 * (1 + 4 * 0.125) + 2
 
 
@@ -114,7 +114,7 @@ def test_a_tree_of_broadcasts_takes_its_levels_and_the_siblings_before(tmp_path:
         sends = [message(k + 1.0, msg_id=k, dst_node=2 * pe + 1 + k) for k in range(2)]
         cause = started_by((pe - 1) // 2, (pe - 1) % 2) if pe else {}
         lines.append([seb(0, 2.5, messages=sends if pe < 7 else [], **cause)])
-    report = replay(write_logs(tmp_path / "logs", lines), Network(latency_s=0.25))
+    report = replay(write_logs(tmp_path / "logs", lines), Network(latency=0.25))
     assert report.predicted_s == 3 * (2 + 0.25) + 2.5
     assert report.path.length == 4
     starts = [2.25 * bin(pe - 7).count("1") + 1.25 * (3 - bin(pe - 7).count("1"))
@@ -151,9 +151,9 @@ def test_workers_of_a_node_have_a_latency_of_their_own(tmp_path: Path) -> None:
     lines = [sender, [seb(9, 10, **started_by(0, 0))], [seb(9, 10, **started_by(0, 1))], []]
     logs = write_logs(tmp_path / "logs", lines, wth=2)
     assert replay(logs).predicted_s == 10
-    near = replay(logs, Network(latency_s=0.0, node_latency_s=0.25))
+    near = replay(logs, Network(latency=0.0, node_latency=0.25))
     assert near.predicted_s == 2.25
-    assert replay(logs, Network(latency_s=0.0)).predicted_s == 2
+    assert replay(logs, Network(latency=0.0)).predicted_s == 2
 
 
 def test_a_seb_never_closed_takes_no_time_and_sends_as_it_starts(tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_the_critical_path_has_a_row_for_each_size_of_messages(tmp_path: Path) -
         [seb(0, 1, messages=[there]), seb(4, 5, **started_by(1, 0))],
         [seb(0, 1, **started_by(0, 0), messages=[back])],
     ]
-    report = replay(write_logs(tmp_path / "logs", lines), Network(bandwidth_bytes_per_s=1000.0))
+    report = replay(write_logs(tmp_path / "logs", lines), Network(bandwidth=1000.0))
     assert re.findall("message of (.*?)  +(.*?) s", report.details()) == [
         ("1.02 kB", "1.020"),
         ("1.01 kB", "1.010"),
@@ -397,17 +397,17 @@ def test_the_critical_path_has_a_row_for_each_size_of_messages(tmp_path: Path) -
 
 def test_a_network_is_told_with_the_digits_that_it_was_given_with() -> None:
     """A bandwidth of 12.25GB/s, as that of a machine that there is, was 12.2 GB/s."""
-    network = Network(bandwidth_bytes_per_s="12.25GB/s", packet_bytes="1.25kB")  # type: ignore[arg-type]
+    network = Network(bandwidth="12.25GB/s", packet_size="1.25kB")
     said = "latency 0 s, bandwidth 12.25 GB/s, 0 s per packet of 1.25 kB"
     assert network.text() == said
 
 
 @pytest.mark.parametrize(
-    ("latency_s", "said"), [(1.5e-6, "1.5 µs"), (100.0, "100 s"), (1.5e-20, "1.5e-20 s")]
+    ("latency", "said"), [(1.5e-6, "1.5 µs"), (100.0, "100 s"), (1.5e-20, "1.5e-20 s")]
 )
-def test_a_latency_keeps_its_zeros_and_its_exponent(latency_s: float, said: str) -> None:
+def test_a_latency_keeps_its_zeros_and_its_exponent(latency: float, said: str) -> None:
     """One of 1.5e-20 s was told as 1.5e-2 s."""
-    assert Network(latency_s=latency_s).text() == f"latency {said}, infinite bandwidth"
+    assert Network(latency=latency).text() == f"latency {said}, infinite bandwidth"
 
 
 def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
         cause = started_by(1 - step % 2, step - 1) if step else {}
         sent = message(step + 0.5, msg_id=step, dst_node=1 - step % 2, size=100 * (step + 1))
         lines[step % 2].append(seb(step, step + 1, messages=[sent], **cause))
-    network = Network(latency_s=0.0, bandwidth_bytes_per_s=100.0)
+    network = Network(latency=0.0, bandwidth=100.0)
     report = replay(write_logs(tmp_path / "logs", lines), network)
     found = {(one.least_bytes, one.most_bytes): (one.count, one.seconds)
              for one in report.path.messages}  # fmt: skip
@@ -522,7 +522,7 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     fitted: Any = {"model": "least-squares", "timings": (timings,), "dilation": 0.5}
     options = RewriteOptions(copy_params=True, no_flush=True, **fitted)
     rewrite(logs, tmp_path / "out", options)
-    network = Network(latency_s=0.25)
+    network = Network(latency=0.25)
     after = replay(tmp_path / "out", network)
     found = replay(logs, network, ReplayOptions(**fitted))
     assert found.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)

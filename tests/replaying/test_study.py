@@ -31,7 +31,7 @@ from rewritelog.replaying.study import StudyRun
 from rewritelog.text import time_text
 from tracebigsim.files import scan_file
 
-NETWORK = Network(latency_s=2e-6, bandwidth_bytes_per_s=1e9)
+NETWORK = Network(latency=2e-6, bandwidth=1e9)
 FORMULAS = Path(__file__).parents[2] / "docs" / "lost-cycles.toml"
 
 
@@ -206,7 +206,7 @@ def test_a_size_scales_work_and_messages_and_none_leaves_logs_as_they_were(tmp_p
         rewritelog.synth(tmp_path / name, pes=16, sebs=200, size=size)
     plain, same = (tmp_path / name / "bgTrace0" for name in ("none", "same"))
     assert plain.read_bytes() == same.read_bytes()
-    network = Network(latency_s=0.0)
+    network = Network(latency=0.0)
     runs = [rewritelog.lost_cycles(tmp_path / name, network=network) for name in ("same", "double")]
     same_s, double_s = (run.lost.totals_s["useful[Cell::bonded]"] for run in runs)
     assert 1.8 < double_s / same_s < 2.1
