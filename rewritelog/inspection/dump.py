@@ -129,7 +129,7 @@ def json_pieces(record: Record) -> Iterator[str]:
     yield json_text(line)[:-1]
     lists = {
         "messages": (_json_fields(sent, newest.message) for sent in record["messages"]),
-        "events": map(_json_event, record["events"]),
+        "log_events": map(_json_event, record["events"]),
         "backward": record["backward"],
         "forward": record["forward"],
     }
@@ -180,7 +180,7 @@ def text_pieces(record: Record) -> Iterator[str]:
         yield "\n"
     yield from _joined(_message_lines(record["messages"]), "")
     events = (
-        _labelled(f"event {index}", f"at {event['r_time']!r} s: {_event_text(event)}") + "\n"
+        _labelled(f"log event {index}", f"at {event['r_time']!r} s: {_event_text(event)}") + "\n"
         for index, event in enumerate(record["events"])
     )
     yield from _joined(events, "")

@@ -71,8 +71,8 @@ def test_the_base_of_these_tests(logs: Path) -> None:
     [
         (SEB_FIXED, -1, "count", "negative message count -1"),
         (SEB_FIXED, 2**31 - 1, "count", "message count 2147483647 does not fit"),
-        (SEB_FIXED + 4 + MESSAGE, -(2**31), "count", "negative event count -2147483648"),
-        (SEB_FIXED + 4 + MESSAGE, 10**9, "count", "event count 1000000000 does not fit"),
+        (SEB_FIXED + 4 + MESSAGE, -(2**31), "count", "negative log event count -2147483648"),
+        (SEB_FIXED + 4 + MESSAGE, 10**9, "count", "log event count 1000000000 does not fit"),
         (SEB_FIXED + 8 + MESSAGE, 5, "event-type", "type 5; it is 1, 2 or 3"),
         (SEB_FIXED + 8 + MESSAGE + 9, 2**31 - 1, "count", "a text of 2147483647 bytes"),
     ],

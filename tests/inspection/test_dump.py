@@ -39,7 +39,7 @@ NEWEST_KEYS = [
     "name",
     "obj_id",
     "messages",
-    "events",
+    "log_events",
     "backward",
     "forward",
 ]
@@ -81,7 +81,7 @@ def as_json(one: oracle.Seb) -> dict[str, Any]:
             "index": e.data if e.type == 1 else None,
             "text": None if e.type == 1 else e.data.split(b"\0")[0].decode(),
         }
-        for e in fields["events"]
+        for e in fields.pop("events")
     ]
     lists = {key: list(fields[key]) for key in ("obj_id", "backward", "forward")}
     place = {"pe": one.pe, "seb": one.seb, "offset_bytes": one.offset}
@@ -92,14 +92,14 @@ def as_json(one: oracle.Seb) -> dict[str, Any]:
         **lists,
         "name": name,
         "messages": messages,
-        "events": events,
+        "log_events": events,
     }
 
 
 def comparable(line: str) -> dict[str, Any]:
     found = strict(line)
     found.pop("name_bytes", None)
-    for record in (found, *found["messages"], *found["events"]):
+    for record in (found, *found["messages"], *found["log_events"]):
         record.pop("text_bytes", None)
         record.update({key: number(record[key]) for key in record if key.endswith("_time_s")})
     return found
@@ -168,10 +168,12 @@ def test_bytes_of_a_name_are_given_where_the_text_hides_some(
     path = tmp_path / "bgTrace0"
     path.write_bytes(path.read_bytes().replace(pad_name(b"msgep"), raw))
     found = strict(dump_lines(open_logs(tmp_path), 0, "jsonl")[0])
-    assert found["name"] == found["events"][0]["text"] == name
+    assert found["name"] == found["log_events"][0]["text"] == name
     assert found.get("name_bytes") == (raw.hex() if hidden else None)
     missing_nul = not raw.endswith(b"\0")
-    assert found["events"][0].get("text_bytes") == (raw.hex() if hidden or missing_nul else None)
+    assert found["log_events"][0].get("text_bytes") == (
+        raw.hex() if hidden or missing_nul else None
+    )
     shown = "\n".join(dump_lines(open_logs(tmp_path), 0, "text"))
     assert shown.count(raw.hex()) == (2 if hidden else 0)
 
@@ -220,8 +222,8 @@ def test_text_shows_every_field_of_a_seb(tmp_path: Path) -> None:
         "  forward         3",
         "  message  msgID  dstNode  sendTime [s]  recvTime [s]  tID  size [bytes]  group",
         "        0     77     -100          0.75         0.875   -1          1234      9",
-        "  event 0         at 0.125 s: 1 (Projections), index 4711",
-        '  event 1         at 0.25 s: 3 (mark), "startTraceBigSim %f\\n"',
+        "  log event 0     at 0.125 s: 1 (Projections), index 4711",
+        '  log event 1     at 0.25 s: 3 (mark), "startTraceBigSim %f\\n"',
     ]
 
 
@@ -292,11 +294,11 @@ BACKWARD = EVENTS + 4 + 13 + 17
     ("at", "place_at", "seb_index", "field"),
     [
         (MESSAGES, MESSAGES, 1, "number of messages"),
-        (EVENTS, EVENTS, 1, "number of events"),
-        (EVENTS + 4 + 13 + 9, EVENTS + 4 + 13 + 9, 1, "event text length"),
+        (EVENTS, EVENTS, 1, "number of log events"),
+        (EVENTS + 4 + 13 + 9, EVENTS + 4 + 13 + 9, 1, "log event text length"),
         (BACKWARD, BACKWARD, 1, "number of backward dependencies"),
         (BACKWARD + 8, BACKWARD + 8, 1, "number of forward dependencies"),
-        (EVENTS + 4, EVENTS + 4, 1, "event type"),
+        (EVENTS + 4, EVENTS + 4, 1, "log event type"),
     ],
 )
 def test_damage_is_named_as_the_kernels_name_it(
@@ -321,7 +323,7 @@ def test_damage_is_named_as_the_kernels_name_it(
     assert slow is not None
     assert fast is not None
     assert slow[:3] == fast[:3]
-    assert slow[3] == fast[3] or field == "event type", "the kernels' types have no sign"
+    assert slow[3] == fast[3] or field == "log event type", "the kernels' types have no sign"
 
 
 @pytest.mark.parametrize(
@@ -368,7 +370,7 @@ def test_an_event_cut_after_a_longer_one_is_named_as_the_kernels_name_it(
     path = write_logs(tmp_path, [[seb(0.0, 1.0, events=events)]]) / "bgTrace0"
     path.write_bytes(path.read_bytes()[: left - 13 - 4 - 4])
     events_at = path.stat().st_size - left - 13 - len(text) - 4
-    wanted = (path, 0, events_at, "event count 2 does not fit")
+    wanted = (path, 0, events_at, "log event count 2 does not fit")
     assert outcome(tmp_path, dumped) == outcome(tmp_path, tabled) == wanted
 
 

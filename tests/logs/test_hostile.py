@@ -131,8 +131,8 @@ AT_FORWARD = AT_BACKWARD + 8
     [
         (HEAD, "count"),
         (AT_MESSAGES, "number of messages"),
-        (AT_EVENTS, "number of events"),
-        (AT_TEXT, "event text length"),
+        (AT_EVENTS, "number of log events"),
+        (AT_TEXT, "log event text length"),
         (AT_BACKWARD, "number of backward dependencies"),
         (AT_FORWARD, "number of forward dependencies"),
     ],
@@ -263,7 +263,7 @@ def test_odd_times(field: str, time: float, tmp_path: Path) -> None:
     [
         ({"messages": [message(LARGEST)]}, "sendTime"),
         ({"messages": [message(1.2e292, LARGEST)]}, "recvTime"),
-        ({"events": [{"type": 1, "r_time": LARGEST, "data": 0}]}, "event rTime"),
+        ({"events": [{"type": 1, "r_time": LARGEST, "data": 0}]}, "log event rTime"),
         ({"end_time": LARGEST, "exec_time": LARGEST}, "endTime"),
     ],
 )

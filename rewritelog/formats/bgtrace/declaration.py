@@ -314,17 +314,17 @@ class FaultKind(NamedTuple):
     """The rule of `check` that is violated."""
 
 
-_MESSAGES, _EVENTS, _TEXT = "number of messages", "number of events", "event text length"
+_MESSAGES, _EVENTS, _TEXT = "number of messages", "number of log events", "log event text length"
 _BACKWARD, _FORWARD = "number of backward dependencies", "number of forward dependencies"
 
 FAULTS: dict[int, FaultKind] = {
     core.SEB_TRUNCATED: FaultKind("ep", "the SEB is truncated", truncated=True, rule="cut-off"),
     core.MESSAGE_COUNT_NEGATIVE: FaultKind(_MESSAGES, "negative message count {}"),
     core.MESSAGES_TRUNCATED: FaultKind(_MESSAGES, "message count {} does not fit", truncated=True),
-    core.EVENT_COUNT_NEGATIVE: FaultKind(_EVENTS, "negative event count {}"),
-    core.EVENTS_TRUNCATED: FaultKind(_EVENTS, "event count {} does not fit", truncated=True),
+    core.EVENT_COUNT_NEGATIVE: FaultKind(_EVENTS, "negative log event count {}"),
+    core.EVENTS_TRUNCATED: FaultKind(_EVENTS, "log event count {} does not fit", truncated=True),
     core.EVENT_TYPE: FaultKind(
-        "event type", "invalid event type {}; it is 1, 2 or 3", rule="event-type"
+        "log event type", "invalid log event type {}; it is 1, 2 or 3", rule="event-type"
     ),
     core.TEXT_NEGATIVE: FaultKind(_TEXT, "negative text length {}"),
     core.TEXT_TRUNCATED: FaultKind(_TEXT, "a text of {} bytes does not fit", truncated=True),
@@ -346,7 +346,7 @@ FAULTS: dict[int, FaultKind] = {
     core.DURATION_OVERFLOW: FaultKind("endTime", "the new duration is too large for a number"),
     core.SEND_OVERFLOW: FaultKind("sendTime", "the new time is too large for a number"),
     core.RECV_OVERFLOW: FaultKind("recvTime", "the new time is too large for a number"),
-    core.EVENT_OVERFLOW: FaultKind("event rTime", "the new time is too large for a number"),
+    core.EVENT_OVERFLOW: FaultKind("log event rTime", "the new time is too large for a number"),
     core.SEQNO_WRONG: FaultKind(
         "seqno", "{} is not the SEB's index: SEBs are missing, or this is another log version"
     ),
