@@ -268,7 +268,7 @@ def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path
         return samples
     if isinstance(samples, Mapping):
         return Timings.from_arrays(samples)
-    if hasattr(samples, "columns"):
+    if hasattr(samples, "columns") and hasattr(samples, "__getitem__"):
         return Timings.from_pandas(samples)
     return to_inputs(samples, what)
 

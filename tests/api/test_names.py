@@ -219,6 +219,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: public.lost_cycles(CELLS, lost_as={"x": 3}), ValueError, "invalid category"),
         (lambda: public.lost_cycles(CELLS, variables=3), TypeError, "names with values, not 3"),
         (lambda: public.sweep(CELLS, 3), TypeError, "names with values, not 3"),
+        (lambda: rewritelog.fit(MODEL), TypeError, "timings must be a path or several, not Fitted"),
         (lambda: public.predict_run(MODEL, {"P": "x"}), ValueError, "'x' is not a number"),
         (lambda: public.predict(MODEL, 3), TypeError, "give files, or an event"),
         (
