@@ -299,9 +299,9 @@ def bracketed(
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            given, named = bound.args, bound.kwargs
+            positional, named = bound.args, bound.kwargs
             numbers = [
-                bound.arguments[param] if isinstance(param, str) else param(*given, **named)
+                bound.arguments[param] if isinstance(param, str) else param(*positional, **named)
                 for param in params
             ]
             with bracket(event, *numbers):

@@ -156,7 +156,7 @@ static int64_t weakest(const problem *of, const int64_t *places, int64_t count,
 {
     triangle root;
     double unit[TRIED], least = INFINITY;
-    int64_t found = 0;
+    int64_t cheapest = 0;
     cholesky(of, places, count, root);
     for (int64_t i = 0; i < count - 1; i++) {
         for (int64_t j = 0; j < count; j++)
@@ -165,10 +165,10 @@ static int64_t weakest(const problem *of, const int64_t *places, int64_t count,
         double cost = size[i] * size[i] / unit[i];
         if (cost < least * (1 - TIES)) {
             least = cost;
-            found = i;
+            cheapest = i;
         }
     }
-    return found;
+    return cheapest;
 }
 
 /* Copy `places` without the one at `left_out`. */
@@ -295,11 +295,11 @@ static int64_t search(const problem *of, int64_t start, int64_t most, double *ro
 static int64_t fastest(const double *growth, const int64_t *places, int64_t count,
                        const bool *done)
 {
-    int64_t found = -1;
+    int64_t leader = -1;
     for (int64_t i = 0; i < count; i++)
-        if (!done[i] && (found < 0 || growth[places[i]] > growth[places[found]]))
-            found = i;
-    return found;
+        if (!done[i] && (leader < 0 || growth[places[i]] > growth[places[leader]]))
+            leader = i;
+    return leader;
 }
 
 /* Return the column with the least cost beside the others: `own`, or one that grows less. */
@@ -309,7 +309,7 @@ static int64_t slower(const problem *of, const int64_t *others, int64_t count, i
     triangle root;
     double rest[TRIED], row[TRIED], square = of->square, best = INFINITY;
     double samples = (double)of->samples;
-    int64_t found = own;
+    int64_t cheapest = own;
     cholesky(of, others, count, root);
     for (int64_t m = 0; m < count; m++)
         rest[m] = of->along[others[m]];
@@ -333,13 +333,13 @@ static int64_t slower(const problem *of, const int64_t *others, int64_t count, i
             double cost = samples * log(chi2) + price * growth[column];
             if (cost < best - LEAST_GAIN) {
                 best = cost;
-                found = column;
+                cheapest = column;
             }
         } else if (j < 0) {
             break;
         }
     }
-    return found;
+    return cheapest;
 }
 
 /* Exchange columns for ones that grow less, the fastest first; see core.h. */

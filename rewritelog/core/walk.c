@@ -114,8 +114,8 @@ enum mark { NO_MARK, START_MARK, END_MARK };
 /* Return whether the `length` bytes of a text begin with `beginning`. */
 static bool begins_with(const uint8_t *text, int64_t length, const char *beginning)
 {
-    int64_t wanted = (int64_t)strlen(beginning);
-    return length >= wanted && !memcmp(text, beginning, (size_t)wanted);
+    int64_t beginning_bytes = (int64_t)strlen(beginning);
+    return length >= beginning_bytes && !memcmp(text, beginning, (size_t)beginning_bytes);
 }
 
 static enum mark mark_at(const uint8_t *buf, int64_t at, const layout *lay)

@@ -170,12 +170,12 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
 
     Raise `MissingFileError` for what is neither, and as `predict_call` and `to_inputs` do.
     """
-    fitted, given = command.model, command.files
-    words = [given] if isinstance(given, str | PathLike) else items_of(given) or []
+    fitted, question = command.model, command.files
+    words = [question] if isinstance(question, str | PathLike) else items_of(question) or []
     if not words:
         raise UsageTypeError("give files, or an event and its parameters")
-    if hasattr(given, "keys") or not isinstance(words[0], str | PathLike):
-        kind = type(given).__name__
+    if hasattr(question, "keys") or not isinstance(words[0], str | PathLike):
+        kind = type(question).__name__
         raise UsageTypeError(
             f"give files, or an event and its parameters, not a {kind}: FittedModel.predict takes "
             "tables, and verify takes timings"
@@ -311,8 +311,8 @@ def predict_call(fitted: Fitted, event: str, arguments: Sequence[str]) -> CallPr
         takes = " or ".join(
             f"{event_label(event, count, names=names)}" for count, names in known.items()
         )
-        given = count_text(len(arguments), "parameter")
-        raise UsageError(f"{event}: {given} given, but the model has {takes}")
+        count = count_text(len(arguments), "parameter")
+        raise UsageError(f"{event}: {count} given, but the model has {takes}")
     names = parameter_names(len(arguments), known.get(len(arguments), ()))
     values = _values(event, names, arguments)
     predicted = PredictedRows.of(fitted, event, np.array([values], dtype=np.float64))

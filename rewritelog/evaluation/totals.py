@@ -161,8 +161,10 @@ def _point(model: str, fit: EventFit, values: Mapping[str, float]) -> tuple[tupl
         )
     names = fit.names if fit.names and "_" not in fit.names else (PES, *others)
     if {*names} != {*values}:
-        known, given = ", ".join(names), ", ".join(values)
-        raise UsageError(f"{model}: its variables are {known}; {spelled('at')} has {given}")
+        raise UsageError(
+            f"{model}: its variables are {', '.join(names)}; "
+            f"{spelled('at')} has {', '.join(values)}"
+        )
     return tuple((name, values[name]) for name in names)
 
 

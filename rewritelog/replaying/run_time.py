@@ -36,8 +36,11 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     with nullcontext() if command.progress is None else listening(command.progress):
         report = rewrite(command.logs, command.out, command, most)
         if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:
-            given = f"only if a network is given, as in {spelled('network', 'log')}"
-            why = f"over a million {report.terms.item}s are replayed {given}"
+            network_log = spelled("network", "log")
+            why = (
+                f"over a million {report.terms.item}s are replayed only if a network is given, as "
+                f"in {network_log}"
+            )
             return replace(report, no_run_time=why)
         try:
             return replace(report, run_time=_run_time(report, network))

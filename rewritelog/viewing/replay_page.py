@@ -130,18 +130,18 @@ class Curves:
         values = values if axis == MACHINE else dict(sweep.axes[axis])
         settings: dict[str, list[tuple[float, float]]] = {}
         for point in sweep.points:
-            given = (*point.values[:place], *point.values[place + 1 :])
-            label = ", ".join(f"{name} {text}" for name, text in zip(others, given, strict=True))
+            setting = (*point.values[:place], *point.values[place + 1 :])
+            label = ", ".join(f"{name} {text}" for name, text in zip(others, setting, strict=True))
             at = values[point.values[place]]
             if math.isfinite(at):
                 settings.setdefault(label, []).append((at, point.predicted_s))
-        drawn = list(settings.items())[: len(MARKERS)]
-        left_out = len(settings) - len(drawn)
-        notes = (f"{len(drawn)} of {len(settings):,} settings are drawn.",) if left_out else ()
+        shown = list(settings.items())[: len(MARKERS)]
+        left_out = len(settings) - len(shown)
+        notes = (f"{len(shown)} of {len(settings):,} settings are drawn.",) if left_out else ()
         return cls(
             axis,
             {text: value for text, value in values.items() if math.isfinite(value)},
-            {label: tuple(zip(*sorted(points), strict=True)) for label, points in drawn},  # type: ignore[misc]
+            {label: tuple(zip(*sorted(points), strict=True)) for label, points in shown},  # type: ignore[misc]
             notes,
         )
 

@@ -22,7 +22,7 @@ static bool counts(const line_reader *line, int64_t after)
    and in `words` the number of all. */
 static int64_t search_keyword(const line_reader *line, int64_t at, int *words)
 {
-    int64_t found = -1;
+    int64_t keyword_end = -1;
     *words = 0;
     while (at < line->end) {
         const uint8_t *next = memchr(line->text + at, KEYWORD[0], (size_t)(line->end - at));
@@ -35,10 +35,10 @@ static int64_t search_keyword(const line_reader *line, int64_t at, int *words)
         }
         at += KEYWORD_BYTES;
         (*words)++;
-        if (found < 0 && counts(line, at))
-            found = at;
+        if (keyword_end < 0 && counts(line, at))
+            keyword_end = at;
     }
-    return found;
+    return keyword_end;
 }
 
 /* Move past the TRACEBIGSIM that counts, and read the number before it. */

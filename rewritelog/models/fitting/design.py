@@ -300,12 +300,12 @@ class Family:
     fewest: int = tuning.FEWEST_TO_VALIDATE
     most: float = np.inf
     """The numbers of samples with which `auto` tries it."""
-    given: tuple[Expression, ...] | None = None
+    user_terms: tuple[Expression, ...] | None = None
     """The terms that a user asked for; None if they are searched."""
 
     def finite_in(self, params: Floats) -> Family:
         """Return the family without given terms that are not finite in all of these rows."""
-        infinite = [t for t in self.given or () if not np.isfinite(t.evaluate(params)).all()]
+        infinite = [t for t in self.user_terms or () if not np.isfinite(t.evaluate(params)).all()]
         if not infinite:
             return self
 

@@ -156,8 +156,8 @@ def _fit_class(
         growth=growth,
         coefficients=coefficients,
         dropped=_ignored(selection.parameters)
-        if family.given is None
-        else dropped_terms(family.given, formula.terms, selection, params),
+        if family.user_terms is None
+        else dropped_terms(family.user_terms, formula.terms, selection, params),
         **diagnosis._asdict(),
     )
     errors = {name: family.mean_error for name, family in validation.predictions.items()}

@@ -56,7 +56,8 @@ class SingleTermFunctions:
     def of(self, parameter: int) -> tuple[SingleTermFunction, ...]:
         """Return the functions of a parameter, the one with the largest held-out R² first."""
         functions = [function for function in self.functions if function.parameter == parameter]
-        r2 = [-np.inf if one.held_out_r2 is None else one.held_out_r2 for one in functions]
+        held_out = [function.held_out_r2 for function in functions]
+        r2 = [-np.inf if r2 is None else r2 for r2 in held_out]
         return tuple(functions[index] for index in np.argsort(-np.array(r2), kind="stable"))
 
 

@@ -42,4 +42,4 @@ def fixed_terms(
         columns = columns_of(terms, samples.params) * samples.weights[:, None]
         return tuple(terms[index] for index in independent_columns(columns)) or (ONE,)
 
-    return Family(independent, non_negative, may_be_negative, given=terms)
+    return Family(independent, non_negative, may_be_negative, user_terms=terms)
