@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from models.laws import relative_errors
 
 from rewritelog.models.base import EventTimings
+from rewritelog.models.expressions import parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases import averaged_products as family
 from rewritelog.models.fitting.bases.program_terms import most_correlated
@@ -139,3 +141,17 @@ def test_terms_of_all_pairs_need_few_parameters() -> None:
     pairs = {factor.parameters for factor in factors if len(factor.parameters) == 2}
     assert len(pairs) == len(list(combinations(range(5), 2)))
     assert any(4 in pair for pair in pairs)
+
+
+def test_a_function_of_two_terms_is_written_once() -> None:
+    """Two of the factors of one were `(p1^2 + 24830*p1)^0.2*(p1 + 4.028e-05*p1^2)^0.2`."""
+    n = np.array([[192], [300], [580], [960], [1440], [2700], [3600], [4800], [5790]])
+    times = 1e-9 * (n[:, 0] ** 2 + 3000.0 * n[:, 0])
+    for seed in range(4):
+        noise = np.exp(np.random.default_rng(seed).normal(0, 0.05, len(n)))
+        (term,) = family.averaged_products(selection(n, times * noise))
+        members = [text for text in re.split(r"\^0\.\d+\*?", str(term)) if text]
+        assert len(members) > 1
+        values = [parse(text).evaluate(n.astype(float)) for text in members]
+        for one, other in combinations(values, 2):
+            assert np.ptp(np.log(one / other)) > 1e-3, term

@@ -264,25 +264,36 @@ def _lines(first: Floats, second: Floats | None, weights: Floats) -> tuple[Float
 
 
 def _average(factors: Sequence[_Factor], functions: _Functions) -> Expression:
-    """Return the geometric mean of the functions, up to a constant factor."""
+    """Return the geometric mean of the functions, up to a constant factor.
+
+    c·F + d·G and c·G + d·F are the same function, and have the sum of their weights.
+    """
     relative = np.exp(functions.posteriors - functions.posteriors[0])
-    shares = relative[relative >= tuning.LEAST_PROBABILITY]
-    shares /= shares.sum()
-    means = []
+    weights = relative[relative >= tuning.LEAST_PROBABILITY]
+    weights /= weights.sum()
+    members = dict[frozenset[tuple[int, ...]], tuple[Expression, float]]()
     columns = (functions.products.tolist(), functions.seconds.tolist(), functions.ratios.tolist())
-    for places, second, offset, share in zip(*columns, shares.tolist(), strict=False):
-        own = [factors[place].column for place in sorted(places) if place >= 0]
-        function = product_of(own)
+    for places, second, offset, weight in zip(*columns, weights.tolist(), strict=False):
+        product = tuple(sorted(place for place in places if place >= 0))
+        function, terms = product_of([factors[place].column for place in product]), {product}
         if offset > 0:
-            added = constant(float(f"{offset:.4g}"))
-            added = added.times(factors[second].column) if second >= 0 else added
-            function = function.applied("+", added)
-        if function == ONE:
-            continue  # as all of its powers
-        if len(shares) > 1:
-            function = function.applied("^", constant(float(f"{share:.4g}")))
-        means.append(function)
-    return product_of(means)
+            added = (second,) if second >= 0 else ()
+            ratio = constant(float(f"{offset:.4g}"))
+            function = function.applied(
+                "+", product_of([ratio, *(factors[place].column for place in added)])
+            )
+            terms.add(added)
+        same, known = members.get(frozenset(terms), (function, 0.0))
+        members[frozenset(terms)] = same, known + weight
+    return product_of(
+        [
+            function.applied("^", constant(float(f"{weight:.4g}")))
+            if len(members) > 1
+            else function
+            for function, weight in members.values()
+            if function != ONE  # as all of its powers
+        ]
+    )
 
 
 def _factors(params: Floats, parameters: Parameters, paired: Sequence[int]) -> Iterator[_Factor]:
