@@ -97,7 +97,7 @@ MOST_ROWS = 100
 LINE_WIDTH = WIDTH - 2
 """Reports indent the summary by two."""
 
-_NO_BREAK = "\N{NO-BREAK SPACE}"
+_NO_BREAK, _BREAK = "\N{NO-BREAK SPACE}", "\t"
 _PARAMETER = re.compile(r"\bp([1-9][0-9]?)\b")
 
 
@@ -458,13 +458,19 @@ def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None
     breaks after its `*` too.
     """
     whole = [part.replace(" ", _NO_BREAK) for part in parts]
-    whole = [part.replace("*", "* ") if len(part) > LINE_WIDTH else part for part in whole]
+    whole = [part.replace("*", f"*{_BREAK}") if len(part) > LINE_WIDTH else part for part in whole]
     text = head.replace(" ", _NO_BREAK) + f"{joint.rstrip().replace(' ', _NO_BREAK)} ".join(whole)
     margin = " " * (len(head) if indent is None else indent)
     lines = textwrap.wrap(
-        text, LINE_WIDTH, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+        text,
+        LINE_WIDTH,
+        subsequent_indent=margin,
+        expand_tabs=False,
+        replace_whitespace=False,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
-    return [line.replace(_NO_BREAK, " ") for line in lines] if whole else []
+    return [line.replace(_BREAK, "").replace(_NO_BREAK, " ") for line in lines] if whole else []
 
 
 _TIMES = {"text": "*", "python": " * ", "latex": r" \, "}

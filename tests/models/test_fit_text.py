@@ -44,6 +44,15 @@ def test_no_factor_of_a_mean_is_a_power_of_1() -> None:
     assert not re.search(r"[ *]1\^", function), function
 
 
+def test_a_product_longer_than_a_line_has_no_blanks_but_where_it_breaks() -> None:
+    """It was `p1^1.549* (1 + abs(p2))^-2.42*`, and elsewhere `p1*p2`."""
+    params = np.random.default_rng(4).integers(10, 400, (60, 14))
+    seconds = 1e-9 * (params.astype(float) ** 0.7).prod(axis=1)
+    text = "\n".join(summary(params, seconds))
+    assert "*\n " in text
+    assert "* " not in text
+
+
 def test_times_of_0_have_the_function_0() -> None:
     """It was `(-0 ± 0)`, in model files too."""
     params = np.arange(1, 61)[:, None]
