@@ -25,7 +25,6 @@ from rewritelog.models.fitting.process import (
     LAST_STEPS,
     MOST_LEARNT_FROM,
     MOST_POINTS,
-    SHORTER,
     STEPS_FROM_SIMILAR,
     TILES,
     TRIED_POINTS,
@@ -275,7 +274,7 @@ def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
     middles = np.median(logs[nearest], axis=1)
     apart = logs - middles
     reach = max(tuning.LARGEST_RESIDUAL * robust_spread(apart, 0.0), tuning.LEAST_LIMIT)
-    return np.asarray(middles + apart.clip(-SHORTER * reach, reach))
+    return np.asarray(middles + apart.clip(-tuning.SHORTER * reach, reach))
 
 
 def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:

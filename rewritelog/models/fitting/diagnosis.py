@@ -40,20 +40,6 @@ from rewritelog.text import count_text
 OUTLIER_FACTOR = 2.0
 """A sample is an outlier if measured and predicted time differ by more than this factor."""
 
-FEWEST_FOR_TOTAL = 8
-"""The sum of fewer samples is no guide to the sum of other calls."""
-
-SIZE_WEIGHT = 0.75
-"""The ratio of totals weighs each sample's ratio by its predicted time to this power.
-
-1 is the ratio of the sums, which a few long calls determine; 0 the mean of the ratios. On held-out
-lines of 31 kernels 0.75 was off least (docs/fitting.md)."""
-
-UNCERTAIN, CERTAIN = 2.0, 4.0
-"""With a squared distance from 1 of less than `UNCERTAIN` variances, a ratio counts as 1, beyond
-`CERTAIN` of them as it is, and between them in part. The distance of one interrupted call is about
-one standard error, so that it does not count."""
-
 MOST_RATIOS = 999
 """At most this many quantiles of the held-out ratios are kept."""
 
@@ -225,16 +211,17 @@ def _total_ratio(measured: Floats, predicted: Floats) -> float:
     known = predicted > 0
     measured, predicted = measured[known], predicted[known]
     count = len(measured)
-    if count < FEWEST_FOR_TOTAL:
+    if count < tuning.FEWEST_FOR_TOTAL:
         return 1.0
-    ratios, weights = measured / predicted, predicted**SIZE_WEIGHT
+    ratios, weights = measured / predicted, predicted**tuning.SIZE_WEIGHT
     weights /= weights.sum()
     ratio = float(weights @ ratios)
     variance = float((weights**2) @ (ratios - ratio) ** 2) * count / (count - 1)
     if not ratio > 0 or not math.isfinite(variance):
         return 1.0
     variances = (ratio - 1) ** 2 / variance if variance > 0 else math.inf
-    share = min(1.0, max(0.0, (variances - UNCERTAIN) / (CERTAIN - UNCERTAIN)))
+    beyond = (variances - tuning.UNCERTAIN) / (tuning.CERTAIN - tuning.UNCERTAIN)
+    share = min(1.0, max(0.0, beyond))
     return 1 + share * (ratio - 1)
 
 

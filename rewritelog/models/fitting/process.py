@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import DistinctPoints, core
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import robust_spread
 from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
@@ -44,11 +45,8 @@ ROUGHER, ROUGHER_LENGTH = (0.3, 0.9, 0.3), 0.3
 LEAST_NOISE = 1e-3
 """The least deviation of the noise, as a share of that of the values."""
 
-FARTHEST, ROUNDS = 4.0, 20
-"""How far a value may be above what the others say of it, and how often that is looked at."""
-
-SHORTER = 3.0
-"""It may be this many times as far below it: disturbances lengthen times, and few shorten them."""
+ROUNDS = 20
+"""How often values that are far from what the others say of them are looked for."""
 
 _LOG_LENGTHS = (-4.0, 7.0)
 _LOG_DEVIATIONS = (-7.0, 2.0)
@@ -68,13 +66,6 @@ TILES: tuple[InputKind, ...] = ("64", "128", "256")
 
 POSITIVE = ("deviations", "smooth_lengths", "rough_lengths")
 """What of inputs and kernels is divided by, or has logarithms."""
-
-MANY_VALUES = 32
-"""Whole-number parameters with at least this many values have wasted parts of tiles."""
-
-FEWEST_AT_LEAST, SHARE_AT_LEAST, FEWEST_SIZES = 5, 0.01, 17
-"""Whether a parameter has its least value, 0 or 1, is an input if so many samples do, and this
-share, among so many values: fewer ones are told apart by short lengths."""
 
 
 class Kernel(Form, frozen=True):
@@ -238,10 +229,10 @@ def _kinds(values: Floats) -> list[InputKind]:
     least, distinct = values.min(), len(np.unique(values))
     kinds: list[InputKind] = ["log" if least > 0 else "arsinh"]
     at_least = np.count_nonzero(values == least)
-    enough = max(FEWEST_AT_LEAST, SHARE_AT_LEAST * len(values))
-    if least in (0, 1) and at_least >= enough and distinct >= FEWEST_SIZES:
+    enough = max(tuning.FEWEST_AT_LEAST, tuning.SHARE_AT_LEAST * len(values))
+    if least in (0, 1) and at_least >= enough and distinct >= tuning.FEWEST_SIZES:
         kinds.append("least")
-    if distinct >= MANY_VALUES and least >= 1 and (values == np.rint(values)).all():
+    if distinct >= tuning.MANY_VALUES and least >= 1 and (values == np.rint(values)).all():
         kinds += TILES
     return kinds
 
@@ -389,8 +380,8 @@ def conditioned(
         for _ in range(ROUNDS):
             errors = inverse @ limited / precisions
             deviations = np.maximum(precisions**-0.5, robust_spread(errors, 0.0))
-            means, reach = limited - errors, FARTHEST * deviations
-            limited = np.clip(plain, means - SHORTER * reach, means + reach)
+            means, reach = limited - errors, tuning.FARTHEST * deviations
+            limited = np.clip(plain, means - tuning.SHORTER * reach, means + reach)
         weights = inverse @ limited
         yield weights, limited - weights / precisions, limited
 

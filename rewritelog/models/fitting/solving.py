@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression
+from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import ONE, Family
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.fitting.regression import (
@@ -32,12 +33,6 @@ FEW = 1 << 10
 
 COLLINEAR = 1e-11
 """Singular values of columns of length 1 below this share of the largest count as 0."""
-
-OUTLIER = 6.0
-"""Residuals beyond this many robust standard deviations are left out of a robust calibration."""
-
-FEWEST_CALIBRATED = 30
-"""The sum of fewer samples is no more certain than the fitted function itself."""
 
 
 def fit_terms(
@@ -97,7 +92,7 @@ def _calibrated(
 
     Least squares with relative weights biases the sum a little. Both sums leave out the
     event's first call and outliers, a single one of which can shift a sum by several per cent:
-    samples off by more than a factor of two, or by more than `OUTLIER` times `spread`, the robust
+    samples off by more than a factor of two, or by `tuning.OUTLIER` times `spread`, the robust
     standard deviation of the residuals, infinite without a robust fit. The function is returned as
     it is with uniform weights or too few samples. A constant that was fitted robustly becomes the
     median of the times, however few they are: relative weights would put it far below the middle of
@@ -109,11 +104,11 @@ def _calibrated(
         constant = float(function.predict(samples.params[:1])[0])
         median = float(np.median(samples.seconds))
         return replace(function, calibration=median / constant) if constant > 0 else function
-    if len(samples) < FEWEST_CALIBRATED:
+    if len(samples) < tuning.FEWEST_CALIBRATED:
         return function
     seconds, measured_s = function.predict(samples.params, columns), samples.seconds
     with np.errstate(all="ignore"):
         included = ~samples.first & (measured_s < 2 * seconds) & (seconds < 2 * measured_s)
-        included &= np.abs(seconds - measured_s) <= OUTLIER * spread * samples.sigma_s
+        included &= np.abs(seconds - measured_s) <= tuning.OUTLIER * spread * samples.sigma_s
     measured, predicted = float(measured_s[included].sum()), float(seconds[included].sum())
     return replace(function, calibration=measured / predicted if predicted > 0 else 1.0)
