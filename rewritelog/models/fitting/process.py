@@ -113,11 +113,21 @@ class Kernel(Form, frozen=True):
 
     def covariance(self, points: Floats) -> Floats:
         """Return the covariances, noise included, of points of the shape (points, inputs)."""
-        smooth, rough = np.zeros((2, len(points) * (len(points) - 1) // 2))
-        for index, squares in enumerate(squares_between(points, self.codes)):
-            smooth += self.smooth_scales[index] * squares
-            rough += self.rough_scales[index] * squares
+        smooth, rough = (
+            self._squares(points, scales) for scales in (self.smooth_scales, self.rough_scales)
+        )
         return self.matrix(_matern_5_2(smooth)[0], _matern_1_2(rough)[0])
+
+    def _squares(self, points: Floats, scales: Floats) -> Floats:
+        """Return the squared distances of all pairs of points, each input's times its scale."""
+        from scipy.spatial.distance import pdist  # noqa: PLC0415 - heavy
+
+        sizes = points[:, ~self.codes] * np.sqrt(scales[~self.codes])
+        squares = np.asarray(pdist(sizes, "sqeuclidean"))
+        codes = squares_between(points[:, self.codes], self.codes[self.codes])
+        for scale, of_code in zip(scales[self.codes], codes, strict=True):
+            squares += scale * of_code
+        return squares
 
     def matrix(self, smooth: Floats, rough: Floats) -> Floats:
         """Return the covariances of all points, given those of pairs for deviations of 1."""
