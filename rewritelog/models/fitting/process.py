@@ -27,7 +27,7 @@ FIRST_LEARNT_FROM, FIRST_STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
 """Lengths and variances are at first learnt from so many points, in so many steps: in fewer ones if
 the search begins at those of a process for nearly the same values."""
 
-MOST_LEARNT_FROM, LAST_STEPS = 500, 60
+MOST_LEARNT_FROM, LAST_STEPS = 600, 60
 """For the processes that are used they are learnt from more points, since few points show little of
 what depends on many inputs; each from others, since a mean of processes errs less if these differ.
 The time of a step grows with the cube of their number."""
