@@ -728,6 +728,7 @@ def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path:
 
 def test_rows_of_a_timeline_are_never_those_of_other_streams(tmp_path: Path) -> None:
     """The second of two traces was drawn with the names of the streams of the first."""
+    pytest.importorskip("matplotlib", reason="the extra view is not installed")
     folders = [
         write_traces(tmp_path / name, [[node(1, attributes=attributes)], []])
         for name, attributes in (("a", GPU), ("b", CPU))
