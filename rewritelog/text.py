@@ -139,7 +139,7 @@ def event_label(
     """Return the name of an event in reports, as in `Cell::pairForces(p1, p2)`."""
     called = parameter_names(parameters, names)
     listed = ", ".join(called if parameters <= 4 else [called[0], "...", called[-1]])
-    suffix = "" if category is None else f", category {number_text(category)}"
+    suffix = "" if category is None else f", category {shortest_text(category)}"
     return f"{shorten(event, LABEL_WIDTH)}({listed}){suffix}"
 
 
@@ -149,7 +149,7 @@ def parameter_names(parameters: int, names: Sequence[str] = ()) -> list[str]:
     return [f"p{at + 1}" if known.get(at, "_") == "_" else known[at] for at in range(parameters)]
 
 
-def number_text(value: float) -> str:
+def shortest_text(value: float) -> str:
     """Return the shortest text that reads back as the number; integers without a point."""
     return repr(float(value)).removesuffix(".0")
 

@@ -42,11 +42,11 @@ from rewritelog.text import (
     event_label,
     json_number,
     json_text,
-    number_text,
     parameter_names,
     percent_text,
     printable,
     shorten,
+    shortest_text,
     some_text,
     time_range_text,
     time_text,
@@ -244,10 +244,10 @@ def _csv_lines(rows: Iterable[dict[str, Any]]) -> str:
         record = row | {
             "file": printable(row["file"]),
             "event": printable(row["event"]),
-            "params": " ".join(map(number_text, row["params"])),
+            "params": " ".join(map(shortest_text, row["params"])),
         }
         for name in _SECONDS:
-            record[name] = None if row[name] is None else number_text(row[name])
+            record[name] = None if row[name] is None else shortest_text(row[name])
         writer.writerow(record)
     return text.getvalue()
 
@@ -272,7 +272,7 @@ class CallPrediction(Readable):
     def text(self) -> str:
         """Return the prediction as text."""
         arguments = ", ".join(
-            f"{name} = {number_text(value)}"
+            f"{name} = {shortest_text(value)}"
             for name, value in zip(self.names, self.values, strict=True)
         )
         within = ""

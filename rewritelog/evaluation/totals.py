@@ -21,9 +21,9 @@ from rewritelog.text import (
     TextTable,
     count_text,
     json_number,
-    number_text,
     percent_text,
     printable,
+    shortest_text,
     time_column,
     time_range_text,
     time_text,
@@ -86,7 +86,7 @@ class RunPrediction(Readable):
         beyond = [total.category for total in self.categories if total.extrapolated]
         if not beyond:
             return ()
-        at = ", ".join(f"{name}={number_text(value)}" for name, value in self.values)
+        at = ", ".join(f"{name}={shortest_text(value)}" for name, value in self.values)
         are = f"{len(beyond)} of {count_text(len(self.categories), 'category')}"
         return (f"{are} extrapolated: no run was as large or as small as {at}",)
 
@@ -111,7 +111,7 @@ class RunPrediction(Readable):
     def text(self) -> str:
         """Return the prediction as text."""
         low, high = self.interval_s
-        at = ", ".join(f"{name} = {number_text(value)}" for name, value in self.values)
+        at = ", ".join(f"{name} = {shortest_text(value)}" for name, value in self.values)
         interval = f", 90 %: {time_range_text(low, high)}" if math.isfinite(low + high) else ""
         totals = self.categories
         columns = (

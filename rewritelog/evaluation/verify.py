@@ -20,10 +20,10 @@ from rewritelog.text import (
     TextTable,
     count_text,
     event_label,
-    number_text,
     parameter_names,
     percent_text,
     printable,
+    shortest_text,
     some_text,
     time_text,
     wrapped,
@@ -49,7 +49,7 @@ class WorstLine:
 
     def cells(self) -> dict[str, str]:
         """Return the line as the cells of a table's row, by their heads."""
-        values = list(map(number_text, self.params))
+        values = list(map(shortest_text, self.params))
         if self.names:
             named = zip(parameter_names(len(values), self.names), values, strict=True)
             values = [f"{name}={value}" for name, value in named]

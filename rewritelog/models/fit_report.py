@@ -45,10 +45,10 @@ from rewritelog.text import (
     TextTable,
     count_text,
     event_label,
-    number_text,
     parameter_names,
     percent_text,
     printable,
+    shortest_text,
     some_text,
     time_text,
 )
@@ -112,7 +112,7 @@ def summarise(fit: EventFit) -> list[str]:
     for part in fit.classes:
         is_whole = part is fit.whole
         indent = "  " if is_whole else "    "
-        head = f"{label}: " if part.value is None else f"  class {number_text(part.value)}: "
+        head = f"{label}: " if part.value is None else f"  class {shortest_text(part.value)}: "
         samples = fit.samples if is_whole else part.samples
         add(head, _quality_texts(part, samples), ", ", len(indent))
         add(f"{indent}on held-out samples: ", _held_out_texts(part.quality), ", ")
@@ -339,7 +339,7 @@ def _few_lines(fit: EventFit) -> str:
     part = min(fit.classes, key=lambda part: part.samples / max(1, len(part.function.terms)))
     short = [drop.term for drop in part.dropped if drop.cause == "few lines"]
     terms, samples = len(part.function.terms), count_text(part.samples, "sample")
-    samples += "" if part.value is None else f" of class {number_text(part.value)}"
+    samples += "" if part.value is None else f" of class {shortest_text(part.value)}"
     if short:
         return f"{samples} cannot determine {some_text(short, 5)}; add timing lines"
     if part.quality.dof == 0 and fit.parameters:

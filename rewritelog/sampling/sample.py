@@ -28,10 +28,10 @@ from rewritelog.text import (
     TextTable,
     count_text,
     event_label,
-    number_text,
     percent_text,
     printable,
     shorten_all,
+    shortest_text,
     some_text,
 )
 from rewritelog.timings.read import read_model_text, samples_of
@@ -167,7 +167,7 @@ class SampleReport(Readable):
         rows = []
         for choice in self.strata:
             stratum, records = choice.stratum, len(choice.stratum.params)
-            category = "" if stratum.category is None else number_text(stratum.category)
+            category = "" if stratum.category is None else shortest_text(stratum.category)
             counts = (records, choice.points, len(stratum.timed), len(choice.rows))
             shares = (choice.outside / records, choice.beyond / records)
             cells = [stratum.event, str(stratum.parameters), *([category] if split else [])]

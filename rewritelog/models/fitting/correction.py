@@ -166,6 +166,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         return None  # no parameter varies
 
     def trial(name: str, similar: Similarity | None, turn: int | None = None) -> CorrectedFit:
+        """Return a corrected fit, from more of the samples at the turns of its alternatives."""
         rows = random_rows(len(samples), TRIED_POINTS if turn is None else MOST_POINTS)
         part = samples.part(rows)
         formula = fit_family(families[name], validation.selection)
@@ -196,11 +197,11 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     if best.held_out.mean_error > enough:
         return None
     family, (similarity,) = best.family, best.similarities
-    alternatives = tuple(enumerate(similarity.alternatives(*samples.params.shape)))
+    alternatives = tuple(similarity.alternatives(*samples.params.shape))
     refined = list(
         map_in_processes(
-            lambda turn_of: trial(family, turn_of[1], turn_of[0]),
-            alternatives,
+            lambda turn: trial(family, alternatives[turn], turn),
+            range(len(alternatives)),
             fewest=2 if len(samples) > TRIED_POINTS else len(alternatives) + 1,
         )
     )
