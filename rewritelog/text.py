@@ -198,8 +198,8 @@ def bytes_text(size: float, digits: int | None = None) -> str:
         size /= 1000
         del units[0]
     decimal = ".0f" if units[0] == "bytes" else ".1f"
-    number = f"{size:{decimal if digits is None else f'.{digits}g'}}"
-    return f"{number} {units[0]}" if (number, units[0]) != ("1", "bytes") else "1 byte"
+    text = f"{size:{decimal if digits is None else f'.{digits}g'}} {units[0]}"
+    return "1 byte" if text == "1 bytes" else text
 
 
 def time_text(seconds: float | None, digits: int = 4) -> str:

@@ -229,10 +229,10 @@ def _floating(block: CheckedBlock) -> Iterator[Violations]:
 def _starting_message(block: CheckedBlock) -> Iterator[Violations]:
     source, number = block.records.sebs["src_pe"], block.records.sebs["msg_id"]
     pes = block.summary.total_pes
-    is_pe = (source >= 0) & (source < pes)
 
     def says(k: int) -> str:
-        reason = "messages have numbers from 0 on" if is_pe[k] else f"the PEs are 0 to {pes - 1}"
+        is_pe = 0 <= source[k] < pes
+        reason = "messages have numbers from 0 on" if is_pe else f"the PEs are 0 to {pes - 1}"
         return f"it is started by {_cause(block, k)}, but {reason}"
 
     yield block.where(

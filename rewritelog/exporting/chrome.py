@@ -148,9 +148,7 @@ def node_events(
         first = nodes.first[part.unit.rank] + part.first
         seb = nodes.seb[first : first + len(part)]
         start_s, duration_s = run.times.start_s[seb], run.times.end_s[seb] - run.times.start_s[seb]
-        used, lane = np.unique(run.workload.sebs.pe[seb], return_inverse=True)
-        names = [name.split(" ", 2)[2] for name in nodes.lanes.name[used].tolist()]  # without rank
-        tracks = np.array(names, dtype=np.str_)[lane]
+        tracks = nodes.lanes.track[run.workload.sebs.pe[seb]]
     within = (start_s <= interval[1]) & (start_s + duration_s >= interval[0])
     columns = [part[name] for name in ("id", "name", "type")]
     columns += [tracks, start_s * _US_PER_S, duration_s * _US_PER_S]

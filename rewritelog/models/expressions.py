@@ -28,7 +28,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
-from rewritelog.text import count_text, printable
+from rewritelog.text import count_text, printable, shortest_text
 
 Value: TypeAlias = Any
 """A float64 array, or a `np.float64`; numpy has no name for both."""
@@ -262,12 +262,9 @@ class Expression:
         for step in self.steps:
             precedence = CLOSED
             if isinstance(step, float):
-                text = repr(step)  # in Python with its point: powers of integers may overflow
-                if language == "text":
-                    text = text.removesuffix(".0")
-                elif language == "latex":
-                    text = number_in_language(step, language)
-                    precedence = PRODUCT if r"\cdot" in text else CLOSED
+                exact = language == "text"
+                text = shortest_text(step) if exact else number_in_language(step, language)
+                precedence = PRODUCT if r"\cdot" in text else CLOSED
             elif step in OPERATIONS:
                 operands = stack[-OPERATIONS[step].arity :]
                 del stack[-len(operands) :]
@@ -297,7 +294,10 @@ def constant(value: float) -> Expression:
 
 
 def number_in_language(value: float, language: Language) -> str:
-    """Return a number: exactly in Python, with six digits elsewhere."""
+    """Return a number: exactly in Python, with six digits elsewhere.
+
+    In Python it has a point: powers of integers may overflow.
+    """
     if language == "python":
         return repr(value)
     digits = f"{value:.6g}"

@@ -23,6 +23,7 @@ from rewritelog.models.expressions import (
     number_in_language,
     parse,
 )
+from rewritelog.models.fitting.design import ONE
 from rewritelog.models.fitting.diagnosis import (
     ENDS,
     OUTLIER_FACTOR,
@@ -521,6 +522,5 @@ def _sum_text(function: FittedFunction, names: dict[int, str], language: Languag
     for term, value in _values_of(function):
         if value:
             factor, number = term.as_factor(names, language), number_in_language(value, language)
-            is_constant = term == parse("1")
-            texts.append(number if is_constant else f"{number}{_TIMES[language]}{factor}")
+            texts.append(number if term == ONE else f"{number}{_TIMES[language]}{factor}")
     return (" + ".join(texts) or "0").replace("+ -", "- ")

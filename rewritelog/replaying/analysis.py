@@ -223,13 +223,17 @@ def find_never_run(outcome: ReplayedRun) -> Blocked:
     root = _roots(workload, never, roots)
     woken = np.bincount(root[root >= 0], minlength=count)
     worst = roots[np.argsort(-woken[roots], kind="stable")][:SHOWN]
-    examples = [_example(workload, int(seb), int(woken[seb]) - 1) for seb in worst]
     in_cycles = np.flatnonzero(never & (root < 0))
+    places = workload.places_of(np.concatenate([worst, in_cycles[:1]]))
+    pes, indices = (of.tolist() for of in places)
+    examples = [
+        _example(workload, (pe, index), seb, int(woken[seb]) - 1)
+        for pe, index, seb in zip(pes, indices, worst.tolist(), strict=False)
+    ]
     if len(in_cycles):
-        (pe,), (index,) = (of.tolist() for of in workload.places_of(in_cycles[:1]))
         name = workload.name_of(int(in_cycles[0]))
         reason = "is in a cycle of dependencies and messages, or waits for one"
-        examples.append(BlockedSeb(pe, index, name, reason, len(in_cycles) - 1))
+        examples.append(BlockedSeb(pes[-1], indices[-1], name, reason, len(in_cycles) - 1))
     return Blocked(int(np.count_nonzero(never)), len(roots), len(in_cycles), tuple(examples))
 
 
@@ -252,15 +256,15 @@ def _roots(workload: Workload, never: Flags, roots: Numbers) -> Ints:
     return np.asarray(dijkstra(links, indices=roots, **options)[2])
 
 
-def _example(workload: Workload, seb: int, woken: int) -> BlockedSeb:
+def _example(workload: Workload, place: tuple[int, int], seb: int, woken: int) -> BlockedSeb:
+    """Return why a SEB never ran, given its PE and its index there."""
     not_sent, beyond = workload.not_sent, workload.beyond
-    (pe,), (index,) = (of.tolist() for of in workload.places_of(np.array([seb])))
     at = int(np.searchsorted(not_sent[:, 0], seb))
     if at < len(not_sent) and not_sent[at, 0] == seb:
         source, number = not_sent[at, 1:].tolist()
         reason = f"no SEB sends its starting message, number {number} of PE {source}"
     else:
         other = int(beyond[np.searchsorted(beyond[:, 0], seb), 1])
-        length = int(np.diff(workload.sebs.first_of_pe)[pe])
+        length = int(np.diff(workload.sebs.first_of_pe)[place[0]])
         reason = f"depends on SEB {other}, but the timeline has {count_text(length, 'SEB')}"
-    return BlockedSeb(pe, index, workload.name_of(seb), reason, woken)
+    return BlockedSeb(*place, workload.name_of(seb), reason, woken)

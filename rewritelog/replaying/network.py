@@ -40,7 +40,7 @@ _FIELDS = {option: option.replace("-", "_") for option in QUANTITIES}
 
 _MACHINES = Path(__file__).with_name("machines")
 
-_DIGITS = 6
+DIGITS = 6
 """More digits than people give quantities with."""
 
 _TEXTS = ("name", "source")
@@ -101,14 +101,14 @@ class Network:
         if bandwidth is None or math.isinf(bandwidth):
             rate = "infinite bandwidth"
         else:
-            rate = f"bandwidth {bytes_text(bandwidth, _DIGITS)}/s"
+            rate = f"bandwidth {bytes_text(bandwidth, DIGITS)}/s"
         parts = {"latency": f"latency {_time_text(self.latency or 0.0)}", "bandwidth": rate}
         if self.recorded:
             text = recorded or "each message with its recorded transit time"
             parts = {} if parts.keys() & varied else {"": text}
         if self.packet_size:
             cost = _time_text(self.cost_per_packet)
-            size = bytes_text(self.packet_size, _DIGITS)
+            size = bytes_text(self.packet_size, DIGITS)
             size = "" if "packet-size" in varied else f" of {size}"
             parts["cost-per-packet"] = f"{cost} per packet{size}"
             if size and "cost-per-packet" in varied:
@@ -143,7 +143,7 @@ class Network:
 
 def _time_text(seconds: float) -> str:
     """Return a time as people give it, as in `1 µs`."""
-    number, _, unit = time_text(seconds, _DIGITS).partition(" ")
+    number, _, unit = time_text(seconds, DIGITS).partition(" ")
     plain = "." in number and "e" not in number
     return f"{number.rstrip('0').rstrip('.') if plain else number} {unit}"
 

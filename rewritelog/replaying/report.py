@@ -12,7 +12,7 @@ from rewritelog.formats.traces import AnyTraces
 from rewritelog.paths import relative_paths
 from rewritelog.replaying.analysis import Blocked, CriticalPath, Gain
 from rewritelog.replaying.lost_cycles import LostCycles
-from rewritelog.replaying.network import Network
+from rewritelog.replaying.network import DIGITS, Network
 from rewritelog.text import (
     LABEL_WIDTH,
     NO_NAME,
@@ -33,7 +33,6 @@ from rewritelog.text import (
 )
 
 _PATH_ROWS = 10
-_SIZE_DIGITS = 6
 _EVENT_ROWS, _GAIN_ROWS = 4, 6
 _LEAST_GAIN = 0.01
 """Smaller gains, as shares of the run, are only among the details."""
@@ -271,9 +270,9 @@ def _path_tables(report: ReplayReport) -> Iterator[str]:
     times_s = [*report.path.by_name_s.items()]
     for share in report.path.messages:
         if share.seconds > 0:
-            sizes = bytes_text(share.least_bytes, _SIZE_DIGITS)
+            sizes = bytes_text(share.least_bytes, DIGITS)
             if share.most_bytes != share.least_bytes:
-                sizes += f" to {bytes_text(share.most_bytes, _SIZE_DIGITS)}"
+                sizes += f" to {bytes_text(share.most_bytes, DIGITS)}"
             times_s.append((f"{count_text(share.count, 'message')} of {sizes}", share.seconds))
     for head, of_path_s in (
         ("Critical path", times_s),

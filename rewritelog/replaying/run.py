@@ -139,7 +139,7 @@ def _report(
         lost, path, blocked = analysing.result()
     pe_s = np.bincount(sebs.pe, busy_s, workload.pes)
     counts = np.diff(sebs.first_of_pe)
-    lanes = [] if nodes is None else nodes.lanes.name.tolist()
+    lanes = [] if nodes is None else nodes.lanes.names
     computing_s = pe_s if nodes is None else pe_s[nodes.lanes.computing]
     whole_s = len(computing_s) * outcome.predicted_s
     worst = [

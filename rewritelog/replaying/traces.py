@@ -59,12 +59,9 @@ def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
     networks = [*(f", {type_name}" for type_name in traces.types)]
     networks += [f", group {group}" if group else "" for group in groups]
     words = ("stream {}", "CPU thread {}", "network{}")
-    rows = zip(rank.tolist(), where.tolist(), numbers[keys % size].tolist(), strict=True)
-    names = [
-        f"rank {of} {words[at].format(networks[which] if at == NETWORK else which)}"
-        for of, at, which in rows
-    ]
-    return Lanes(rank, where, np.array(names, dtype=np.str_)), lane
+    rows = zip(where.tolist(), numbers[keys % size].tolist(), strict=True)
+    tracks = [words[at].format(networks[of] if at == NETWORK else of) for at, of in rows]
+    return Lanes(rank, where, np.array(tracks, dtype=np.str_)), lane
 
 
 def _communicating(traces: Traces) -> list[int]:

@@ -120,7 +120,14 @@ class Lanes(NamedTuple):
     rank: Ints
     where: Ints
     """`DEVICE`, `HOST` or `NETWORK`."""
-    name: NDArray[np.str_]
+    track: NDArray[np.str_]
+    """What it is called within its rank."""
+
+    @property
+    def names(self) -> list[str]:
+        """What each is called, with its rank."""
+        lanes = zip(self.rank.tolist(), self.track.tolist(), strict=True)
+        return [f"rank {rank} {track}" for rank, track in lanes]
 
     @property
     def computing(self) -> NDArray[np.bool_]:

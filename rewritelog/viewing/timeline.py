@@ -100,7 +100,7 @@ class Run:
     @cached_property
     def lane_names(self) -> tuple[str, ...]:
         """The names of threads and streams; none of PEs."""
-        return () if self.lanes is None else tuple(self.lanes.name.tolist())
+        return () if self.lanes is None else tuple(self.lanes.names)
 
     @property
     def label(self) -> str:
