@@ -22,8 +22,6 @@ from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, with_seconds
 from rewritelog.models.fitting.process import (
     LAST_STEP,
-    LAST_STEPS,
-    MOST_LEARNT_FROM,
     MOST_POINTS,
     STEPS_FROM_SIMILAR,
     TILES,
@@ -93,17 +91,15 @@ class Similarity:
             if are_kept.any() and not are_kept.all():
                 yield self.part(are_kept)
 
-    def refined(self, params: Floats, logs: Floats, turn: int) -> Similarity:
-        """Return the similarity learnt from more of the samples, without idle parts and inputs.
+    def limited(self, params: Floats, logs: Floats) -> Floats:
+        """Return residuals, those limited that are unlike what the others say of them."""
+        ((_, _, likely),) = conditioned(self.kernel, self.inputs.columns(params), logs)
+        return likely
 
-        They are others at each turn, if there are enough. What is unlike is limited by what is
-        known of the similarity, which knows codes and tiles.
-        """
-        points, codes = self.inputs.columns(params), self.kernel.codes
-        ((_, _, likely),) = conditioned(self.kernel, points, logs)
-        count = min(len(points), MOST_LEARNT_FROM)
-        rows = np.arange(turn * count, (turn + 1) * count) % len(points)  # in pseudo-random order
-        kernel = learn(points[rows], likely[rows], codes, self.kernel, count, LAST_STEPS, LAST_STEP)
+    def refined(self, params: Floats, likely: Floats) -> Similarity:
+        """Return the similarity learnt from all of these samples, without idle parts and inputs."""
+        points, start = self.inputs.columns(params), self.kernel
+        kernel = learn(points, likely, start.codes, start, len(points), least_step=LAST_STEP)
         lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
         used = lengths <= max(tuning.LONGEST, float(lengths.min()))
         faint = "rough" if kernel.rough < kernel.smooth else "smooth"
@@ -162,23 +158,24 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     plain = validation.predictions[selected]
     if plain.mean_error < tuning.GOOD_ENOUGH:
         return None
-    if not Inputs.of(samples.params[random_rows(len(samples), TRIED_POINTS)]).kinds:
+    few, many = (random_rows(len(samples), most) for most in (TRIED_POINTS, MOST_POINTS))
+    if not Inputs.of(samples.params[few]).kinds:
         return None  # no parameter varies
 
-    def trial(name: str, similar: Similarity | None, turn: int | None = None) -> CorrectedFit:
-        """Return a corrected fit, from more of the samples at the turns of its alternatives."""
-        rows = random_rows(len(samples), TRIED_POINTS if turn is None else MOST_POINTS)
-        part = samples.part(rows)
+    def residuals(name: str, rows: Ints) -> tuple[Floats, Floats]:
+        """Return the table of all samples, and the residuals at these rows, of a formula."""
         formula = fit_family(families[name], validation.selection)
         raw = formula.raw(samples.params)
         table = with_seconds(samples.params, raw)
-        logs = _residuals(part, formula.bounded(raw[rows]))
-        if similar is not None and turn is not None:
-            similarity = similar.refined(table[rows], logs, turn)
-        else:
-            similarity = Similarity.learnt(table[rows], logs, similar)
+        return table, _residuals(samples.part(rows), formula.bounded(raw[rows]))
+
+    def corrected(name: str, table: Floats, similarity: Similarity, rows: Ints) -> CorrectedFit:
         held_out = _held_out(similarity, rows, validation, name, table)
-        return CorrectedFit(name, (similarity,), held_out, part)
+        return CorrectedFit(name, (similarity,), held_out, samples.part(rows))
+
+    def trial(name: str, similar: Similarity | None) -> CorrectedFit:
+        table, logs = residuals(name, few)
+        return corrected(name, table, Similarity.learnt(table[few], logs, similar), few)
 
     def error_with_length(fit: CorrectedFit) -> float:
         """Return the held-out error, enlarged for a formula that is not short."""
@@ -193,15 +190,17 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         tried.append(trial(name, tried[0].similarities[0] if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
     best = min(tried, key=error_with_length)
-    enough = min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR)
+    enough = min((1 + tuning.MOST_LOSS_TRIED) * plain.mean_error, tuning.TOO_POOR)
     if best.held_out.mean_error > enough:
         return None
     family, (similarity,) = best.family, best.similarities
+    table, logs = residuals(family, many)
+    likely = similarity.limited(table[many], logs)
     alternatives = tuple(similarity.alternatives(*samples.params.shape))
     refined = list(
         map_in_processes(
-            lambda turn: trial(family, alternatives[turn], turn),
-            range(len(alternatives)),
+            lambda other: corrected(family, table, other.refined(table[many], likely), many),
+            alternatives,
             fewest=2 if len(samples) > TRIED_POINTS else len(alternatives) + 1,
         )
     )

@@ -8,7 +8,7 @@ each input 4.2 and 5.1, marginal likelihood 5.4, held-out predictions in closed 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Annotated, Literal, TypeAlias
 
@@ -23,17 +23,17 @@ from rewritelog.models.fitting.regression import robust_spread
 from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
 
-FIRST_LEARNT_FROM, FIRST_STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
+FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
 """Lengths and variances are at first learnt from so many points, in so many steps: in fewer ones if
-the search begins at those of a process for nearly the same values."""
+the search begins at those of a process for nearly the same values. For the processes that are used
+they are learnt from all points, since few points show little of what depends on many inputs."""
 
-MOST_LEARNT_FROM, LAST_STEPS = 600, 60
-"""For the processes that are used they are learnt from more points, since few points show little of
-what depends on many inputs; each from others, since a mean of processes errs less if these differ.
-The time of a step grows with the cube of their number."""
+LAST_STEP = 2e-4
+"""That search ends with a step that lowers the cost by less than this share."""
 
-LAST_STEP = 1e-4
-"""Their search ends with a step that lowers the cost by less than this share."""
+BLOCK = 250
+"""The time of a step grows with the cube of the number of points, so that more than twice as many
+are taken as blocks of near points, none of which tells of the others."""
 
 LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 """Mean and deviation of the normal prior of a length's logarithm, in standard deviations of the
@@ -122,12 +122,8 @@ class Kernel(Form, frozen=True):
         """Return the squared distances of all pairs of points, each input's times its scale."""
         from scipy.spatial.distance import pdist  # noqa: PLC0415 - heavy
 
-        sizes = points[:, ~self.codes] * np.sqrt(scales[~self.codes])
-        squares = np.asarray(pdist(sizes, "sqeuclidean"))
-        codes = squares_between(points[:, self.codes], self.codes[self.codes])
-        for scale, of_code in zip(scales[self.codes], codes, strict=True):
-            squares += scale * of_code
-        return squares
+        coordinates, inputs = _coordinates(points, self.codes)
+        return np.asarray(pdist(coordinates * np.sqrt(scales[inputs]), "sqeuclidean"))
 
     def matrix(self, smooth: Floats, rough: Floats) -> Floats:
         """Return the covariances of all points, given those of pairs for deviations of 1."""
@@ -361,15 +357,20 @@ def _matern_1_2(squares: Floats) -> tuple[Floats, Floats]:
     return falling, falling / np.maximum(distances, 1e-12)
 
 
-def squares_between(points: Floats, codes: Flags) -> Iterator[Floats]:
-    """Yield the squared distances of all pairs of points in each input, in scipy's order of pairs.
+def _coordinates(points: Floats, codes: Flags) -> tuple[Floats, Ints]:
+    """Return points of which two with different values of a code differ by 1 in it.
 
-    `points` has the shape (points, inputs). Two values of a code differ by 0 or 1.
+    A code is as many coordinates as it has values. With the coordinates, shape (points,
+    coordinates), come their inputs.
     """
-    from scipy.spatial.distance import pdist  # noqa: PLC0415 - heavy
-
-    for index, is_code in enumerate(codes):
-        yield np.asarray(pdist(points[:, [index]], "hamming" if is_code else "sqeuclidean"))
+    columns, inputs = list[Floats](), list[int]()
+    for index, (column, is_code) in enumerate(zip(points.T, codes.tolist(), strict=True)):
+        of_input = [column]
+        if is_code:
+            of_input = [(column == value) * math.sqrt(0.5) for value in np.unique(column)]
+        columns += of_input
+        inputs += [index] * len(of_input)
+    return np.column_stack(columns), np.array(inputs)
 
 
 def conditioned(
@@ -402,7 +403,7 @@ def learn(
     codes: Flags,
     start: Kernel | None = None,
     most: int = FIRST_LEARNT_FROM,
-    steps: int = FIRST_STEPS,
+    steps: int = STEPS,
     least_step: float = 1e-9,
 ) -> Kernel:
     """Return the kernel whose lengths and deviations make the values most probable.
@@ -410,18 +411,23 @@ def learn(
     `points` has the shape (points, inputs), each input with a standard deviation near 1. At most
     `most` of them count; the search begins at the lengths and deviations of `start`, takes at most
     so many `steps`, and ends with one that lowers the cost by a smaller share than `least_step`.
+    Probabilities are those of blocks of near points (composite likelihood: C. Varin, N. Reid and
+    D. Firth, Statistica Sinica 21, 2011).
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - heavy
 
     rows = random_rows(len(points), most)
     points, values = points[rows], values[rows]
     spread = float(np.sqrt(np.mean(values**2))) or 1.0
-    likelihood = _Likelihood(points, values / spread, codes)
     inputs = points.shape[1]
-    first = np.concatenate((np.full(2 * inputs, LIKELY_LENGTH), np.log([0.7, 0.4, 0.4])))
+    lengths = np.full((2, inputs), math.exp(LIKELY_LENGTH))
+    deviations = np.array([0.7, 0.4, 0.4])
     if start is not None:
+        lengths = np.stack((start.smooth_lengths, start.rough_lengths))
         deviations = np.array([start.smooth, start.rough, start.noise]) / spread
-        first = np.log(np.concatenate((start.smooth_lengths, start.rough_lengths, deviations)))
+    first = np.log(np.concatenate((*lengths, deviations)))
+    blocks = _blocks(points / lengths.min(axis=0), np.arange(len(points)), len(points) // BLOCK)
+    likelihood = _Likelihood(points, values / spread, codes, blocks)
     least_noise = (math.log(LEAST_NOISE), _LOG_DEVIATIONS[1])
     bounds = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
     optimum = minimize(
@@ -454,49 +460,88 @@ def _factor_and_inverse(covariance: Floats) -> tuple[Floats, Floats]:
     return factor, lapack.dpotri(factor, lower=True)[0]
 
 
+def _blocks(points: Floats, rows: Ints, count: int) -> Iterator[Ints]:
+    """Yield these rows of points in so many blocks, apart in what varies most, or in one."""
+    if count <= 1:
+        yield rows
+        return
+    widest = int(points[rows].std(axis=0).argmax())
+    rows = rows[np.argsort(points[rows, widest], kind="stable")]
+    less = count // 2
+    middle = len(rows) * less // count
+    yield from _blocks(points, rows[:middle], less)
+    yield from _blocks(points, rows[middle:], count - less)
+
+
 class _Likelihood:
     """The negative logarithm of the probability of values, less the priors of lengths."""
 
-    def __init__(self, points: Floats, values: Floats, codes: Flags) -> None:
-        self.values, self.codes, self.inputs = values, codes, len(codes)
-        self.squares = np.array(list(squares_between(points, codes)))
-        """Shape (inputs, pairs)."""
+    def __init__(
+        self, points: Floats, values: Floats, codes: Flags, blocks: Iterable[Ints]
+    ) -> None:
+        self.codes = codes
+        coordinates, self.inputs = _coordinates(points, codes)
+        self.blocks = [(coordinates[rows], values[rows]) for rows in blocks]
 
     def kernel(self, logs: Floats) -> Kernel:
         sizes = np.exp(logs)
-        smooth, rough, noise = sizes[2 * self.inputs :].tolist()
-        lengths = sizes[: 2 * self.inputs].reshape(2, self.inputs)
+        smooth, rough, noise = sizes[-3:].tolist()
+        lengths = sizes[:-3].reshape(2, -1)
         return Kernel(self.codes, lengths[0], lengths[1], smooth, rough, noise)
 
     def cost(self, logs: Floats) -> tuple[float, Floats]:
         """Return it with its gradient, by the logarithms of lengths and deviations."""
+        kernel = self.kernel(logs)
+        from_usual = (logs[:-3] - LIKELY_LENGTH) / LENGTH_DEVIATION
+        cost = 0.5 * float(from_usual @ from_usual)
+        slopes = np.append(from_usual / LENGTH_DEVIATION, [0.0, 0.0, 0.0])
+        for coordinates, values in self.blocks:
+            try:
+                cost_of_block, slopes_of_block = self._cost_of_block(kernel, coordinates, values)
+            except np.linalg.LinAlgError:
+                return 1e10, np.zeros(len(logs))
+            cost += cost_of_block
+            slopes += slopes_of_block
+        return cost, slopes
+
+    def _cost_of_block(
+        self, kernel: Kernel, coordinates: Floats, values: Floats
+    ) -> tuple[float, Floats]:
         from scipy.linalg import lapack  # noqa: PLC0415 - heavy
         from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
 
-        kernel = self.kernel(logs)
-        squares = np.vstack((kernel.smooth_scales, kernel.rough_scales)) @ self.squares
-        smooth, rough = _matern_5_2(squares[0]), _matern_1_2(squares[1])
-        try:
-            factor, inverse = _factor_and_inverse(kernel.matrix(smooth[0], rough[0]))
-        except np.linalg.LinAlgError:
-            return 1e10, np.zeros(len(logs))
-        weights = lapack.dpotrs(factor, self.values, lower=True)[0]
-        from_usual = (logs[: 2 * self.inputs] - LIKELY_LENGTH) / LENGTH_DEVIATION
-        cost = 0.5 * float(self.values @ weights) + float(np.log(np.diag(factor)).sum())
-        cost += 0.5 * float(from_usual @ from_usual)
+        def squares(scales: Floats) -> Floats:
+            """Return those of distances, scaled; faster, and less exact, than for a kernel."""
+            scaled = coordinates * np.sqrt(scales[self.inputs])
+            products = scaled @ scaled.T
+            sizes = np.diag(products)
+            of_pairs = squareform(sizes[:, None] + sizes - 2 * products, checks=False)
+            return np.asarray(np.maximum(of_pairs, 0.0))
+
+        def by_length(by_square: Floats) -> Floats:
+            """Return the gradient by scales, given that by the squares of pairs."""
+            matrix = squareform(by_square)
+            products = np.einsum("ij,ij->j", matrix @ coordinates, coordinates)
+            of_coordinates = matrix.sum(axis=0) @ coordinates**2 - products
+            return np.asarray(np.bincount(self.inputs, of_coordinates), dtype=np.float64)
+
+        smooth = _matern_5_2(squares(kernel.smooth_scales))
+        rough = _matern_1_2(squares(kernel.rough_scales))
+        factor, inverse = _factor_and_inverse(kernel.matrix(smooth[0], rough[0]))
+        weights = lapack.dpotrs(factor, values, lower=True)[0]
+        cost = 0.5 * float(values @ weights) + float(np.log(np.diag(factor)).sum())
         # ½ tr((K⁻¹ − ααᵀ) ∂K) for each length and deviation; pairs count twice
         pairs = squareform(inverse.T - np.outer(weights, weights), checks=False)
         ends = 0.5 * float(np.trace(inverse) - weights @ weights)
-        slopes = np.vstack((pairs * smooth[1], pairs * rough[1])) @ self.squares.T
-        by_length = np.concatenate(
-            (
-                slopes[0] * kernel.smooth_scales * kernel.smooth**2,
-                slopes[1] * kernel.rough_scales * kernel.rough**2,
-            )
-        )
         by_deviation = [
             2 * kernel.smooth**2 * (ends + float(pairs @ smooth[0])),
             2 * kernel.rough**2 * (ends + float(pairs @ rough[0])),
             2 * kernel.noise**2 * ends,
         ]
-        return cost, np.concatenate((by_length + from_usual / LENGTH_DEVIATION, by_deviation))
+        return cost, np.concatenate(
+            (
+                by_length(pairs * smooth[1]) * kernel.smooth_scales * kernel.smooth**2,
+                by_length(pairs * rough[1]) * kernel.rough_scales * kernel.rough**2,
+                by_deviation,
+            )
+        )
