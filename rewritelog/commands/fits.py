@@ -81,7 +81,7 @@ class Outputs(Options):
     )
 
 
-class StatsCommand(Outputs, Command["LineStats"]):
+class StatsCommand(ParamNamesFile, Outputs, Command["LineStats"]):
     """Summarise timing lines: events, counts, ranges, times.
 
     >>> rewritelog.stats("sample_logs/cells/timings.txt")
@@ -267,7 +267,9 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
             raise UsageError(f"{word} is a model, not a file: write {spelled('models', models)}")
 
 
-class SampleCommand(Reading, Jobs, Seed, ParamsFolder, Logs, Command["SampleReport"]):
+class SampleCommand(
+    Reading, ParamNamesFile, Jobs, Seed, ParamsFolder, Logs, Command["SampleReport"]
+):
     """Choose the SEBs to time, for a fit that predicts all others best.
 
     The list has the PE, SEB, event and parameters of each; a program that is instrumented with

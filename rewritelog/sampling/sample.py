@@ -17,7 +17,7 @@ from rewritelog.errors import ModelError, OutputError, RewriteLogError, UsageErr
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.models.base import EventKey, EventTimings
-from rewritelog.models.formulas import EventFormula, Formulas, parse_formulas
+from rewritelog.models.formulas import EventFormula, Formulas, ParamNames, parse_formulas
 from rewritelog.options import is_given, reported
 from rewritelog.output.files import write_text_file
 from rewritelog.sampling.records import RunRecords, read_run
@@ -34,7 +34,7 @@ from rewritelog.text import (
     shortest_text,
     some_text,
 )
-from rewritelog.timings.read import read_model_text, samples_of
+from rewritelog.timings.read import read_model_text, read_param_names, samples_of
 from rewritelog.timings.samples import Timings, usable
 from rewritelog.timings.stats import LARGE_SPREAD, ReplicateSpread, spread_of
 from tracebigsim.errors import LineFormatError
@@ -79,7 +79,7 @@ class SampleReport(Readable):
         strata = [choice.stratum for choice in self.strata]
         names = shorten_all([stratum.event for stratum in strata], LABEL_WIDTH)
         return [
-            event_label(name, stratum.parameters, stratum.category)
+            event_label(name, stratum.parameters, stratum.category, stratum.names)
             for name, stratum in zip(names, strata, strict=True)
         ]
 
@@ -274,7 +274,9 @@ def sample(options: SampleCommand) -> SampleReport:
         )
     timings = () if read is None else read.timings
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
-    strata = _strata_of(run, timings, spreads, formulas, options.replicates)
+    param_names = read_param_names(options.param_names)
+    names = param_names or ParamNames(read.names if read else {})
+    strata = _strata_of(run, timings, spreads, formulas, names, options.replicates)
     of_run = {(stratum.event, stratum.parameters) for stratum in strata}
     choices = choose(strata, Plan(options.fraction, options.method, options.seed, options.floor))
     report = SampleReport(
@@ -284,7 +286,7 @@ def sample(options: SampleCommand) -> SampleReport:
         records=len(run),
         strata=choices,
         spreads=tuple(spreads[key] for key in spreads if key in of_run),
-        remarks=(*run.warnings, *_remarks(read, formulas, of_run)),
+        remarks=(*run.warnings, *_remarks(read, of_run, formulas, param_names)),
         run=run,
     )
     if out is not None:
@@ -297,6 +299,7 @@ def _strata_of(
     timings: Sequence[EventTimings],
     spreads: Mapping[EventKey, ReplicateSpread],
     formulas: Formulas | None,
+    param_names: ParamNames,
     replicates: int,
 ) -> tuple[Stratum, ...]:
     """Return the strata of a run: events in order of appearance, categories ascending.
@@ -312,12 +315,13 @@ def _strata_of(
         formula = None if formulas is None else formulas.for_event(event, parameters)
         known = timed.get((event, parameters), np.zeros((0, parameters)))
         params, spread = run.table(rows, parameters), spreads.get((event, parameters))
+        names = (formula and formula.names) or param_names.for_event(event, parameters)
         times = max(replicates, spread.replicates if spread is not None else 1)
         for category, members, same in _categories(event, formula, params, known):
             terms = () if formula is None else formula.terms
             label = f"{parameters} {'' if category is None else repr(category)} {event}"
             lines, records = (params[members], known[same]), rows[members]
-            strata.append(Stratum(event, *lines, terms, times, category, records, label))
+            strata.append(Stratum(event, *lines, terms, times, category, records, label, names))
     return tuple(strata)
 
 
@@ -342,12 +346,12 @@ def _categories(
 
 
 def _remarks(
-    read: Timings | None, formulas: Formulas | None, keys: Collection[EventKey]
+    read: Timings | None, keys: Collection[EventKey], *files: Formulas | ParamNames | None
 ) -> Sequence[str]:
-    """Return the warnings of the timings and the formulas, given the events of the run."""
-    remarks = list[str]()
-    if formulas is not None:
-        remarks += formulas.unused(keys)
+    """Return the warnings of timings, and of formulas or names, given the events of the run."""
+    remarks = [
+        warning for entries in files if entries is not None for warning in entries.unused(keys)
+    ]
     if read is not None:
         remarks += read.warnings
         others = [event_label(*samples.key) for samples in read.timings if samples.key not in keys]

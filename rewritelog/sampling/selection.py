@@ -93,6 +93,8 @@ class Stratum:
     """The indices of the rows among the records of the run, ascending."""
     label: str = ""
     """Determines the random numbers, with the seed; the event if it is empty."""
+    names: tuple[str, ...] = ()
+    """The names of the parameters; empty if they have none."""
 
     @property
     def parameters(self) -> int:

@@ -14,6 +14,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.commands.fits import StatsCommand
 from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
+from rewritelog.models.formulas import ParamNames
 from rewritelog.progress import report_progress
 from rewritelog.text import (
     Readable,
@@ -24,7 +25,7 @@ from rewritelog.text import (
     printable,
     time_text,
 )
-from rewritelog.timings.read import MalformedLines, line_groups
+from rewritelog.timings.read import MalformedLines, line_groups, read_param_names
 from tracebigsim.lines import TimeUnit
 
 LINES_KEPT = 500_000
@@ -85,9 +86,9 @@ class KindStats:
         told: dict[str, Any] = json_of(row)
         return told
 
-    def text_lines(self) -> Iterator[str]:
+    def text_lines(self, param_names: ParamNames) -> Iterator[str]:
         """Yield the statistics as lines of text."""
-        names = parameter_names(self.parameters)
+        names = parameter_names(self.parameters, param_names.for_event(self.event, self.parameters))
         times, mean = "without times", self.total / self.lines
         if self.unit == TimeUnit.SECONDS:
             times = f"{time_text(self.total)} in all, {time_text(mean)} on average"
@@ -110,6 +111,7 @@ class KindStats:
 class LineStats(Readable):
     """The statistics of all lines of some files."""
 
+    param_names: ParamNames = field(default_factory=lambda: ParamNames({}))
     by_kind: dict[tuple[str, int, TimeUnit], KindStats] = field(default_factory=dict)
     malformed: MalformedLines = field(default_factory=MalformedLines)
     kept: int = 0
@@ -122,8 +124,9 @@ class LineStats(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Malformed lines, and files that are given more than once."""
-        return tuple(self.malformed.warnings("line"))
+        """Malformed lines, files that are given more than once, and names of no event."""
+        keys = [(event, parameters) for event, parameters, _ in self.by_kind]
+        return (*self.malformed.warnings("line"), *self.param_names.unused(keys))
 
     def read(self, path: Path) -> None:
         """Add the lines of a file; raise `TimingError` if it cannot be read."""
@@ -148,7 +151,7 @@ class LineStats(Readable):
 
     def text(self) -> str:
         """Return the statistics as text, a few lines for each event."""
-        lines = [line for kind in self.kinds for line in kind.text_lines()]
+        lines = [line for kind in self.kinds for line in kind.text_lines(self.param_names)]
         if self.kept >= LINES_KEPT:
             lines.append(f"the variation is that of the first {self.kept:,} lines with a time")
         return "\n".join(lines or ["no timing or param lines"])
@@ -156,7 +159,7 @@ class LineStats(Readable):
 
 def line_stats(command: StatsCommand) -> LineStats:
     """Return the statistics of files; raise `TimingError` for one that cannot be read."""
-    stats = LineStats()
+    stats = LineStats(read_param_names(command.param_names) or ParamNames({}))
     for path in command.files:
         stats.read(path)
     return stats

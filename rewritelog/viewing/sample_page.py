@@ -9,7 +9,7 @@ import numpy as np
 from rewritelog.core import DistinctPoints
 from rewritelog.sampling.sample import SampleReport
 from rewritelog.sampling.selection import Choice
-from rewritelog.text import count_text, percent_text
+from rewritelog.text import count_text, parameter_names, percent_text
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
@@ -70,14 +70,15 @@ def _pairs(parameters: int) -> Iterator[tuple[int, int]]:
 
 def _option(choice: Choice, label: str, pair: tuple[int, int]) -> Option:
     """Return the option of a stratum: its distinct points."""
-    run = choice.stratum.params
-    tables = (run, run[choice.extrapolated_rows], choice.stratum.timed, run[choice.rows])
+    stratum, run = choice.stratum, choice.stratum.params
+    names = ["records at the point", *parameter_names(stratum.parameters, stratum.names)]
+    tables = (run, run[choice.extrapolated_rows], stratum.timed, run[choice.rows])
     sources = {}
     for name, table in zip(_MARKS, tables, strict=True):
         points = DistinctPoints.of_rows(table)
         columns = np.column_stack([points.counts, points.params])[:, pair]
         sources[name] = dict(zip("xy", columns.T, strict=True))
-    labels = ["records at the point" if number == 0 else f"p{number}" for number in pair]
+    labels = [names[number] for number in pair]
     return Option(
         label=f"{label}: {' and '.join(labels)}",
         sources=sources,

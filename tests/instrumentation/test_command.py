@@ -138,6 +138,13 @@ def test_stats_of_a_file_worked_out_by_hand(tmp_path: Path) -> None:
         "'TRACEBIGSIM: event:{ k'\n"
     )
     assert commands.tracebigsim("stats", path, "--fail-on-warning").returncode == 1
+    names = tmp_path / "names.toml"
+    names.write_text('k = ["flag", "size"]\nn = ["x"]\n')
+    named = commands.tracebigsim("stats", path, "--param-names", names)
+    assert "k(flag, size): 5 lines" in named.stdout
+    assert "range: flag 1 to 1, size -4 to 5" in named.stdout
+    assert "k(p1): 1 line" in named.stdout
+    assert "parameter names for 'n' are not used" in named.stderr
     first, second, third = json.loads(commands.tracebigsim("stats", path, "--json").stdout)[
         "events"
     ]

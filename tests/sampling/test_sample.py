@@ -91,6 +91,7 @@ def test_the_report_says_how_many_of_how_many(logs: Path) -> None:
         "seed": 1,
         "clock_hz": None,
         "strict": False,
+        "param_names": None,
         "timings": [],
         "fraction": 0.15,
         "method": "design",
@@ -204,7 +205,7 @@ def test_who_has_a_formula_is_not_told_to_write_one(logs: Path, tmp_path: Path) 
     assert said(run(logs, fraction=0.01, floor=1), "pair", "coefficients or more", "formulas")
     (tmp_path / "f.toml").write_text(FORMULA.replace('"1", ', ""))
     report = run(logs, fraction=0.01, floor=1, formulas=tmp_path / "f.toml")
-    assert said(report, "pair(p1, p2), category 1", "for a fit with 1 coefficient; choose")
+    assert said(report, "pair(n, side), category 1", "for a fit with 1 coefficient; choose")
     assert not said(report, "pair", "what its time depends on")
 
 

@@ -162,6 +162,10 @@ def test_a_sample_page_has_each_kind_of_points(logs: Path, timings: Path, tmp_pa
     assert sorted(chosen + numbers(sources["extrapolated-data"]["x"])) == [1, 2]
     done = run("sample", logs, "--timings", timings, "--html", page)
     assert numbers(option(page, "k(p1): p1 and records at the point")["sources"]["timed-data"]["x"])
+    (tmp_path / "names.toml").write_text('k = ["atoms"]\nother = ["x"]\n')
+    done = run("sample", logs, "--param-names", tmp_path / "names.toml", "--html", page)
+    assert option(page, "k(atoms): atoms and records at the point")
+    assert "parameter names for 'other' are not used" in done.stderr
 
 
 def test_the_colours_of_a_matrix_begin_at_its_smallest_number(tmp_path: Path) -> None:
