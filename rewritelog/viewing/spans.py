@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table
+from rewritelog.arrays import Flags, Floats, Ints, Table, times_before
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import MESSAGE_ROW, message_rows, records_of
@@ -192,14 +192,20 @@ def message_lines(
 
 
 def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock], /) -> Table:
-    """Return the messages of a block sent in the time window by PEs that are drawn."""
-    messages = []
+    """Return the messages of a block sent in the time window by PEs that are drawn.
+
+    As in a replay, of several with the same number the first one starts SEBs; others are left out.
+    """
+    messages, shown, keys = [], [], []
     for part in parts:
         block = records_of(part)
-        sent, in_rows = block.messages["send_time"], rows[block.pe[block.messages.seb]] >= 0
-        inside = (sent >= window[0]) & (sent <= window[1])
-        messages.append(message_rows(block)[inside & in_rows])
-    return np.concatenate(messages)
+        pe, sent = block.pe[block.messages.seb], block.messages["send_time"]
+        inside = (rows[pe] >= 0) & (sent >= window[0]) & (sent <= window[1])
+        messages.append(message_rows(block)[inside])
+        shown.append(inside)
+        keys.append(_keys(pe, block.messages["msg_id"]))
+    first = times_before(np.concatenate(keys)) == 0
+    return np.concatenate(messages)[first[np.concatenate(shown)]]
 
 
 def _started(keys: Ints, rows: Ints, parts: Iterator[LoadedBlock], /) -> tuple[Ints, Ints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -176,6 +177,19 @@ def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> N
     assert (lines.from_row.tolist(), lines.to_row.tolist()) == ([0], [1])
     assert (lines.sent_s.tolist(), lines.arrived_s.tolist()) == ([1.0], [1.5])
     assert (lines.messages, lines.drawn) == (1, 1)
+
+
+def test_the_first_message_of_a_repeated_number_is_drawn_as_in_a_replay(tmp_path: Path) -> None:
+    """A window without the first one has no line to what that started."""
+    sends = [message(t, t + 1, msg_id=n, dst_node=1) for t, n in ((1.0, 7), (3.0, 7), (3.5, 8))]
+    starts = [seb(5, 6, src_pe=0, msg_id=n) for n in (7, 8)]
+    logs = open_logs(write_logs(tmp_path / "logs", [[seb(0, 4, messages=sends)], starts]))
+    windows = {None: [1.0, 3.5], 2.0: [3.5]}
+    for (from_s, sent_s), seed in itertools.product(windows.items(), range(8)):
+        lines = timeline_view([Run(logs)], window=(from_s, None), seed=seed).panels[0].messages
+        assert lines is not None
+        assert sorted(lines.sent_s.tolist()) == sent_s
+        assert lines.messages == len(sent_s)
 
 
 @pytest.mark.parametrize(("text", "pes"), [("0", (0,)), ("0-2,5", (0, 1, 2, 5)), ("3, 3", (3,))])
