@@ -11,9 +11,11 @@ import re
 import textwrap
 import unicodedata
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from fnmatch import fnmatchcase
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -47,6 +49,9 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµnp]?s|[kMGT]?B|bytes)(?!\w))")
 _SPECIAL = re.compile(r"[?[]")
 """What else `fnmatch` takes for a pattern."""
 _LAST_WORD = re.compile(r"\w+\Z")
+_MARKS = ("Mn", "Me")
+"""The categories of characters that stand over or under the one before, such as accents."""
+
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
 _NEWLINE = "\n"
@@ -69,18 +74,18 @@ def printable(text: str | bytes) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a printable text, shortened in the middle to at most `width` characters."""
+    """Return a printable text, shortened in the middle to at most `width` columns."""
     if len(text) > width:
         text = text[: width + 1] + text[-width:]  # printable takes time per character
     text = printable(text)
-    if len(text) <= width:
+    if _begin(text, width) == text:
         return text
     tail = (width - 1) // 2
-    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+    return f"{_begin(text, width - 1 - tail)}…{_begin(text[::-1], tail)[::-1]}"
 
 
 def shorten_all(texts: Sequence[str], width: int) -> list[str]:
-    """Return printable texts of at most `width` characters, of which only equal ones look alike.
+    """Return printable texts of at most `width` columns, of which only equal ones look alike.
 
     Those that a cut in the middle would make alike are cut before the first word that differs, and
     numbered if that is not enough.
@@ -98,11 +103,12 @@ def shorten_all(texts: Sequence[str], width: int) -> list[str]:
             for text in group
         }
         for text, cut in cuts.items():
-            short[text] = cuts[text] = cut if len(cut) <= width else f"{cut[: width - 1]}…"
+            fits = _begin(cut, width) == cut
+            short[text] = cuts[text] = cut if fits else f"{_begin(cut, width - 1)}…"
         alike += [fewer for fewer in _groups_alike(cuts) if len(fewer) < len(group)]
     for group in _groups_alike(short):
         for number, text in enumerate(group, 1):
-            short[text] = f"{short[text][: width - len(f'{number}') - 1]}#{number}"
+            short[text] = f"{_begin(short[text], width - len(f'{number}') - 1)}#{number}"
     return [short[text] for text in texts]
 
 
@@ -112,6 +118,20 @@ def _groups_alike(short: Mapping[str, str]) -> list[list[str]]:
     for text, cut in short.items():
         by_short.setdefault(cut, []).append(text)
     return [group for group in by_short.values() if len(group) > 1]
+
+
+def _begin(text: str, width: int) -> str:
+    """Return the beginning of a text that takes at most `width` columns, marks counted, too."""
+    if text.isascii():
+        return text[:width]
+    ends = list(accumulate(max(1, _columns(letter)) for letter in text))
+    return text[: bisect_right(ends, width)]
+
+
+def _columns(text: str) -> int:
+    """Return the columns of a terminal that a text takes: Chinese characters two, marks none."""
+    seen = (letter for letter in text if unicodedata.category(letter) not in _MARKS)
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in seen)
 
 
 def wrapped(line: str, hanging: int = 2) -> str:
@@ -461,9 +481,6 @@ class TextTable:
             yield (_INDENT + _GAP.join((name, *aligned))).rstrip()
 
 
-def _columns(text: str) -> int:
-    """Return the columns of a terminal that a text takes: Chinese characters take two."""
-    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
 
 
 def _padded(text: str, width: int) -> str:
