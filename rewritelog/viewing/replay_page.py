@@ -34,6 +34,8 @@ _MOST_TICKS = 12
 """At most this many values of a sweep are labelled as they were given."""
 
 _PATH_COLOUR = "#000000"
+_MARGIN = 0.01
+"""The share of the time axis left of the first step and right of the last, for their marks."""
 
 PATH_HTML = """\
 <p class="screen">Click a step to see it above,
@@ -254,3 +256,6 @@ def _draw_path(plot: Any, replayed: Replayed, view: TimelineView) -> None:
         line_color=_PATH_COLOUR, line_width=3,
     )  # fmt: skip
     plot.add_tools(TapTool(renderers=[marks]))
+    margin_s = _MARGIN * (view.to_s - view.from_s)
+    start, end = view.from_s - margin_s, view.to_s + margin_s
+    plot.x_range.update(start=start, end=end, bounds=(start, end))

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -410,6 +411,20 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
     assert "<td>0.5</td><td>1.500 s</td>" in sweep
     assert "<td>1</td><td>2.750 s</td>" in sweep
     assert '["x",[0.5,1.0]],["y",[1.5,2.75]]' in sweep
+
+
+def test_marks_of_steps_at_both_ends_of_a_timeline_are_drawn_whole(
+    logs: Path, tmp_path: Path
+) -> None:
+    """The first one and one that starts as the run ends were cut in half."""
+    pytest.importorskip("bokeh", reason="the extra view is not installed")
+    page = tmp_path / "page.html"
+    assert run("replay", logs, "--html", page, "-q").returncode == 0
+    ends = re.search(r'"name":"Range1d".*?"start":(.*?),"end":(.*?),', page.read_text())
+    assert ends
+    start, end = map(float, ends.groups())
+    assert start < 0
+    assert end > 2.75
 
 
 @pytest.mark.parametrize(
