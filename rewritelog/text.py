@@ -481,8 +481,6 @@ class TextTable:
             yield (_INDENT + _GAP.join((name, *aligned))).rstrip()
 
 
-
-
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - _columns(text))
 

@@ -90,6 +90,8 @@ class FittedModel(Fitted):
     def r2(self) -> dict[str, float]:
         """R² of each event's fit on its own samples; NaN where the times do not vary.
 
+        Of an event with classes it is that of the class from which most errors come.
+
         The key is the event's name, as in `work(p1, p2)` if it has fits for several numbers of
         parameters.
 
@@ -164,7 +166,8 @@ class FittedModel(Fitted):
         """Return a pandas DataFrame with a row for each fit.
 
         Its columns are event, parameters, family, samples, r2, held_out_error (a share) and
-        formula.
+        formula. Of an event with classes, r2 and held_out_error are those of the class from which
+        most errors come, and the rest is that of all samples.
         """
         fits = self._functions()
         columns: dict[str, Any] = {

@@ -178,7 +178,10 @@ def overview(fits: Iterable[EventFit]) -> list[str]:
         share = sum(fit.seconds for fit in others) / (sum(fit.seconds for fit in by_time) or 1.0)
         of_time = f"{percent_text(share, 1)} of the measured time"
         lines.append(f"  and {len(others):,} more with {of_time}")
-    return [*lines, "  error and sum: of held-out lines; ±: nine of ten calls are within"]
+    lines.append("  error and sum: of held-out lines; ±: nine of ten calls are within")
+    if any(fit.judged is not fit.whole for fit in shown):
+        lines.append("  of an event with classes: of the class from which most errors come")
+    return lines
 
 
 def verdict(fit: EventFit) -> str:

@@ -196,6 +196,13 @@ def test_an_event_with_classes_is_judged_by_the_worst_of_them() -> None:
     assert spread.single < 0.02
 
 
+def test_the_table_of_fits_says_that_errors_are_those_of_a_class() -> None:
+    """It had the error of one class of four as that of all lines."""
+    split, whole = by_formula(PAIRS, pairs()), by_formula(PAIRS.partition("category")[0], pairs())
+    assert "of the class from which most errors come" in split.overview()[-1]
+    assert "class" not in " ".join(whole.overview())
+
+
 def test_a_class_with_few_samples_for_its_terms_is_warned_of(event: MakeTimings) -> None:
     n, side = np.arange(1.0, 50), np.r_[np.zeros(40), np.ones(9)]
     text = (
