@@ -255,8 +255,11 @@ def _correction_texts(fit: ClassFit) -> list[str]:
     parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
     if after >= fit.formula_error:  # it was chosen by errors of which none counts much
         parts.append("most lines are predicted better, and a few that are far off worse")
-    codes = function.correction.codes
-    return [*parts, *(f"the values of p{number} count as codes without order" for number in codes)]
+    formula_s = function.correction.params.shape[1]
+    for number in function.correction.codes:
+        values = "times of the formula" if number == formula_s else f"values of p{number}"
+        parts.append(f"the {values} count as codes without order")
+    return parts
 
 
 def _growth_texts(fit: EventFit) -> list[str]:

@@ -249,6 +249,23 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     assert correction.codes == (2,)
 
 
+def test_the_formulas_time_is_no_parameter_in_the_report(corrected: Any) -> None:
+    """It was p3 of an event with two parameters."""
+    fit = only(corrected)
+    function = fit.whole.function
+    correction = function.correction
+    first = correction.processes[0]
+    inputs = structs.replace(first.inputs, parameters=first.inputs.parameters + 1)
+    kernel = structs.replace(first.kernel, codes=inputs.parameters > 1)
+    first = structs.replace(first, inputs=inputs, kernel=kernel)
+    correction = structs.replace(correction, processes=(first,))
+    whole = structs.replace(fit.whole, function=structs.replace(function, correction=correction))
+    text = " ".join(" ".join(summarise(structs.replace(fit, classes=(whole,)))).split())
+    assert "the values of p2 count as codes without order" in text
+    assert "the times of the formula count as codes without order" in text
+    assert "p3" not in text
+
+
 @pytest.mark.slow
 def test_what_depends_on_size_as_such_is_corrected_by_the_formulas_time() -> None:
     """A cache holds n·m·k numbers or not, whatever n, m and k."""
