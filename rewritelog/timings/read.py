@@ -264,8 +264,8 @@ class _Gathered:
             notes.append(f"{count_text(self._untimed, 'line')} without a time left out")
         if self._uncounted:
             notes.append(
-                f"{count_text(self._uncounted, 'timing line')} without counters (PAPI) left out of "
-                "the fit: count them in the timed run too, or choose a model of parameters"
+                f"{count_text(self._uncounted, 'timing line')} without counters (PAPI) left out: "
+                "count them in the timed run too, or choose a model of parameters"
             )
         if clock_hz is not None and not self._in_cycles:
             notes.append("the clock rate is not used: no timing line has a time in cycles")
