@@ -257,5 +257,5 @@ def _draw_path(plot: Any, replayed: Replayed, view: TimelineView) -> None:
     )  # fmt: skip
     plot.add_tools(TapTool(renderers=[marks]))
     margin_s = _MARGIN * (view.to_s - view.from_s)
-    start, end = view.from_s - margin_s, view.to_s + margin_s
-    plot.x_range.update(start=start, end=end, bounds=(start, end))
+    from_s, to_s = view.from_s - margin_s, view.to_s + margin_s
+    plot.x_range.update(start=from_s, end=to_s, bounds=(from_s, to_s))

@@ -196,7 +196,7 @@ def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock],
 
     As in a replay, of several with the same number the first one starts SEBs; others are left out.
     """
-    messages, shown, keys = [], [], []
+    messages, shown, keys = list[Table](), list[Flags](), list[Ints]()
     for part in parts:
         block = records_of(part)
         pe, sent = block.pe[block.messages.seb], block.messages["send_time"]
@@ -204,7 +204,7 @@ def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock],
         messages.append(message_rows(block)[inside])
         shown.append(inside)
         keys.append(_keys(pe, block.messages["msg_id"]))
-    first = times_before(np.concatenate(keys)) == 0
+    first: Flags = times_before(np.concatenate(keys)) == 0
     return np.concatenate(messages)[first[np.concatenate(shown)]]
 
 
