@@ -163,7 +163,7 @@ class DiffCommand(Jobs, Command["Comparison"]):
         "The logs or traces to compare with A.", metavar="B", kw_only=False
     )
     params: OptionalInput = option(
-        "The folder of the param.P files that name events [default: A or B].",
+        "The folder of the param.P files that name events [default: A and B].",
         default=None, metavar="DIR", kw_only=False, for_traces=False,
     )  # fmt: skip
 

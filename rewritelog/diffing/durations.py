@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints, joined_texts
+from rewritelog.arrays import NOTHING, ExactSum, Flags, Floats, Ints, joined_texts
 from rewritelog.core import core
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.params import Paired
@@ -30,6 +30,7 @@ NO_RECORD = ""
 """The event name of brackets without a param record."""
 
 Sides = tuple[BlockRecords, BlockRecords]
+SideRecords = tuple[ParamRecords, ParamRecords]
 
 
 @dataclass
@@ -110,33 +111,49 @@ def rows_by_name(whole: Sides, common: Sides) -> Rows:
     return rows_of([*map(decoded, names)], timed[:2], [pair.take(same) for pair in timed[2:]])
 
 
-def rows_by_event(common: Sides, records: ParamRecords) -> tuple[Rows, list[int], int]:
+def rows_by_event(common: Sides, records: SideRecords) -> tuple[Rows, list[int], int]:
     """Return the durations of the brackets of SEBs that both sides have, by event.
 
     A SEB without brackets but with a single record is a bracket as a whole. The second result is
     the number of SEBs of each side whose marks do not pair up, the third that of SEBs with
-    different numbers of brackets.
+    other brackets: in number, or of other events.
     """
-    seconds = [side.seconds for side in common]
+    seconds, brackets = zip(*((side.seconds, side.brackets) for side in common), strict=True)
     are_timed = ~np.isnan(seconds[0]) & ~np.isnan(seconds[1])
-    brackets = [side.brackets for side in common]
     counts = [side.counts for side in brackets]
     same = are_timed & (counts[0] == counts[1])
-    are_compared = [same[side.seb] for side in brackets]
-    paired = Paired.of(common[0], records, same)
-    is_whole_seb = paired.bracket < 0
-    event = np.zeros(len(brackets[0]), dtype=np.int64)
-    event[paired.bracket[~is_whole_seb]] = records.event[paired.record[~is_whole_seb]] + 1
-    names = np.append(event[are_compared[0]], records.event[paired.record[is_whole_seb]] + 1)
-    alone = paired.seb[is_whole_seb]
-    order = np.argsort(np.append(brackets[0].seb[are_compared[0]], alone), kind="stable")
+    names, event = joined_texts(
+        [((NO_RECORD,), np.zeros(1, dtype=np.int64)), *((of.events, of.event) for of in records)]
+    )
+    of_records = np.split(event[1:], [len(records[0])])
+    sides = zip(common, records, of_records, strict=True)
+    of_brackets, of_sebs = zip(*(_events(*side, same) for side in sides), strict=True)
+    rows = [np.flatnonzero(same[side.seb]) for side in brackets]
+    other = of_brackets[0][rows[0]] != of_brackets[1][rows[1]]
+    same[brackets[0].seb[rows[0][other]]] = False
+    same &= of_sebs[0] == of_sebs[1]
+    rows = [np.flatnonzero(same[side.seb]) for side in brackets]
+    alone = np.flatnonzero(same & (of_sebs[0] >= 0))
+    event = np.append(of_brackets[0][rows[0]], of_sebs[0][alone])
+    order = np.argsort(np.append(brackets[0].seb[rows[0]], alone), kind="stable")
     pairs = [
-        Timed(names, np.append((side.ends - side.starts)[rows], of_sebs[alone])).take(order)
-        for side, rows, of_sebs in zip(brackets, are_compared, seconds, strict=True)
+        Timed(event, np.append((side.ends - side.starts)[of_side], of_side_s[alone])).take(order)
+        for side, of_side, of_side_s in zip(brackets, rows, seconds, strict=True)
     ]
     irregular = [int(np.count_nonzero(are_timed & (counted == IRREGULAR))) for counted in counts]
-    by_event = rows_of([NO_RECORD, *records.events], pairs, pairs)
-    return by_event, irregular, int(np.count_nonzero(are_timed & ~same))
+    return rows_of(names, pairs, pairs), irregular, int(np.count_nonzero(are_timed & ~same))
+
+
+def _events(
+    side: BlockRecords, records: ParamRecords, event: Ints, usable: Flags
+) -> tuple[Ints, Ints]:
+    """Return the event of each bracket, 0 without a record, and of each SEB as a whole, or −1."""
+    paired = Paired.of(side, records, usable)
+    is_whole_seb, of_brackets = paired.bracket < 0, np.zeros(len(side.brackets), dtype=np.int64)
+    of_brackets[paired.bracket[~is_whole_seb]] = event[paired.record[~is_whole_seb]]
+    of_sebs = np.full(len(side.sebs), -1)
+    of_sebs[paired.seb[is_whole_seb]] = event[paired.record[is_whole_seb]]
+    return of_brackets, of_sebs
 
 
 def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]) -> Rows:

@@ -112,7 +112,9 @@ _MOST_SHOWN = 1000
 """The most bytes of a text, and entries of a list, that are shown of a difference in them."""
 
 
-def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder | None) -> Totals:
+def compare_loaded(
+    loaded: tuple[LoadedBlock, LoadedBlock], params: tuple[ParamFolder, ParamFolder]
+) -> Totals:
     """Compare a loaded pair; raise `DamagedLogError` if a side is damaged."""
     all_records = records_of(loaded[0]), records_of(loaded[1])
     totals = Totals()
@@ -120,10 +122,12 @@ def compare_loaded(loaded: tuple[LoadedBlock, LoadedBlock], params: ParamFolder 
         counts["SEBs"] = len(side.sebs)
         counts["unclosed"] = int(np.count_nonzero(np.isnan(side.seconds)))
         counts.update({name: int(side.walked[name].sum()) for name in LISTS})
-    records = NO_RECORDS
-    if params is not None and len(all_records[0].sebs):
-        records, notes = read_params(params, loaded[0], strict=False)
-        totals.faulty_lines = notes.faulty
+    records = NO_RECORDS, NO_RECORDS
+    if all(len(side.sebs) for side in all_records):
+        folders = zip(dict.fromkeys(params), loaded, strict=False)  # the same one is read once
+        read = [read_params(folder, side, strict=False) for folder, side in folders]
+        records = read[0][0], read[-1][0]
+        totals.faulty_lines = sum(notes.faulty for _, notes in read)
     pair = _Pair(totals, *_common_sebs(*all_records))
     pair.compare_all()
     totals.by_name = rows_by_name(all_records, (pair.a, pair.b))

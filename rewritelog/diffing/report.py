@@ -214,7 +214,7 @@ class Comparison(Readable):
         lines[0] = wrapped(lines[0])
         unpaired = totals.common["unpaired"]
         if unpaired:
-            lines.append(f"{count_text(unpaired, 'SEB')} with different numbers of brackets")
+            lines.append(f"{count_text(unpaired, 'SEB')} with different brackets")
         if totals.faulty_lines:
             lines.append(f"{count_text(totals.faulty_lines, 'malformed param line')} left out")
         return lines

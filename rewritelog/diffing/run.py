@@ -82,7 +82,9 @@ def plan_pairs(a: LogSet, b: LogSet) -> Iterator[Pair]:
             begin += count
 
 
-def _compare_pair(a: LogSet, b: LogSet, params: ParamFolder | None, pair: Pair) -> Totals:
+def _compare_pair(
+    a: LogSet, b: LogSet, params: tuple[ParamFolder, ParamFolder], pair: Pair
+) -> Totals:
     """Compare a pair of blocks; raise `DamagedLogError` if a side is damaged."""
     totals = Totals()
     for loaded in _load(a, b, pair):
@@ -142,9 +144,9 @@ def _both(
 def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison:
     """Compare two log sets by meaning; `params` is the folder of param files with events' names.
 
-    By default that is the folder of A, or else that of B. Memory is needed for two blocks per
-    thread, whatever the size of the logs. Raise `DamagedLogError` if a side is damaged, and
-    `RewriteLogError` if a file cannot be read.
+    By default each side has its own, and one without any those of the other. Memory is needed for
+    two blocks per thread, whatever the size of the logs. Raise `DamagedLogError` if a side is
+    damaged, and `RewriteLogError` if a file cannot be read.
     """
     work = partial(_compare_pair, a, b, _params(a, b, params))
     total_bytes = a.units_bytes + b.units_bytes
@@ -155,14 +157,9 @@ def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison
     return Comparison((a, b), totals, _changes(old, new), _changes(old_machine, new_machine))
 
 
-def _params(a: LogSet, b: LogSet, params: Path | None) -> ParamFolder | None:
-    if params is not None:
-        return list_params(params)
-    for folder in (a.folder, b.folder):
-        source = list_params(folder)
-        if source.pes:
-            return source
-    return None
+def _params(a: LogSet, b: LogSet, params: Path | None) -> tuple[ParamFolder, ParamFolder]:
+    of_a, of_b = (list_params(params or logs.folder) for logs in (a, b))
+    return of_a if of_a.pes else of_b, of_b if of_b.pes else of_a
 
 
 def _facts(logs: LogSet) -> tuple[dict[str, str], dict[str, str]]:

@@ -286,7 +286,7 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
         work = partial(_unit_compared, task)
     else:
         params = list_params(task.logs.folder) if task.params is None else task.params
-        work = partial(_block_compared, task, params if params.pes else None)
+        work = partial(_block_compared, task, params)
     with limited_to(jobs):
         units = task.logs.units(in_turn=True)
         for _, of_block in map_blocks(work, units, "comparing", task.logs.units_bytes):
@@ -307,10 +307,10 @@ def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
     return compare_parts(task.logs, unit.rank, pairs())
 
 
-def _block_compared(task: RewriteTask, params: ParamFolder | None, block: Block) -> Totals:
+def _block_compared(task: RewriteTask, params: ParamFolder, block: Block) -> Totals:
     totals = Totals()
     for loaded in task.logs.read(block):
         old = replace(loaded, buffer=loaded.buffer.copy())
         rewrite_part(task, loaded)
-        totals.add(compare_loaded((old, loaded), params))
+        totals.add(compare_loaded((old, loaded), (params, params)))
     return totals

@@ -318,6 +318,25 @@ def test_events_are_named_by_the_param_files(tmp_path: Path) -> None:
     assert [(row["name"], row["counts"]) for row in without["durations_by_event"]] == [("", [3, 3])]
 
 
+def test_brackets_of_different_events_are_not_compared(tmp_path: Path) -> None:
+    """Another program's were counted as those of A's events, by A's param files."""
+    timeline = [seb(k, k + 1, events=bracket(0, 0.5)) for k in range(4)] + [seb(4, 5), seb(5, 6)]
+    for name, events in (("a", "kkjkkk"), ("b", "kjjkjk")):
+        write_logs(tmp_path / name, [timeline])
+        write_params(tmp_path / name, 0, *((k, event) for k, event in enumerate(events)))
+    write_logs(tmp_path / "c", [timeline])
+    for a, b, counts, other in (
+        ("a", "b", {"j": [1, 1], "k": [3, 3]}, 2),
+        ("a", "c", {"j": [1, 1], "k": [5, 5]}, 0),
+        ("c", "b", {"j": [3, 3], "k": [3, 3]}, 0),
+    ):
+        whole = found(tmp_path / a, tmp_path / b)
+        assert {row["name"]: row["counts"] for row in whole["durations_by_event"]} == counts
+        assert whole["sebs_with_other_brackets"] == other
+    text = compare_logs(open_logs(tmp_path / "a"), open_logs(tmp_path / "b")).text()
+    assert "2 SEBs with different brackets" in text
+
+
 def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
     """More than the kernel's tables have room for at first, on either side."""
     many = [one for k in range(100) for one in bracket(k / 128, (k + 0.5) / 128)]
