@@ -371,9 +371,9 @@ def _bars(view: TimelineView, rows: Ints, spans: Spans, /) -> tuple[Bars, int, i
     which = np.flatnonzero(seen)
     which = which[np.argsort(spans.of[which], kind="stable")]
     columns = row, view.layers_of(spans), spans.pe, spans.seb, spans.start_s, spans.end_s
-    sebs = int(np.count_nonzero(chosen[: spans.sebs]))
-    left_out = int(np.count_nonzero(row[: spans.sebs] >= 0)) - sebs
-    return Bars._make(columns).take(which), sebs, left_out
+    of_sebs = slice(spans.sebs)
+    left_out = np.count_nonzero((row >= 0)[of_sebs]) - np.count_nonzero(chosen[of_sebs])
+    return Bars._make(columns).take(which), int(np.count_nonzero(seen[of_sebs])), int(left_out)
 
 
 def _add_times(parts: Floats, steps: Floats, bars: Bars, view: TimelineView) -> None:

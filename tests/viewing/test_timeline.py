@@ -19,7 +19,7 @@ from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
-from rewritelog.viewing.draw import cell_colours
+from rewritelog.viewing.draw import cell_colours, panel_title
 from rewritelog.viewing.plots import BRACKET, IDLE
 from rewritelog.viewing.timeline import Run, timeline_view
 
@@ -102,6 +102,8 @@ def test_a_window_shows_what_lies_in_it(two_pes: Path) -> None:
     view = timeline_view([Run(open_logs(two_pes))], [0], (1.0, 3.0), columns=2)
     assert view.panels[0].cells[0, :, :2] == pytest.approx(np.array([[0, 1], [1, 0]]))
     assert view.rows == 1
+    late = timeline_view([Run(open_logs(two_pes))], window=(4.5, None))
+    assert panel_title(late, late.panels[0]).endswith(": 2 PEs, 1 SEB; 1 without an end not drawn")
 
 
 def test_cells_have_the_colours_of_what_is_in_them(
