@@ -1,10 +1,9 @@
 """Traces as a workload of replays: nodes in place of SEBs, threads and streams in place of PEs.
 
-Each thread and stream of a rank runs one node at a time, in the order in which they become ready,
-and of several at one time that with the lowest id first. All nodes of a collective become one,
-which starts when the last rank is ready for it; those of a group run one after the other, and
-groups beside each other. The time of a message is that of its send, and it is received once that
-has passed.
+Each thread and stream of a rank runs one node at a time, of those that are ready the one with the
+lowest id. All nodes of a collective become one, which starts when the last rank is ready for it;
+those of a group run one after the other, and groups beside each other. The time of a message is
+that of its send, and it is received once that has passed.
 
 Collectives take their times on a network with latency and bandwidth alone (Hockney's α and β), n
 being the bytes that each rank puts in. A ring of p ranks: a reduce-scatter or an all-to-all takes
