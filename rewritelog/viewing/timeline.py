@@ -197,13 +197,13 @@ class TimelineView:
 
     @property
     def row_labels(self) -> list[str]:
-        """The labels of the rows' PEs, such as `PE 3` or `PE 0–7`."""
+        """The labels of the rows' PEs, such as `PE 3`, `PE 0–7`, or `PE 0, …, 9` with gaps."""
         groups = [
             self.pes[first : first + self.group] for first in range(0, len(self.pes), self.group)
         ]
         if names := self.panels[0].run.lane_names:
             return [f"{names[pes[0]]}{', …' if len(pes) > 1 else ''}" for pes in groups]
-        return [f"PE {pes[0]}" if len(pes) == 1 else f"PE {pes[0]}–{pes[-1]}" for pes in groups]
+        return [_pes_text(pes) for pes in groups]
 
     @cached_property
     def shown_layers(self) -> list[int]:
@@ -255,6 +255,12 @@ class TimelineView:
         """Return the share of the PEs' time in brackets."""
         shares = self.shares(panel)
         return float(shares[-1] if self.colour_by == "name" else shares[:-1].sum())
+
+
+def _pes_text(pes: Sequence[int]) -> str:
+    if len(pes) == 1:
+        return f"PE {pes[0]}"
+    return f"PE {pes[0]}{'–' if pes[-1] - pes[0] < len(pes) else ', …, '}{pes[-1]}"
 
 
 def timeline_view(

@@ -181,6 +181,14 @@ def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> N
     assert (lines.messages, lines.drawn) == (1, 1)
 
 
+def test_rows_are_labelled_with_their_pes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of PEs 2 and 7 was labelled as all from 2 to 7."""
+    monkeypatch.setattr(timeline, "MOST_ROWS", 3)
+    logs = open_logs(write_logs(tmp_path / "logs", [[seb(0, 1)] for _ in range(9)]))
+    view = timeline_view([Run(logs)], [0, 1, 2, 7, 8])
+    assert view.row_labels == ["PE 0–1", "PE 2, …, 7", "PE 8"]
+
+
 def test_the_first_message_of_a_repeated_number_is_drawn_as_in_a_replay(tmp_path: Path) -> None:
     """A window without the first one has no line to what that started."""
     sends = [message(t, t + 1, msg_id=n, dst_node=1) for t, n in ((1.0, 7), (3.0, 7), (3.5, 8))]
