@@ -16,7 +16,6 @@ from rewritelog.replaying.network import DIGITS, Network
 from rewritelog.text import (
     LABEL_WIDTH,
     NO_NAME,
-    NO_VALUE,
     Readable,
     TextTable,
     bytes_text,
@@ -25,6 +24,7 @@ from rewritelog.text import (
     json_of,
     percent_text,
     printable,
+    ratio_text,
     shorten,
     speedup,
     time_column,
@@ -381,7 +381,7 @@ class ReplayedRuns(Readable):
                 name,
                 f"{run.pes:,}",
                 time,
-                f"{first_s / run.predicted_s:.3f}" if run.predicted_s > 0 else NO_VALUE,
+                ratio_text(speedup(first_s, run.predicted_s)),
                 percent_text(run.utilisation, 1),
                 percent_text(
                     run.communication_s / run.predicted_s if run.predicted_s > 0 else None, 1

@@ -24,10 +24,10 @@ from rewritelog.replaying.network import QUANTITIES, Network, read_machine
 from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.running.engines import cores, in_threads
 from rewritelog.text import (
-    NO_VALUE,
     Readable,
     TextTable,
     printable,
+    ratio_text,
     time_column,
     time_text,
     wrapped,
@@ -166,11 +166,7 @@ class Sweep(Readable):
         first = self.points[0].predicted_s
         times = time_column([point.predicted_s for point in self.points])
         rows = [
-            (
-                *point.values,
-                time,
-                f"{point.predicted_s / first:.4f}" if first > 0 else NO_VALUE,
-            )
+            (*point.values, time, ratio_text(point.predicted_s / first if first > 0 else None))
             for point, time in zip(self.points, times, strict=True)
         ]
         heads = (*self.axes, "predicted", "relative to the first")

@@ -279,6 +279,16 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
         assert figures[0].read_bytes() == figures[1].read_bytes()
 
 
+def test_run_times_that_differ_by_much_have_a_ratio(logs: Path, tmp_path: Path) -> None:
+    """It was 0.0000 for all but the first, or had hundreds of digits."""
+    done = run("sweep", logs, "--vary", "dilation=1,1e-9,1e99", "--latency", "0")
+    rows = [line.split() for line in done.stdout.splitlines()[-3:]]
+    assert [row[-1] for row in rows] == ["1", "1e-09", "1e+99"]
+    assert run("rewrite", logs, tmp_path / "slow", "--dilation", "1e6", "-q").returncode == 0
+    table = run("replay", logs, tmp_path / "slow", "--latency", "0").stdout.splitlines()
+    assert "  1e-06  " in table[-1]
+
+
 def test_a_sweep_of_dilations_says_that_they_change_nothing(logs: Path) -> None:
     """All points were equal, and nothing said why."""
     words = ("sweep", logs, "--vary", "dilation=1,2")

@@ -328,7 +328,7 @@ def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     sets = [write_logs(folder / f"run{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (4, 2)]
     runs: Any = rewritelog.replay(sets)
     assert [(row[0], *row[2:5]) for row in runs.rows()] == [
-        ("run4", "4.000 s", "1.000", "62.5 %"), ("run2", "2.000 s", "2.000", "75.0 %"),
+        ("run4", "4.000 s", "1", "62.5 %"), ("run2", "2.000 s", "2", "75.0 %"),
     ]  # fmt: skip
     assert [run["predicted_s"] for run in runs.to_json()["runs"]] == [4, 2]
     assert runs.text().startswith("Shortest of 2 runs: run2, 2.000 s\n")
