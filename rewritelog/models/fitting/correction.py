@@ -190,7 +190,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         tried.append(trial(name, tried[0].similarities[0] if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
     best = min(tried, key=error_with_length)
-    enough = min((1 + tuning.MOST_LOSS_TRIED) * plain.mean_error, tuning.TOO_POOR)
+    enough = min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR)
     if best.held_out.mean_error > enough:
         return None
     family, (similarity,) = best.family, best.similarities

@@ -105,7 +105,7 @@ FEWEST_CORRECTED = 50  # with fewer samples there is no correction
 GOOD_ENOUGH, TOO_POOR = 0.02, 0.4
 # The share by which a correction has to lower the held-out error, or 1/√samples, if that is more.
 LEAST_GAIN_CORRECTED = 0.05
-MOST_LOSS_TRIED = 0.1  # one from fewer points may raise it by this share, or no more are tried
+LEAST_GAIN_TRIED = 0.01  # the share by which one from fewer points has to, or no more are tried
 NEARLY_AS_GOOD_CORRECTED = 1.05  # a longer formula has to be better by more than this factor
 LONGEST = 60.0  # an input of a greater length, in standard deviations, has no effect
 FAINT = 0.2  # a part of the covariance below this share of the noise, as deviations, is left out
