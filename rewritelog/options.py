@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
-from numbers import Real
+from numbers import Number
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -384,7 +384,7 @@ _EXPECTED = {bool: "True or False", int: "an integer", float: "a finite number",
 def convert(value: Any, kind: Any) -> object:
     """Return the value converted to a declared type; raise `ValueError` if it is invalid.
 
-    NaN is invalid, and an integral float is an int.
+    NaN is invalid, and an integral float is an int. Decimals and fractions are numbers too.
     """
     if getattr(value, "shape", None) == ():  # a scalar of numpy
         value = value.item()
@@ -396,10 +396,11 @@ def convert(value: Any, kind: Any) -> object:
         return value
     if kind is bool and isinstance(value, str) and value.strip().lower() in TRUTHS:
         return TRUTHS[value.strip().lower()]
-    if kind in (int, float) and not isinstance(value, bool) and isinstance(value, Real | str):
-        with suppress(ValueError, OverflowError):
+    if kind in (int, float) and not isinstance(value, bool) and isinstance(value, Number | str):
+        with suppress(TypeError, ValueError, OverflowError):
             number = kind(value)
-            if number == (number if isinstance(value, str) else value):  # false for NaN
+            is_rounded = kind is float or isinstance(value, str)
+            if number == (number if is_rounded else value):  # false for NaN
                 return number
     raise ValueError(f"{value!r} is not of type {kind.__name__}")
 

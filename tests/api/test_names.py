@@ -15,6 +15,8 @@ import subprocess
 import sys
 import typing
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,8 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
             "fitted must be a fitted model or the path of its file, not int",
         ),
         (lambda: public.rewrite(CELLS, model=3), TypeError, "must be a name or a Model, not int"),
+        (lambda: rewritelog.rewrite(CELLS, model="m.json"), ValueError, "write fitted='m.json'"),
+        (lambda: public.replay(CELLS, model=Path("m.json")), ValueError, "write fitted='m.json'"),
         (lambda: public.rewrite(CELLS, progress=3), TypeError, "progress must be a function, not"),
         (lambda: rewritelog.replay(""), ValueError, "logs: the path is empty"),
         (lambda: rewritelog.fit([""]), ValueError, "timings: the path is empty"),
@@ -279,6 +283,19 @@ def test_values_are_read_as_on_the_command_line() -> None:
         {"cost_per_packet": 1, "packet-size": "1kB", "latency": "1us"}
     )
     assert named == rewritelog.Network(1e-6, None, 1, 1000)
+
+
+def test_decimals_and_fractions_are_numbers() -> None:
+    """Half of the numbers took them, and half said that they must be numbers."""
+    rewritten = [public.rewrite(CELLS, dilation=half) for half in (Fraction(1, 2), Decimal("0.5"))]
+    assert {report.to_json()["options"]["dilation"] for report in rewritten} == {0.5}
+    assert public.rewrite(CELLS, dilation=Fraction(1, 3)).options.dilation == 1 / 3
+    assert public.verify(MODEL, {"k": ([[1]], [1])}, worst=Decimal(2)).to_json()
+    for wrong in (Decimal("NaN"), Decimal("inf"), Fraction(-1, 2), 1j):
+        with pytest.raises(UsageError, match="dilation must be a finite number above 0"):
+            public.rewrite(CELLS, dilation=wrong)
+    with pytest.raises(UsageError, match="worst must be an integer"):
+        public.verify(MODEL, {"k": ([[1]], [1])}, worst=Decimal("2.5"))
 
 
 def test_a_network_is_given_as_a_replay_is() -> None:
