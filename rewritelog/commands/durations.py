@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,7 +148,10 @@ NO_DILATION = DilationRules()
 
 
 def to_model(model: object, what: str) -> object:
-    """Return a model or its name; raise `UsageTypeError` for anything else."""
+    """Return a model or its name; raise `UsageError` for a file, `UsageTypeError` otherwise."""
+    if isinstance(model, os.PathLike) or (isinstance(model, str) and model.endswith(".json")):
+        fitted = spelled("fitted", str(model))
+        raise UsageError(f"{what} {model}: is a file, not the name of a model: write {fitted}")
     if not isinstance(model, str):
         from rewritelog.models.base import Model
 

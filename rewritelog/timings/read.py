@@ -161,6 +161,8 @@ class MalformedLines:
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
         self.files.setdefault(os.path.realpath(path), []).append(path)
+        of_traces = "; `rewritelog timings` makes timing lines of Chakra traces"
+        has_lines = False
         try:
             for chunk, table in scan_chunks(path):
                 texts = [fault_text(path, f.line, f.problem, f.text) for f in table.faults]
@@ -168,10 +170,12 @@ class MalformedLines:
                     raise TimingError(texts[0])
                 self.count += table.fault_count
                 self.shown += texts[: FAULTS_SHOWN - len(self.shown)]
+                has_lines |= len(table) > 0
                 yield chunk, table
         except TraceFileError as error:
-            of_traces = "; `rewritelog timings` makes timing lines of Chakra traces"
             raise TimingError(f"{error}{of_traces if path.is_dir() else ''}") from error
+        if not has_lines and path.name.endswith((".et", ".et.gz")):
+            raise TimingError(f"{path}: no timing line found{of_traces}")
 
     def warnings(self, what: str) -> Iterator[str]:
         """Yield a warning of these lines, of the kind `what`, and one of each file given again."""

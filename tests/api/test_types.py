@@ -77,6 +77,25 @@ def test_a_value_that_cannot_be_used(call: Callable[[], object], said: str) -> N
         call()
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        rewritelog.fit,
+        rewritelog.stats,
+        lambda path: rewritelog.verify(rewritelog.fit(TIMINGS), path),
+        lambda path: rewritelog.predict(rewritelog.fit(TIMINGS), path),
+        lambda path: rewritelog.rewrite(LOGS, timings=path),
+    ],
+)
+def test_a_chakra_trace_in_place_of_timings_is_refused_with_what_makes_them(
+    call: Callable[[Any], Any],
+) -> None:
+    """Only a folder of them was; a file had no timing lines, and predictions were empty."""
+    trace = SAMPLE_LOGS / "transformer/profile/layers.0.et"
+    with pytest.raises(rewritelog.TimingError, match=r"\.et: no .*; `rewritelog timings` makes"):
+        list(call(trace))
+
+
 def test_predictions_need_words_and_finite_numbers() -> None:
     fitted = rewritelog.fit(TIMINGS)
     with pytest.raises(rewritelog.UsageError, match="give files, or an event"):
