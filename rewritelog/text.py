@@ -372,6 +372,17 @@ def unused_patterns(
             yield pattern, ", or later patterns match, too" if place < len(patterns) else ""
 
 
+class Lines(str):
+    """A text of several lines, which a notebook shows as it is printed."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from html import escape  # noqa: PLC0415 - only notebooks need it
+
+        return f"<pre>{escape(self)}</pre>"
+
+
 class Readable(ABC):
     """A report: its `repr` is one line, and a notebook shows all of it."""
 
@@ -400,10 +411,7 @@ class Readable(ABC):
         return f"<{type(self).__name__}: {shorten(self.top_lines()[0], _REPR_WIDTH)}>"
 
     def _repr_html_(self) -> str:
-        from html import escape  # noqa: PLC0415 - only notebooks need it
-
-        parts = (self.text(), self.details())
-        return f"<pre>{escape(_NEWLINE.join(part for part in parts if part))}</pre>"
+        return Lines(_NEWLINE.join(filter(None, (self.text(), self.details()))))._repr_html_()
 
 
 @dataclass(frozen=True)

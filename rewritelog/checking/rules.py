@@ -26,7 +26,7 @@ from rewritelog.commands.logs import RulesCommand
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
 from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, IRREGULAR, ROUNDING, Records
-from rewritelog.text import count_text, wrapped
+from rewritelog.text import Lines, count_text, wrapped
 
 _OF_FILES = (
     Rule(
@@ -534,7 +534,7 @@ def rule_names() -> list[str]:
 
 def described(command: RulesCommand) -> str:
     """Return the list of rules, or what one of them says."""
-    return rules_text() if command.rule is None else rule_text(command.rule)
+    return Lines(rules_text() if command.rule is None else rule_text(command.rule))
 
 
 def rule_text(name: str) -> str:

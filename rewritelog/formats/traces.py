@@ -23,7 +23,7 @@ from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts, spans
 from rewritelog.errors import Location, RewriteLogError, UsageError
 from rewritelog.formats.files import InputFile
 from rewritelog.running.engines import map_blocks
-from rewritelog.text import bytes_text, count_text, printable
+from rewritelog.text import TextTable, bytes_text, count_text, printable
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
@@ -404,6 +404,11 @@ class Traces(Opened):
 
     def __repr__(self) -> str:
         return f"<Traces {self.text()}>"
+
+    def _repr_html_(self) -> str:
+        ranks = f"{len(self.files):,}"
+        rows = [("format", self.title), ("ranks", ranks), ("size", bytes_text(self.size_bytes))]
+        return TextTable((printable(str(self.path)), ""), rows).html()
 
 
 MISSING = -1

@@ -17,7 +17,14 @@ import numpy as np
 from rewritelog import options
 from rewritelog.arrays import Columns, Flags, Floats, Ints
 from rewritelog.errors import UsageError
-from rewritelog.text import count_text, event_label, shorten
+from rewritelog.text import (
+    NO_VALUE,
+    TextTable,
+    count_text,
+    event_label,
+    parameter_names,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from rewritelog.models.fitting.event_fit import EventFit
@@ -128,6 +135,20 @@ class EventTimings:
     def __repr__(self) -> str:
         samples = count_text(len(self.seconds), "sample")
         return f"<EventTimings {event_label(*self.key)}: {samples}>"
+
+    def _repr_html_(self) -> str:
+        columns = dict(zip(parameter_names(self.parameters), self.params.T, strict=True))
+        columns["seconds"] = self.seconds
+        rows = [(name, *span_texts(values)) for name, values in columns.items()]
+        samples = count_text(len(self.seconds), "sample")
+        return TextTable((f"{event_label(*self.key)}: {samples}", "least", "most"), rows).html()
+
+
+def span_texts(values: Floats) -> tuple[str, str]:
+    """Return the least and the largest value for a table; dashes if there is none."""
+    if not len(values):
+        return NO_VALUE, NO_VALUE
+    return f"{values.min():.6g}", f"{values.max():.6g}"
 
 
 Timings: TypeAlias = Sequence[EventTimings]

@@ -22,12 +22,11 @@ from rewritelog.arrays import (
     to_table,
 )
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.models.base import EventTimings, entry_of
+from rewritelog.models.base import EventTimings, entry_of, span_texts
 from rewritelog.models.expressions import name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.text import (
-    NO_VALUE,
     Remark,
     TextTable,
     count_text,
@@ -225,11 +224,10 @@ class Timings:
         return f"<Timings: {count_text(len(self), 'sample')} of {events_text(self.events)}>"
 
     def _repr_html_(self) -> str:
-        rows = []
-        for timings in self:
-            ends = (np.min, np.max) if len(timings.seconds) else ()
-            span = [f"{end(timings.seconds):.6g}" for end in ends] or [NO_VALUE, NO_VALUE]
-            rows.append((timings.event, str(timings.parameters), str(len(timings.seconds)), *span))
+        rows = [
+            (each.event, str(each.parameters), str(len(each.seconds)), *span_texts(each.seconds))
+            for each in self
+        ]
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()
 

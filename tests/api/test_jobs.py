@@ -9,6 +9,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,6 +291,10 @@ def test_names_and_texts_are_str_and_a_notebook_shows_a_table() -> None:
     assert logs.sebs(0)["name"][0] == "msgep"
     assert set(logs.log_events([1])["text"]) <= {"startTraceBigSim %f\n", "endTraceBigSim %f\n"}
     assert "<td>log version</td><td>6</td>" in logs._repr_html_()
+    traces: Any = rewritelog.open_traces(SAMPLE_LOGS / "transformer/training")
+    assert "<td>ranks</td><td>2</td>" in traces._repr_html_()
+    rules: Any = rewritelog.rules("summary")
+    assert rules._repr_html_() == f"<pre>{rules}</pre>"
 
 
 def test_a_picture_is_returned_and_written(tmp_path: Path) -> None:

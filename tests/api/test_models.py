@@ -425,6 +425,9 @@ def test_reprs_are_short_and_notebooks_get_tables(
         assert "\n" not in repr(shown)
         assert "<b>" not in shown._repr_html_()
     assert timings._repr_html_().count("<tr>") == 1 + 2
+    assert "<td>p2</td><td>5</td><td>21</td>" in timings["Cell::pairForces"]._repr_html_()
+    without = Timings.from_arrays({"none": (np.zeros((0, 1)), [])})["none"]
+    assert "<td>seconds</td><td>–</td><td>–</td>" in without._repr_html_()
     assert "Cell::pairForces" in fitted._repr_html_()
     assert "and 200 more" in huge._repr_html_()
 
