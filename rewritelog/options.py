@@ -76,6 +76,14 @@ class Kind:
     """What stands for a value in the help."""
     use: Literal["input", "file", "checked", "folder", "text"] = "input"
     """Whether texts name inputs, a file or folder to write, a file that the job checks, or none."""
+    error: str = ""
+    """The error of contents that cannot be used, if it has a class of its own."""
+
+    @property
+    def errors(self) -> frozenset[str]:
+        """The errors that values may raise, besides `UsageError`."""
+        of_use = {"input": "MissingFileError", "text": ""}.get(self.use, "OutputError")
+        return frozenset({of_use, self.error} - {""})
 
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -87,12 +95,16 @@ PathOrNone: TypeAlias = As["PathLike | None", "Path | None"]
 Moment: TypeAlias = Annotated[NumberOrText, Kind("units:moment", use="text", metavar="TIME")]
 """A time in the run."""
 InputPaths: TypeAlias = Annotated[
-    As["PathsLike", "tuple[Path, ...]"], Kind("paths:to_inputs", several=True)
+    As["PathsLike", "tuple[Path, ...]"],
+    Kind("paths:to_inputs", several=True, error="TimingError"),
 ]
+"""Files of timing or param lines."""
 OutputPath: TypeAlias = Annotated[GivenPath, Kind("paths:to_output", use="checked")]
 OutputFile: TypeAlias = Annotated[GivenPath, Kind("paths:to_output", use="file")]
 OutputFolder: TypeAlias = Annotated[GivenPath, Kind("paths:to_folder", use="folder")]
 OptionalInput: TypeAlias = Annotated[PathOrNone, Kind("paths:to_input")]
+ModelInput: TypeAlias = Annotated[PathOrNone, Kind("paths:to_input", error="ModelError")]
+"""A file of formulas, coefficients or names."""
 OptionalOutput: TypeAlias = Annotated[PathOrNone, Kind("paths:to_output", use="file")]
 OptionalFolder: TypeAlias = Annotated[PathOrNone, Kind("paths:to_folder", use="folder")]
 AppendedFile: TypeAlias = Annotated[PathOrNone, Kind("paths:to_output", use="checked")]
@@ -503,7 +515,7 @@ class NodeChoice(Options, group=MODEL):
         "Chakra traces: the types of nodes to work on, as in COMP,MEM_LOAD [default: COMP].",
         default=None, rare=True, decides=True, for_traces=True,
     )  # fmt: skip
-    event_params: OptionalInput = option(
+    event_params: ModelInput = option(
         "Chakra traces: a TOML file of the events and parameters of nodes.",
         default=None, rare=True, for_traces=True,
     )  # fmt: skip

@@ -57,15 +57,30 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 def include_dir() -> str:
-    """Return the folder of tracebigsim.h and the sources beside it, for a compiler's `-I`."""
+    """Return the folder of tracebigsim.h and the sources beside it, for a compiler's `-I`.
+
+    >>> import os
+    >>> "tracebigsim.h" in os.listdir(tracebigsim.include_dir())
+    True
+    """
     return str(_FOLDER / "include")
 
 
 def cmake_dir() -> str:
-    """Return the folder for CMake's `-Dtracebigsim_DIR=`."""
+    """Return the folder for CMake's `-Dtracebigsim_DIR=`.
+
+    >>> import os
+    >>> os.listdir(tracebigsim.cmake_dir())
+    ['tracebigsim-config.cmake']
+    """
     return str(_FOLDER / "share" / "cmake")
 
 
 def pkg_config_dir() -> str:
-    """Return the folder for the environment variable PKG_CONFIG_PATH."""
+    """Return the folder for the environment variable PKG_CONFIG_PATH.
+
+    >>> import os
+    >>> os.listdir(tracebigsim.pkg_config_dir())
+    ['tracebigsim.pc']
+    """
     return str(_FOLDER / "share" / "pkgconfig")

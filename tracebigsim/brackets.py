@@ -201,13 +201,26 @@ _this_thread = _ThisThread()
 def output(target: str | os.PathLike[str] | TextIO | None) -> None:
     """Send the lines of this process to a file (appending), a text stream, or (None) the default.
 
-    Buffered lines are written to the former target first.
+    Buffered lines are written to the former target first; raises TraceFileError if they cannot be.
+
+    >>> tracebigsim.output("timings.txt")
+    >>> with tracebigsim.bracket("kernel", 8):
+    ...     total = sum(range(8))
+    >>> tracebigsim.output(None)
+    >>> from pathlib import Path
+    >>> print(Path("timings.txt").read_text(), end="")
+    TRACEBIGSIM: event:{ kernel }  time:{ ... }  params:{ 8.000000 }
     """
     OUTPUT.set(target)
 
 
 def flush() -> None:
-    """Write the lines buffered under TRACEBIGSIM_BUFFER_BYTES; also done at exit."""
+    """Write the lines buffered under TRACEBIGSIM_BUFFER_BYTES; also done at exit.
+
+    Raises TraceFileError if they cannot be written.
+
+    >>> tracebigsim.flush()
+    """
     OUTPUT.flush()
 
 
@@ -217,6 +230,10 @@ def start(event: str | None = None, *params: float) -> None:
     If event and params are given, a bracket that is not on the list of chosen SEBs is skipped
     altogether; otherwise it is timed and its line left out. Raises TraceFileError for a list
     that cannot be read, and LineFormatError for params that are no numbers.
+
+    >>> tracebigsim.start()
+    >>> tracebigsim.end("kernel", 8)
+    TRACEBIGSIM: event:{ kernel }  time:{ ... }  params:{ 8.000000 }
     """
     state = _State.TO_BE_ASKED
     if event is not None:
@@ -230,9 +247,9 @@ def start(event: str | None = None, *params: float) -> None:
 def end(event: str, *params: float) -> None:
     """Close this thread's bracket and print its timing line.
 
-    `params` are the 0 to 20 numbers that the time depends on. Raises LineFormatError for a name or
-    numbers that no line can hold and TraceFileError if the line cannot be written; the bracket is
-    closed all the same.
+    The time is in seconds; `params` are the 0 to 20 numbers that it depends on. Raises
+    LineFormatError for a name or numbers that no line can hold and TraceFileError if the line
+    cannot be written; the bracket is closed all the same. `start` has an example.
     """
     ended_ns = perf_counter_ns()
     state, _this_thread.state = _this_thread.state, _State.CLOSED
@@ -243,7 +260,14 @@ def end(event: str, *params: float) -> None:
 
 
 class bracket:  # noqa: N801 - it is used as a function is
-    """Time a `with` block, like `start` and `end`; a block that raises prints no line."""
+    """Time a `with` block, like `start` and `end`; a block that raises prints no line.
+
+    Raises what these raise.
+
+    >>> with tracebigsim.bracket("kernel", 8):
+    ...     total = sum(range(8))
+    TRACEBIGSIM: event:{ kernel }  time:{ ... }  params:{ 8.000000 }
+    """
 
     __slots__ = ("_event", "_params")
 
@@ -279,13 +303,15 @@ def bracketed(
     """Bracket every call of a function.
 
     Each of `params` is the name of an argument of the function, or a function that takes the same
-    arguments and returns a number:
+    arguments and returns a number. Raises BracketError for a name that no argument has, for a
+    function that does not say what it takes, as `max`, and for generators and coroutines, whose
+    calls end before their work begins.
 
-        @tracebigsim.bracketed("Cell::pairForces", "cutoff", lambda atoms, cutoff: len(atoms))
-        def pair_forces(atoms, cutoff=2.5): ...
-
-    Raises BracketError for a name that no argument has, for a function that does not say what it
-    takes, as `max`, and for generators and coroutines, whose calls end before their work begins.
+    >>> @tracebigsim.bracketed("Cell::pairForces", "cutoff", lambda atoms, cutoff: len(atoms))
+    ... def pair_forces(atoms, cutoff=2.5):
+    ...     return sum(atoms)
+    >>> forces = pair_forces([1.0, 2.0, 3.0])
+    TRACEBIGSIM: event:{ Cell::pairForces }  time:{ ... }  params:{ 2.500000 3.000000 }
     """
 
     def decorate(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:

@@ -48,6 +48,9 @@ def format_line(
     finite, a time above 1e100, an integer outside [0, 2**63) (counters: of more than 63 bits), or
     an event name that is empty, begins or ends with a blank, or contains a control character,
     unpaired braces, a field or TRACEBIGSIM.
+
+    >>> print(tracebigsim.format_line("kernel", [8, 2.5], time_s=1e-6), end="")
+    TRACEBIGSIM: event:{ kernel }  time:{ 0.000001 }  params:{ 8.000000 2.500000 }
     """
     try:
         listed, counted = list(params), list(counters)
@@ -105,6 +108,9 @@ def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str
 
     `tracebigsim.chosen` reads such lists. Raises LineFormatError as `format_line` does, and for a
     PE's number outside [0, 2**63).
+
+    >>> print(tracebigsim.format_chosen(3, 19, "kernel", [8]), end="")
+    3 19 TRACEBIGSIM: event:{ kernel } seqno: { 19 }    params:{ 8.000000 }
     """
     return f"{_to_int(pe, 'the PE')} {format_line(event, params, seb=seb, seqno=seb)}"
 

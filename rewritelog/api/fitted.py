@@ -72,7 +72,11 @@ class FittedModel(Fitted):
         of columns by the names of the parameters, of which more are ignored. The result is NaN
         where the fit is undefined. These are usual times of single calls, whose sum `rewrite`
         corrects (see `rewritelog.predict`). Raise `UsageError` for an event without a fit for that
-        many parameters.
+        many parameters, and `UsageTypeError` for what is no number.
+
+        >>> fitted = rewritelog.fit({"work": ([[1], [2], [4], [8]], [1e-6, 2e-6, 4e-6, 8e-6])})
+        >>> fitted.predict("work", {"p1": [3, 16]})
+        array([3.0e-06, 1.6e-05])
         """
         return self.prediction(event, self._table(event, X)).seconds
 
@@ -81,6 +85,11 @@ class FittedModel(Fitted):
 
         They are NaN if there were too few samples, and where the fit is below zero. Raise
         `UsageError` as `predict` does, and `ModelError` for a model without intervals.
+
+        >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+        >>> low, high = fitted.interval("Cell::bonded", [[40], [80]])
+        >>> (low < fitted.predict("Cell::bonded", [[40], [80]])) & (low < high)
+        array([ True,  True])
         """
         if not self.knows("interval"):
             raise ModelError(f"the model {self.name!r} has no intervals")
@@ -93,9 +102,10 @@ class FittedModel(Fitted):
         Of an event with classes it is that of the class from which most errors come.
 
         The key is the event's name, as in `work(p1, p2)` if it has fits for several numbers of
-        parameters.
+        parameters. Raise `ModelError` for a model that has no formulas.
 
-        >>> {event: round(r2, 2) for event, r2 in fitted.r2.items()}  # doctest: +SKIP
+        >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+        >>> {event: round(r2, 2) for event, r2 in fitted.r2.items()}
         {'Cell::pairForces': 0.99, 'Cell::bonded': 0.98}
         """
         fits = self._functions()
@@ -132,6 +142,10 @@ class FittedModel(Fitted):
         """Return the coefficient of each term of an event's formula, in seconds.
 
         Raise an error as `formula` does, and `ModelError` for a mean of several formulas.
+
+        >>> timings = {"work": ([[1], [2], [4], [8]], [2e-6, 4e-6, 8e-6, 16e-6])}
+        >>> rewritelog.fit(timings).coefficients("work")
+        {'p1': 2e-06}
         """
         return terms_of(entry_of(self._functions(), event, parameters, "fit for"))
 
@@ -145,11 +159,12 @@ class FittedModel(Fitted):
     ) -> Picture:
         """Return a picture of an event's measured and predicted seconds over its parameters.
 
-        `timings` are needed for a model read from a file. The extra `rewritelog[view]` has to be
-        installed.
+        `timings` are needed for a model read from a file. Raise `UsageError` for an event without
+        samples, and if the extra `rewritelog[view]` is not installed.
 
-        >>> fitted.plot("Cell::bonded")  # doctest: +SKIP
-        <Picture: svg, 63,201 bytes>
+        >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
+        >>> fitted.plot("Cell::bonded").kind
+        'svg'
         """
         if kind not in ("svg", "png"):
             raise UsageError(f"kind must be 'svg' or 'png', not {kind!r}")
@@ -167,7 +182,11 @@ class FittedModel(Fitted):
 
         Its columns are event, parameters, family, samples, r2, held_out_error (a share) and
         formula. Of an event with classes, r2 and held_out_error are those of the class from which
-        most errors come, and the rest is that of all samples.
+        most errors come, and the rest is that of all samples. Raise `ModelError` for a model that
+        has no formulas, and `RewriteLogError` if pandas is not installed.
+
+        >>> rewritelog.fit("sample_logs/cells/timings.txt").to_frame()["samples"].tolist()
+        [400, 200]
         """
         fits = self._functions()
         columns: dict[str, Any] = {
@@ -197,9 +216,12 @@ class FittedModel(Fitted):
         return content
 
     def save(self, path: PathLike) -> None:
-        """Write a model file, which `load_model` and `rewritelog rewrite --fitted` read.
+        """Write a model file, which `load_model` and `rewrite(fitted=…)` read.
 
-        `-` is standard output.
+        `-` is standard output. Raise `OutputError` if it cannot be written, and `ModelError` for a
+        model that a file cannot hold, as that of a plug-in.
+
+        >>> rewritelog.fit("sample_logs/cells/timings.txt").save("saved.json")
         """
         output = to_output(path, "the model file")
         check_outputs([output], () if self.timings is None else self.timings.inputs)
@@ -272,10 +294,11 @@ def _columns(X: Any, names: Sequence[str]) -> Any:
 def load_model(path: PathLike) -> FittedModel:
     """Return the model of a model file, as `FittedModel.save` or `rewritelog fit -o` wrote it.
 
-    Raise `ModelError` with the JSON path of any error in it.
+    Raise `MissingFileError` if it does not exist, and `ModelError` with the JSON path of any error
+    in it.
 
-    >>> fitted.save("model.json")  # doctest: +SKIP
-    >>> rewritelog.load_model("model.json").events  # doctest: +SKIP
+    >>> rewritelog.fit("sample_logs/cells/timings.txt").save("model.json")
+    >>> rewritelog.load_model("model.json").events
     ('Cell::pairForces', 'Cell::bonded')
     """
     read = read_model_file(to_input(path, "the model file"))

@@ -49,6 +49,9 @@ def open_traces(path: TracesLike) -> LogSet | Traces:
 
     Chakra traces are given by their folder, one file, or the beginning of their names before the
     rank. Raise as `open_logs` does.
+
+    >>> rewritelog.open_traces("sample_logs/transformer/training")
+    <Traces sample_logs/transformer/training: Chakra execution traces, 2 ranks, 9.4 kB>
     """
     return to_traces(path, "the traces")
 
@@ -111,7 +114,8 @@ def to_pandas(table: Table) -> Any:
     """Return a table of `LogSet` as a pandas DataFrame, with the columns of `rewritelog export`.
 
     Names become `str`, array fields one column for each element, such as `obj_id_0` to `obj_id_3`;
-    units are in the names of the columns. pandas has to be installed.
+    units are in the names of the columns. Raise `UsageTypeError` for what is no such table, and
+    `RewriteLogError` if pandas is not installed.
 
     >>> logs = rewritelog.open_logs("sample_logs/cells")
     >>> list(rewritelog.to_pandas(logs.log_events([0])).columns)
@@ -147,6 +151,10 @@ class Params:
 
         Raise `UsageError` for an event without records, and for one with records of different
         numbers of parameters unless `parameters` is one of them.
+
+        >>> pe, seb, X = rewritelog.read_params("sample_logs/cells").table("Cell::pairForces")
+        >>> X.shape
+        (56, 2)
         """
         records = self.records
         kinds, kind = records.kinds()
@@ -160,6 +168,9 @@ class Params:
 
         Parameters that an event does not have are NaN; `rows` selects some of the records, by their
         indices or as flags. Raise `UsageError` for others.
+
+        >>> rewritelog.read_params("sample_logs/cells").to_pandas([0]).values.tolist()
+        [[0, 19, 'Cell::pairForces', 53.0, 11.0]]
         """
         records = self.records
         try:
@@ -200,6 +211,8 @@ def read_params(
     """Read the `param.P` files of a folder, for all or some PEs, or one such file.
 
     With `strict` a malformed line is an error; `columns="counters"` reads performance counters.
+    Raise `MissingFileError` if the folder does not exist, `UsageError` for a PE without a file, and
+    `TimingError` for a malformed line with `strict`.
 
     >>> rewritelog.read_params("sample_logs/cells").events
     ('Cell::pairForces', 'Cell::bonded')

@@ -35,10 +35,11 @@ def page(
 
     `of` is the result of `rewrite`, `compare`, `verify`, `sample`, `sweep` or `info`, or a fitted
     model, which is compared with `timings`, by default those that it was fitted to. `replay` writes
-    its page itself. The extra `rewritelog[view]` has to be installed.
+    its page itself. Raise `UsageError` for anything else, for a model file without timings, and if
+    the extra `rewritelog[view]` is not installed, and `OutputError` if the page cannot be written.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
-    >>> html = rewritelog.page(fitted, "sample_logs/cells/timings.txt")  # doctest: +SKIP
+    >>> html = rewritelog.page(fitted, output="fit.html")
     """
     path = None if output is None else to_output(output, "the page")
     logs = [of.logs.folder] if isinstance(of, RewriteReport | SampleReport) else []

@@ -63,7 +63,12 @@ class AutoRegressor:
     correction: str = "auto"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> AutoRegressor:
-        """Fit to a table of parameters and the seconds of each row; return the regressor."""
+        """Fit to a table of parameters and the seconds of each row; return the regressor.
+
+        X has shape (samples, parameters), y has shape (samples,). Raise `UsageError` for other
+        shapes, numbers that are not finite, negative times, no samples or invalid parameters of the
+        regressor.
+        """
         names = _column_names(X)
         params = to_table(X, None)
         seconds = to_seconds(y, len(params))
@@ -81,7 +86,10 @@ class AutoRegressor:
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
-        """Return the seconds of each row, at least 0, shape (rows,)."""
+        """Return the seconds of each row, at least 0, shape (rows,).
+
+        Raise `UsageError` before `fit`, and for a table with other columns than that of the fit.
+        """
         if not hasattr(self, "model_"):
             raise not_fitted("this AutoRegressor is not fitted: call fit first")
         known, names = list(getattr(self, "feature_names_in_", [])), _column_names(X)
@@ -97,7 +105,7 @@ class AutoRegressor:
         return self.model_.prediction(EVENT, params).seconds
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Return R² of the predictions; NaN if y does not vary."""
+        """Return R² of the predictions; NaN if y does not vary. Raise as `predict` does."""
         predicted = self.predict(X)
         explained = r_squared(predicted, to_column(y, len(predicted)))
         return float("nan") if explained is None else explained
@@ -118,7 +126,7 @@ class AutoRegressor:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **params: object) -> AutoRegressor:
-        """Set parameters by name; return the regressor."""
+        """Set parameters by name; return the regressor. Raise `UsageTypeError` for other names."""
         known = self.get_params()
         for name, value in params.items():
             if name not in known:

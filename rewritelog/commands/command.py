@@ -43,6 +43,7 @@ from rewritelog.options import (
 )
 from rewritelog.paths import is_stdout
 from rewritelog.running import EngineName
+from rewritelog.text import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,22 +56,23 @@ if TYPE_CHECKING:
     from rewritelog.options import PathLike
     from rewritelog.text import Readable
 
-LogsArgument: TypeAlias = Annotated[As["LogsLike", "LogSet"], Kind("api.logs:to_logs")]
-TracesArgument: TypeAlias = Annotated[As["TracesLike", "AnyTraces"], Kind("api.logs:to_traces")]
-"""Logs or traces in any format."""
-OptionalTraces: TypeAlias = Annotated[
-    As["TracesLike | None", "AnyTraces | None"], Kind("api.logs:to_traces")
+_TRACES = Kind("api.logs:to_traces", error="DamagedLogError")
+LogsArgument: TypeAlias = Annotated[
+    As["LogsLike", "LogSet"], Kind("api.logs:to_logs", error="DamagedLogError")
 ]
+TracesArgument: TypeAlias = Annotated[As["TracesLike", "AnyTraces"], _TRACES]
+"""Logs or traces in any format."""
+OptionalTraces: TypeAlias = Annotated[As["TracesLike | None", "AnyTraces | None"], _TRACES]
 ManyTraces: TypeAlias = Annotated[
     As["TracesLike | Iterable[TracesLike]", "tuple[AnyTraces, ...]"],
-    Kind("api.logs:to_many_traces", several=True),
+    Kind("api.logs:to_many_traces", several=True, error="DamagedLogError"),
 ]
 UncheckedArgument: TypeAlias = Annotated[
     As["TracesLike", "Path | Traces"], Kind("api.logs:to_unchecked")
 ]
 """Logs or traces that may be too damaged to open."""
 FittedArgument: TypeAlias = Annotated[
-    As["FittedModel | PathLike", "Fitted"], Kind("timings.read:to_fitted")
+    As["FittedModel | PathLike", "Fitted"], Kind("timings.read:to_fitted", error="ModelError")
 ]
 
 OUT_HELP = "The folder to write: a new or empty one; force replaces any."
@@ -302,6 +304,26 @@ SHELL_OPTIONS = declarations(Command)
 """The options of the command line alone."""
 
 
+_RAISED = {
+    "UsageError": "an argument is invalid",
+    "MissingFileError": "an input does not exist",
+    "DamagedLogError": "logs are damaged",
+    "TimingError": "timing lines or params cannot be used",
+    "ModelError": "a model, or a file for one, cannot be used",
+    "OutputError": "an output cannot be written",
+}
+"""When the function of a command raises an error, in the order of the work."""
+
+
+def _raised(options: Iterable[Declaration]) -> str:
+    """Return the sentence on the errors that a function with these options raises."""
+    kinds = [option.kind for option in options if isinstance(option.kind, Kind)]
+    errors = {"UsageError"}.union(*(kind.errors for kind in kinds))
+    cases = [f"`{error}` if {when}" for error, when in _RAISED.items() if error in errors]
+    listed = ", and ".join(filter(None, (", ".join(cases[:-1]), cases[-1])))
+    return wrapped(f"Raise {listed}.", hanging=0)
+
+
 def function(
     command: Callable[Parameters, Command[Result]], name: str = ""
 ) -> Callable[Parameters, Result]:
@@ -340,7 +362,8 @@ def function(
     )
     call.__module__, call.__name__, call.__qualname__ = cls.__module__, name, name
     call.__annotations__ = {}  # the signature has texts: most types are not imported yet
-    call.__doc__ = f"{text.rstrip()}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
+    described = f"{text.rstrip()}\n\n{_raised(cls.own())}"
+    call.__doc__ = f"{described}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
     call.__signature__ = signature.replace(return_annotation=_type_text(returned))  # type: ignore[attr-defined]
     return call
 

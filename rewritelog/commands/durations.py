@@ -19,9 +19,9 @@ from rewritelog.options import (
     Force,
     Jobs,
     Kind,
+    ModelInput,
     NodeChoice,
     NumberOrText,
-    OptionalInput,
     Options,
     ParamsFolder,
     PathLike,
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from rewritelog.timings.samples import Timings, TimingsLike
 
 
-_SAMPLES = Kind("timings.samples:to_files_or_samples", several=True, nothing=())
+_SAMPLES = Kind(
+    "timings.samples:to_files_or_samples", several=True, nothing=(), error="TimingError"
+)
 TimingsArgument: TypeAlias = Annotated[As["TimingsLike", "Timings | tuple[Path, ...]"], _SAMPLES]
 OptionalTimings: TypeAlias = Annotated[
     As["TimingsLike | None", "Timings | tuple[Path, ...]"], _SAMPLES
@@ -80,13 +82,13 @@ class Reading(Options):
 class FormulasFile(Options, group=MODEL):
     """The file of formulas."""
 
-    formulas: OptionalInput = option("A formulas file for the model auto.", default=None, rare=True)
+    formulas: ModelInput = option("A formulas file for the model auto.", default=None, rare=True)
 
 
 class ParamNamesFile(Options, group=MODEL):
     """The file of parameter names."""
 
-    param_names: OptionalInput = option(
+    param_names: ModelInput = option(
         "A TOML file of parameter names, for the report.", default=None, rare=True
     )
 
@@ -94,7 +96,7 @@ class ParamNamesFile(Options, group=MODEL):
 class ModelInputs(Reading, FormulasFile, group=MODEL):
     """What a model is made from besides timings."""
 
-    coefficients: OptionalInput = option(
+    coefficients: ModelInput = option(
         "The file of coefficients, for the model of that name.", default=None, rare=True
     )
     model_options: ModelOptions = option(
@@ -117,7 +119,12 @@ SpreadName: TypeAlias = Literal["none", "residual"]
 TotalName: TypeAlias = Literal["measured", "typical"]
 OptionalModel: TypeAlias = Annotated[
     As["str | Model[Any] | Fitted | None", "str | Model[Any] | None"],
-    Kind("commands.durations:to_model", shown="str | Model[Any] | FittedModel | None", use="text"),
+    Kind(
+        "commands.durations:to_model",
+        shown="str | Model[Any] | FittedModel | None",
+        use="text",
+        error="ModelError",
+    ),
 ]
 DilationsByName: TypeAlias = Annotated[
     As["Mapping[str, float] | Iterable[tuple[str, float]] | None", "tuple[tuple[str, float], ...]"],
@@ -127,7 +134,7 @@ DilationsByName: TypeAlias = Annotated[
 ]
 OptionalFitted: TypeAlias = Annotated[
     As["Fitted | PathLike | None", "Fitted | None"],
-    Kind("timings.read:to_fitted", shown="FittedModel | PathLike | None"),
+    Kind("timings.read:to_fitted", shown="FittedModel | PathLike | None", error="ModelError"),
 ]
 
 

@@ -193,7 +193,9 @@ class PredictRunCommand(ModelFile, Command["RunPrediction"]):
     The categories of `lost-cycles`, each fitted to several runs, are added up for a number of PEs
     and a problem size that were never run.
 
-    >>> rewritelog.predict_run("study.json", {"P": 4096, "D": 512})  # doctest: +SKIP
+    >>> study = {"lost::idle": ([[16], [32], [64]], [0.16, 0.32, 0.64])}  # PE-seconds by PEs
+    >>> rewritelog.predict_run(rewritelog.fit(study), {"P": 4096})
+    <RunPrediction: Predicted run time: 10.00 ms at P = 4096>
     """
 
     job = "evaluation.totals:predict_run"

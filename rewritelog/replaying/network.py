@@ -51,7 +51,8 @@ _TEXTS = ("name", "source")
 class Network:
     """A network model, by the names of the options of `replay`; it holds SI units.
 
-    Without latency and bandwidth each message keeps its recorded transit time.
+    Without latency and bandwidth each message keeps its recorded transit time. Numbers are in
+    seconds, bytes and bytes per second; texts have a unit. Raise `UsageError` for invalid ones.
 
     >>> rewritelog.Network(latency="1us", bandwidth="10GB/s").text()
     'latency 1 µs, bandwidth 10 GB/s'
@@ -76,7 +77,7 @@ class Network:
         node_latency: float | str = 0.0,
         name: str = "",
     ) -> None:
-        """Read numbers, or texts with a unit; raise `UsageError` for invalid quantities."""
+        """Read numbers, or texts with a unit."""
         values = (latency, bandwidth, cost_per_packet, packet_size, node_latency)
         for (option, quantity), value in zip(QUANTITIES.items(), values, strict=True):
             number = None if value is None else quantity.read(value, option)

@@ -84,7 +84,13 @@ class Timings:
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
         """Return timings from `{event: (X, y)}`: a row of X and a time in seconds per sample.
 
-        Masked values are NaN. Samples that have any are left out of fits.
+        X has shape (samples, parameters), y has shape (samples,). Masked values are NaN. Samples
+        that have any are left out of fits. Raise `UsageError` for other shapes and negative times,
+        and `UsageTypeError` for what is no number.
+
+        >>> rewritelog.Timings.from_arrays({"kernel": ([[8], [16]], [1e-6, 2e-6])})["kernel"].params
+        array([[ 8.],
+               [16.]])
         """
         timings = []
         for event, pair in samples.items() if isinstance(samples, Mapping) else [(None, None)]:
@@ -101,7 +107,8 @@ class Timings:
 
         All other columns are parameters, and their names are those of the parameters in formulas
         and reports. A column that is NaN for all samples of an event is no parameter of it. Columns
-        p1, p2, … are taken in this order; parameters after the last one of a sample are NaN.
+        p1, p2, … are taken in this order; parameters after the last one of a sample are NaN. Raise
+        `UsageError` for missing columns and names that no parameter can have.
 
         >>> import pandas
         >>> columns = {"event": ["work"] * 4, "n": [1, 2, 4, 8], "seconds": [2, 4, 8, 16]}
@@ -156,6 +163,9 @@ class Timings:
 
         Raise `UsageError` for an unknown event, and for one that has samples with several numbers
         of parameters, unless `parameters` is one of them.
+
+        >>> rewritelog.read_timings("sample_logs/cells/timings.txt").of_event("Cell::bonded", 1)
+        <EventTimings Cell::bonded(p1): 200 samples>
         """
         return entry_of({timings.key: timings for timings in self}, event, parameters, "sample of")
 
@@ -165,7 +175,11 @@ class Timings:
         return tuple(dict.fromkeys(timings.event for timings in self))
 
     def where(self, entry: int, row: int) -> str:
-        """Return the location of a sample of an entry of `timings`, as `file:line`."""
+        """Return the location of a sample of an entry of `timings`, as `file:line`.
+
+        >>> rewritelog.read_timings("sample_logs/cells/timings.txt").where(entry=0, row=0)
+        'sample_logs/cells/timings.txt:1'
+        """
         if not self.locations:
             return f"sample {row + 1}"
         locations = self.locations[entry]
@@ -195,6 +209,9 @@ class Timings:
 
         Parameters without names are `p1`, `p2`, …; those that an event does not have are NaN. Raise
         `UsageError` for a parameter with the name of another column.
+
+        >>> list(rewritelog.read_timings("sample_logs/cells/timings.txt").to_pandas().columns)
+        ['event', 'p1', 'p2', 'seconds']
         """
         counts = np.array([len(timings.seconds) for timings in self], dtype=np.int64)
         events = np.array([timings.event for timings in self], dtype=object)

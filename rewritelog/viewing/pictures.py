@@ -18,8 +18,8 @@ from rewritelog.viewing.extra import drawing
 class Picture(bytes):
     """The bytes of a picture; a notebook shows it.
 
-    >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))  # doctest: +SKIP
-    >>> picture.kind  # doctest: +SKIP
+    >>> picture = rewritelog.timeline("sample_logs/cells", pes=range(4))
+    >>> picture.kind
     'svg'
     """
 

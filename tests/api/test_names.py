@@ -11,6 +11,7 @@ import math
 import pydoc
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import typing
@@ -25,7 +26,9 @@ from oracle import SAMPLE_LOGS
 from users import heeding_modes
 
 import rewritelog
+import tracebigsim
 from rewritelog import MissingFileError, RewriteLogError, UsageError, UsageTypeError
+from rewritelog.viewing.pictures import Picture
 
 public: Any = rewritelog
 """The package as code without types sees it."""
@@ -34,11 +37,11 @@ ROOT = Path(__file__).parents[2]
 CELLS = SAMPLE_LOGS / "cells"
 MODEL = rewritelog.fit({"k": ([[1], [2], [4]], [1, 2, 4])}, "least-squares")
 untyped: Any = MODEL
-MODULES = [
-    f"{path.parent.name}.{path.stem}"
-    for folder in ("api", "commands")
-    for path in sorted((ROOT / "rewritelog" / folder).glob("[a-z]*.py"))
+PUBLIC = [
+    getattr(package, name) for package in (rewritelog, tracebigsim) for name in package.__all__
 ]
+MODULES = sorted({each.__module__ for each in PUBLIC} | {"rewritelog", Picture.__module__})
+"""Those with public names, and with what these return."""
 
 
 def test_completion_shows_the_public_names_alone() -> None:
@@ -77,17 +80,102 @@ def test_the_package_alone_imports_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["__init__", *MODULES])
-def test_examples_of_the_docstrings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pandas")
-    monkeypatch.chdir(ROOT)
-    module = rewritelog if name == "__init__" else importlib.import_module(f"rewritelog.{name}")
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_the_docstrings(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for needed in ("pandas", "matplotlib", "bokeh"):
+        pytest.importorskip(needed)
     told = io.StringIO()
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     runner = doctest.DocTestRunner(optionflags=flags)
-    for test in doctest.DocTestFinder().find(module, extraglobs={"rewritelog": rewritelog}):
+    names = {"rewritelog": rewritelog, "tracebigsim": tracebigsim}
+    for test in doctest.DocTestFinder().find(importlib.import_module(name), extraglobs=names):
+        folder = tmp_path / test.name
+        folder.mkdir()
+        (folder / "sample_logs").symlink_to(SAMPLE_LOGS)
+        monkeypatch.chdir(folder)
         runner.run(test, out=told.write)
     assert runner.failures == 0, told.getvalue()
+
+
+@pytest.mark.parametrize("named", PUBLIC, ids=lambda named: named.__name__)
+def test_a_docstring_has_an_example_that_runs_and_says_what_is_raised(named: Any) -> None:
+    """Most commands did not say what they raise, and many examples were only for reading."""
+    if inspect.isclass(named) and issubclass(named, Exception):
+        return
+    if named is not tracebigsim.end:  # whose example is that of `start`
+        assert ">>> " in named.__doc__
+    assert ("+SKIP" in named.__doc__) == (named is rewritelog.explore)  # which does not end
+    if inspect.isfunction(named) and inspect.signature(named).parameters:
+        assert re.search(r"\braises? ", str(named.__doc__).replace("\n", " "), re.IGNORECASE)
+
+
+class _Inputs:
+    """Inputs of each kind that cannot be used, and those that can."""
+
+    def __init__(self, folder: Path) -> None:
+        self.damaged, self.nothing = folder / "damaged", folder / "nothing.txt"
+        self.no_model, self.out = folder / "model.json", folder / "out"
+        self.taken = folder / "taken"
+        self.taken.mkdir()
+        (self.taken / "file").touch()
+        shutil.copytree(CELLS, self.damaged)
+        (self.damaged / "bgTrace").write_bytes(b"x" * 60)
+        self.nothing.touch()
+        self.no_model.write_text("{")
+
+
+def wrong_of(parameter: str, inputs: _Inputs) -> tuple[object, ...]:
+    """Return values of a parameter of commands that cannot be used, in different ways."""
+    known: dict[str, tuple[object, ...]] = {
+        **dict.fromkeys(("logs", "a", "b", "traces"), ("nowhere", inputs.damaged, 3)),
+        **dict.fromkeys(("timings", "files"), ("nowhere", inputs.taken, 3)),
+        **dict.fromkeys(("formulas", "event_params"), ("nowhere", inputs.no_model)),
+        **dict.fromkeys(("fitted", "model"), ("nowhere", inputs.no_model, 3)),
+        **dict.fromkeys(("plot", "html", "timings_out"), (inputs.taken, "no/f.svg")),
+        "output": (inputs.nothing / "f.svg",),
+        "out": (inputs.taken,),
+        "models": ("nowhere", 3),
+        "machine": ("nowhere", 3),
+        "at": ({"P": -1}, 3),
+        "jobs": (-1,),
+        "rule": ("nothing",),
+    }
+    return known.get(parameter, ())
+
+
+COMMANDS = [each for each in PUBLIC if each.__module__.startswith("rewritelog.commands.")]
+
+
+@pytest.mark.parametrize("call", COMMANDS, ids=lambda call: call.__name__)
+def test_a_command_raises_what_its_docstring_says(call: Callable[..., Any], tmp_path: Path) -> None:
+    inputs = _Inputs(tmp_path)
+    usable: dict[str, object] = {
+        **dict.fromkeys(("logs", "a", "b"), CELLS),
+        **dict.fromkeys(("timings", "files"), CELLS / "timings.txt"),
+        "traces": SAMPLE_LOGS / "transformer/profile",
+        "model": MODEL, "vary": {"latency": [1]}, "at": {"P": 1}, "pe": 0, "to": "csv",
+        "out": inputs.out, "output": tmp_path / "o",
+    }  # fmt: skip
+    parameters = inspect.signature(call).parameters
+    needed = {name for name, each in parameters.items() if each.default is each.empty}
+    raised = set()
+    for parameter in parameters:
+        for wrong in wrong_of(parameter, inputs):
+            options = {name: usable[name] for name in needed} | {parameter: wrong}
+            if parameter == "formulas" and call is not rewritelog.sample:
+                options |= {"timings": CELLS / "timings.txt"}
+            try:
+                result = call(**options)
+                if call is rewritelog.predict:
+                    list(result)
+            except RewriteLogError as error:
+                raised |= {each.__name__ for each in type(error).__mro__}
+    errors = {each.__name__ for each in PUBLIC if inspect.isclass(each)} - {"RewriteLogError"}
+    errors -= {"UsageTypeError"}  # which is a UsageError
+    said = call.__doc__ or ""
+    assert {error for error in errors if f"`{error}`" in said} == raised & errors
 
 
 def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch) -> None:

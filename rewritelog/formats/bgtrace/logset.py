@@ -37,7 +37,14 @@ _TERMS = Terms("SEB", "PE", "bracket", "param record", "messages")
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LogSet(Opened):
-    """The logs of one emulation: their paths and heads; timelines are read when they are needed."""
+    """The logs of one emulation: their paths and heads; timelines are read when they are needed.
+
+    >>> logs = rewritelog.open_logs("sample_logs/cells")
+    >>> logs.pes
+    range(0, 16)
+    >>> sebs = logs.sebs("0-3")
+    >>> busy_s = (sebs["end_time"] - sebs["start_time"])[sebs["end_time"] >= 0].sum()
+    """
 
     files: tuple[TimelineFile, ...]
     summary: Summary
@@ -132,21 +139,47 @@ class LogSet(Opened):
             yield from read_block(file, block, self.layout, part_bytes, buffer=buffer)
 
     def timeline(self, pe: int) -> Tables:
-        """Return all records of the timeline of a PE as tables."""
+        """Return all records of the timeline of a PE as tables; raise `UsageError` for others.
+
+        They are `sebs`, `messages`, `log_events` and `dependencies`, arrays whose rows have fields.
+        Raise `DamagedLogError` if they are damaged.
+
+        >>> rewritelog.open_logs("sample_logs/cells").timeline(0)
+        <Tables: 55 SEBs, 37 messages, 10 log events, 8 dependencies>
+        """
         from rewritelog.formats.bgtrace.records import Tables, tables_of  # noqa: PLC0415 - of few
 
         return Tables(*tables_of(self.load([self.timeline_block(pe)])))
 
     def sebs(self, pes: str | int | Iterable[int] | None = None) -> Rows:
-        """Return the SEBs of some or all PEs, one row for each (see `SEB_ROW`)."""
+        """Return the SEBs of some or all PEs, an array with a row for each and named fields.
+
+        PEs are given as a number, numbers, or a text as in `0-3,8`. Times are in seconds, `offset`
+        is in bytes; `messages`, `log_events`, `backward` and `forward` are the lengths of these
+        lists. Raise `UsageError` for PEs that are not in the logs, and `DamagedLogError`.
+
+        >>> rewritelog.open_logs("sample_logs/cells").sebs(0)["start_time"][:2]
+        array([2.3000e-07, 1.4486e-04])
+        """
         return self._table("sebs", pes)
 
     def messages(self, pes: str | int | Iterable[int] | None = None) -> Rows:
-        """Return the messages of some or all PEs, one row for each (see `MESSAGE_ROW`)."""
+        """Return the messages of some or all PEs, as `sebs` does; `size` is in bytes.
+
+        >>> int(rewritelog.open_logs("sample_logs/cells").messages("0-3")["size"].max())
+        1072
+        """
         return self._table("messages", pes)
 
     def log_events(self, pes: str | int | Iterable[int] | None = None) -> Rows:
-        """Return the log events of some or all PEs, one row for each (see `EVENT_ROW`)."""
+        """Return the log events of some or all PEs, as `sebs` does.
+
+        `r_time` is in seconds from the start of the SEB, `index` that of a Projections log (−1:
+        none), and `text` that of a mark.
+
+        >>> rewritelog.open_logs("sample_logs/cells").log_events(0)["text"][0].strip()
+        'startTraceBigSim %f'
+        """
         return self._table("log_events", pes)
 
     def _table(self, name: str, pes: str | int | Iterable[int] | None) -> Rows:

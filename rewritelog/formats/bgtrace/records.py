@@ -27,6 +27,7 @@ from rewritelog.formats.bgtrace.declaration import (
     newest_layout,
     raise_first,
 )
+from rewritelog.text import count_text
 
 EXEC_SLACK_S = 1e-6
 """The tolerance of execTime = endTime − startTime (FORMAT 7, rule 4)."""
@@ -354,7 +355,7 @@ DEPENDENCY_ROW = np.dtype([*_SEB, ("forward", np.bool_), ("other", np.int64)])
 """A dependency of a SEB on the SEB `other` of its timeline; if `forward`, of `other` on it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tables:
     """The records of some timelines, in the order of the file."""
 
@@ -362,6 +363,11 @@ class Tables:
     messages: Table
     log_events: Table
     dependencies: Table
+
+    def __repr__(self) -> str:
+        nouns = ("SEB", "message", "log event", "dependency")
+        counts = map(count_text, map(len, vars(self).values()), nouns)
+        return f"<Tables: {', '.join(counts)}>"
 
 
 def _rows(block: BlockRecords, records: Records, dtype: np.dtype[Any], list_name: str) -> Table:
