@@ -95,6 +95,10 @@ class RewriteCommand(RewriteOptions, NetworkOptions, LogsOrTraces, Command["Rewr
         if self.out is None:
             self.check_unused("OUT, which a dry run does not write")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle all but the listener, which is told of this run alone."""
+        return {**vars(self), "progress": None}
+
 
 class CheckCommand(Jobs, Command["CheckReport"]):
     """Find damage and oddities in logs and their params, or in traces.
