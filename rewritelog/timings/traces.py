@@ -356,17 +356,18 @@ class WrittenTimings(Readable):
             "warnings": list(self.warnings),
         }
 
+    def top_lines(self) -> list[str]:
+        """Return what was read and written, and the number of lines and events."""
+        lines = count_text(self.lines.total(), "timing line")
+        files = f"{self.traces.text()} → {printable(str(self.output))}"
+        return [files, f"{lines} of {count_text(len(self.lines), 'event')}"]
+
     def text(self) -> str:
         """Return the result as text."""
         most = sorted(self.events, key=lambda event: (-event[1], event[0]))
         rows = [(event, f"{lines:,}", f"{points:,}") for event, lines, points in most]
         table = TextTable(("event", "lines", "different parameters"), rows, most_rows=_SHOWN)
-        lines = count_text(self.lines.total(), "timing line")
-        count = f"{lines} of {count_text(len(rows), 'event')}"
-        shown = table.lines() if rows else []
-        return "\n".join(
-            [wrapped(f"{self.traces.text()} → {printable(str(self.output))}"), count, *shown]
-        )
+        return "\n".join([*map(wrapped, self.top_lines()), *(table.lines() if rows else ())])
 
 
 def write_timings(command: TimingsCommand) -> WrittenTimings:

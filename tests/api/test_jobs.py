@@ -275,6 +275,23 @@ def test_reports_go_through_pickle(tmp_path: Path) -> None:
         assert again.to_json() == report.to_json()
 
 
+def test_a_report_of_a_rewrite_with_a_listener_is_pickled() -> None:
+    """A function within another cannot be pickled, and the report had it among its options."""
+    stages: list[str] = []
+    report = rewritelog.rewrite(CELLS, progress=lambda stage, *_: stages.append(stage))
+    assert stages
+    again = pickle.loads(pickle.dumps(report))  # noqa: S301 - our own
+    assert again.to_json() == report.to_json()
+
+
+def test_written_timings_say_where_they_are(tmp_path: Path) -> None:
+    """The repr ended with an arrow, where the text was wrapped."""
+    folder = SAMPLE_LOGS / "transformer/profile"
+    written = rewritelog.write_timings(folder, tmp_path / "nodes.txt")
+    assert repr(written).endswith("/nodes.txt>")
+    assert "112 timing lines of 4 events" in written.text().splitlines()
+
+
 @pytest.mark.long
 def test_export_writes_what_the_command_does(tmp_path: Path) -> None:
     found = rewritelog.export(CELLS, tmp_path / "out", "goal")
