@@ -271,9 +271,11 @@ def _parameters_among(columns: list[str]) -> tuple[list[str], bool]:
 
 
 def _event_of(sample: int, event: object) -> str:
-    """Return the event of a sample in a DataFrame; raise `UsageError` if it has none."""
+    """Return the event of a sample in a DataFrame; raise `UsageError` if it has none, or bytes."""
     if not isinstance(event, str) and str(event) in _MISSING:
         raise UsageError(f"the column 'event' has no name for sample {sample}")
+    if isinstance(event, bytes):
+        raise UsageTypeError(f"the column 'event' has bytes, {event!r}, for sample {sample}")
     return str(event)
 
 

@@ -211,6 +211,14 @@ def test_a_sample_without_an_event_is_named(name: str) -> None:
         rewritelog.fit(frame)
 
 
+def test_events_of_a_frame_that_are_bytes_are_refused() -> None:
+    """As HDF5 has them: the event was called b'k', which no param record is."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"event": ["k", b"k"], "n": [1, 2], "seconds": [1.0] * 2})
+    with pytest.raises(UsageTypeError, match=r"'event' has bytes, b'k', for sample 2"):
+        rewritelog.fit(frame)
+
+
 @pytest.mark.parametrize("given", [iter, set, tuple, lambda paths: (path for path in paths)])
 def test_paths_of_timings_come_in_any_collection(given: Any, tmp_path: Path) -> None:
     """What `glob` returns was no timings, where other functions take it for their paths."""
