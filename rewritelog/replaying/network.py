@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewritelog import units
-from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
+from rewritelog.errors import MissingFileError, RewriteLogError, UsageError, UsageTypeError
 from rewritelog.options import settle
 from rewritelog.paths import input_exists, to_path
 from rewritelog.text import bytes_text, time_text
@@ -80,8 +80,10 @@ class Network:
         """Read numbers, or texts with a unit."""
         values = (latency, bandwidth, cost_per_packet, packet_size, node_latency)
         for (option, quantity), value in zip(QUANTITIES.items(), values, strict=True):
-            number = None if value is None else quantity.read(value, option)
-            settle(self, **{_FIELDS[option]: number})
+            is_unknown = value is None and option in ("latency", "bandwidth")
+            settle(self, **{_FIELDS[option]: None if is_unknown else quantity.read(value, option)})
+        if not isinstance(name, str):
+            raise UsageTypeError(f"name must be a text, not {name!r}")
         settle(self, name=name)
         if self.cost_per_packet and not self.packet_size:
             raise UsageError("packets need both a cost (cost-per-packet) and a size (packet-size)")

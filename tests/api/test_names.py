@@ -295,6 +295,8 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.replay(CELLS, latency=math.nan), ValueError, "nan is not a number"),
         (lambda: public.replay(CELLS, machine=3), TypeError, "must be a path, not int"),
         (lambda: public.Network(latency=[1]), ValueError, "is not a number"),
+        (lambda: public.Network(packet_size=None), ValueError, "packet-size: None is not a number"),
+        (lambda: public.Network(1e-6, name=3), TypeError, "name must be a text, not 3"),
         (
             lambda: rewritelog.Network().with_quantities({"speed": 1}),
             ValueError,
