@@ -11,7 +11,7 @@ from typing import Any
 from rewritelog.arrays import Columns, Flags, Ints, random_ranks
 from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predict import ERRORS_TEXT, PredictedLines, Score
+from rewritelog.evaluation.predict import PredictedLines, Score, errors_text
 from rewritelog.models.base import EventTimings, Model
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas
@@ -27,8 +27,10 @@ from rewritelog.text import (
 from rewritelog.timings.read import read_model_text, read_texts, read_timings_as, samples_of
 from rewritelog.timings.samples import Timings, files_of
 
-COLUMNS_TEXT = f"Of lines held out; {ERRORS_TEXT}; no answer: share of lines without a prediction."
-"""What the columns of the table are."""
+
+def columns_text() -> str:
+    """Return what the columns of the table are."""
+    return f"Of lines held out; {errors_text()}; no answer: share of lines without a prediction."
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class CompareReport(Readable):
         lines = [
             f"{count_text(self.lines, 'timing line')}, {self.method}",
             *self.table.lines(),
-            wrapped(f"  {COLUMNS_TEXT}"),
+            wrapped(f"  {columns_text()}"),
         ]
         return "\n".join(lines)
 

@@ -421,7 +421,7 @@ class Score:
     None for a model without intervals."""
 
     def cells(self, sign: str = "+") -> dict[str, str]:
-        """Return the errors as the cells of a table's row, by their heads; see `ERRORS_TEXT`."""
+        """Return the errors as the cells of a table's row, by their heads; see `errors_text`."""
         return {
             "lines": f"{self.lines:,}",
             "no model": f"{self.lines - self.predicted:,}",
@@ -435,11 +435,13 @@ class Score:
         }
 
 
-ERRORS_TEXT = (
-    "mean, median: relative errors of single calls; sum: that of the total, predicted as by "
-    "rewrite --total measured; later: without each event's first line, which is often slow"
-)
-"""What these errors are."""
+def errors_text() -> str:
+    """Return what these errors are."""
+    return (
+        "mean, median: relative errors of single calls; sum: that of the total, predicted as by "
+        f"rewrite {spelled('total', 'measured')}; later: without each event's first line, which is "
+        "often slow"
+    )
 
 
 @dataclass(frozen=True)

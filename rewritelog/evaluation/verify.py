@@ -11,7 +11,7 @@ import numpy as np
 
 from rewritelog.commands.fits import VerifyCommand
 from rewritelog.core import DistinctPoints
-from rewritelog.evaluation.predict import ERRORS_TEXT, DeterminedBy, PredictedLines, Score
+from rewritelog.evaluation.predict import DeterminedBy, PredictedLines, Score, errors_text
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
 from rewritelog.text import (
@@ -112,7 +112,7 @@ class VerifyReport(Readable):
         files = ", ".join(map(printable, self.files))
         lines = [f"{printable(self.model)} against {lines_of} of {files}"]
         lines += TextTable(("event", *overall), rows).lines()
-        lines.append(wrapped(f"  ({ERRORS_TEXT}; in 90 %: share of lines within the interval)"))
+        lines.append(wrapped(f"  ({errors_text()}; in 90 %: share of lines within the interval)"))
         if self.worst:
             lines.append("worst lines, by relative error:")
             worst = [line.cells() for line in self.worst]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rewritelog.evaluation.compare import COLUMNS_TEXT, CompareReport
+from rewritelog.evaluation.compare import CompareReport, columns_text
 from rewritelog.text import LABEL_WIDTH, count_text, percent_text, shorten_all
 from rewritelog.viewing.fit_pages import Cell, event_table
 from rewritelog.viewing.page import Section, page_text
@@ -49,7 +49,7 @@ def compare_page(report: CompareReport) -> str:
     add_same(plot, "same")
     plot.legend.click_policy = "hide"
     sections = [
-        Section("All lines", [COLUMNS_TEXT], table=report.table),
+        Section("All lines", [columns_text()], table=report.table),
         Section("Events and models", html=_overview(errors, labels), script="overview.js"),
         swap_section(
             "One event: measured against predicted time of held-out lines",
