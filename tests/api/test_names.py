@@ -335,7 +335,7 @@ def test_wrong_use_is_an_error_of_both_kinds(
 
 
 def test_messages_name_options_as_python_does_and_leave_other_words_alone(tmp_path: Path) -> None:
-    """Reports said `--dilation` and `--total`, and a folder called `--force` became `force=True`."""
+    """Reports said `--dilation` and `--total`; a folder named `--force` became `force=True`."""
     report = rewritelog.rewrite(CELLS, timings=CELLS / "timings.txt")
     compared = rewritelog.compare(CELLS / "timings.txt", ["least-squares"], folds=2)
     said = " ".join((*report.warnings, report.text(), compared.text()))
