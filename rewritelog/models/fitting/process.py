@@ -507,6 +507,7 @@ class _Likelihood:
     def _cost_of_block(
         self, kernel: Kernel, coordinates: Floats, values: Floats
     ) -> tuple[float, Floats]:
+        """Return what values at these coordinates add to the cost and to its gradient."""
         from scipy.linalg import lapack  # noqa: PLC0415 - heavy
         from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
 
