@@ -116,8 +116,8 @@ def test_what_matters_is_learnt_from_many_points_in_blocks() -> None:
     rng = np.random.default_rng(11)
     points = np.column_stack((rng.normal(size=(1000, 2)), rng.integers(0, 4, (1000, 2))))
     levels = np.array([0.5, -0.7, 0.9, -0.4])
-    values = np.sin(2 * points[:, 0]) + levels[points[:, 2].astype(int)]
-    values += 0.1 * rng.normal(size=1000)
+    values = np.sin(2 * points[:, 0]) + 0.1 * rng.normal(size=1000)
+    values += levels[points[:, 2].astype(int)]
     codes = np.array([False, False, True, True])
     kernel = learn(points, values, codes, most=1000)
     assert 0.09 < kernel.noise < 0.11
