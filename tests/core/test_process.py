@@ -114,10 +114,9 @@ def test_what_is_learnt_is_most_probable() -> None:
 def test_what_matters_is_learnt_from_many_points_in_blocks() -> None:
     """Of 1,000 points in four blocks, with codes whose order says nothing of their values."""
     rng = np.random.default_rng(11)
-    points = np.column_stack((rng.normal(size=(1000, 2)), rng.integers(0, 4, (1000, 2))))
-    levels = np.array([0.5, -0.7, 0.9, -0.4])
-    values = np.sin(2 * points[:, 0]) + 0.1 * rng.normal(size=1000)
-    values += levels[points[:, 2].astype(int)]
+    points = np.hstack((rng.normal(size=(1000, 2)), rng.integers(0, 4, (1000, 2)).astype(float)))
+    levels = np.array([0.5, -0.7, 0.9, -0.4])[points[:, 2].astype(np.int64)]
+    values = np.sin(2 * points[:, 0]) + levels + 0.1 * rng.normal(size=1000)
     codes = np.array([False, False, True, True])
     kernel = learn(points, values, codes, most=1000)
     assert 0.09 < kernel.noise < 0.11
