@@ -129,8 +129,8 @@ def rows_by_event(common: Sides, records: SideRecords) -> tuple[Rows, list[int],
     sides = zip(common, records, of_records, strict=True)
     of_brackets, of_sebs = zip(*(_events(*side, same) for side in sides), strict=True)
     rows = [np.flatnonzero(same[side.seb]) for side in brackets]
-    other = of_brackets[0][rows[0]] != of_brackets[1][rows[1]]
-    same[brackets[0].seb[rows[0][other]]] = False
+    differ = of_brackets[0][rows[0]] != of_brackets[1][rows[1]]
+    same[brackets[0].seb[rows[0][differ]]] = False
     same &= of_sebs[0] == of_sebs[1]
     rows = [np.flatnonzero(same[side.seb]) for side in brackets]
     alone = np.flatnonzero(same & (of_sebs[0] >= 0))

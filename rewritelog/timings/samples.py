@@ -242,8 +242,13 @@ class Timings:
 
     def _repr_html_(self) -> str:
         rows = [
-            (each.event, str(each.parameters), str(len(each.seconds)), *span_texts(each.seconds))
-            for each in self
+            (
+                samples.event,
+                str(samples.parameters),
+                str(len(samples.seconds)),
+                *span_texts(samples.seconds),
+            )
+            for samples in self
         ]
         heads = ("event", "parameters", "samples", "least s", "most s")
         return TextTable(heads, rows, most_rows=100).html()

@@ -176,8 +176,8 @@ def test_a_command_raises_what_its_docstring_says(call: Callable[..., Any], tmp_
                 raised |= {each.__name__ for each in type(error).__mro__}
     errors = {each.__name__ for each in PUBLIC if inspect.isclass(each)} - {"RewriteLogError"}
     errors -= {"UsageTypeError"}  # which is a UsageError
-    said = call.__doc__ or ""
-    assert {error for error in errors if f"`{error}`" in said} == raised & errors
+    documented = call.__doc__ or ""
+    assert {error for error in errors if f"`{error}`" in documented} == raised & errors
 
 
 def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,9 +340,9 @@ def test_messages_name_options_as_python_does_and_leave_other_words_alone(tmp_pa
     """Reports said `--dilation` and `--total`; a folder named `--force` became `force=True`."""
     report = rewritelog.rewrite(CELLS, timings=CELLS / "timings.txt")
     compared = rewritelog.compare(CELLS / "timings.txt", ["least-squares"], folds=2)
-    said = " ".join((*report.warnings, report.text(), compared.text()))
-    assert "give the target's with dilation, or dilation=1 if" in said
-    assert "--" not in said
+    text = " ".join((*report.warnings, report.text(), compared.text()))
+    assert "give the target's with dilation, or dilation=1 if" in text
+    assert "--" not in text
     for name in rewritelog.__all__:
         described = (getattr(rewritelog, name).__doc__ or "").replace("`--html`", "")
         for of_the_command_line in ("--", "exit code", "epeatable"):

@@ -199,7 +199,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     alternatives = tuple(similarity.alternatives(*samples.params.shape))
     refined = list(
         map_in_processes(
-            lambda other: corrected(family, table, other.refined(table[many], likely), many),
+            lambda start: corrected(family, table, start.refined(table[many], likely), many),
             alternatives,
             fewest=2 if len(samples) > TRIED_POINTS else len(alternatives) + 1,
         )
