@@ -130,6 +130,8 @@ def _begin(text: str, width: int) -> str:
 
 def _columns(text: str) -> int:
     """Return the columns of a terminal that a text takes: Chinese characters two, marks none."""
+    if text.isascii():
+        return len(text)
     seen = (letter for letter in text if unicodedata.category(letter) not in _MARKS)
     return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in seen)
 

@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from rewritelog.options import PathLike
     from rewritelog.text import Readable
 
+_LOGS = Kind("api.logs:to_logs", error="DamagedLogError")
 _TRACES = Kind("api.logs:to_traces", error="DamagedLogError")
-LogsArgument: TypeAlias = Annotated[
-    As["LogsLike", "LogSet"], Kind("api.logs:to_logs", error="DamagedLogError")
-]
+LogsArgument: TypeAlias = Annotated[As["LogsLike", "LogSet"], _LOGS]
+OptionalLogs: TypeAlias = Annotated[As["LogsLike | None", "LogSet | None"], _LOGS]
 TracesArgument: TypeAlias = Annotated[As["TracesLike", "AnyTraces"], _TRACES]
 """Logs or traces in any format."""
 OptionalTraces: TypeAlias = Annotated[As["TracesLike | None", "AnyTraces | None"], _TRACES]

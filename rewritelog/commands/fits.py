@@ -10,6 +10,7 @@ from rewritelog.commands.command import (
     Command,
     Logs,
     ModelFile,
+    OptionalLogs,
     TracesArgument,
     function,
 )
@@ -45,12 +46,10 @@ from rewritelog.options import (
 
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel
-    from rewritelog.api.logs import LogsLike
     from rewritelog.evaluation.compare import CompareReport
     from rewritelog.evaluation.fit import FitReport
     from rewritelog.evaluation.predict import CallPrediction, PredictedRecords, Predictions
     from rewritelog.evaluation.verify import VerifyReport
-    from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.models.base import Model
     from rewritelog.sampling.sample import SampleReport
     from rewritelog.timings.merge import MergedLines
@@ -64,9 +63,6 @@ ModelNames: TypeAlias = Annotated[
 ]
 DEFAULT_MODELS = ("auto", "least-squares")
 DEFAULT_FOLDS = 10
-OptionalLogs: TypeAlias = Annotated[
-    As["LogsLike | None", "LogSet | None"], Kind("api.logs:to_logs", error="DamagedLogError")
-]
 SampleMethod: TypeAlias = Literal["design", "coverage", "random"]
 """How the SEBs to be timed are chosen among those of an event."""
 FilesOrCall: TypeAlias = Annotated["PathsLike", Kind(several=True, error="TimingError")]

@@ -158,7 +158,9 @@ def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison
 
 
 def _params(a: LogSet, b: LogSet, params: Path | None) -> tuple[ParamFolder, ParamFolder]:
-    of_a, of_b = (list_params(params or logs.folder) for logs in (a, b))
+    folders = [params or logs.folder for logs in (a, b)]
+    listed = {folder: list_params(folder) for folder in folders}
+    of_a, of_b = (listed[folder] for folder in folders)
     return of_a if of_a.pes else of_b, of_b if of_b.pes else of_a
 
 

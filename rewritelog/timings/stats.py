@@ -111,7 +111,7 @@ class KindStats:
 class LineStats(Readable):
     """The statistics of all lines of some files."""
 
-    param_names: ParamNames = field(default_factory=lambda: ParamNames({}))
+    param_names: ParamNames
     by_kind: dict[tuple[str, int, TimeUnit], KindStats] = field(default_factory=dict)
     malformed: MalformedLines = field(default_factory=MalformedLines)
     kept: int = 0

@@ -136,7 +136,7 @@ class CorrectedFit:
         """Return a formula corrected by what it leaves of these samples."""
         params = self.samples.params
         raw = formula.raw(params)
-        logs = _residuals(self.samples, formula.bounded(raw))
+        logs = _residuals(self.samples.seconds, formula.bounded(raw))
         table = with_seconds(params, raw)
         corrections = [
             correction
@@ -167,7 +167,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         formula = fit_family(families[name], validation.selection)
         raw = formula.raw(samples.params)
         table = with_seconds(samples.params, raw)
-        return table, _residuals(samples.part(rows), formula.bounded(raw[rows]))
+        return table, _residuals(samples.seconds[rows], formula.bounded(raw[rows]))
 
     def corrected(name: str, table: Floats, similarity: Similarity, rows: Ints) -> CorrectedFit:
         held_out = _held_out(similarity, rows, validation, name, table)
@@ -239,9 +239,8 @@ def _held_out(
     but for the sample itself. `table` has the parameters and seconds (`with_seconds`) of all.
     """
     samples = validation.selection.samples
-    part = samples.part(rows)
     formulas_s = validation.predicted_by_fold_s[family]
-    logs = [_residuals(part, seconds[rows]) for seconds in formulas_s]
+    logs = [_residuals(samples.seconds[rows], formula_s[rows]) for formula_s in formulas_s]
     predicted_s = np.empty(len(samples))
     for fold, (correction, without) in enumerate(similarity.conditioned(table[rows], *logs)):
         unseen = validation.folds == fold
@@ -254,10 +253,10 @@ def _held_out(
     return HeldOutPredictions.compared(predicted_s, samples)
 
 
-def _residuals(samples: Samples, predicted_s: Floats) -> Floats:
+def _residuals(seconds: Floats, predicted_s: Floats) -> Floats:
     """Return the logarithms of measured over predicted times; 0 where there is none."""
     with np.errstate(all="ignore"):
-        logs = np.log(samples.seconds / predicted_s)
+        logs = np.log(seconds / predicted_s)
     return np.where(np.isfinite(logs), logs, 0.0)
 
 
