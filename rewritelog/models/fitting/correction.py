@@ -21,6 +21,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, with_seconds
 from rewritelog.models.fitting.process import (
+    FIRST_LEARNT_FROM,
     LAST_STEP,
     MOST_POINTS,
     STEPS_FROM_SIMILAR,
@@ -201,7 +202,7 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
         map_in_processes(
             lambda start: corrected(family, table, start.refined(table[many], likely), many),
             alternatives,
-            fewest=2 if len(samples) > TRIED_POINTS else len(alternatives) + 1,
+            fewest=2 if len(samples) > FIRST_LEARNT_FROM else len(alternatives) + 1,
         )
     )
     best = min(_means(refined, samples), key=lambda fit: fit.held_out.mean_error)

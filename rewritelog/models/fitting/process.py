@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import DistinctPoints, core
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.regression import robust_spread
+from rewritelog.models.fitting.regression import robust_spreads
 from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
 
@@ -386,15 +386,14 @@ def conditioned(
     lower = _factor_and_inverse(kernel.covariance(points))[1]
     inverse = np.asarray(lower + np.tril(lower, -1).T)
     precisions = np.diag(inverse)
-    for plain in values:
-        limited = plain
-        for _ in range(ROUNDS):
-            errors = inverse @ limited / precisions
-            deviations = np.maximum(precisions**-0.5, robust_spread(errors, 0.0))
-            means, reach = limited - errors, tuning.FARTHEST * deviations
-            limited = np.clip(plain, means - tuning.SHORTER * reach, means + reach)
-        weights = inverse @ limited
-        yield weights, limited - weights / precisions, limited
+    limited = plain = np.array(values)
+    for _ in range(ROUNDS):
+        errors = limited @ inverse / precisions
+        deviations = np.maximum(precisions**-0.5, robust_spreads(errors, 0.0)[:, None])
+        means, reach = limited - errors, tuning.FARTHEST * deviations
+        limited = np.clip(plain, means - tuning.SHORTER * reach, means + reach)
+    weights = limited @ inverse
+    yield from zip(weights, limited - weights / precisions, limited, strict=True)
 
 
 def learn(
@@ -514,10 +513,12 @@ class _Likelihood:
         def squares(scales: Floats) -> Floats:
             """Return those of distances, scaled; faster, and less exact, than for a kernel."""
             scaled = coordinates * np.sqrt(scales[self.inputs])
-            products = scaled @ scaled.T
-            sizes = np.diag(products)
-            of_pairs = squareform(sizes[:, None] + sizes - 2 * products, checks=False)
-            return np.asarray(np.maximum(of_pairs, 0.0))
+            sizes, ones = np.einsum("ij,ij->i", scaled, scaled), np.ones(len(scaled))
+            products = np.column_stack((scaled, sizes, ones)) @ (
+                np.column_stack((-2 * scaled, ones, sizes)).T
+            )
+            of_pairs = squareform(products, checks=False)
+            return np.asarray(np.maximum(of_pairs, 0.0, out=of_pairs))
 
         def by_length(by_square: Floats) -> Floats:
             """Return the gradient by scales, given that by the squares of pairs."""

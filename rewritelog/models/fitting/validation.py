@@ -24,9 +24,9 @@ from rewritelog.progress import report_progress
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LARGE_TRIAL = 8192
-"""A trial of families with this product of their number and that of the samples takes longer than
-to start a process: `auto` has nine or so, other models have one."""
+LARGE_TRIAL = 1 << 14
+"""A trial of families with this product of their number, that of the samples and that of the
+parameters takes longer than to start a process: `auto` has nine or so, other models have one."""
 
 ROUNDING = 1e-12
 """Smaller differences of errors come from rounding."""
@@ -224,5 +224,5 @@ def map_trials(
     selection: SelectionSamples,
 ) -> Iterator[Result]:
     """Yield the result of each trial of the families, in processes if it takes long."""
-    takes_long = len(families) * len(selection.samples) >= LARGE_TRIAL
+    takes_long = len(families) * selection.samples.params.size >= LARGE_TRIAL
     return map_in_processes(trial, items, fewest=2 if takes_long else len(items) + 1)
