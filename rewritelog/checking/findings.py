@@ -19,7 +19,7 @@ from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
-from rewritelog.formats.bgtrace.records import BlockRecords
+from rewritelog.formats.bgtrace.records import LISTS, BlockRecords
 from rewritelog.formats.traces import Traces
 from rewritelog.text import Readable, count_text, printable, wrapped
 
@@ -125,14 +125,6 @@ class BlockParams(NamedTuple):
         return cls(source, *read, unreadable)
 
 
-_ITEMS = {
-    "messages": "message",
-    "events": "log event",
-    "backward": "backward dependency",
-    "forward": "forward dependency",
-}
-
-
 @dataclass(frozen=True)
 class CheckedBlock:
     """A block, or a part of a long timeline, as the rules see it."""
@@ -168,7 +160,7 @@ class CheckedBlock:
         findings = []
         for row in which[:SHOWN].tolist():
             seb = int(records.seb[row])
-            item = _ITEMS.get(kind)
+            item = LISTS.get(kind)
             number = row - int(self.records.first(kind)[seb]) if item else 0
             label = f"{item} {number}: " if item else ""
             findings.append(Finding(self.location(seb, int(at[row])), label + says(row)))

@@ -7,6 +7,7 @@ from typing import Any
 
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
 from rewritelog.diffing.records import ABSENT, Change, FieldKind, FirstDifference, Totals
+from rewritelog.formats.bgtrace.records import LISTS
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.text import (
     NO_NAME,
@@ -30,13 +31,6 @@ _VALUE_WIDTH = 26
 
 _OTHERS = "(all other names)"
 _NO_RECORD = "(brackets without a record)"
-_COUNTS = {
-    "SEBs": "SEB",
-    "messages": "message",
-    "events": "log event",
-    "backward": "backward dependency",
-    "forward": "forward dependency",
-}
 _HEADINGS = {
     FieldKind.TIME: "times",
     FieldKind.CONTENT: "everything else, which no rewrite changes",
@@ -70,7 +64,8 @@ class Comparison(Readable):
     @property
     def counted(self) -> dict[str, str]:
         """What is counted on each side, and what it is called."""
-        return _COUNTS if self.sides[0].has_messages else {"SEBs": self.sides[0].terms.item}
+        lists = LISTS if self.sides[0].has_messages else {}
+        return {"SEBs": self.sides[0].terms.item, **lists}
 
     @property
     def fields(self) -> dict[str, Change]:

@@ -64,20 +64,16 @@ class Records:
         return self._columns[name]
 
     def _column(self, name: str) -> Table:
-        dtype = self.newest[name]
-        if name not in (self.dtype.names or ()):
-            column = np.empty(len(self), dtype)
-            column[...] = MISSING[name]
-            return column
-        raw = self.raw(name)
-        if raw.dtype.kind == "V":
-            return names_of(raw)
-        if raw.shape[1:] != dtype.shape:
-            column = np.empty(len(self), dtype)
-            column[...] = MISSING[name]
+        dtype, names = self.newest[name], self.dtype.names or ()
+        if name in names and self.dtype[name].shape == dtype.shape:
+            raw = self.raw(name)
+            return names_of(raw) if raw.dtype.kind == "V" else raw
+        column = np.empty(len(self), dtype)
+        column[...] = MISSING[name]
+        if name in names:
+            raw = self.raw(name)
             column[:, : raw.shape[1]] = raw
-            return column
-        return raw
+        return column
 
     def raw(self, name: str) -> Table:
         """Return a field as this log version has it, in native byte order."""
@@ -213,7 +209,7 @@ class BlockRecords:
     def _listed(self, name: str, kind: str) -> Records:
         seb, at = np.empty((2, int(self.walked[name].sum())), dtype=np.int64)
         buffer, lay = self.loaded.buffer, self.loaded.layout
-        core.locate(buffer, self.walked, lay.core, LISTS.index(name), seb, at)
+        core.locate(buffer, self.walked, lay.core, list(LISTS).index(name), seb, at)
         return Records(buffer, getattr(lay, kind), getattr(newest_layout(), kind), seb, at)
 
     @cached_property
@@ -318,8 +314,13 @@ def _native(dtype: np.dtype[Any]) -> list[Any]:
     return fields
 
 
-LISTS = ("messages", "events", "backward", "forward")
-"""The lists of a SEB after its fixed part."""
+LISTS = {
+    "messages": "message",
+    "events": "log event",
+    "backward": "backward dependency",
+    "forward": "forward dependency",
+}
+"""The lists of a SEB after its fixed part, in their order, and what each is a list of."""
 
 _COLUMNS = {"event": "log_event", "events": "log_events"}
 """Columns that are not called as the format calls what they hold: an event is a kernel's name."""
