@@ -184,22 +184,21 @@ def _version_to_read(
     """Return the log version in which to read the timelines, None if none fits."""
     claimed = summary.log_version
     likely = likely_version(files, claimed)
-    location = Location(path, LOG_VERSION_AT, field="log version")
     if likely is not None:
         problem = (
             f"version {claimed}, but the timelines have the layout of version "
             f"{version_text(likely)} and are checked in it"
         )
-        findings.add("log-version", [Finding(location, problem)])
-        return likely
-    if claimed not in LOG_VERSIONS:
+    elif claimed not in LOG_VERSIONS:
         problem = (
             f"version {claimed} is unknown, and the timelines fit none of {LOG_VERSIONS[0]} to "
             f"{LOG_VERSIONS[-1]}"
         )
-        findings.add("log-version", [Finding(location, problem)])
-        return None
-    return claimed
+    else:
+        return claimed
+    location = Location(path, LOG_VERSION_AT, field="log version")
+    findings.add("log-version", [Finding(location, problem)])
+    return likely
 
 
 def _present_files(folder: Path, summary: Summary, findings: Findings) -> list[int]:
