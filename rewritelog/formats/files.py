@@ -66,18 +66,15 @@ class InputFile:
                 raise self._ends_early(offset + filled, missing)
             filled += got
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Close the file; raise `RewriteLogError` if the system reports that reading failed."""
         try:
             os.close(self._fd)
         except OSError as error:
             raise self._unreadable(error) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def stream(self) -> BinaryIO:
         """Return a stream of its bytes, which stays open without it."""
