@@ -193,5 +193,5 @@ def load_program(logs: LogSet, network: Network | None) -> Program:
         return Program(workload, None)
     run = simulate(workload, Case(network, workload.seconds[0]))
     turn = np.full(len(workload.sebs), len(workload.sebs))
-    turn[run.times.order] = np.arange(run.run)
+    turn[run.times.order] = np.arange(len(run.times.order))
     return Program(workload, np.lexsort((turn, workload.sebs.pe)))

@@ -152,7 +152,7 @@ def _seconds(block: BlockRecords, paired: Paired) -> Seconds:
         duration_s,
         np.clip(since_s, 0.0, duration_s[messages.seb]),
         messages["recv_time"] - messages["send_time"],
-        begins_s,
+        begins_s.copy(),  # a view would keep the ends
         ends_s - begins_s,
     )
 
@@ -199,15 +199,7 @@ def _parts_of(
     params: ParamFolder | None, tasks: Sequence[RewriteTask], parts: Iterator[LoadedBlock]
 ) -> list[BlockColumns]:
     """Return the columns of each part of a block."""
-    columns_of_parts = []
-    for loaded in parts:
-        of_part = columns_of(loaded, params, tasks)
-        for columns in of_part.levels.values():
-            for name, column in columns.items():
-                if column.base is not None:  # it would keep all of that
-                    columns[name] = column.copy()
-        columns_of_parts.append(of_part)
-    return columns_of_parts
+    return [columns_of(loaded, params, tasks) for loaded in parts]
 
 
 def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:

@@ -119,7 +119,7 @@ def _report(
     sebs, regions, nodes = workload.sebs, workload.regions, workload.nodes
     name_s = np.bincount(sebs.name, busy_s, len(workload.names))
     event_s = np.bincount(regions.event, outcome.regions_s[1], len(workload.events))
-    most = options.gains if outcome.run else 0
+    most = options.gains if len(outcome.times.order) else 0
     names, events, left_out = questions(workload, name_s, event_s, most)
     cases = [replace(outcome.case, free=gain.name) for gain in names]
     cases += [replace(outcome.case, free_event=gain.name) for gain in events]

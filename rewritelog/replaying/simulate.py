@@ -133,14 +133,9 @@ class ReplayedRun:
     predicted_s: float
 
     @property
-    def run(self) -> int:
-        """The number of SEBs that have run."""
-        return len(self.times.order)
-
-    @property
     def never_ran(self) -> int:
         """The number of SEBs that have not run; it is the same for all durations and networks."""
-        return len(self.workload.sebs) - self.run
+        return len(self.workload.sebs) - len(self.times.order)
 
     @property
     def durations_s(self) -> Floats:

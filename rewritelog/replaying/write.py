@@ -88,7 +88,7 @@ def write_replayed(
     if not isinstance(task, RewriteTask):
         raise UsageError(f"{spelled('write')} is for bgTrace logs")
     logs = task.logs
-    if outcome.run < len(outcome.workload.sebs):
+    if outcome.never_ran:
         outcome = replace(outcome, times=_all_times(outcome, spent_s))
     with new_output(logs, out, options) as draft:
         if task.changes_durations:
