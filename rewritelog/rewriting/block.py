@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -43,7 +43,6 @@ from rewritelog.text import count_text, decoded
 class Patched:
     """What became of the SEBs and records of a block."""
 
-    sebs: Records
     outcomes: Bytes
     """The outcome of each SEB, as the core says it."""
     records: Table
@@ -90,7 +89,7 @@ def patch(
     of_name = np.bincount(number)
     replaced = np.array([tracer_replaces(name) for name in names], dtype=np.bool_)
     counts[BlockCount.TRACER_REPLACES] = of_name[replaced].sum()
-    return Patched(patched, outcomes, records, counts)
+    return Patched(outcomes, records, counts)
 
 
 def no_sums(timelines: int) -> Floats:
@@ -166,10 +165,8 @@ class RewriteTask:
 def logs_task(logs: LogSet, predictor: Predictor, options: DurationOptions) -> RewriteTask:
     """Return the task for the options and a fitted model."""
     params = list_params(options.params or logs.folder) if predictor.fitted.uses_params else None
-    task = RewriteTask(logs, predictor, params, options.dilations, options.strict)
-    if isinstance(options, RewriteOptions):
-        return replace(task, keep_recv=options.recv == "keep")
-    return task
+    keep_recv = isinstance(options, RewriteOptions) and options.recv == "keep"
+    return RewriteTask(logs, predictor, params, options.dilations, options.strict, keep_recv)
 
 
 def rewrite_part(

@@ -220,12 +220,10 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
         return Fitted.of(model, name, read.timings).named(names), read
     if is_given(options.timings):
         raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
-    unused = {
-        spelled("param_names"): options.param_names,
-        spelled("clock_hz"): options.clock_hz,
-    }
-    for flag in (flag for flag, value in unused.items() if value is not None):
-        raise UsageError(f"{flag} is for timings, and the model {name!r} is not fitted to any")
+    for field in ("param_names", "clock_hz"):
+        if getattr(options, field) is not None:
+            of_timings = f"{spelled(field)} is for timings"
+            raise UsageError(f"{of_timings}, and the model {name!r} is not fitted to any")
     return Fitted.of(model, name, ()), None
 
 

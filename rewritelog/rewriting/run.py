@@ -145,9 +145,8 @@ def _copy_all_but_timelines(logs: LogSet, draft: Path, options: OutputOptions) -
         create_file(draft / file.path.name, file.size_bytes, head)
     copy_companions(logs, draft)
     if options.copy_params:
-        params = options.params or logs.folder
-        pes = sorted(list_params(params).pes)
-        copy_own_files(logs, (params / f"param.{pe}" for pe in pes), draft)
+        params = list_params(options.params or logs.folder)
+        copy_own_files(logs, map(params.path, sorted(params.pes)), draft)
 
 
 def _add_up(task: Task, draft: Path | None, most_kept: int, *, flush: bool) -> BlockStatistics:
