@@ -93,11 +93,6 @@ OnUnreadable: TypeAlias = Callable[[Path, int, RewriteLogError], None]
 """Takes the path of a param file, its PE, and why it cannot be read."""
 
 
-def raise_unreadable(_path: Path, _pe: int, error: RewriteLogError) -> None:
-    """Raise the error of a param file that cannot be read."""
-    raise error
-
-
 SebRange: TypeAlias = tuple[int, float]
 """The first of some SEBs of a timeline, and the first after them, inf for all that follow."""
 
@@ -110,7 +105,7 @@ def read_params(
     *,
     strict: bool,
     columns: Columns = "params",
-    on_unreadable: OnUnreadable = raise_unreadable,
+    on_unreadable: OnUnreadable | None = None,
 ) -> tuple[ParamRecords, ParamNotes]:
     """Read the records of a block's SEBs, and those for SEBs beyond the end of a timeline.
 
@@ -129,7 +124,7 @@ def read_records(
     *,
     strict: bool,
     columns: Columns = "params",
-    on_unreadable: OnUnreadable = raise_unreadable,
+    on_unreadable: OnUnreadable | None = None,
 ) -> tuple[ParamRecords, ParamNotes]:
     """Read the records of some PEs, the i-th being piece i, or of some SEBs of the only PE.
 
@@ -181,7 +176,7 @@ def _scan_files(
     source: ParamFolder,
     pes: Sequence[int],
     sebs: SebRange,
-    on_unreadable: OnUnreadable,
+    on_unreadable: OnUnreadable | None,
 ) -> Iterator[_Scanned]:
     """Scan the param files of PEs: small ones as one text, which is faster, large ones in parts."""
     small: list[tuple[int, Path, NDArray[np.uint8]]] = []
@@ -207,6 +202,8 @@ def _scan_files(
                     yield _Scanned(table, [], np.array([piece]), [path], lines_before)
                 continue
         except RewriteLogError as error:
+            if on_unreadable is None:
+                raise
             on_unreadable(path, pe, error)
             continue
         small.append((piece, path, text))
