@@ -153,7 +153,6 @@ def _note(totals: Totals, rank: int, name: str, numbers: Ints, texts: Iterable[s
 def _compare(
     traces: Traces, pairs: Sequence[Events], note: Callable[[str, Ints, Iterable[str]], None]
 ) -> None:
-    """Compare nodes with their partners."""
     columns = [_columns(traces, events) for events in pairs]
     named = np.zeros(len(pairs[0]), dtype=np.bool_)
     for name, old in columns[0].items():

@@ -182,7 +182,6 @@ class Rounding:
     """The number of items whose new duration became 0."""
 
     def __add__(self, other: Rounding) -> Rounding:
-        """Return the rounding of both."""
         return Rounding(
             max(self.item_s, other.item_s),
             max(self.file_s, other.file_s),

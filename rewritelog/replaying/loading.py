@@ -198,7 +198,6 @@ def load_workload(tasks: Sequence[RewriteTask], params: ParamFolder | None) -> W
 def _parts_of(
     params: ParamFolder | None, tasks: Sequence[RewriteTask], parts: Iterator[LoadedBlock]
 ) -> list[BlockColumns]:
-    """Return the columns of each part of a block."""
     return [columns_of(loaded, params, tasks) for loaded in parts]
 
 
@@ -274,8 +273,7 @@ def _renumbered(
     numbers = {name: number for number, name in enumerate(all_names)}
     for part, names in zip(parts, lists, strict=True):
         codes = np.array([numbers[name] for name in names], dtype=np.int32)
-        if names:
-            part.levels[level][column] = codes[part.levels[level][column]]
+        part.levels[level][column] = codes[part.levels[level][column]]
     return all_names
 
 
@@ -288,7 +286,7 @@ def _joined(parts: list[BlockColumns], level: str, counts: Ints, order: Ints) ->
     for name in list(parts[0].levels[level]):
         joined = np.concatenate([part.levels[level].pop(name) for part in parts])
         _give_back(0)
-        columns[name] = joined if places is None or not len(joined) else joined[places]
+        columns[name] = joined if places is None else joined[places]
     return columns
 
 

@@ -156,17 +156,6 @@ def machine_names() -> list[str]:
     return sorted(file.stem for file in _MACHINES.glob("*.toml"))
 
 
-def _machine_path(machine: str | os.PathLike[str]) -> Path:
-    """Return the file of a machine; raise `MissingFileError` if there is none."""
-    path = Path(machine)
-    if input_exists(path):
-        return path
-    if str(path) in machine_names():
-        return _MACHINES / f"{path}.toml"
-    known = ", ".join(machine_names())
-    raise MissingFileError(f"{path}: does not exist, and is no known machine; known: {known}")
-
-
 def to_machine(machine: object, what: str) -> Network:
     """Return the network of a machine; raise as `read_machine` does."""
     return machine if isinstance(machine, Network) else read_machine(to_path(machine, what))
@@ -181,7 +170,14 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
     from rewritelog.models.located_toml import read_toml  # noqa: PLC0415 - few runs need it
     from rewritelog.timings.read import read_model_text  # noqa: PLC0415
 
-    path = _machine_path(machine)
+    path, names = Path(machine), machine_names()
+    if not input_exists(path):
+        if str(path) not in names:
+            known = ", ".join(names)
+            raise MissingFileError(
+                f"{path}: does not exist, and is no known machine; known: {known}"
+            )
+        path = _MACHINES / f"{path}.toml"
     read = read_model_text(path)
     entries = read_toml(read.text, read.name).document
     for key, value in entries.items():

@@ -51,7 +51,6 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
 
 
 def _run_time(report: RewriteReport, network: Network) -> RunTime:
-    """Return the run times with the durations before and after."""
     task, text = report.task, network.text(report.terms.recorded)
     report_progress("replaying what was and what is rewritten")
     if isinstance(task, TraceTask):

@@ -67,7 +67,6 @@ class Case:
         return np.maximum(seconds, 0.0, out=seconds)
 
     def _free_regions(self, workload: Workload) -> Ints:
-        """Return the regions that take no time."""
         return np.flatnonzero(
             workload.regions.event == workload.events.index(self.free_event or "")
         )

@@ -113,7 +113,6 @@ def _all_times(outcome: ReplayedRun, spent_s: Floats) -> Times:
 
 
 def _placed(logs: LogSet, outcome: ReplayedRun, spent_s: Floats, block: Block) -> _Placed:
-    """Return a block with the times of its SEBs and messages."""
     first_of_pe, times = outcome.workload.sebs.first_of_pe, outcome.times
     pes = logs.files[block.file].pes[block.first_timeline :][: block.timelines]
     seb = spans(first_of_pe[pes], first_of_pe[pes + 1] - first_of_pe[pes])

@@ -100,7 +100,6 @@ class EventSums(NamedTuple):
     exact_new_s: ExactSum = NOTHING
 
     def __add__(self, other: tuple[Any, ...]) -> EventSums:
-        """Return the sums of the two."""
         return EventSums(*(a + b for a, b in zip(self, other, strict=True)))
 
 
