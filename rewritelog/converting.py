@@ -92,9 +92,9 @@ class Loss:
         return f"{self.field} of {count} (first in PE {self.pe}, SEB {self.seb})"
 
 
-def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> dict[LostField, Loss]:
-    """Return the lost fields that have meaningful values in a block."""
-    losses, losing = dict[LostField, Loss](), dict[str, Flags]()
+def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> Iterator[tuple[LostField, Loss]]:
+    """Yield the lost fields that have meaningful values in a block."""
+    losing = dict[str, Flags]()
     for field in lost:
         records, kind = (
             (block.sebs, "SEBs") if field.record == "seb" else (block.messages, "messages")
@@ -111,8 +111,7 @@ def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> dict[LostField,
         sebs = records.seb[loses]
         if len(sebs):
             first = int(block.pe[sebs[0]]), int(block.index[sebs[0]])
-            losses[field] = Loss(str(field), len(sebs), kind, *first)
-    return losses
+            yield field, Loss(str(field), len(sebs), kind, *first)
 
 
 def _shifts(block: BlockRecords, target: Layout) -> Ints:
@@ -266,27 +265,23 @@ def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
     for block, of_block, of_block_losses in logs.map(work, "measuring"):
         begin = block.first_timeline
         sizes[block.file][begin : begin + len(of_block)] = of_block
-        _add_losses(losses, of_block_losses)
+        for field, loss in of_block_losses:
+            losses[field] = losses[field] + loss if field in losses else loss
     return sizes, tuple(losses[field] for field in lost if field in losses)
 
 
 def _measured(
     target: Layout, lost: list[LostField], parts: Iterator[LoadedBlock]
-) -> tuple[Block, Ints, dict[LostField, Loss]]:
+) -> tuple[Block, Ints, list[tuple[LostField, Loss]]]:
     """Return a block, the size of each of its timelines in the target layout, and its losses."""
-    losses, sizes = dict[LostField, Loss](), np.zeros(1, dtype=np.int64)
+    losses, sizes = list[tuple[LostField, Loss]](), np.zeros(1, dtype=np.int64)
     for loaded in parts:  # several are of one timeline
         block, pieces = records_of(loaded), loaded.pieces
         bounds = _shifts(block, target)[np.concatenate([[0], np.cumsum(block.pieces.counts)])]
         counts = COUNT_BYTES * (pieces.firsts == 0)
         sizes = sizes + (pieces.ends - pieces.starts + counts + np.diff(bounds))
-        _add_losses(losses, losses_of(block, lost))
+        losses += losses_of(block, lost)
     return loaded.block, sizes, losses
-
-
-def _add_losses(losses: dict[LostField, Loss], others: dict[LostField, Loss]) -> None:
-    for field, loss in others.items():
-        losses[field] = losses[field] + loss if field in losses else loss
 
 
 def _converted(

@@ -158,11 +158,10 @@ def _read_summary(path: Path, findings: Findings) -> Summary | None:
     return replace(summary, total_pes=pes) if usable and pes < _MOST_PES else None
 
 
-def _read_files(folder: Path, summary: Summary, findings: Findings) -> list[TimelineFile]:
-    """Return the heads of the timeline files that can be read; compare their machine headers."""
+def _read_files(folder: Path, summary: Summary, findings: Findings) -> Iterator[TimelineFile]:
+    """Yield the heads of the timeline files that can be read; compare their machine headers."""
     with InputFile(folder / SUMMARY_NAME) as opened:
         machine = opened.read(0, MACHINE_HEADER_BYTES).tobytes()
-    files = []
     for index in _present_files(folder, summary, findings):
         path = folder / f"{SUMMARY_NAME}{index}"
         try:
@@ -170,12 +169,11 @@ def _read_files(folder: Path, summary: Summary, findings: Findings) -> list[Time
         except RewriteLogError as error:
             findings.add_unreadable(path, error)
             continue
-        files.append(file)
         used = MACHINE_HEADER_BYTES - (summary.header_version == 0)
         if file.order == summary.order and file.machine and file.machine[:used] != machine[:used]:
             problem = f"{file.machine.hex(' ')}, but that of the summary is {machine.hex(' ')}"
             findings.add("header-differs", [Finding(Location(path, 0), problem)])
-    return files
+        yield file
 
 
 def _version_to_read(
