@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Floats, Ints, Table, spans
+from rewritelog.arrays import Bytes, Floats, Ints, Table, spans, times_before
 from rewritelog.core import NumberedTexts, core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error, walk
 from rewritelog.formats.bgtrace.declaration import (
@@ -149,9 +149,7 @@ class Brackets:
     @property
     def number(self) -> Ints:
         """The index of each bracket in its SEB."""
-        counts = np.maximum(self.counts, 0)
-        first = np.cumsum(counts) - counts
-        return np.asarray(np.arange(len(self)) - first[self.seb])
+        return times_before(self.seb)
 
 
 @dataclass(frozen=True)
