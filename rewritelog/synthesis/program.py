@@ -29,7 +29,6 @@ itself, numbers of dependencies, whether it takes no time, start in the iteratio
 durations without a bracket, and byte offsets of the times of its events (0: none)."""
 
 NEIGHBOURS = 6
-_OTHER_WORKER = 6
 """The directions of messages: ±x, ±y, ±z, and on nodes with several workers the next worker."""
 
 BEGIN_LEAST_NS, BEGIN_SPREAD_NS = 200, 1800
@@ -38,10 +37,10 @@ JITTER_NS = 64
 NOISE_LEAST, NOISE_SPREAD, NOISE_UNIT = 972, 105, 256_000
 """The emulating machine takes four times the duration of an event, ±5 %."""
 _LATENCY_NS, _LATENCY_STEP_NS = 155, 10
+PARAM_DRAW = 4
+"""The draw of the first parameter of a bracket; those before are for times."""
 _EXTRA_COUNTER = 1 << 40
 """The number hashed for an extra SEB in place of its position; its iteration is added."""
-
-_MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -95,11 +94,6 @@ class SyntheticProgram:
         is_whole = (iteration + 1) * self.slots <= self.length
         return np.asarray(is_whole & (draw(self.extra_keys(pe, iteration), 1, 2) == 1))
 
-    def event_params(self, event: Ints, keys: Keys) -> Ints:
-        """Return the parameters of brackets, shape (brackets, most parameters)."""
-        low, span = self.kernels.low[event], self.kernels.span[event]
-        return np.stack([low[:, k] + draw(keys, 4 + k, span[:, k]) for k in range(low.shape[1])], 1)
-
     def regions(self, row: Ints, keys: Keys) -> Ints:
         """Return the lengths of SEBs in ns before, in and after the bracket, shape (3, SEBs).
 
@@ -110,7 +104,7 @@ class SyntheticProgram:
         middle, tail = np.zeros_like(begin), np.zeros_like(begin)
         marked = np.flatnonzero(rows["event"] >= 0)
         event, keys = rows["event"][marked], keys[marked]
-        picoseconds = self.kernels.picoseconds(event, self.event_params(event, keys))
+        picoseconds = self.kernels.picoseconds(event, self.kernels.params(event, keys, PARAM_DRAW))
         noise = NOISE_LEAST + draw(keys, 2, NOISE_SPREAD)
         begin[marked] = BEGIN_LEAST_NS + draw(keys, 1, BEGIN_SPREAD_NS)
         middle[marked] = np.maximum(1, picoseconds * noise // NOISE_UNIT)
@@ -140,7 +134,7 @@ class SyntheticProgram:
             stride *= length
         there = there * self.workers + worker
         beside = node * self.workers + (worker + sign) % self.workers
-        return np.asarray(np.where(direction == _OTHER_WORKER, beside, there))
+        return np.asarray(np.where(direction == NEIGHBOURS, beside, there))
 
     def latency_ns(self, sender: Ints, receiver: Ints, direction: Ints) -> Ints:
         """Return the transit times of messages in ns."""
@@ -152,10 +146,10 @@ class SyntheticProgram:
         return np.where(pe == 0, self.broadcasts, 0) + iteration * self.sends + send
 
 
-def draw(keys: Keys, which: int, span: Ints | int) -> Ints:
+def draw(keys: Keys, which: Ints | int, span: Ints | int) -> Ints:
     """Return random integers from 0 to below `span`, which is less than 2³¹."""
-    step = np.uint64(int(GOLDEN) * (which + 1) & _MASK)
-    return np.asarray((mix(keys + step) >> np.uint64(33)).astype(np.int64) % span)
+    steps = np.multiply(GOLDEN, np.asarray(which + 1, dtype=np.uint64))
+    return np.asarray((mix(keys + steps) >> np.uint64(33)).astype(np.int64) % span)
 
 
 def send_offset(regions: Ints, which: Ints, count: Ints) -> Ints:
@@ -207,6 +201,11 @@ class Kernels:
     linear: Ints
     square: Ints
 
+    def params(self, kernel: Ints, keys: Keys, which: int) -> Ints:
+        """Return random parameters, from draw `which` on, shape (keys, most parameters)."""
+        low, span = self.low[kernel], self.span[kernel]
+        return np.asarray(low + draw(keys[:, None], which + np.arange(low.shape[1]), span))
+
     def picoseconds(self, kernel: Ints, values: Ints) -> Ints:
         """Return the true durations on the machine that was timed, in picoseconds."""
         costs = values * (self.linear[kernel] + values * self.square[kernel])
@@ -232,13 +231,11 @@ def kernels_for(cells: int) -> Kernels:
 
 def timing_lines(seed: int, count: int, kernels: Kernels) -> Iterator[str]:
     """Yield timing lines of all events, with noise as on a real machine."""
-    lines = np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM)
-    kernel, most = np.arange(count) % len(kernels.names), kernels.low.shape[1]
-    steps = np.arange(1, 1 + most + _NOISE_DRAWS, dtype=np.uint64) * GOLDEN
-    draws = (mix(mix(lines)[:, None] + steps) >> np.uint64(33)).astype(np.int64)
-    values = kernels.low[kernel] + draws[:, :most] % kernels.span[kernel]
+    keys = mix(np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM))
+    kernel = np.arange(count) % len(kernels.names)
+    values = kernels.params(kernel, keys, 0)
     behind = kernels.parameters[kernel][:, None] + np.arange(_NOISE_DRAWS)
-    noise = np.take_along_axis(draws, behind, axis=1) % _NOISE_STEPS - _NOISE_STEPS // 2
+    noise = draw(keys[:, None], behind, _NOISE_STEPS) - _NOISE_STEPS // 2
     noisy = _NOISE_UNIT + noise.sum(axis=1)
     nanoseconds = (kernels.picoseconds(kernel, values) * noisy // _NOISE_UNIT + 500) // 1000
     rows = zip(kernel.tolist(), nanoseconds.tolist(), values.tolist(), strict=True)

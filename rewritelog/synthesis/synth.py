@@ -22,6 +22,7 @@ from rewritelog.arrays import Bytes, Flags, Ints, Keys, Table
 from rewritelog.commands.logs import SynthCommand
 from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
+    INTEGER_FORMATS,
     MAGIC,
     ByteOrder,
     Layout,
@@ -35,7 +36,7 @@ from rewritelog.progress import report_progress
 from rewritelog.running.engines import cores, in_threads
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.synthesis.plan import program_of
-from rewritelog.synthesis.program import SyntheticProgram, send_offset, timing_lines
+from rewritelog.synthesis.program import PARAM_DRAW, SyntheticProgram, send_offset, timing_lines
 from rewritelog.text import Readable, bytes_text, count_text
 
 _HEADER_VERSION = 1
@@ -119,7 +120,7 @@ _SIZES = {
 
 def _machine(order: ByteOrder) -> dict[str, object]:
     """Return the machine header of usual 64-bit machines."""
-    number_format = 1 if order == "little" else 0
+    number_format = INTEGER_FORMATS[order]
     sizes = {**_SIZES, "integer_format": number_format, "float_format": number_format}
     return {"magic": MAGIC, "header_version": _HEADER_VERSION, "sizes": sizes}
 
@@ -300,8 +301,6 @@ class BatchWriter:
         Those of the first iteration are broadcasts of PE 0's first SEB.
         """
         program = self.program
-        if not len(pe):
-            return pe, pe, pe
         slot, which, send = program.starters[started].T
         early = iteration == 0
         direction = send % program.directions
@@ -371,7 +370,7 @@ class BatchWriter:
     def _param_lines(self, sebs: _Sebs, event: Ints) -> list[tuple[int, str]]:
         """Return the param lines of each PE with brackets."""
         marked = np.flatnonzero(event >= 0)
-        values = self.program.event_params(event[marked], sebs.keys[marked])
+        values = self.program.kernels.params(event[marked], sebs.keys[marked], PARAM_DRAW)
         columns = (sebs.pe[marked], sebs.index[marked], event[marked], values)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [
