@@ -137,6 +137,11 @@ class Texts:
         return [self.distinct[number] for number in self.number.tolist()]
 
 
+def pair_keys(high: Ints, low: Ints) -> Ints:
+    """Return a number for each pair of 32-bit integers that rises with both in turn."""
+    return (high.astype(np.int64) << 32) + low
+
+
 def times_before(numbers: Ints) -> Ints:
     """Return how often each number was there before."""
     order = np.argsort(numbers, kind="stable")

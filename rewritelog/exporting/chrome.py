@@ -19,7 +19,7 @@ from typing import Any, TextIO, TypeAlias
 import msgspec
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table
+from rewritelog.arrays import Flags, Floats, Ints, Table, pair_keys
 from rewritelog.commands.logs import ALWAYS
 from rewritelog.exporting.contents import Contents, durations_of, map_contents
 from rewritelog.formats.bgtrace.declaration import EventType
@@ -34,15 +34,10 @@ SEB_KINDS = ("sebs", "brackets", "log_events", "flows")
 Event: TypeAlias = dict[str, Any]
 """A trace event as a JSON object."""
 
+TraceEvents: TypeAlias = tuple[str, dict[str, int]]
+"""Some trace events, one per line and separated by commas, and their numbers by kind."""
+
 _US_PER_S = 1e6
-
-
-@dataclass(frozen=True)
-class TraceEvents:
-    """Some trace events, one per line and separated by commas, and their numbers by kind."""
-
-    text: str
-    counts: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -51,8 +46,8 @@ class ChromeMaker:
 
     workers: int
     """The number of workers per node."""
-    matching: Matching
-    interval: tuple[float, float]
+    matching: Path
+    """The folder that `matched` yields."""
     exported: Flags
     """Whether each PE is exported."""
 
@@ -70,11 +65,11 @@ class ChromeMaker:
             seb = contents.row_of(rows)
             are_finite = finite[seb]
             events[name] = list(make(rows[are_finite], sebs["start_time"][seb[are_finite]]))
-        flows = list(self._flows(sebs[finite]))
+        flows = list(self._flows(sebs[finite], contents.interval))
         counts = {name: len(of_kind) for name, of_kind in events.items()}
         counts |= {"flows": len(flows) // 2, "left out": int(np.count_nonzero(~finite))}
         counts["overlapping"] = _overlapping(sebs[finite])
-        return TraceEvents(_lines(chain(*events.values(), flows)), counts)
+        return _lines(chain(*events.values(), flows)), counts
 
     def _tracks(self, pes: list[int]) -> Iterator[Event]:
         for pe in pes:
@@ -108,10 +103,10 @@ class ChromeMaker:
             shown: Event = {"name": text, "cat": "event", "ph": "i", "s": "t", "ts": ts}
             yield shown | self._track(pe)
 
-    def _flows(self, sebs: Table) -> Iterator[Event]:
+    def _flows(self, sebs: Table, interval: tuple[float, float]) -> Iterator[Event]:
         """Yield two events for each message: where it leaves, and where it arrives."""
-        causes, sent = self.matching.causes(sebs)
-        inside = (causes["send"] >= self.interval[0]) & (causes["send"] <= self.interval[1])
+        causes, sent = _causes(self.matching, sebs)
+        inside = (causes["send"] >= interval[0]) & (causes["send"] <= interval[1])
         leaves = np.minimum(causes["send"], causes["last"])
         shown = np.flatnonzero(sent & inside & _finite_us(leaves))
         shown = shown[self.exported[sebs["src_pe"][shown]]]
@@ -161,13 +156,13 @@ def node_events(
     ]
     unknown = int(np.isnan(start_s).sum())
     counts = {"nodes": len(events), "left out": unknown, "timed": len(part) - unknown}
-    return TraceEvents(_lines(events), counts)
+    return _lines(events), counts
 
 
 def rank_name(rank: int) -> TraceEvents:
     """Return the event that names the process of a rank."""
     named = {"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"rank {rank}"}}
-    return TraceEvents(_lines([named]), {})
+    return _lines([named]), {}
 
 
 def _overlapping(sebs: Table) -> int:
@@ -183,11 +178,11 @@ def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
     counts = Counter[str]()
     file.write('{"displayTimeUnit": "ns", "traceEvents": [')
     separator = "\n"
-    for part in events:
-        if part.text:
-            file.write(separator + part.text)
+    for text, of_part in events:
+        if text:
+            file.write(separator + text)
             separator = ",\n"
-        counts.update(part.counts)
+        counts.update(of_part)
     file.write("\n]}\n")
     return counts
 
@@ -222,42 +217,15 @@ SENT = np.dtype([("size", np.int32), ("send", np.float64), ("last", np.float64)]
 sends it in seconds, since the next SEB may start at its end."""
 
 _TABLES = {"keys": np.dtype(np.int64), "sent": SENT}
-"""The rows of the two files: PE and number of each message, ascending, and the messages."""
+"""The rows of the two files, which each process maps: PE and number of each message, ascending, and
+the messages."""
 
 _NANOSECOND = 1e-9
 
 
-@dataclass(frozen=True)
-class Matching:
-    """The messages of a log set, sorted by PE and number."""
-
-    folder: Path
-    """That with the files `_TABLES`, which each process maps."""
-    pes: int
-
-    def causes(self, sebs: Table) -> tuple[Table, Flags]:
-        """Return the starting message of each SEB, and whether it was sent.
-
-        If a PE repeats a number, only its first message starts any.
-        """
-        keys, messages = (_mapped(self.folder / name, dtype) for name, dtype in _TABLES.items())
-        named, source = _key_of(sebs["src_pe"], sebs["msg_id"]), sebs["src_pe"]
-        row = np.searchsorted(keys, named)
-        sent = (sebs["msg_id"] >= 0) & (source >= 0) & (source < self.pes) & (row < len(keys))
-        sent[sent] = keys[row[sent]] == named[sent]
-        causes = np.zeros(len(sebs), dtype=SENT)
-        causes[sent] = messages[row[sent]]
-        return causes, sent
-
-
-def _key_of(pe: Ints, number: Ints) -> Ints:
-    """Return a number for each message that rises with its PE and its number."""
-    return (pe.astype(np.int64) << 32) + number
-
-
 @contextmanager
-def matched(logs: LogSet, folder: Path) -> Iterator[Matching]:
-    """Yield the matching of a log set, in temporary files in a folder during the `with` block.
+def matched(logs: LogSet, folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder in another one, with the files `_TABLES` of all messages.
 
     It takes 28 bytes of disk for each message, and memory for the messages of one PE.
     """
@@ -274,7 +242,7 @@ def matched(logs: LogSet, folder: Path) -> Iterator[Matching]:
                     keys_file.write(all_keys[order].data)
                     sent_file.write(rows[order].tobytes())
                     waiting = []
-        yield Matching(Path(scratch), len(logs.pes))
+        yield Path(scratch)
 
 
 def _collected(part: Contents) -> tuple[Ints, Table, bool]:
@@ -285,7 +253,22 @@ def _collected(part: Contents) -> tuple[Ints, Table, bool]:
     sent = np.empty(len(messages), dtype=SENT)
     sent["size"], sent["send"] = messages["size"], messages["send_time"]
     sent["last"] = last[part.row_of(messages)]
-    return _key_of(messages["pe"], messages["msg_id"]), sent, part.last
+    return pair_keys(messages["pe"], messages["msg_id"]), sent, part.last
+
+
+def _causes(matching: Path, sebs: Table) -> tuple[Table, Flags]:
+    """Return the starting message of each SEB, and whether it was sent.
+
+    If a PE repeats a number, only its first message starts any.
+    """
+    keys, messages = (_mapped(matching / name, dtype) for name, dtype in _TABLES.items())
+    named = pair_keys(sebs["src_pe"], sebs["msg_id"])
+    row = np.searchsorted(keys, named)
+    sent = (sebs["msg_id"] >= 0) & (row < len(keys))
+    sent[sent] = keys[row[sent]] == named[sent]
+    causes = np.zeros(len(sebs), dtype=SENT)
+    causes[sent] = messages[row[sent]]
+    return causes, sent
 
 
 def _mapped(path: Path, dtype: np.dtype[np.generic]) -> Table:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table
+from rewritelog.arrays import Flags, Floats, Ints, Table, pair_keys
 from rewritelog.commands.logs import ALWAYS
 from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, timelines_of
@@ -103,18 +103,19 @@ class Contents:
     def _chosen(self, name: str, rows: Table) -> Table:
         """Return the rows of the interval."""
         if name != "sebs":
-            return rows[np.isin(_keys(rows), self._keys)]
+            return rows[np.isin(pair_keys(rows["pe"], rows["seb"]), self._keys)]
         end = np.maximum(rows["start_time"], rows["end_time"])
         in_interval = (end >= self.interval[0]) & (rows["start_time"] <= self.interval[1])
         return np.asarray(rows[in_interval])
 
     def row_of(self, rows: Table) -> Ints:
         """Return the row in `sebs` of the SEB of each row of another table."""
-        return np.searchsorted(self._keys, _keys(rows))
+        return np.searchsorted(self._keys, pair_keys(rows["pe"], rows["seb"]))
 
     @cached_property
     def _keys(self) -> Ints:
-        return _keys(self["sebs"])
+        """A number for each SEB that rises with PE and SEB."""
+        return pair_keys(self["sebs"]["pe"], self["sebs"]["seb"])
 
     @cached_property
     def _read(self) -> dict[int, ParamRecords]:
@@ -136,16 +137,10 @@ class Contents:
         event = np.full(len(brackets), -1)
         event[paired.bracket[marked]] = records.event[paired.record[marked]]
         events = [records.events[k] if k >= 0 else None for k in event[closed].tolist()]
-        columns = (
-            block.pe[seb],
-            block.index[seb],
-            number,
-            brackets.starts[closed],
-            brackets.ends[closed],
-        )
         rows = np.empty(len(seb), dtype=BRACKET_ROW)
-        for name, column in zip(BRACKET_ROW.names or (), (*columns, events), strict=True):
-            rows[name] = column
+        rows["pe"], rows["seb"], rows["bracket"] = block.pe[seb], block.index[seb], number
+        rows["start"], rows["end"] = brackets.times[closed].T
+        rows["event"] = events
         return rows
 
     def _record_rows(self, block: BlockRecords) -> Table:
@@ -157,11 +152,6 @@ class Contents:
         for row, (begin, end) in enumerate(zip(records.param_start.tolist(), ends, strict=True)):
             rows["params"][row] = records.params[begin:end].tolist()
         return rows
-
-
-def _keys(rows: Table) -> Ints:
-    """Return a number for the SEB of each row that rises with PE and SEB."""
-    return np.asarray(rows["pe"] << 32 | rows["seb"])
 
 
 @dataclass(frozen=True)

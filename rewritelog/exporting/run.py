@@ -115,7 +115,7 @@ def export(options: ExportCommand) -> Exported:
                 (folder / "trace.json").open("x", encoding="utf-8") as trace,
             ):
                 exported = np.isin(opened.pes, pes)
-                make = ChromeMaker(opened.summary.num_wth, matching, options.interval, exported)
+                make = ChromeMaker(opened.summary.num_wth, matching, exported)
                 counted = write_trace(trace, parts(make))
                 counts = {kind: counted[kind] for kind in SEB_KINDS}
                 left_out["not finite"] = counted["left out"]

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table, times_before
+from rewritelog.arrays import Flags, Floats, Ints, Table, pair_keys, times_before
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import MESSAGE_ROW, message_rows, records_of
@@ -182,7 +182,7 @@ def message_lines(
         numbers = np.append(numbers, draw.random(len(of_unit)))
         first = np.argsort(numbers, kind="stable")[:MOST_MESSAGES]
         chosen, numbers = np.append(chosen, of_unit)[first], numbers[first]
-    keys = _keys(chosen["pe"], chosen["msg_id"])
+    keys = pair_keys(chosen["pe"], chosen["msg_id"])
     order = np.argsort(keys, kind="stable")
     blocks = list(logs.map(partial(_started, keys[order], rows)))
     place, to_row = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
@@ -203,7 +203,7 @@ def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock],
         inside = (rows[pe] >= 0) & (sent >= window[0]) & (sent <= window[1])
         messages.append(message_rows(block)[inside])
         shown.append(inside)
-        keys.append(_keys(pe, block.messages["msg_id"]))
+        keys.append(pair_keys(pe, block.messages["msg_id"]))
     first: Flags = times_before(np.concatenate(keys)) == 0
     return np.concatenate(messages)[first[np.concatenate(shown)]]
 
@@ -213,18 +213,13 @@ def _started(keys: Ints, rows: Ints, parts: Iterator[LoadedBlock], /) -> tuple[I
     places, to_rows = [], []
     for part in parts:
         block = records_of(part)
-        named = _keys(block.sebs["src_pe"], block.sebs["msg_id"])
+        named = pair_keys(block.sebs["src_pe"], block.sebs["msg_id"])
         place, row = np.searchsorted(keys, named), rows[block.pe]
         hit = (row >= 0) & (place < len(keys))
         hit[hit] = keys[place[hit]] == named[hit]
         places.append(place[hit])
         to_rows.append(row[hit])
     return np.concatenate(places), np.concatenate(to_rows)
-
-
-def _keys(pe: Ints, number: Ints) -> Ints:
-    """Return the senders and numbers of messages combined into one key each."""
-    return pe.astype(np.int64) << 32 | (number.astype(np.int64) & 0xFFFFFFFF)
 
 
 def _replayed_lines(
