@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +27,7 @@ from rewritelog.exporting.contents import Contents, map_contents
 from rewritelog.exporting.goal import goal_part, write_goal
 from rewritelog.exporting.programs import load_program
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
-from rewritelog.exporting.tables import pyarrow, tables_maker, write_tables
+from rewritelog.exporting.tables import pyarrow, tables_part, write_tables
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output.folders import new_folder
@@ -121,7 +122,7 @@ def export(options: ExportCommand) -> Exported:
                 left_out["not finite"] = counted["left out"]
                 left_out["overlapping"] = counted["overlapping"]
         else:
-            counts = write_tables(folder, options.to, parts(tables_maker(options.to)))
+            counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
     warnings = (*_warnings(left_out), *_about_time(options, counts))
     return Exported(options.out, options.to, len(pes), counts, warnings)
 

@@ -7,7 +7,6 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
-from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -21,35 +20,31 @@ Tables = dict[str, tuple[int, Any]]
 """The number of rows of each table of some SEBs, and the rows in the form of a format."""
 
 
-def tables_maker(kind: str) -> Callable[[Contents], Tables]:
-    """Return what makes the tables of some SEBs for `csv` or `parquet`."""
-    return partial(_tables, _csv_lines if kind == "csv" else _arrow_table)
+def tables_part(kind: str, contents: Contents, /) -> Tables:
+    """Return the tables of some SEBs for `csv` or `parquet`."""
+    made = _csv_lines if kind == "csv" else _arrow_table
+    tables = {}
+    for name in TABLES:
+        columns = columns_of(contents[name])
+        tables[name] = len(next(iter(columns.values()))), made(columns)
+    return tables
 
 
 def write_tables(folder: Path, kind: str, parts: Iterable[Tables]) -> dict[str, int]:
     """Write a file for each table; return the numbers of their rows."""
+    new_file: Callable[[Path, NamedColumns], Any] = _csv_file if kind == "csv" else _parquet_file
     counts = Counter(dict.fromkeys(TABLES, 0))
     with ExitStack() as opened:
-        writers = {
-            name: opened.enter_context(
-                closing(_WRITERS[kind](folder / f"{name}.{kind}", columns_of(np.empty(0, row))))
-            )
-            for name, row in TABLES.items()
-        }
+        writers = {}
+        for name, row in TABLES.items():
+            file = new_file(folder / f"{name}.{kind}", columns_of(np.empty(0, row)))
+            writers[name] = opened.enter_context(closing(file))
         for tables in parts:
             for name, (count, rows) in tables.items():
                 if count:
                     writers[name].write(rows)
                 counts[name] += count
     return dict(counts)
-
-
-def _tables(make: Callable[[NamedColumns], Any], contents: Contents) -> Tables:
-    tables = {}
-    for name in TABLES:
-        columns = columns_of(contents[name])
-        tables[name] = len(next(iter(columns.values()))), make(columns)
-    return tables
 
 
 def _csv_lines(columns: NamedColumns) -> str:
@@ -83,12 +78,6 @@ def _parquet_file(path: Path, columns: NamedColumns) -> Any:
     """Return a file for Parquet, in which each table that is written becomes a row group."""
     _, parquet = pyarrow()
     return parquet.ParquetWriter(path, _arrow_table(columns).schema)
-
-
-_WRITERS: dict[str, Callable[[Path, NamedColumns], Any]] = {
-    "csv": _csv_file,
-    "parquet": _parquet_file,
-}
 
 
 def pyarrow() -> tuple[Any, Any]:
