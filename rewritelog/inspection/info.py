@@ -200,13 +200,13 @@ def survey(logs: LogSet) -> LogInfo:
         folder=str(logs.folder),
         summary=logs.summary,
         files=tuple(FileInfo(file.path.name, file.size_bytes) for file in logs.files),
-        earliest_s=surveyed.earliest_s if surveyed.earliest_s < math.inf else None,
-        latest_s=surveyed.latest_s if surveyed.latest_s > -math.inf else None,
+        earliest_s=json_number(surveyed.earliest_s),
+        latest_s=json_number(surveyed.latest_s),
         seb_seconds=float(total),
         names=_shares(surveyed, float(total)),
         param_files=len(list_params(logs.folder).pes),
         provenance=read_provenance(logs.folder),
-        traffic=surveyed.traffic or Traffic.none(logs.summary.total_pes),
+        traffic=surveyed.traffic,
         **surveyed.counts,
     )
 

@@ -49,11 +49,10 @@ class Traffic:
     """Messages to lists of PEs that the log does not hold, which only `sizes` includes."""
 
     @classmethod
-    def none(cls, pes: int) -> Traffic:
-        """Return no messages at all."""
-        group = max(1, -(-pes // MOST_ROWS))
-        cells = np.zeros((2, -(-pes // group), -(-pes // group)), dtype=np.int64)
-        return cls(group, cells[0], cells[1], np.zeros(SIZES, dtype=np.int64), 0)
+    def none(cls) -> Traffic:
+        """Return no messages, whose sum with others has the rows of those."""
+        cells = np.zeros((1, 1), dtype=np.int64)
+        return cls(1, cells, cells, np.zeros(SIZES, dtype=np.int64), 0)
 
     @classmethod
     def of(cls, block: BlockRecords, summary: Summary) -> Traffic:
@@ -82,7 +81,7 @@ class Traffic:
 
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(
-            self.group,
+            max(self.group, other.group),
             self.messages + other.messages,
             self.sent_bytes + other.sent_bytes,
             self.sizes + other.sizes,
@@ -176,7 +175,7 @@ class Survey:
     """The earliest start of a SEB."""
     latest_s: float = -math.inf
     """The latest end of a closed SEB."""
-    traffic: Traffic | None = None
+    traffic: Traffic = field(default_factory=Traffic.none)
     times: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     """The number of SEBs of each name or nodes of each group, and the sum of their durations."""
 
@@ -185,9 +184,7 @@ class Survey:
         self.counts.update(other.counts)
         self.earliest_s = min(self.earliest_s, other.earliest_s)
         self.latest_s = max(self.latest_s, other.latest_s)
-        if other.traffic is not None:
-            known = self.traffic
-            self.traffic = other.traffic if known is None else known + other.traffic
+        self.traffic += other.traffic
         for group, time in other.times.items():
             self.add_time(group, *time)
 
@@ -217,12 +214,10 @@ def survey_of_block(summary: Summary, parts: Iterator[LoadedBlock]) -> Survey:
 def _survey_of(block: BlockRecords, summary: Summary) -> Survey:
     sebs = block.sebs
     start, end = sebs["start_time"], sebs["end_time"]
-    finite = np.isfinite(start) & np.isfinite(end)
-    closed = finite & (end >= start)
+    finite, closed = np.isfinite(start) & np.isfinite(end), ~np.isnan(block.seconds)
     names, name = block.names
     seconds = np.zeros((len(names), 2))
-    with np.errstate(over="ignore"):
-        core.add_by_group(name[closed], end[closed] - start[closed], seconds)
+    core.add_by_group(name[closed], block.seconds[closed], seconds)
     sums = [NOTHING.plus(high_low) for high_low in seconds.tolist()]
     brackets = block.brackets
     lists = {name: int(block.walked[name].sum()) for name in LISTS}
@@ -230,7 +225,7 @@ def _survey_of(block: BlockRecords, summary: Summary) -> Survey:
     flags = {
         "not_finite": ~finite,
         "unclosed": finite & ~closed,
-        "zero_length": closed & (end == start),
+        "zero_length": block.seconds == 0,
         "irregular": brackets.counts == IRREGULAR,
     }
     counts = {what: int(np.count_nonzero(flag)) for what, flag in flags.items()}
