@@ -58,8 +58,8 @@ class EventView:
     """Whether the fit was not made from these lines."""
     called: str = ""
     """The event's name in a list of events, if that is not the whole name."""
-    left_out: Flags | None = None
-    """Which lines were excluded from the fit; None if none were."""
+    left_out: Flags | np.bool_ = np.False_
+    """Which lines were excluded from the fit."""
 
     @property
     def fit(self) -> EventFit | None:
@@ -116,9 +116,7 @@ class EventView:
         measured, predicted = self.timings.seconds, self.predicted_s
         near = (measured <= OUTLIER_FACTOR * predicted) & (predicted <= OUTLIER_FACTOR * measured)
         known = np.isfinite(measured) & np.isfinite(predicted)
-        if self.left_out is not None:
-            known &= ~self.left_out
-        return np.asarray(known & ~near)
+        return np.asarray(known & ~near & ~self.left_out)
 
 
 def views_of(read: Timings, fitted: Fitted, *, unseen: bool = False) -> list[EventView]:
@@ -220,9 +218,7 @@ def _points(view: EventView, rows: Ints) -> Floats:
     Its shape is (rows, `PLAIN_COLUMNS` + parameters).
     """
     timings = view.timings
-    marks = view.outliers * OUTLIER
-    if view.left_out is not None:
-        marks = np.where(view.left_out, LEFT_OUT, marks)
+    marks = np.where(view.left_out, LEFT_OUT, view.outliers * OUTLIER)
     interval = view.fitted.bounds(timings.event, timings.params)
     columns = (timings.seconds, view.predicted_s, *interval, marks)
     return np.column_stack([*columns, timings.params])[rows]

@@ -212,7 +212,8 @@ class Session:
         """Return what the page shows of an event, with all lines, including those left out."""
         where = partial(self.read.where, self.entries[event])
         result, timings = self.result(event, changed), self.events[event]
-        fits, terms, left_out = {}, SingleTermFunctions((), {}), None
+        fits, terms = {}, SingleTermFunctions((), {})
+        left_out = np.zeros(len(timings.seconds), dtype=np.bool_)
         if result is not None:
             fits, terms = {timings.key: result.fit}, result.single_terms
             left_out = ~result.choices.kept(len(timings.seconds))
