@@ -54,7 +54,6 @@ _MARKS = ("Mn", "Me")
 
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
-_NEWLINE = "\n"
 _ONE_LINE = json.JSONEncoder(allow_nan=False)
 Value = TypeVar("Value")
 
@@ -399,7 +398,7 @@ class Readable(ABC):
 
     def top_lines(self) -> list[str]:
         """Return the lines at the top of the text, before they are wrapped."""
-        return self.text().split(_NEWLINE)
+        return self.text().split("\n")
 
     def details(self) -> str:
         """Return what else the report has, as text."""
@@ -413,7 +412,7 @@ class Readable(ABC):
         return f"<{type(self).__name__}: {shorten(self.top_lines()[0], _REPR_WIDTH)}>"
 
     def _repr_html_(self) -> str:
-        return Lines(_NEWLINE.join(filter(None, (self.text(), self.details()))))._repr_html_()
+        return Lines("\n".join(filter(None, (self.text(), self.details()))))._repr_html_()
 
 
 @dataclass(frozen=True)
