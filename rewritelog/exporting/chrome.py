@@ -24,6 +24,7 @@ from rewritelog.commands.logs import ALWAYS
 from rewritelog.exporting.contents import Contents, durations_of, map_contents
 from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.formats.bgtrace.logset import LogSet
+from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.text import NO_NAME, printable
@@ -233,7 +234,8 @@ def matched(logs: LogSet, folder: Path) -> Iterator[Path]:
         keys_path, sent_path = (Path(scratch, name) for name in _TABLES)
         waiting: list[tuple[Ints, Table]] = []
         with keys_path.open("xb") as keys_file, sent_path.open("xb") as sent_file:
-            parts = map_contents(logs, logs.pes, ALWAYS, None, _collected, "matching messages")
+            params = ParamFolder(logs.folder, frozenset())  # messages have none
+            parts = map_contents(logs, logs.pes, ALWAYS, params, _collected, "matching messages")
             for keys, sent, last in parts:
                 waiting.append((keys, sent))
                 if last:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, pair_keys
 from rewritelog.commands.logs import ALWAYS
-from rewritelog.formats import NO_RECORDS, ParamRecords
+from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, timelines_of
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
@@ -64,8 +64,7 @@ class Contents:
     """A block for each timeline file; all are whole timelines, or there is one."""
     interval: tuple[float, float]
     """Begin and end in seconds of what is exported."""
-    params: ParamFolder | None
-    """The param files; None for records that are not needed."""
+    params: ParamFolder
 
     @property
     def first(self) -> bool:
@@ -85,20 +84,15 @@ class Contents:
     def __getitem__(self, name: str) -> Table:
         """Return one of `TABLES`."""
         if name not in self._tables:
-            parts = [self._rows_of(name, block) for block in self.blocks]
-            rows = np.concatenate(parts)
-            if len(parts) > 1:
-                rows = rows[np.argsort(rows["pe"], kind="stable")]
+            makers = {**MAKERS, "brackets": self._bracket_rows, "params": self._record_rows}
+            rows = np.concatenate([makers[name](block) for block in self.blocks])
+            rows = rows[np.argsort(rows["pe"], kind="stable")]
             self._tables[name] = rows if self.interval == ALWAYS else self._chosen(name, rows)
         return self._tables[name]
 
     @cached_property
     def _tables(self) -> dict[str, Table]:
         return {}
-
-    def _rows_of(self, name: str, block: BlockRecords) -> Table:
-        makers = {"brackets": self._bracket_rows, "params": self._record_rows}
-        return makers[name](block) if name in makers else MAKERS[name](block)
 
     def _chosen(self, name: str, rows: Table) -> Table:
         """Return the rows of the interval."""
@@ -121,9 +115,7 @@ class Contents:
     def _read(self) -> dict[int, ParamRecords]:
         """The param records of each block, by the index of its timeline file."""
         return {
-            block.loaded.block.file: NO_RECORDS
-            if self.params is None
-            else read_params(self.params, block.loaded, strict=False)[0] or NO_RECORDS
+            block.loaded.block.file: read_params(self.params, block.loaded, strict=False)[0]
             for block in self.blocks
         }
 
@@ -167,7 +159,7 @@ def map_contents(
     logs: LogSet,
     pes: Sequence[int],
     interval: tuple[float, float],
-    params: ParamFolder | None,
+    params: ParamFolder,
     work: Callable[[Contents], Result],
     stage: str,
 ) -> Iterator[Result]:
@@ -185,7 +177,7 @@ def map_contents(
 def _of_piece(
     logs: LogSet,
     interval: tuple[float, float],
-    params: ParamFolder | None,
+    params: ParamFolder,
     work: Callable[[Contents], Result],
     piece: _Piece,
 ) -> Result:
