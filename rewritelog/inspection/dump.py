@@ -19,6 +19,7 @@ from rewritelog.formats.bgtrace.declaration import (
     EventType,
     format_names,
     layout,
+    raise_first,
 )
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords, Records, records_of
@@ -270,21 +271,17 @@ class Dump:
         def add_faults(faults: Iterable[DamagedLogError], count: int = 1) -> None:  # noqa: ARG001
             damage.extend(faults)
 
-        def stop_if_damaged() -> None:
-            for fault in damage:
-                raise fault
-
         with InputFile(file.path) as source:
             timeline = LongTimeline(
                 source, file, block, logs.layout, Buffer(), _PART_BYTES, add_faults, fits=False
             )
-            stop_if_damaged()
+            raise_first(damage)
             if not as_json:
                 sebs, path = count_text(timeline.left, "SEB"), file.path.name
                 yield [f"PE {self.pe}: {sebs} in {path}, bytes {block.offset} to {block.end}\n"]
             for loaded in timeline.parts():
                 yield from map(shown, _records(records_of(loaded)))
-            stop_if_damaged()
+            raise_first(damage)
 
 
 def dump(command: DumpCommand) -> Dump:

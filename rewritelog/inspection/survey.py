@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, Flags, Floats, Ints
+from rewritelog.arrays import NOTHING, Flags, Floats, Ints, rows_by_key
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
@@ -146,14 +146,11 @@ class _Cells:
 
     def add_strided(self, which: Flags, worker: Ints, workers: int) -> None:
         """Add some of the messages, each to its worker thread of every node."""
-        known = np.flatnonzero(which)
-        known = known[np.argsort(worker[known], kind="stable")]
-        for of_worker in np.split(known, np.flatnonzero(np.diff(worker[known])) + 1):
-            for number in worker[of_worker[:1]]:
-                receivers = np.diff(-((number - self._borders) // workers))
-                for k, weights in enumerate((None, self._size[of_worker])):
-                    sent = np.bincount(self._row[of_worker], weights, minlength=len(receivers))
-                    self._strided[k, :, :-1] += sent[:, np.newaxis] * receivers
+        for of_worker in rows_by_key(worker, which):
+            receivers = np.diff(-((worker[of_worker[0]] - self._borders) // workers))
+            for k, weights in enumerate((None, self._size[of_worker])):
+                sent = np.bincount(self._row[of_worker], weights, minlength=len(receivers))
+                self._strided[k, :, :-1] += sent[:, np.newaxis] * receivers
 
     def sums(self) -> Floats:
         """Return messages and bytes from each row to each one, shape (2, rows, rows)."""
