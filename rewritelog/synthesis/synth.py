@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Ints, Keys, Table
+from rewritelog.arrays import Bytes, Flags, Ints, Keys, Table, spans
 from rewritelog.commands.logs import SynthCommand
 from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
@@ -224,7 +224,7 @@ class BatchWriter:
         plain = np.minimum(program.slots, program.length - iteration * program.slots)
         sizes = plain + extra
         unit = np.repeat(np.arange(len(sizes)), sizes)
-        within = np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit]
+        within = spans(0, sizes)
         pe, iteration = pe[unit], iteration[unit]
         position = iteration * program.slots + within
         is_extra = within == plain[unit]
@@ -323,7 +323,7 @@ class BatchWriter:
         to_all = rows["broadcasts"]
         counts = to_all + rows["sends"]
         seb = np.repeat(np.arange(len(counts)), counts)
-        which = np.arange(len(seb)) - (np.cumsum(counts) - counts)[seb]
+        which = spans(0, counts)
         sent = start[seb] + send_offset(regions[:, seb], which, counts[seb])
         number, came = which.copy(), sent.copy()
         own = np.flatnonzero(which >= to_all[seb])
