@@ -82,9 +82,7 @@ def _run(logs: AnyTraces, first: AnyTraces, *, replayed: bool) -> Run:
 
     A rewritten log set may have left its params behind in the first one.
     """
-    params = None
-    if isinstance(logs, LogSet):
-        params = params_folder(logs, first)
+    params = params_folder(logs, first) if isinstance(logs, LogSet) else None
     if replayed:
         prepared = prepare(logs, RewriteOptions(params=params))
         return Run.replayed(logs, simulate(prepared.workload, prepared.case(Network())), params)

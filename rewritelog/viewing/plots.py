@@ -63,9 +63,8 @@ def new_plot(
     """Return an empty figure as wide as its section, whose heading is its title.
 
     `seconds` names the axes with times in seconds, `whole` those of whole numbers: `x`, `y` or
-    `xy`. `rows` are labels of rows of
-    height 1 from the top, which decide the figure's height if none is given: the middle of the
-    first is at 0.5. `more` is passed on to Bokeh.
+    `xy`. `rows` are labels of rows of height 1 from the top, which decide the figure's height if
+    none is given: the middle of the first is at 0.5. `more` is passed on to Bokeh.
     """
     from bokeh.models import (  # noqa: PLC0415 - an extra
         BasicTicker,
