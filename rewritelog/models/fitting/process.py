@@ -82,14 +82,9 @@ class Kernel(Form, frozen=True):
     """Standard deviations."""
 
     @property
-    def smooth_scales(self) -> Floats:
-        """The factors of squared distances in the smooth part, shape (inputs,)."""
-        return np.asarray(5.0 / self.smooth_lengths**2)
-
-    @property
-    def rough_scales(self) -> Floats:
-        """The factors of squared distances in the rough part, shape (inputs,)."""
-        return np.asarray(1.0 / self.rough_lengths**2)
+    def scales(self) -> tuple[Floats, Floats]:
+        """The factors of squared distances in the smooth and the rough part, shape (inputs,)."""
+        return 5.0 / self.smooth_lengths**2, 1.0 / self.rough_lengths**2
 
     def part(self, indices: Ints) -> Kernel:
         """Return the kernel of the inputs with these indices."""
@@ -113,9 +108,7 @@ class Kernel(Form, frozen=True):
 
     def covariance(self, points: Floats) -> Floats:
         """Return the covariances, noise included, of points of the shape (points, inputs)."""
-        smooth, rough = (
-            self._squares(points, scales) for scales in (self.smooth_scales, self.rough_scales)
-        )
+        smooth, rough = (self._squares(points, scales) for scales in self.scales)
         return self.matrix(_matern_5_2(smooth)[0], _matern_1_2(rough)[0])
 
     def _squares(self, points: Floats, scales: Floats) -> Floats:
@@ -140,10 +133,8 @@ class Kernel(Form, frozen=True):
         """
         means = np.zeros(len(rows))
         idle = (0, -len(points) % core.PROCESS_LANES)  # points whose weight is 0
-        for deviation, scales, is_rough in (
-            (self.smooth, self.smooth_scales, False),
-            (self.rough, self.rough_scales, True),
-        ):
+        deviations = self.smooth, self.rough
+        for deviation, scales, is_rough in zip(deviations, self.scales, (False, True), strict=True):
             if deviation:
                 units = np.where(self.codes, 1.0, np.sqrt(scales))
                 arrays = (
@@ -527,8 +518,8 @@ class _Likelihood:
             of_coordinates = matrix.sum(axis=0) @ coordinates**2 - products
             return np.asarray(np.bincount(self.inputs, of_coordinates), dtype=np.float64)
 
-        smooth = _matern_5_2(squares(kernel.smooth_scales))
-        rough = _matern_1_2(squares(kernel.rough_scales))
+        smooth_scales, rough_scales = kernel.scales
+        smooth, rough = _matern_5_2(squares(smooth_scales)), _matern_1_2(squares(rough_scales))
         factor, inverse = _factor_and_inverse(kernel.matrix(smooth[0], rough[0]))
         weights = lapack.dpotrs(factor, values, lower=True)[0]
         cost = 0.5 * float(values @ weights) + float(np.log(np.diag(factor)).sum())
@@ -542,8 +533,8 @@ class _Likelihood:
         ]
         return cost, np.concatenate(
             (
-                by_length(pairs * smooth[1]) * kernel.smooth_scales * kernel.smooth**2,
-                by_length(pairs * rough[1]) * kernel.rough_scales * kernel.rough**2,
+                by_length(pairs * smooth[1]) * smooth_scales * kernel.smooth**2,
+                by_length(pairs * rough[1]) * rough_scales * kernel.rough**2,
                 by_deviation,
             )
         )
