@@ -12,6 +12,7 @@ from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
 from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
+from rewritelog.models.metrics import relative_errors
 
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
@@ -120,6 +121,5 @@ def _variance_ratio(
 
 
 def _limited_errors(predicted: Floats, measured: Floats) -> Floats:
-    """Return the relative errors, each limited to 1."""
-    errors: Floats = np.minimum(np.abs(predicted - measured) / measured, 1.0)
-    return np.where(np.isfinite(errors), errors, 1.0)
+    """Return the relative errors, each limited to 1, which is that of no prediction."""
+    return np.fmin(relative_errors(predicted, measured), 1.0)
