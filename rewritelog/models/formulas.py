@@ -71,16 +71,11 @@ class EventFormula:
     where: str = ""
     """File and line, for messages."""
 
-    @property
-    def highest_parameter(self) -> int:
-        """The highest number of a parameter that terms and category need; 0 for none."""
-        expressions = (*self.terms, *([self.category] if self.category else []))
-        return max((number for term in expressions for number in term.parameters), default=0)
-
     def fits(self, event: str, parameters: int) -> bool:
         """Return whether it is for the event, with as many parameters as names, or with enough."""
-        needed = len(self.names) or self.highest_parameter
-        enough = parameters == needed if self.names else parameters >= needed
+        expressions = (*self.terms, *([self.category] if self.category else []))
+        highest = max((number for term in expressions for number in term.parameters), default=0)
+        enough = parameters == len(self.names) if self.names else parameters >= highest
         return enough and any(matches(pattern, event) for pattern in self.patterns)
 
 
@@ -88,8 +83,6 @@ class EventFormula:
 class Formulas:
     """The entries of a formulas file, in its order."""
 
-    name: str
-    """The name of the file in messages."""
     entries: tuple[EventFormula, ...]
 
     def for_event(self, event: str, parameters: int) -> EventFormula | None:
@@ -140,7 +133,7 @@ def parse_formulas(text: str, name: str) -> Formulas:
     count = len(toml.declared(_File).formula)
     if not count:
         raise FormulaError(name, None, None, f"has no [[{TABLE}]]")
-    return Formulas(name, tuple(_formula_of(toml, index) for index in range(count)))
+    return Formulas(tuple(_formula_of(toml, index) for index in range(count)))
 
 
 def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
