@@ -105,7 +105,8 @@ def _indicators(
             yield from (own.applied("==", constant(value)) for value in values)
         else:
             yield from _thresholds(parse(f"p{number}"), column)
-    for first, second in _positive_pairs(parameters, numbers):
+    positive = [number for number in numbers if number in parameters.positive()]
+    for first, second in combinations(positive, 2):
         product = params[:, first - 1] * params[:, second - 1]
         yield from _thresholds(parse(f"p{first}*p{second}"), product)
 
@@ -138,7 +139,7 @@ def _loops_and_trees(
                 yield from _times_each(beyond, others)
     for first, second in combinations(numbers, 2):
         thirds = [third for third in numbers if third not in (first, second)]
-        for text in _pair_texts(f"p{first}", f"p{second}", parameters, first, second):
+        for text in _pair_texts(first, second, parameters):
             yield from _times_each(parse(text), thirds)
 
 
@@ -148,15 +149,11 @@ def _times_each(term: Expression, others: Sequence[int]) -> Iterator[Expression]
     yield from (term.times(parse(f"p{other}")) for other in others)
 
 
-def _pair_texts(a: str, b: str, parameters: Parameters, first: int, second: int) -> Iterator[str]:
+def _pair_texts(first: int, second: int, parameters: Parameters) -> Iterator[str]:
+    a, b = f"p{first}", f"p{second}"
     yield f"abs({a} - {b})"
     yield f"max({a}, {b})"
     if parameters.lowest[first - 1] >= 0 and parameters.lowest[second - 1] >= 0:
         yield f"min({a}, {b})"
         yield f"({a} + {b})"
         yield f"({a} + {b})*log1p({a} + {b})"
-
-
-def _positive_pairs(parameters: Parameters, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    positive = parameters.positive()
-    yield from combinations([number for number in numbers if number in positive], 2)
