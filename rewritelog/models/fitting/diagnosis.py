@@ -143,6 +143,7 @@ def diagnose(
     leverage = leverages(columns, predicted_s, root, relative=samples.relative)
     measured_s = samples.seconds
     ratio = measured_s / predicted_s
+    near = (ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR) | (measured_s == predicted_s)
     first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
     # in units of the longest time squares cannot overflow
     units = measured_s / (np.abs(measured_s).max(initial=0.0) or 1.0)
@@ -156,7 +157,7 @@ def diagnose(
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.fmax.reduce(leverage, initial=0.0)),
         effective_sample_size=max(float(units.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0,
-        outliers=outliers(measured_s, predicted_s),
+        outliers=int((~near).sum()),
         first_call=first_call[0] if first_call else None,
         negative=int((raw_s < 0).sum()),
     )
@@ -166,13 +167,6 @@ def diagnose(
     quality, ratios = on_held_out(quality, held_s, held_out_s, later)
     total_ratio = _total_ratio(held_s[later], held_out_s[later]) if samples.relative else 1.0
     return Diagnosis(quality, root, ratios, total_ratio)
-
-
-def outliers(measured_s: Floats, predicted_s: Floats) -> int:
-    """Return the number of times that differ from their predictions by a large factor."""
-    ratio = measured_s / predicted_s
-    near = (ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR) | (measured_s == predicted_s)
-    return int((~near).sum())
 
 
 def on_held_out(
@@ -285,8 +279,7 @@ def leverage_root(triangle: Floats) -> Floats:
     units = np.where(usable, triangle, 0.0) / lengths
     # a 1×1 matrix of length 1 is ±1, its own inverse
     inverse = units if units.shape == (1, 1) else np.linalg.pinv(units, rcond=1e-12)
-    root: Floats = inverse.T / lengths
-    return root
+    return np.asarray(inverse.T / lengths)
 
 
 def leverages(columns: Floats, predicted_s: Floats, root: Floats, *, relative: bool) -> Floats:
@@ -296,8 +289,7 @@ def leverages(columns: Floats, predicted_s: Floats, root: Floats, *, relative: b
     """
     with np.errstate(all="ignore"):
         weighted = columns / np.abs(predicted_s)[:, None] if relative else columns
-        sizes: Floats = (weighted @ root.T) ** 2 @ np.ones(root.shape[0])
-    return sizes
+        return np.asarray((weighted @ root.T) ** 2 @ np.ones(root.shape[0]))
 
 
 def dropped_terms(

@@ -80,12 +80,6 @@ class Samples:
         """The lowest and the highest value of each parameter; there must be a sample."""
         return column_range(self.params)
 
-    @property
-    def weights(self) -> Floats:
-        """The factor of each sample's residual, scaled to at most 1 so that none overflows."""
-        weights: Floats = self.sigma_s.min(initial=np.inf) / self.sigma_s
-        return weights
-
     def rank_correlations(self, numbers: Sequence[int]) -> dict[int, float]:
         """Return Spearman's rank correlation of each parameter with the times.
 

@@ -6,6 +6,8 @@ range of the samples they grow no faster than their terms do.
 
 from __future__ import annotations
 
+import numpy as np
+
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import ONE, Family, SelectionSamples
@@ -39,7 +41,9 @@ def fixed_terms(
 
     def independent(selection: SelectionSamples) -> tuple[Expression, ...]:
         samples = selection.samples
-        columns = columns_of(terms, samples.params) * samples.weights[:, None]
+        # at most 1, so that none overflows
+        weights = samples.sigma_s.min(initial=np.inf) / samples.sigma_s
+        columns = columns_of(terms, samples.params) * weights[:, None]
         return tuple(terms[index] for index in independent_columns(columns)) or (ONE,)
 
     return Family(independent, non_negative, may_be_negative, user_terms=terms)
