@@ -26,7 +26,6 @@ more rows, so that the choice represents the run, and no region is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -142,8 +141,7 @@ def _logs(params: Floats, unit: Floats) -> Floats:
     """Return log(1 + |p|/unit) with the sign of p."""
     with np.errstate(over="ignore"):  # timed lines may have parameters beyond all of the run
         sizes = np.minimum(np.abs(params) / unit, np.finfo(np.float64).max)
-    logs: Floats = np.copysign(np.log1p(sizes), params)
-    return logs
+    return np.asarray(np.copysign(np.log1p(sizes), params))
 
 
 def _moments(columns: Floats, counts: Ints) -> tuple[Floats, Floats]:
@@ -156,11 +154,8 @@ def _moments(columns: Floats, counts: Ints) -> tuple[Floats, Floats]:
 
 def _products(single: Floats) -> Floats:
     """Return the products of all pairs of columns, including squares."""
-    pairs = list(combinations_with_replacement(range(single.shape[1]), 2))
-    first = [a for a, _ in pairs]
-    second = [b for _, b in pairs]
-    products: Floats = single[:, first] * single[:, second]
-    return products
+    first, second = np.triu_indices(single.shape[1])
+    return np.asarray(single[:, first] * single[:, second])
 
 
 def _columns(single: Floats, centre: Floats, scale: Floats) -> Floats:
