@@ -269,7 +269,6 @@ def _cross_validate_model(
             for event, lines in predicted:
                 held_out[event].append(lines)
         repeats.append({event: PredictedLines.joined(of) for event, of in held_out.items()})
-    seconds = time.perf_counter() - started
     return ModelResult(
         model=name,
         overall=_score([PredictedLines.joined(list(repeat.values())) for repeat in repeats]),
@@ -279,7 +278,7 @@ def _cross_validate_model(
         fits=fits,
         failed_fits=len(failures),
         failure=failures[0] if failures else None,
-        seconds=seconds,
+        seconds=time.perf_counter() - started,
         held_out=repeats[0],
     )
 
@@ -302,8 +301,8 @@ def _score(repeats: Sequence[PredictedLines]) -> Score:
     if len(repeats) == 1:
         return overall
     scores = [repeat.score() for repeat in repeats]
-    means = {}
+    means: dict[str, Any] = {}
     for name in ("sum_error", "later_sum_error"):
         errors = [abs(error) for score in scores if (error := getattr(score, name)) is not None]
         means[name] = fmean(errors) if errors else None
-    return Score(**(asdict(overall) | means))
+    return replace(overall, **means)

@@ -35,8 +35,6 @@ class FitReport(Readable):
     request: FitCommand
     read: Timings
     fitted: Fitted
-    out: Path | None
-    """The model file that was written; None without one."""
 
     @property
     def more(self) -> str:
@@ -62,17 +60,18 @@ class FitReport(Readable):
                 "fit": self.fitted.described(),
             },
             "warnings": list(self.warnings),
-            "output": None if self.out is None else str(self.out),
+            "output": None if self.request.output is None else str(self.request.output),
         }
 
     def text(self) -> str:
         """Return a line for each event, worst first, or the whole fit of the event asked for."""
         names = printable(some_text([str(path) for path in files_of(self.request.timings)], 3))
         shown = self.fitted.lines("overview") if self.request.event is None else self._asked()
+        out = self.request.output
         lines = [
             wrapped(f"{self.fitted.name}, {self.fitted.fitted_to(len(self.read))} of {names}"),
             *shown,
-            f"written: {self.out}" if self.out else "not written: no -o FILE was given",
+            f"written: {out}" if out else "not written: no -o FILE was given",
         ]
         return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
@@ -110,7 +109,6 @@ def fit(request: FitCommand) -> FitReport:
             f"the model {name!r} is not fitted, so there is nothing to write: "
             f"use it directly, with {spelled('model', name)}"
         )
-    files, out = files_of(request.timings), request.output
     names = read_param_names(request.param_names)
     read = samples_of(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
@@ -123,11 +121,11 @@ def fit(request: FitCommand) -> FitReport:
         )
     fitted = replace(
         Fitted.of(model, name, read.timings).named(names or ParamNames(read.names)),
-        source=Source.of(files, read.timings, request.clock_hz),
+        source=Source.of(files_of(request.timings), read.timings, request.clock_hz),
     )
-    if out is not None:
-        write_model(out, fitted)
-    return FitReport(request, read, fitted, out)
+    if request.output is not None:
+        write_model(request.output, fitted)
+    return FitReport(request, read, fitted)
 
 
 def write_model(out: Path, fitted: Fitted, *, through_links: bool = True) -> None:

@@ -93,11 +93,11 @@ class Predictions:
         Raise a `RewriteLogError` for a file that cannot be read, and `TimingError` for a time in
         cycles without a clock.
         """
+        texts = _texts(self._tables(), as_json=as_json)
         if self.output is None or is_stdout(self.output):
-            yield from _texts(self._tables(), as_json=as_json)
+            yield from texts
         else:
-            texts = _texts(self._tables(), as_json=as_json)
-            write_file(self.output, (text.encode() for text in texts))
+            write_file(self.output, map(str.encode, texts))
 
     def rows(self) -> PredictedRecords:
         """Return a dict for each record, with None for what is unknown.
@@ -107,7 +107,7 @@ class Predictions:
         tables: Iterable[Iterable[dict[str, Any]]] = self._tables()
         if self.output is not None and not is_stdout(self.output):
             tables = list(map(list, tables))
-            write_file(self.output, (text.encode() for text in _texts(tables, as_json=False)))
+            write_file(self.output, map(str.encode, _texts(tables, as_json=False)))
         source = ", ".join(map(str, self.files))
         return PredictedRecords(source, chain.from_iterable(tables), self)
 
