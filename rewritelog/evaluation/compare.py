@@ -17,13 +17,7 @@ from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.progress import part_of
-from rewritelog.text import (
-    Readable,
-    TextTable,
-    count_text,
-    percent_text,
-    wrapped,
-)
+from rewritelog.text import Readable, TextTable, count_text, percent_text, wrapped
 from rewritelog.timings.read import read_model_text, read_texts, read_timings_as, samples_of
 from rewritelog.timings.samples import Timings, files_of
 

@@ -16,14 +16,7 @@ from rewritelog.models.formulas import ParamNames
 from rewritelog.models.model_file import model_text, size_problem
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import write_text_file
-from rewritelog.text import (
-    Readable,
-    bytes_text,
-    matches,
-    printable,
-    some_text,
-    wrapped,
-)
+from rewritelog.text import Readable, bytes_text, matches, printable, some_text, wrapped
 from rewritelog.timings.read import MAX_MODEL_BYTES, read_param_names, read_texts, samples_of
 from rewritelog.timings.samples import Timings, files_of
 

@@ -25,12 +25,7 @@ from rewritelog.commands.fits import PredictCommand
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError, spelled
 from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitted import Fitted
-from rewritelog.models.metrics import (
-    mean_relative_error,
-    r_squared,
-    relative_errors,
-    sum_error,
-)
+from rewritelog.models.metrics import mean_relative_error, r_squared, relative_errors, sum_error
 from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout, to_inputs
 from rewritelog.progress import report_progress

@@ -17,14 +17,7 @@ import numpy as np
 from rewritelog import options
 from rewritelog.arrays import Columns, Flags, Floats, Ints
 from rewritelog.errors import UsageError
-from rewritelog.text import (
-    NO_VALUE,
-    TextTable,
-    count_text,
-    event_label,
-    parameter_names,
-    shorten,
-)
+from rewritelog.text import NO_VALUE, TextTable, count_text, event_label, parameter_names, shorten
 
 if TYPE_CHECKING:
     from rewritelog.models.fitting.event_fit import EventFit

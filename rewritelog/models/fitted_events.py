@@ -10,13 +10,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models import fit_report
-from rewritelog.models.base import (
-    EventKey,
-    FitByEvent,
-    Prediction,
-    TotalSpread,
-    uncovered_text,
-)
+from rewritelog.models.base import EventKey, FitByEvent, Prediction, TotalSpread, uncovered_text
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import plain

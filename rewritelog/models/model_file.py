@@ -20,15 +20,7 @@ from rewritelog.models.base import EventKey
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.form import (
-    EventName,
-    Form,
-    ParameterCount,
-    Text,
-    form_of,
-    misfit,
-    plain,
-)
+from rewritelog.models.form import EventName, Form, ParameterCount, Text, form_of, misfit, plain
 from rewritelog.models.wording import AT, in_words
 from rewritelog.text import exact_number, printable, shorten
 

@@ -26,12 +26,7 @@ from rewritelog.options import PathsLike
 from rewritelog.paths import STANDARD_STREAM, to_input, to_inputs
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten
-from rewritelog.timings.samples import (
-    SampleLocations,
-    Timings,
-    TimingsLike,
-    to_files_or_samples,
-)
+from rewritelog.timings.samples import SampleLocations, Timings, TimingsLike, to_files_or_samples
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import TextChunk, scan_chunks
 from tracebigsim.lines import LineTable, TimeUnit

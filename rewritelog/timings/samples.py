@@ -26,14 +26,7 @@ from rewritelog.models.base import EventTimings, entry_of, span_texts
 from rewritelog.models.expressions import name_problem
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
-from rewritelog.text import (
-    Remark,
-    TextTable,
-    count_text,
-    events_text,
-    merged,
-    parameter_names,
-)
+from rewritelog.text import Remark, TextTable, count_text, events_text, merged, parameter_names
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted

@@ -30,11 +30,7 @@ from rewritelog.models.fitting.regression import (
 )
 from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.form import Count, Exact, Form, Text
-from rewritelog.models.metrics import (
-    mean_relative_error,
-    r_squared,
-    sum_error,
-)
+from rewritelog.models.metrics import mean_relative_error, r_squared, sum_error
 from rewritelog.text import count_text
 
 OUTLIER_FACTOR = 2.0

@@ -26,12 +26,7 @@ from rewritelog.models.fitting.diagnosis import (
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit
 from rewritelog.models.fitting.extrapolation import growth_of
 from rewritelog.models.fitting.families import automatic_families
-from rewritelog.models.fitting.function import (
-    AnyFunction,
-    FittedFunction,
-    FittedMixture,
-    Formula,
-)
+from rewritelog.models.fitting.function import AnyFunction, FittedFunction, FittedMixture, Formula
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import (
     Samples,

@@ -20,17 +20,8 @@ import numpy as np
 from rewritelog.arrays import Floats
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.bases.power_laws import (
-    LogTerm,
-    power_of,
-    product_of_powers,
-)
-from rewritelog.models.fitting.design import (
-    ONE,
-    Parameters,
-    SelectionSamples,
-    knots_of,
-)
+from rewritelog.models.fitting.bases.power_laws import LogTerm, power_of, product_of_powers
+from rewritelog.models.fitting.design import ONE, Parameters, SelectionSamples, knots_of
 from rewritelog.models.fitting.regression import least_squares, row_weights
 from rewritelog.models.fitting.selection import Search, select
 

@@ -22,18 +22,8 @@ from rewritelog.arrays import Floats
 from rewritelog.core import core
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.design import (
-    ONE,
-    Parameters,
-    SelectionSamples,
-    product_of,
-)
-from rewritelog.models.fitting.regression import (
-    HUBER,
-    huber_loss,
-    huber_weights,
-    robust_spreads,
-)
+from rewritelog.models.fitting.design import ONE, Parameters, SelectionSamples, product_of
+from rewritelog.models.fitting.regression import HUBER, huber_loss, huber_weights, robust_spreads
 
 COMMON_EXPONENTS = np.array([0.0, 0.5, 1.0])
 """Alternative prior means of the exponents, each one for all of them."""
