@@ -10,7 +10,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.correction import UseCorrection
 from rewritelog.models.fitting.pipeline import FitConfig
-from rewritelog.models.formulas import parse_formulas
+from rewritelog.models.formulas import Formulas, parse_formulas
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,19 @@ class Auto(EngineModel[AutoOptions]):
 
     def __init__(self, options: AutoOptions, text: ModelText | None = None) -> None:
         super().__init__(options, text)
-        self._formulas = None if text is None else parse_formulas(text.text, text.name)
+        self._formulas = Formulas() if text is None else parse_formulas(text.text, text.name)
 
     def fit(self, timings: Timings) -> FittedEvents:
         """Return the fit of each event; raise `ModelError` if one fails."""
         fitted = super().fit(timings)
-        if self._formulas is None:
-            return fitted
         notes = self._formulas.unused((*fitted.fits, *fitted.unfitted))
         return replace(fitted, notes=notes)
 
     def config(self, timings: EventTimings) -> FitConfig:
         """Return how an event is fitted: with its formula, if the file has one for it."""
         config = replace(super().config(timings), correction=self.options.correction)
-        formula = self._formulas and self._formulas.for_event(*timings.key)
-        if not formula:
+        formula = self._formulas.for_event(*timings.key)
+        if formula is None:
             return config
         families = {"formula": fixed_terms(formula.terms)}
         return replace(config, families=families, category=formula.category, names=formula.names)

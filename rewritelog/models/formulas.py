@@ -83,7 +83,7 @@ class EventFormula:
 class Formulas:
     """The entries of a formulas file, in its order."""
 
-    entries: tuple[EventFormula, ...]
+    entries: tuple[EventFormula, ...] = ()
 
     def for_event(self, event: str, parameters: int) -> EventFormula | None:
         """Return the first entry that matches the event and fits its number of parameters."""

@@ -16,7 +16,7 @@ from rewritelog.commands.fits import SampleCommand
 from rewritelog.errors import ModelError, OutputError, RewriteLogError, UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.models.base import EventKey, EventTimings
+from rewritelog.models.base import EventKey
 from rewritelog.models.formulas import EventFormula, Formulas, ParamNames, parse_formulas
 from rewritelog.options import is_given, reported
 from rewritelog.output.files import write_text_file
@@ -257,7 +257,7 @@ def sample(options: SampleCommand) -> SampleReport:
     """
     source, out = options.logs, options.output
     folder = list_params(options.params or source.folder)
-    formulas = read = None
+    formulas, read = Formulas(), Timings(())
     if options.formulas is not None:
         text = read_model_text(options.formulas)
         formulas = parse_formulas(text.text, text.name)
@@ -272,11 +272,10 @@ def sample(options: SampleCommand) -> SampleReport:
             f"{source.folder}: none of its SEBs has a param record{where}: without brackets in the "
             "program there is nothing to choose from"
         )
-    timings = () if read is None else read.timings
-    spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
+    spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, read)}
     param_names = read_param_names(options.param_names)
     names = param_names or ParamNames(read.names if read else {})
-    strata = _strata_of(run, timings, spreads, formulas, names, options.replicates)
+    strata = _strata_of(run, read, spreads, formulas, names, options.replicates)
     of_run = {(stratum.event, stratum.parameters) for stratum in strata}
     choices = choose(strata, Plan(options.fraction, options.method, options.seed, options.floor))
     report = SampleReport(
@@ -296,9 +295,9 @@ def sample(options: SampleCommand) -> SampleReport:
 
 def _strata_of(
     run: RunRecords,
-    timings: Sequence[EventTimings],
+    read: Timings,
     spreads: Mapping[EventKey, ReplicateSpread],
-    formulas: Formulas | None,
+    formulas: Formulas,
     param_names: ParamNames,
     replicates: int,
 ) -> tuple[Stratum, ...]:
@@ -307,12 +306,12 @@ def _strata_of(
     Points are measured `replicates` times, or more often if the spread calls for it. Raise
     `ModelError` for a formula that divides an event into too many categories.
     """
-    timed = {samples.key: samples.params for samples in timings}
+    timed = {samples.key: samples.params for samples in read}
     kinds, kind = run.kinds()
     groups = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
     strata: list[Stratum] = []
     for (event, parameters), rows in zip(kinds, groups, strict=True):
-        formula = None if formulas is None else formulas.for_event(event, parameters)
+        formula = formulas.for_event(event, parameters)
         known = timed.get((event, parameters), np.zeros((0, parameters)))
         params, spread = run.table(rows, parameters), spreads.get((event, parameters))
         names = (formula and formula.names) or param_names.for_event(event, parameters)
@@ -346,15 +345,13 @@ def _categories(
 
 
 def _remarks(
-    read: Timings | None, keys: Collection[EventKey], *files: Formulas | ParamNames | None
+    read: Timings, keys: Collection[EventKey], *files: Formulas | ParamNames | None
 ) -> Sequence[str]:
     """Return the warnings of timings, and of formulas or names, given the events of the run."""
     remarks = [
         warning for entries in files if entries is not None for warning in entries.unused(keys)
     ]
-    if read is not None:
-        remarks += read.warnings
-        others = [event_label(*samples.key) for samples in read.timings if samples.key not in keys]
-        if others:
-            remarks.append(f"timed, but not in the run: {some_text(others, 5)}")
+    remarks += read.warnings
+    if others := [event_label(*samples.key) for samples in read if samples.key not in keys]:
+        remarks.append(f"timed, but not in the run: {some_text(others, 5)}")
     return remarks
