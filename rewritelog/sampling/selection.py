@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, Keys, draw_numbers
+from rewritelog.arrays import Floats, Ints, Keys, draw_numbers, spans
 from rewritelog.commands.fits import SampleMethod
 from rewritelog.core import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
@@ -286,10 +286,8 @@ class _StratumChoice:
             recurring = np.array([np.argmax(counts)])
         if times < 2 or counts[recurring].max() < 2:
             return np.zeros(0, dtype=np.int64), 0
-        starts = self.starts[recurring].tolist()
-        ends = np.minimum(self.starts[recurring] + times, self.starts[recurring + 1]).tolist()
-        rows = [self.order[start:end] for start, end in zip(starts, ends, strict=True)]
-        return np.concatenate(rows), len(recurring)
+        places = spans(self.starts[recurring], np.minimum(counts[recurring], times))
+        return self.order[places], len(recurring)
 
 
 def _spanned(stratum: Stratum, params: Floats) -> tuple[Floats, Floats]:

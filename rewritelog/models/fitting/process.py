@@ -108,15 +108,12 @@ class Kernel(Form, frozen=True):
 
     def covariance(self, points: Floats) -> Floats:
         """Return the covariances, noise included, of points of the shape (points, inputs)."""
-        smooth, rough = (self._squares(points, scales) for scales in self.scales)
-        return self.matrix(_matern_5_2(smooth)[0], _matern_1_2(rough)[0])
-
-    def _squares(self, points: Floats, scales: Floats) -> Floats:
-        """Return the squared distances of all pairs of points, each input's times its scale."""
         from scipy.spatial.distance import pdist  # noqa: PLC0415 - heavy
 
         coordinates, inputs = _coordinates(points, self.codes)
-        return np.asarray(pdist(coordinates * np.sqrt(scales[inputs]), "sqeuclidean"))
+        scaled = (coordinates * np.sqrt(scales[inputs]) for scales in self.scales)
+        smooth, rough = (pdist(of_part, "sqeuclidean") for of_part in scaled)
+        return self.matrix(_matern_5_2(smooth)[0], _matern_1_2(rough)[0])
 
     def matrix(self, smooth: Floats, rough: Floats) -> Floats:
         """Return the covariances of all points, given those of pairs for deviations of 1."""
