@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,9 +85,6 @@ def require_rows(values: NDArray[Any], rows: int, where: str) -> None:
     """Refuse every shape but (rows,)."""
     if values.shape != (rows,):
         raise ModelError(f"{where} has shape {values.shape}, not ({rows},)")
-
-
-Self = TypeVar("Self", bound="Fitted")
 
 
 class Source(Form, frozen=True):
@@ -193,7 +190,7 @@ class Fitted:
         of_drawn = f"{lines - unused:,} of " if unused else ""
         return f"fitted to {of_drawn}{count_text(lines, 'timing line')}"
 
-    def named(self: Self, names: ParamNames | None) -> Self:
+    def named(self, names: ParamNames | None) -> Self:
         """Return it with names of parameters, if any; those that a formula gives are kept."""
         if names is None:
             return self
