@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from rewritelog.models.base import EventKey, ModelText
 from rewritelog.models.expressions import (
@@ -109,10 +109,10 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     event: _Pattern | list[_Pattern]
     params: _Texts = []
     terms: _Texts = []
-    kind: str | UnsetType = UNSET
-    of: list[str] | UnsetType = UNSET
-    times: str | UnsetType = UNSET
-    category: str | UnsetType = UNSET
+    kind: str | None = None
+    of: list[str] | None = None
+    times: str | None = None
+    category: str | None = None
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -157,15 +157,13 @@ def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
         terms.append(term)
     if not terms:
         raise here.error("terms or kind is missing")
-    if table.times is not UNSET:
+    if table.times is not None:
         times, constant, where = parsed(table.times, where=at("times")), parse("1"), at("times")
         terms = [
             times if term == constant else _checked(times.times(term), where) for term in terms
         ]
         terms = list(dict.fromkeys([constant, *terms]))
-    category = None
-    if table.category is not UNSET:
-        category = parsed(table.category, where=at("category"))
+    category = None if table.category is None else parsed(table.category, where=at("category"))
     patterns = (table.event,) if isinstance(table.event, str) else tuple(table.event)
     return EventFormula(patterns, tuple(terms), category, names, f"{toml.name}:{here.line}")
 
@@ -177,14 +175,14 @@ def _kind_terms(
 
     The origins are those of `kind` and `of`.
     """
-    if table.kind is UNSET:
-        if table.of is not UNSET:
+    if table.kind is None:
+        if table.of is not None:
             raise of_key.error("of needs a kind")
         return []
     kind = kinds().get(table.kind)
     if kind is None:
         raise where.error(f"unknown kind {table.kind!r}; known: {', '.join(kinds())}")
-    if table.of is UNSET:
+    if table.of is None:
         return list(kind.expressions())
     if len(sizes) != len(kind.of):
         needed = f"{table.kind} needs {count_text(len(kind.of), 'size')} ({', '.join(kind.of)})"
