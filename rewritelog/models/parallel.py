@@ -57,9 +57,8 @@ def map_in_processes(
     """
     processes = min(cores(), len(items))
     may_fork = sys.platform == "linux" and "mpi4py.MPI" not in sys.modules
-    if multiprocessing.parent_process() is not None or not may_fork:
-        processes = 1
-    if len(items) < fewest or processes < 2:
+    may_fork = may_fork and multiprocessing.parent_process() is None
+    if not may_fork or len(items) < fewest or processes < 2:
         yield from map(function, items)
         return
     pool, children = _pool(processes, [partial(function, item) for item in items])
