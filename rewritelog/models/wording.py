@@ -9,7 +9,7 @@ AT = " - at `$"
 
 _KINDS = {
     "array": "a list", "str": "a text", "int": "a whole number", "float": "a number",
-    "bool": "true or false", "datetime": "a date",
+    "bool": "true or false", "datetime": "a date", "date": "a date", "time": "a time",
 }  # fmt: skip
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING_KEY = re.compile(r"Object missing required field `(.*)`", re.DOTALL)

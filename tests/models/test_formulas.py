@@ -225,6 +225,8 @@ def test_what_is_composed_is_text_that_parses_again() -> None:
         ("terms = [1]", 3, None, "terms: value 1 must be a text, not a whole number"),
         ('terms = ["1", true]', 3, None, "must be a text, not true or false"),
         ("terms = [1979-05-27 07:32:00]", 3, None, "must be a text, not a date"),
+        ("kind = 2020-01-01", 3, None, "must be a text, not a date"),
+        ("kind = 07:32:00", 3, None, "must be a text, not a time"),
         ('terms = ["1", ["p1"]]', 3, None, "must be a text, not a list"),
         ("terms = []", 3, None, "terms: must be a list of length >= 1"),
         ('params = ["n"]', 1, None, "terms or kind is missing"),

@@ -105,8 +105,8 @@ def _indicators(
             yield from (own.applied("==", constant(value)) for value in values)
         else:
             yield from _thresholds(parse(f"p{number}"), column)
-    positive = [number for number in numbers if number in parameters.positive()]
-    for first, second in combinations(positive, 2):
+    positive = parameters.positive()
+    for first, second in combinations([number for number in numbers if number in positive], 2):
         product = params[:, first - 1] * params[:, second - 1]
         yield from _thresholds(parse(f"p{first}*p{second}"), product)
 
