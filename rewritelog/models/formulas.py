@@ -74,8 +74,10 @@ class EventFormula:
     def fits(self, event: str, parameters: int) -> bool:
         """Return whether it is for the event, with as many parameters as names, or with enough."""
         expressions = (*self.terms, *([self.category] if self.category else []))
-        highest = max((number for term in expressions for number in term.parameters), default=0)
-        enough = parameters == len(self.names) if self.names else parameters >= highest
+        needed = len(self.names) or max(
+            (n for term in expressions for n in term.parameters), default=0
+        )
+        enough = parameters == needed if self.names else parameters >= needed
         return enough and any(matches(pattern, event) for pattern in self.patterns)
 
 

@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FEWEST = 8
-"""With fewer items starting processes does not pay."""
+"""With fewer items of unknown length starting processes does not pay."""
 
 _ALIVE_S = 1.0
 """How long a result is waited for before the processes are looked at."""
@@ -47,18 +47,20 @@ _work: list[Callable[[], Any]] = []
 def map_in_processes(
     function: Callable[[Item], Result],
     items: Sequence[Item],
-    fewest: int = FEWEST,
+    *,
+    takes_long: bool | None = None,
 ) -> Iterator[Result]:
     """Yield the function's result for each item, in order; exceptions are passed on.
 
     Processes are forked, so that only results, not the function, have to be picklable. Where
-    forking is impossible (not Linux, an MPI job, a daemonic process), and with fewer than `fewest`
-    items, the items are processed here.
+    forking is impossible (not Linux, an MPI job, a daemonic process), and unless an item
+    `takes_long`, or, where that is not known, there are `FEWEST`, the items are processed here.
     """
     processes = min(cores(), len(items))
     may_fork = sys.platform == "linux" and "mpi4py.MPI" not in sys.modules
     may_fork = may_fork and multiprocessing.parent_process() is None
-    if not may_fork or len(items) < fewest or processes < 2:
+    pays = len(items) >= FEWEST if takes_long is None else takes_long
+    if not may_fork or not pays or processes < 2:
         yield from map(function, items)
         return
     pool, children = _pool(processes, [partial(function, item) for item in items])

@@ -170,8 +170,9 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
     from rewritelog.models.located_toml import read_toml  # noqa: PLC0415 - few runs need it
     from rewritelog.timings.read import read_model_text  # noqa: PLC0415
 
-    path, names = Path(machine), machine_names()
+    path = Path(machine)
     if not input_exists(path):
+        names = machine_names()
         if str(path) not in names:
             known = ", ".join(names)
             raise MissingFileError(

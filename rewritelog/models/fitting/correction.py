@@ -197,12 +197,11 @@ def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFi
     family, (similarity,) = best.family, best.similarities
     table, logs = residuals(family, many)
     likely = similarity.limited(table[many], logs)
-    alternatives = tuple(similarity.alternatives(*samples.params.shape))
     refined = list(
         map_in_processes(
             lambda start: corrected(family, table, start.refined(table[many], likely), many),
-            alternatives,
-            fewest=2 if len(samples) > FIRST_LEARNT_FROM else len(alternatives) + 1,
+            tuple(similarity.alternatives(*samples.params.shape)),
+            takes_long=len(samples) > FIRST_LEARNT_FROM,
         )
     )
     best = min(_means(refined, samples), key=lambda fit: fit.held_out.mean_error)

@@ -225,4 +225,4 @@ def map_trials(
 ) -> Iterator[Result]:
     """Yield the result of each trial of the families, in processes if it takes long."""
     takes_long = len(families) * selection.samples.params.size >= LARGE_TRIAL
-    return map_in_processes(trial, items, fewest=2 if takes_long else len(items) + 1)
+    return map_in_processes(trial, items, takes_long=takes_long)
