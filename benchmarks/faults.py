@@ -37,8 +37,8 @@ from faulty import (
 from many_sebs import write_many
 from random_sebs import BATCH, predict_detailed, random_batch
 
+from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
-from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import DurationSum
 

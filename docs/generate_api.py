@@ -98,7 +98,7 @@ CONFIG = {
     "show_signature_annotations": True,
     "show_bases": False,
     "members_order": "source",
-    "inherited_members": ["path", "map", "folder", "sizes", "size_bytes"],  # of log sets
+    "inherited_members": ["path", "map", "folder", "sizes", "size_bytes", "events", "seb"],
     "summary": False,
     "line_length": 88,
 }

@@ -32,9 +32,9 @@ The map of the package, lowest layer first:
 - `core`: the compiled core: C functions for what is sequential, checked against their header
 - `models`: duration models: timings in, seconds out; they work on arrays only
 - `formats`: trace formats: bgTrace, declared once with construct, and log sets on disk: summary,
-  timeline files, blocks, columns, params; Chakra; and what jobs know of any format with events
+  timeline files, blocks, columns, params; Chakra; what jobs know of any format with events; opening
 - `output`: output folders that are complete or do not exist
-- `timings`: timing lines read from files or made from arrays, and the other files that models need
+- `timings`: timing lines and params, read from files or made from arrays, and what else models need
 - `checking`: validation of a log set: `check`
 - `synthesis`: synthetic log sets: `synth`
 - `converting`: other log versions and byte orders: `convert`
@@ -46,7 +46,7 @@ The map of the package, lowest layer first:
 - `sampling`: the choice of SEBs to time: `sample`
 - `evaluation`: fits without a rewrite: `fit`, `predict`, `verify` and `compare`
 - `viewing`: figures and HTML pages of logs and fits: `timeline`, `explore`
-- `api`: what the Python interface returns besides reports: fitted models, params, pages
+- `api`: what Python has besides the commands: fitted models, and the pages of results
 - `cli`: the command line
 
 `tracebigsim`, a separate package, contains the instrumentation and the grammar of timing lines.
@@ -58,9 +58,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel, load_model
-    from rewritelog.api.logs import Params, open_logs, open_traces, read_params, to_pandas
     from rewritelog.api.pages import page
-    from rewritelog.api.regressor import AutoRegressor
+    from rewritelog.arrays import to_pandas
     from rewritelog.commands.fits import (
         compare,
         explore,
@@ -96,7 +95,10 @@ if TYPE_CHECKING:
         UsageTypeError,
     )
     from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.formats.opening import open_logs, open_traces
+    from rewritelog.models.regressor import AutoRegressor
     from rewritelog.replaying.network import Network
+    from rewritelog.timings.params import Params, read_params
     from rewritelog.timings.read import read_timings
     from rewritelog.timings.samples import Timings
 
@@ -151,12 +153,14 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api.fitted": ("FittedModel", "load_model"),
-    "api.logs": ("Params", "open_logs", "open_traces", "read_params", "to_pandas"),
     "api.pages": ("page",),
-    "api.regressor": ("AutoRegressor",),
+    "arrays": ("to_pandas",),
     "commands.fits": ("write_timings",),
     "formats.bgtrace.logset": ("LogSet",),
+    "formats.opening": ("open_logs", "open_traces"),
+    "models.regressor": ("AutoRegressor",),
     "replaying.network": ("Network",),
+    "timings.params": ("Params", "read_params"),
     "timings.read": ("read_timings",),
     "timings.samples": ("Timings",),
 }

@@ -296,6 +296,22 @@ def new_frame(columns: NamedColumns) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def to_pandas(table: Table) -> Any:
+    """Return a table of `LogSet` as a pandas DataFrame, with the columns of `rewritelog export`.
+
+    Names become `str`, array fields one column for each element, such as `obj_id_0` to `obj_id_3`;
+    units are in the names of the columns. Raise `UsageTypeError` for what is no such table, and
+    `RewriteLogError` if pandas is not installed.
+
+    >>> logs = rewritelog.open_logs("sample_logs/cells")
+    >>> list(rewritelog.to_pandas(logs.log_events([0])).columns)
+    ['pe', 'seb', 'log_event', 'offset_bytes', 'type', 'r_time_s', 'index', 'text']
+    """
+    if getattr(getattr(table, "dtype", None), "names", None) is None:
+        raise UsageTypeError(f"expected a table of a log set, not {type(table).__name__}")
+    return new_frame(columns_of(np.atleast_1d(np.asarray(table))))
+
+
 def with_text(rows: Table) -> Rows:
     """Return the rows with `str` in place of bytes, each up to its first NUL."""
     kinds: list[Any] = []

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from rewritelog import LogSet, open_logs
 from rewritelog.arrays import Bytes, Floats, Ints
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, Pieces
 from rewritelog.formats.bgtrace.declaration import Layout
 from rewritelog.formats.bgtrace.heads import TimelineFile
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.rewriting.block import Patched, patch, records_for
 from rewritelog.rewriting.statistics import DurationSum
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rewritelog.formats.bgtrace.logset import open_logs
+from rewritelog import open_logs
 from rewritelog.replaying.network import Network
 
 MESSAGE, DEPENDENCY, PREVIOUS = 3, 2, 1

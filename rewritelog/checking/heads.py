@@ -12,7 +12,6 @@ from rewritelog.arrays import Bytes, Ints
 from rewritelog.checking.findings import SHOWN, Finding, Findings
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.formats import SUMMARY_NAME
 from rewritelog.formats.bgtrace.blocks import Pieces, walk
 from rewritelog.formats.bgtrace.declaration import (
     COUNT_BYTES,
@@ -25,13 +24,14 @@ from rewritelog.formats.bgtrace.declaration import (
 )
 from rewritelog.formats.bgtrace.heads import (
     LOG_VERSION_AT,
+    SUMMARY_NAME,
     Summary,
     TimelineFile,
     parse_summary,
     read_timeline_file,
     summary_faults,
 )
-from rewritelog.formats.bgtrace.logset import open_logs
+from rewritelog.formats.bgtrace.logset import open_log_set
 from rewritelog.formats.bgtrace.records import Records
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.text import count_text
@@ -63,7 +63,7 @@ def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
 def with_likely_version(error: DamagedLogError) -> DamagedLogError:
     """Return the error of a job, with a hint if another log version fits the timelines."""
     try:
-        logs = open_logs((error.location.file or Path()).parent)
+        logs = open_log_set((error.location.file or Path()).parent)
         claimed = logs.summary.log_version
         likely = likely_version(logs.files, claimed)
     except RewriteLogError:

@@ -139,7 +139,7 @@ def check_logs(
     All damage is in the report. Raise `RewriteLogError` if there is no log set at all, or if the
     folder of the params cannot be read.
     """
-    folder = log_folder(path)
+    folder = log_folder(Path(path))
     folder_params = list_params(params or folder)
     source = folder_params if folder_params.pes or params is not None else None
     findings = Findings()

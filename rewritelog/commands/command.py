@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rewritelog.api.fitted import FittedModel
-    from rewritelog.api.logs import LogsLike, TracesLike
     from rewritelog.formats.bgtrace.logset import LogSet
+    from rewritelog.formats.opening import LogsLike, TracesLike
     from rewritelog.formats.traces import AnyTraces, Traces
     from rewritelog.models.fitted import Fitted
     from rewritelog.options import PathLike
     from rewritelog.text import Readable
 
-_LOGS = Kind("api.logs:to_logs", error="DamagedLogError")
-_TRACES = Kind("api.logs:to_traces", error="DamagedLogError")
+_LOGS = Kind("formats.opening:to_logs", error="DamagedLogError")
+_TRACES = Kind("formats.opening:to_traces", error="DamagedLogError")
 LogsArgument: TypeAlias = Annotated[As["LogsLike", "LogSet"], _LOGS]
 OptionalLogs: TypeAlias = Annotated[As["LogsLike | None", "LogSet | None"], _LOGS]
 TracesArgument: TypeAlias = Annotated[As["TracesLike", "AnyTraces"], _TRACES]
@@ -65,10 +65,10 @@ TracesArgument: TypeAlias = Annotated[As["TracesLike", "AnyTraces"], _TRACES]
 OptionalTraces: TypeAlias = Annotated[As["TracesLike | None", "AnyTraces | None"], _TRACES]
 ManyTraces: TypeAlias = Annotated[
     As["TracesLike | Iterable[TracesLike]", "tuple[AnyTraces, ...]"],
-    Kind("api.logs:to_many_traces", several=True, error="DamagedLogError"),
+    Kind("formats.opening:to_many_traces", several=True, error="DamagedLogError"),
 ]
 UncheckedArgument: TypeAlias = Annotated[
-    As["TracesLike", "Path | Traces"], Kind("api.logs:to_unchecked")
+    As["TracesLike", "Path | Traces"], Kind("formats.opening:to_unchecked")
 ]
 """Logs or traces that may be too damaged to open."""
 FittedArgument: TypeAlias = Annotated[
@@ -188,7 +188,9 @@ class Command(Options, Generic[Result], group=OUTPUT):
         kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
         unopened = {field: getattr(self, field) for field in kinds}
         for field, kind in kinds.items():
-            if kind.opener.startswith("api.logs:"):  # first: a format has no use for some files
+            if kind.opener.startswith(
+                "formats.opening:"
+            ):  # first: a format has no use for some files
                 settle(self, **{field: declared[field].opened(unopened[field])})
                 for logs in _items(getattr(self, field)):
                     self._check_format(logs)

@@ -15,9 +15,9 @@ from rewritelog.arrays import Floats, Ints, Table, spans
 from rewritelog.commands.durations import DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError
-from rewritelog.formats import open_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.opening import open_traces
 from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network

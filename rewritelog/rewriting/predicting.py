@@ -81,7 +81,7 @@ class Predictor:
         flags = {name: np.zeros(len(params.seb), dtype=np.bool_) for name in FLAGS}
         for rows in rows_by_key(kind, np.ones(len(kind), dtype=np.bool_)):
             event, count = kinds[kind[rows[0]]]
-            table = params.table(rows, count)
+            table = params.params_of(rows, count)
             prediction = self.fitted.prediction(event, table)
             seconds[rows] = prediction.seconds
             if self.measured_totals:
@@ -102,7 +102,7 @@ class Predictor:
         """Multiply each duration by the residual drawn by its number."""
         for rows in rows_by_key(predicted.kind, ~np.isnan(predicted.seconds)):
             event, count = predicted.kinds[predicted.kind[rows[0]]]
-            table = predicted.params.table(rows, count)
+            table = predicted.params.params_of(rows, count)
             factors = self.fitted.factors(event, table, numbers[rows])
             predicted.flags["not_spread"][rows] = factors is None
             if factors is not None:

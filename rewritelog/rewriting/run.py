@@ -14,10 +14,10 @@ import msgspec
 
 import rewritelog
 from rewritelog.commands.durations import OutputOptions, RewriteOptions
-from rewritelog.formats import open_traces
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import FORMAT, PROVENANCE_NAME, VERSION, InputFile, read_provenance
+from rewritelog.formats.opening import open_traces
 from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.models.base import digest_of
 from rewritelog.models.fitted import Fitted

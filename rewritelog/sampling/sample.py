@@ -20,7 +20,6 @@ from rewritelog.models.base import EventKey
 from rewritelog.models.formulas import EventFormula, Formulas, ParamNames, parse_formulas
 from rewritelog.options import is_given, reported
 from rewritelog.output.files import write_text_file
-from rewritelog.sampling.records import RunRecords, read_run
 from rewritelog.sampling.selection import Choice, Plan, Stratum, choose
 from rewritelog.text import (
     LABEL_WIDTH,
@@ -34,6 +33,7 @@ from rewritelog.text import (
     shortest_text,
     some_text,
 )
+from rewritelog.timings.params import Params, read_run
 from rewritelog.timings.read import read_model_text, read_param_names, samples_of
 from rewritelog.timings.samples import Timings, usable
 from rewritelog.timings.stats import LARGE_SPREAD, ReplicateSpread, spread_of
@@ -64,7 +64,7 @@ class SampleReport(Readable):
     """The spread of each event of the run with timing lines."""
     remarks: tuple[str, ...]
     """Warnings of the input files."""
-    run: RunRecords
+    run: Params
     """All records of the run."""
 
     @property
@@ -294,7 +294,7 @@ def sample(options: SampleCommand) -> SampleReport:
 
 
 def _strata_of(
-    run: RunRecords,
+    run: Params,
     read: Timings,
     spreads: Mapping[EventKey, ReplicateSpread],
     formulas: Formulas,
@@ -313,7 +313,7 @@ def _strata_of(
     for (event, parameters), rows in zip(kinds, groups, strict=True):
         formula = formulas.for_event(event, parameters)
         known = timed.get((event, parameters), np.zeros((0, parameters)))
-        params, spread = run.table(rows, parameters), spreads.get((event, parameters))
+        params, spread = run.params_of(rows, parameters), spreads.get((event, parameters))
         names = (formula and formula.names) or param_names.for_event(event, parameters)
         times = max(replicates, spread.replicates if spread is not None else 1)
         for category, members, same in _categories(event, formula, params, known):

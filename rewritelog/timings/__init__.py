@@ -1,1 +1,1 @@
-"""Timing lines read from files, and the other files that models need."""
+"""Timing lines and params read from files, and the other files that models need."""

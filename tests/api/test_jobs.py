@@ -95,7 +95,7 @@ def test_a_dump_has_every_field_of_a_timeline() -> None:
 def test_params_of_one_file_are_those_of_its_pe() -> None:
     """They were those of all files of its folder."""
     params = rewritelog.read_params(CELLS / "param.3")
-    assert set(params.records.pe.tolist()) == {3}
+    assert set(params.pe.tolist()) == {3}
     assert len(params) == len(rewritelog.read_params(CELLS, [3]))
     assert len(rewritelog.read_params(CELLS / "bgTrace")) == len(rewritelog.read_params(CELLS))
 
@@ -133,7 +133,7 @@ def test_params_are_read_as_they_stand() -> None:
     first = next(line for line in lines if "pairForces" in line)
     assert int(first.split()[0]) == seb[0]
     assert X.shape == (len(pe), 2)
-    assert len(rewritelog.read_params(CELLS, [3])) == int((params.records.pe == 3).sum())
+    assert len(rewritelog.read_params(CELLS, [3])) == int((params.pe == 3).sum())
     assert params._repr_html_().count("<tr>") == 3
 
 

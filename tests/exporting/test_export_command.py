@@ -12,8 +12,8 @@ from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs
 
 import rewritelog
+from rewritelog import open_logs
 from rewritelog.commands.logs import Target
-from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.progress import listening
 
 

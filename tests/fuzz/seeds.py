@@ -7,8 +7,8 @@ from pathlib import Path
 from chakrabuilder import COLL, field, node
 
 import rewritelog
+from rewritelog import LogSet, open_logs
 from rewritelog.formats.bgtrace.declaration import ByteOrder
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 
 NODES = [
     node(1, duration=300, shapes="[[64, 3], [3]]", attributes={"tid": ("int64", 7)}),

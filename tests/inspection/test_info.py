@@ -23,8 +23,8 @@ from logbuilder import bracket, message, write_logs
 from logbuilder import seb as made_seb
 
 import rewritelog
+from rewritelog import open_logs
 from rewritelog.errors import DamagedLogError
-from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.inspection import info
 from rewritelog.inspection.info import survey
 

@@ -15,9 +15,9 @@ from random_programs import programs, written
 from replays import replay
 from slow_replay import SlowReplay
 
+from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.runs import ReplayOptions
-from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying.lost_cycles import IDLE, lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, run_time, simulate

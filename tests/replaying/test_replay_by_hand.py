@@ -17,10 +17,10 @@ from logbuilder import bracket, mark, message, seb, write_logs, write_params, wr
 from replays import replay
 
 import rewritelog
+from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError, UsageError
-from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.replaying import analysis, write
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import prepare, simulate

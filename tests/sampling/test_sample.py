@@ -11,9 +11,9 @@ from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from rewritelog.commands.fits import SampleCommand
 from rewritelog.errors import DamagedLogError, OutputError, RewriteLogError, TimingError, UsageError
 from rewritelog.models.expressions import FormulaError
-from rewritelog.sampling import records
 from rewritelog.sampling.sample import SampleReport, sample
 from rewritelog.text import json_text
+from rewritelog.timings import params as run_params
 from tracebigsim.chosen import read_chosen
 
 FORMULA = """
@@ -212,7 +212,7 @@ def test_who_has_a_formula_is_not_told_to_write_one(logs: Path, tmp_path: Path) 
 def test_any_way_of_reading_chooses_the_same(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(logs)
     first = (logs.parent / "list.txt").read_bytes()
-    monkeypatch.setattr(records, "PES_AT_A_TIME", 1)
+    monkeypatch.setattr(run_params, "PES_AT_A_TIME", 1)
     monkeypatch.setattr("rewritelog.formats.bgtrace.params.SMALL_BYTES", 10)
     run(logs)
     assert (logs.parent / "list.txt").read_bytes() == first

@@ -16,7 +16,7 @@ import pytest
 from chosen import by_tier
 
 import rewritelog
-from rewritelog import stopping
+from rewritelog import LogSet, open_logs, stopping
 from rewritelog.errors import OutputError, UsageError
 from rewritelog.formats.bgtrace.declaration import (
     LOG_VERSIONS,
@@ -25,7 +25,6 @@ from rewritelog.formats.bgtrace.declaration import (
     timeline_struct,
 )
 from rewritelog.formats.bgtrace.heads import timeline_file_head
-from rewritelog.formats.bgtrace.logset import LogSet, open_logs
 from rewritelog.progress import listening
 from rewritelog.stopping import Stopped
 from rewritelog.synthesis import synth

@@ -17,11 +17,11 @@ from faulty import HANGS_S, SCRIPT
 from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
 from pages import data_of
 
+from rewritelog import open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES
 from rewritelog.diffing.run import compare_logs
-from rewritelog.formats import open_traces
-from rewritelog.formats.bgtrace.logset import open_logs
+from rewritelog.formats.opening import open_traces
 from rewritelog.rewriting.run import rewrite
 from rewritelog.viewing.rewrite_page import (
     DETERMINED,

@@ -15,8 +15,8 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs, write_params
 
+from rewritelog import open_logs
 from rewritelog.errors import DamagedLogError, UsageError
-from rewritelog.formats.bgtrace.logset import open_logs
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.draw import cell_colours, panel_title

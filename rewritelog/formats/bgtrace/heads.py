@@ -31,6 +31,9 @@ from rewritelog.formats.bgtrace.declaration import (
 from rewritelog.formats.files import InputFile
 from rewritelog.text import count_text
 
+SUMMARY_NAME = "bgTrace"
+"""The name of the file by which bgTrace logs are known."""
+
 _ABSENT = {"log_version": 0, "thread_entry_point": -1}
 """The values of fields that older summaries lack."""
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rewritelog import units
 from rewritelog.arrays import Rows, with_text
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError
-from rewritelog.formats import SUMMARY_NAME
 from rewritelog.formats.bgtrace.blocks import (
     BLOCK_BYTES,
     Block,
@@ -24,7 +23,13 @@ from rewritelog.formats.bgtrace.blocks import (
     timelines_of,
 )
 from rewritelog.formats.bgtrace.declaration import Layout, layout
-from rewritelog.formats.bgtrace.heads import Summary, TimelineFile, read_summary, read_timeline_file
+from rewritelog.formats.bgtrace.heads import (
+    SUMMARY_NAME,
+    Summary,
+    TimelineFile,
+    read_summary,
+    read_timeline_file,
+)
 from rewritelog.formats.traces import Opened, Terms
 from rewritelog.paths import input_exists
 from rewritelog.text import TextTable, bytes_text, count_text, printable, shorten
@@ -191,19 +196,18 @@ class LogSet(Opened):
         return with_text(table)
 
 
-def log_folder(path: str | Path) -> Path:
+def log_folder(path: Path) -> Path:
     """Return the folder of a log set, given the folder or its `bgTrace` file.
 
     Raise `MissingFileError` if it does not exist, `RewriteLogError` for another kind of file.
     """
-    named = Path(path)
-    folder = named if named.is_dir() else named.parent
-    if not named.is_dir() and named.name != SUMMARY_NAME:
-        if input_exists(named):
+    folder = path if path.is_dir() else path.parent
+    if not path.is_dir() and path.name != SUMMARY_NAME:
+        if input_exists(path):
             raise RewriteLogError(
-                f"{named}: is neither a log folder, a bgTrace file nor a Chakra trace"
+                f"{path}: is neither a log folder, a bgTrace file nor a Chakra trace"
             )
-        raise MissingFileError(f"{named}: does not exist")
+        raise MissingFileError(f"{path}: does not exist")
     if not input_exists(folder / SUMMARY_NAME):
         raise MissingFileError(
             f"{folder}: no log set here: the file {SUMMARY_NAME} is missing (and there are no "
@@ -212,7 +216,7 @@ def log_folder(path: str | Path) -> Path:
     return folder
 
 
-def open_logs(path: str | Path) -> LogSet:
+def open_log_set(path: Path) -> LogSet:
     """Open a log set, given its folder or its `bgTrace` file.
 
     Raise `DamagedLogError` if the summary or the head of a timeline file is damaged, and
