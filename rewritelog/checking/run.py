@@ -22,7 +22,6 @@ from rewritelog.checking.findings import (
 )
 from rewritelog.checking.heads import read_heads
 from rewritelog.checking.rules import RULES
-from rewritelog.checking.traces import check_traces
 from rewritelog.commands.logs import CheckCommand
 from rewritelog.errors import Location, RewriteLogError
 from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, read_block
@@ -180,5 +179,7 @@ def _not_checked(summary: Summary, findings: Findings) -> tuple[str, ...]:
 def check_opened(command: CheckCommand) -> CheckReport:
     """Check logs or traces; damage is a finding, and not raised."""
     if isinstance(command.logs, Traces):
+        from rewritelog.checking.traces import check_traces  # noqa: PLC0415 - not of logs
+
         return check_traces(command.logs)
     return check_logs(command.logs, command.params)

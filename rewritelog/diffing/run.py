@@ -17,7 +17,6 @@ import numpy as np
 from rewritelog.commands.logs import DiffCommand
 from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.report import Comparison, HeadDifference
-from rewritelog.diffing.traces import compare_traces
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.bgtrace.blocks import (
     Block,
@@ -201,4 +200,6 @@ def compare_opened(command: DiffCommand) -> Comparison:
         return compare_logs(a, b, command.params)
     if isinstance(a, LogSet) or isinstance(b, LogSet) or a.title != b.title:
         raise NotComparableError(f"{a.path} has {a.title}, {b.path} has {b.title}")
+    from rewritelog.diffing.traces import compare_traces  # noqa: PLC0415 - not of logs
+
     return compare_traces(a, b)

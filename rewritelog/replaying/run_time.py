@@ -14,11 +14,10 @@ from rewritelog.progress import listening, report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.simulate import Case, run_time
-from rewritelog.replaying.traces import workload_of
+from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import BlockCount
-from rewritelog.rewriting.traces import TraceTask
 from rewritelog.text import count_text
 
 MOST_SEBS = 1 << 20
@@ -53,14 +52,16 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
 def _run_time(report: RewriteReport, network: Network) -> RunTime:
     task, text = report.task, network.text(report.terms.recorded)
     report_progress("replaying what was and what is rewritten")
-    if isinstance(task, TraceTask):
-        durations = ("duration_s", "new_s")[: 1 + (not report.changes_nothing)]
-        workload = workload_of(task.logs, joined(report.statistics.kept), durations)
-        report.statistics.kept.clear()  # they take memory
-    else:
+    if isinstance(task, RewriteTask):
         plain = replace(task, params=None, dilations=NO_DILATION)
         tasks = (plain, task)[: 1 + (not report.changes_nothing)]
         workload = load_workload(tasks, task.params)
+    else:
+        from rewritelog.replaying.traces import workload_of  # noqa: PLC0415 - not of logs
+
+        durations = ("duration_s", "new_s")[: 1 + (not report.changes_nothing)]
+        workload = workload_of(task.logs, joined(report.statistics.kept), durations)
+        report.statistics.kept.clear()  # they take memory
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
     warnings, never_ran = workload.warnings(recorded=network.recorded), runs[0].never_ran
     if never_ran:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,10 +29,12 @@ from rewritelog.rewriting.predicting import (
     warnings_of_uncovered,
     warnings_of_unused,
 )
-from rewritelog.rewriting.traces import TraceTask, trace_task
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.text import count_text, matching
 from rewritelog.timings.samples import Timings
+
+if TYPE_CHECKING:
+    from rewritelog.rewriting.traces import TraceTask
 
 _STEP = 1 << 18
 """The most SEBs that are replayed before a signal is handled."""
@@ -217,6 +219,7 @@ def prepare(
     task: RewriteTask | TraceTask
     if isinstance(source, Traces):
         from rewritelog.replaying.traces import load_traces  # noqa: PLC0415 - not of logs
+        from rewritelog.rewriting.traces import trace_task  # noqa: PLC0415 - as above
 
         task = trace_task(source, predictor, options)
         workload, remarks = load_traces(task)

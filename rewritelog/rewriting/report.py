@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import rewritelog
 from rewritelog.arrays import rounded_sum
@@ -42,7 +42,6 @@ from rewritelog.rewriting.statistics import (
     overheads_of,
     predicted_expected,
 )
-from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running import EngineName
 from rewritelog.text import (
     MOST_ALIKE,
@@ -60,7 +59,10 @@ from rewritelog.text import (
 )
 from rewritelog.timings.samples import Timings
 
-Task: TypeAlias = RewriteTask | TraceTask
+if TYPE_CHECKING:
+    from rewritelog.rewriting.traces import TraceTask
+
+Task: TypeAlias = "RewriteTask | TraceTask"
 
 _LEAST_ROUNDING_S = 1e-9
 """A difference below is that of floating-point numbers."""

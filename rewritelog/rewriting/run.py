@@ -35,7 +35,6 @@ from rewritelog.rewriting.block import logs_task
 from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, expected_of
-from rewritelog.rewriting.traces import trace_task
 from rewritelog.running.engines import engine, limited_to, map_blocks
 from rewritelog.text import json_text
 from rewritelog.timings.samples import Timings
@@ -100,6 +99,8 @@ def rewrite(
         predictor, read = fitted_predictor(options)
         task: Task
         if isinstance(source, Traces):
+            from rewritelog.rewriting.traces import trace_task  # noqa: PLC0415 - not of logs
+
             task = dataclasses.replace(trace_task(source, predictor, options), most_kept=most_kept)
         else:
             task = logs_task(source, predictor, options)
