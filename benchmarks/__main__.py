@@ -60,30 +60,30 @@ def _arguments() -> argparse.Namespace:
         help="the folder to work in; it needs four times the scale's disk space "
         "[default: that of temporary files]",
     )
-    given = parser.parse_args()
-    if given.out and given.only:
+    arguments = parser.parse_args()
+    if arguments.out and arguments.only:
         parser.error("--out is for all measurements")
-    return given
+    return arguments
 
 
 def main() -> None:
     """Run the measurements one after the other; a target that is not met is no error."""
-    given = _arguments()
+    arguments = _arguments()
     busy = f"load at the start, by other processes: {os.getloadavg()[0]:.2f} in the last minute"
     results = []
     with ExitStack() as stack:
-        folder = stack.enter_context(working_folder(given.work))
-        shop = stack.enter_context(closing(Workshop(folder, given.scale)))
-        for name in given.only or MEASUREMENTS:
+        folder = stack.enter_context(working_folder(arguments.work))
+        shop = stack.enter_context(closing(Workshop(folder, arguments.scale)))
+        for name in arguments.only or MEASUREMENTS:
             print(f"measuring: {name}", file=sys.stderr, flush=True)
             results.append(MEASUREMENTS[name](shop))
             print(results[-1].text(), file=sys.stderr, flush=True)
-        made = [f"made by `rewritelog synth`: {text}" for text in shop.made.values()]
-        notes = [busy, f"file system of the logs: {file_system(shop.folder)}", *made]
+        origins = [f"made by `rewritelog synth`: {text}" for text in shop.made.values()]
+        notes = [busy, f"file system of the logs: {file_system(shop.folder)}", *origins]
     text = report(results, notes)
     print(text)
-    if given.out:
-        put_into(given.out, text)
+    if arguments.out:
+        put_into(arguments.out, text)
 
 
 if __name__ == "__main__":

@@ -35,21 +35,21 @@ MEASUREMENTS = (
 
 def main() -> None:
     """Measure, print, and put the table into a document; an aim that is missed is no error."""
-    given = _arguments()
+    arguments = _arguments()
     for name in BLAS_THREADS:  # small matrices: more threads only wait for each other
         os.environ[name] = "1"
     from benchmarks.accuracy_rows import measure  # noqa: PLC0415 - numpy reads the environment
 
     lines: list[Line] = []
-    for name in given.only or MEASUREMENTS:
+    for name in arguments.only or MEASUREMENTS:
         print(f"measuring: {name}", file=sys.stderr, flush=True)
-        found = measure(name, quick=given.quick)
-        print(_text(found), file=sys.stderr, flush=True)
-        lines += found
-    text = f"{machine()}\n- {_protocol(quick=given.quick)}\n\n{_text(lines)}"
+        measured = measure(name, quick=arguments.quick)
+        print(_text(measured), file=sys.stderr, flush=True)
+        lines += measured
+    text = f"{machine()}\n- {_protocol(quick=arguments.quick)}\n\n{_text(lines)}"
     print(text)
-    if given.out:
-        put_into(given.out, text)
+    if arguments.out:
+        put_into(arguments.out, text)
 
 
 def _arguments() -> argparse.Namespace:
@@ -64,10 +64,10 @@ def _arguments() -> argparse.Namespace:
         help="one measurement; repeatable [default: all]",
     )
     add_out(parser)
-    given = parser.parse_args()
-    if given.out and (given.only or given.quick):
+    arguments = parser.parse_args()
+    if arguments.out and (arguments.only or arguments.quick):
         parser.error("--out is for all measurements in full")
-    return given
+    return arguments
 
 
 def _protocol(*, quick: bool) -> str:

@@ -109,10 +109,10 @@ def _splits(samples: EventTimings) -> Iterator[tuple[str, Flags, Flags]]:
         yield "3 folds", fold != number, fold == number
     for name, share in (("5 %", 0.05), ("2 %", 0.02)):
         for seed in range(SEEDS):
-            drawn = np.zeros(count, dtype=np.bool_)
+            chosen = np.zeros(count, dtype=np.bool_)
             order = np.random.default_rng([seed, count]).permutation(count)
-            drawn[order[: max(FEWEST, round(share * count))]] = True
-            yield name, drawn, ~drawn
+            chosen[order[: max(FEWEST, round(share * count))]] = True
+            yield name, chosen, ~chosen
     order = np.argsort(samples.params[:, strongest_parameter(samples)], kind="stable")
     small, large = np.zeros((2, count), dtype=np.bool_)
     small[order[: count // 2]] = True
@@ -166,12 +166,12 @@ def before() -> Mapping[str, Mapping[str, float | None]]:
 def got_worse(results: Results, protocol: str) -> list[str]:
     """Return the events whose error grew by more than `WORSE`, each with both errors."""
     kept = before()
-    found = []
+    worse = []
     for event, figures in results.items():
         old, new = kept.get(event, {}).get(protocol), figures[protocol]["error"]
         if old and new and new > WORSE * old:
-            found.append(f"{event} {percent_text(old, 1)} to {percent_text(new, 1)}")
-    return found
+            worse.append(f"{event} {percent_text(old, 1)} to {percent_text(new, 1)}")
+    return worse
 
 
 def _column(results: Results, protocol: str, figure: str) -> list[float | None]:

@@ -63,13 +63,13 @@ def measure_sets(folder: Path) -> list[MeasuredSet]:
 
 def mean_error(sets: list[MeasuredSet], peer: str = "") -> float:
     """Return the geometric mean over sets of the errors of `auto`, or of a peer."""
-    errors = [one.peers[peer] if peer else one.error for one in sets]
+    errors = [kernel.peers[peer] if peer else kernel.error for kernel in sets]
     return float(np.exp(np.mean(np.log(errors))))
 
 
 def mean_plain_error(sets: list[MeasuredSet]) -> float:
     """Return the geometric mean over sets of the errors without correction."""
-    return float(np.exp(np.mean(np.log([one.plain_error for one in sets]))))
+    return float(np.exp(np.mean(np.log([kernel.plain_error for kernel in sets]))))
 
 
 def _measure(folder: Path, name: str) -> MeasuredSet:
@@ -81,14 +81,14 @@ def _measure(folder: Path, name: str) -> MeasuredSet:
         for correction in ("auto", "none")
     )
     errors = [
-        float((np.abs(one.predict(test.event, test.params) - test.seconds) / test.seconds).mean())
-        for one in (fitted, plain)
+        float((np.abs(model.predict(test.event, test.params) - test.seconds) / test.seconds).mean())
+        for model in (fitted, plain)
     ]
     low, high = fitted.interval(test.event, test.params)
     inside = (test.seconds >= low) & (test.seconds <= high)
-    drawn = np.random.default_rng(1)
-    records = test.params[drawn.integers(0, len(test.params), RECORDS)]
-    rows = np.column_stack([drawn.choice(column, ROWS) for column in train.params.T])
+    rng = np.random.default_rng(1)
+    records = test.params[rng.integers(0, len(test.params), RECORDS)]
+    rows = np.column_stack([rng.choice(column, ROWS) for column in train.params.T])
     predicted_s = float(fitted.predict(test.event, test.params).sum())
     return MeasuredSet(
         name=name,

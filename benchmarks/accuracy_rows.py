@@ -57,7 +57,7 @@ MOST_S_OF_MANY, MOST_S_OF_FEW, MOST_MB = 4.0, 2.0, 512
 class Line:
     """A line of the table."""
 
-    what: str
+    quantity: str
     original: str
     auto: str
     known_good: str
@@ -67,8 +67,8 @@ class Line:
 
     def cells(self) -> list[str]:
         """Return the cells of the line."""
-        said = {True: "yes", False: "**no**", None: "–"}[self.met]
-        return [self.what, self.original, self.auto, self.known_good, self.aim, said]
+        met = {True: "yes", False: "**no**", None: "–"}[self.met]
+        return [self.quantity, self.original, self.auto, self.known_good, self.aim, met]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def measure(name: str, *, quick: bool) -> list[Line]:
 def namd_k_folds(effort: Effort) -> list[Line]:
     """Measure KF on NAMD's two big events."""
     seeds = [k_folds(_namd(), seed) for seed in range(effort.kf)]
-    old, new = (score(one, _namd(), seeds) for one in (ORIGINAL, AUTO))
+    old, new = (score(contender, _namd(), seeds) for contender in (ORIGINAL, AUTO))
     return [
         _error("NAMD KF", old, new, "4.55 %", 0.045),
         _percent_line("NAMD KF, the sum", old.sum_error, new.sum_error, "0.03 %", 0.0005),
@@ -114,7 +114,7 @@ def namd_draws(effort: Effort) -> list[Line]:
 def namd_sample(effort: Effort) -> list[Line]:
     """Measure 2 % of NAMD's lines as `rewritelog sample` chooses them."""
     seeds = [chosen_split(_namd(), seed, 0.02) for seed in range(effort.sample)]
-    old, new = (score(one, _namd(), seeds) for one in (ORIGINAL, AUTO))
+    old, new = (score(contender, _namd(), seeds) for contender in (ORIGINAL, AUTO))
     return [_error("NAMD 2 %, chosen by `sample`", old, new, "–", 0.085)]
 
 
@@ -123,7 +123,10 @@ def namd_large(_effort: Effort) -> list[Line]:
     pair = [samples for samples in _namd() if samples.event.startswith("calc_pair")]
     lines = []
     for parameter in (9, 10):
-        old, new = (score(one, pair, [small_to_large(pair, parameter)]) for one in (ORIGINAL, AUTO))
+        old, new = (
+            score(contender, pair, [small_to_large(pair, parameter)])
+            for contender in (ORIGINAL, AUTO)
+        )
         lines.append(_error(f"NAMD pair XT by p{parameter}", old, new, "3.6 %", 0.04))
     return lines
 
@@ -131,7 +134,7 @@ def namd_large(_effort: Effort) -> list[Line]:
 def cells(effort: Effort) -> list[Line]:
     """Measure KF and random shares on the project's own kernels."""
     seeds = [k_folds(_cells(), seed) for seed in range(effort.kf)]
-    old, new = (score(one, _cells(), seeds) for one in (ORIGINAL, AUTO))
+    old, new = (score(contender, _cells(), seeds) for contender in (ORIGINAL, AUTO))
     return [
         _error("cells KF", old, new, "1.73 %", 0.0173),
         _percent_line("cells KF, the sum", old.sum_error, new.sum_error, "–", None),
@@ -165,14 +168,16 @@ def fit_times(effort: Effort) -> list[Line]:
     """Measure how long fits to made lines take, each in a process of its own."""
     lines = []
     for count, most_s in ((FEW_LINES, MOST_S_OF_FEW), (effort.lines, MOST_S_OF_MANY)):
-        old, new = (_fit_time(one, count) for one in (ORIGINAL, AUTO))
-        said = [
+        old, new = (_fit_time(contender, count) for contender in (ORIGINAL, AUTO))
+        figures = [
             f"{json.loads(ran.output)['fit_s']:.2f} s, {ran.peak_bytes / 1e6:.0f} MB"
             for ran in (old, new)
         ]
         met = json.loads(new.output)["fit_s"] <= most_s and new.peak_bytes <= MOST_MB << 20
-        what = f"fit of {count:,} lines with {FIT_PARAMS} parameters"
-        lines.append(Line(what, said[0], said[1], "–", f"≤ {most_s:g} s, {MOST_MB} MB", met))
+        quantity = f"fit of {count:,} lines with {FIT_PARAMS} parameters"
+        lines.append(
+            Line(quantity, figures[0], figures[1], "–", f"≤ {most_s:g} s, {MOST_MB} MB", met)
+        )
     return lines
 
 
@@ -192,14 +197,16 @@ def kernels(_effort: Effort) -> list[Line]:
     }
     lines = []
     for protocol, aim in KERNEL_AIMS.items():
-        what = f"{len(results)} kernels, {protocol}"
+        quantity = f"{len(results)} kernels, {protocol}"
         new = geometric_mean(results, protocol)
         cells = _percent(geometric_mean(old, protocol)), _percent(new)
-        lines.append(Line(what, *cells, "–", f"≤ {aim * 100:.3g} %", new <= aim))
+        lines.append(Line(quantity, *cells, "–", f"≤ {aim * 100:.3g} %", new <= aim))
         covered = coverage(results, protocol)
-        lines.append(Line(f"{what}, in the 90 % intervals", "–", _percent(covered), "–", "–", None))
+        lines.append(
+            Line(f"{quantity}, in the 90 % intervals", "–", _percent(covered), "–", "–", None)
+        )
         worse = "; ".join(got_worse(results, protocol)) or "none"
-        lines.append(Line(f"{what}, worse than before by over 5 %", "–", worse, "–", "–", None))
+        lines.append(Line(f"{quantity}, worse than before by over 5 %", "–", worse, "–", "–", None))
     sums = sums_off(results, "3 folds"), sums_off(results, "3 folds", "sum_error")
     text = f"{sums[0]} with `--total measured`, {sums[1]} of single calls"
     met = sums[0] <= MOST_SUMS_OFF
@@ -223,24 +230,29 @@ def measured(_effort: Effort) -> list[Line]:
         return [Line("measured", "–", why, "–", "–", None)]
     sets = measure_sets(MEASURED)
     lines = []
-    for one in sets:
-        best = min(one.peers, key=lambda peer: one.peers[peer])
-        cells = _percent(one.plain_error), _percent(one.error)
-        peer = f"{_percent(one.peers[best])} ({best})"
-        what = f"{one.name}, sum {one.sum_error * 100:+.1f} %, in intervals {one.coverage:.0%}"
-        lines.append(Line(what, *cells, peer, "at most 5 % behind", not one.behind))
+    for kernel in sets:
+        best = min(kernel.peers, key=lambda peer: kernel.peers[peer])
+        cells = _percent(kernel.plain_error), _percent(kernel.error)
+        peer = f"{_percent(kernel.peers[best])} ({best})"
+        quantity = (
+            f"{kernel.name}, sum {kernel.sum_error * 100:+.1f} %, "
+            f"in intervals {kernel.coverage:.0%}"
+        )
+        lines.append(Line(quantity, *cells, peer, "at most 5 % behind", not kernel.behind))
     every = ", ".join(f"{_percent(mean_error(sets, peer))} ({peer})" for peer in sets[0].peers)
     mean = mean_error(sets)
     cells = _percent(mean_plain_error(sets)), _percent(mean)
     met = mean <= MEASURED_AIM
     aim = f"≤ {MEASURED_AIM * 100:.3g} %"
     lines.append(Line(f"{len(sets)} measured kernels", *cells, every, aim, met))
-    record_s, row_s = (max(getattr(one, name) for one in sets) for name in ("record_s", "row_s"))
+    record_s, row_s = (
+        max(getattr(kernel, name) for kernel in sets) for name in ("record_s", "row_s")
+    )
     met = record_s <= RECORD_AIM_S
-    what = f"a prediction, the slowest, of {RECORDS:,} records of their test lines"
-    lines.append(Line(what, "–", time_text(record_s), "–", f"≤ {time_text(RECORD_AIM_S)}", met))
-    what = f"a prediction, the slowest, of {ROWS:,} rows of which few are equal"
-    return [*lines, Line(what, "–", time_text(row_s), "–", "–", None)]
+    quantity = f"a prediction, the slowest, of {RECORDS:,} records of their test lines"
+    lines.append(Line(quantity, "–", time_text(record_s), "–", f"≤ {time_text(RECORD_AIM_S)}", met))
+    quantity = f"a prediction, the slowest, of {ROWS:,} rows of which few are equal"
+    return [*lines, Line(quantity, "–", time_text(row_s), "–", "–", None)]
 
 
 _MEASUREMENTS: dict[str, Callable[[Effort], list[Line]]] = {
@@ -278,18 +290,18 @@ def _draws(
     lines = []
     for share, aim in aims.items():
         seeds = [random_split(timings, seed, share) for seed in range(effort.rs)]
-        old, new = (score(one, timings, seeds) for one in (ORIGINAL, AUTO))
-        what = f"{data} RS{share * 100:g}"
-        lines.append(_error(what, old, new, _percent(aim), aim))
-        lines += _soundness(what, old, new)[:2]
+        old, new = (score(contender, timings, seeds) for contender in (ORIGINAL, AUTO))
+        quantity = f"{data} RS{share * 100:g}"
+        lines.append(_error(quantity, old, new, _percent(aim), aim))
+        lines += _soundness(quantity, old, new)[:2]
     return lines
 
 
-def _soundness(what: str, old: Scores, new: Scores) -> list[Line]:
+def _soundness(quantity: str, old: Scores, new: Scores) -> list[Line]:
     """Return the lines of negative predictions, fits that failed, and the intervals' coverage."""
     return [
         Line(
-            f"{what}, negative predictions",
+            f"{quantity}, negative predictions",
             f"{old.negative} of {old.predictions}",
             f"{new.negative} of {new.predictions}",
             "0",
@@ -297,7 +309,7 @@ def _soundness(what: str, old: Scores, new: Scores) -> list[Line]:
             new.negative == 0,
         ),
         Line(
-            f"{what}, failures to fit",
+            f"{quantity}, failures to fit",
             f"{old.failed + old.missing} of {old.fits}",
             f"{new.failed + new.missing} of {new.fits}",
             "0",
@@ -305,7 +317,7 @@ def _soundness(what: str, old: Scores, new: Scores) -> list[Line]:
             new.failed + new.missing == 0,
         ),
         Line(
-            f"{what}, in the 90 % intervals",
+            f"{quantity}, in the 90 % intervals",
             _percent(old.covered),
             _percent(new.covered),
             "–",
@@ -315,15 +327,17 @@ def _soundness(what: str, old: Scores, new: Scores) -> list[Line]:
     ]
 
 
-def _error(what: str, old: Scores, new: Scores, known_good: str, aim: float) -> Line:
-    return _percent_line(what, old.error, new.error, known_good, aim)
+def _error(quantity: str, old: Scores, new: Scores, known_good: str, aim: float) -> Line:
+    return _percent_line(quantity, old.error, new.error, known_good, aim)
 
 
-def _percent_line(what: str, old: float, new: float, known_good: str, aim: float | None) -> Line:
+def _percent_line(
+    quantity: str, old: float, new: float, known_good: str, aim: float | None
+) -> Line:
     if aim is None:
-        return Line(what, _percent(old), _percent(new), known_good, "–", None)
+        return Line(quantity, _percent(old), _percent(new), known_good, "–", None)
     met = round(new, 4) <= aim
-    return Line(what, _percent(old), _percent(new), known_good, f"≤ {aim * 100:.4g} %", met)
+    return Line(quantity, _percent(old), _percent(new), known_good, f"≤ {aim * 100:.4g} %", met)
 
 
 def _percent(share: float) -> str:

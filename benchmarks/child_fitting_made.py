@@ -19,7 +19,7 @@ from rewritelog.models.registry import load_model
 def main() -> None:
     """Fit once, and say how long it took."""
     lines, parameters, model = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    timings = (made(lines, parameters),)
+    timings = (made_timings(lines, parameters),)
     began = time.perf_counter()
     fitted = load_model(model, {}).fit(timings)
     done = time.perf_counter()
@@ -28,7 +28,7 @@ def main() -> None:
     print(json.dumps({"lines": lines, "fit_s": done - began, "error": error}))
 
 
-def made(lines: int, parameters: int) -> EventTimings:
+def made_timings(lines: int, parameters: int) -> EventTimings:
     """Return the lines, always the same ones."""
     rng = np.random.default_rng(lines)
     params = np.round(10 ** rng.uniform(0, 2, (lines, parameters)), 2)

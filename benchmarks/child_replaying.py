@@ -26,7 +26,7 @@ def main() -> None:
     report = replay_prepared(prepared, Network(), options).report
     clocks.append((time.perf_counter(), time.process_time()))
     (began, began_cpu), (loaded, loaded_cpu), (ended, ended_cpu) = clocks
-    found = {
+    figures = {
         "sebs": report.sebs,
         "messages": report.messages,
         "pes": report.pes,
@@ -36,7 +36,7 @@ def main() -> None:
         "replay_s": ended - loaded,
         "replay_cpu_s": ended_cpu - loaded_cpu,
     }
-    print(json.dumps(found))
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

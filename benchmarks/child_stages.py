@@ -54,12 +54,12 @@ class Clock:
         """Return the function with its time counted under the stage."""
 
         @wraps(function)
-        def counted(*given: Any, **named: Any) -> Any:
+        def counted(*arguments: Any, **named: Any) -> Any:
             stack = self._local.__dict__.setdefault("stack", [])
             stack.append(0.0)
             began = time.perf_counter()
             try:
-                return function(*given, **named)
+                return function(*arguments, **named)
             finally:
                 took = time.perf_counter() - began
                 self.seconds[stage] += took - stack.pop()
@@ -84,13 +84,15 @@ def stages(logs: Path, out: Path, options: RewriteOptions) -> dict[str, float]:
         setattr(owner, name, function)
     shutil.rmtree(out)
     rest = total - sum(clock.seconds.values())
-    found = {stage: clock.seconds[stage] for _, _, stage in STAGES}
-    return {**found, "outside blocks: heads, fit, report": rest, "all": total}
+    seconds = {stage: clock.seconds[stage] for _, _, stage in STAGES}
+    return {**seconds, "outside blocks: heads, fit, report": rest, "all": total}
 
 
 if __name__ == "__main__":
     _logs, _out = map(Path, sys.argv[1:])
     _constant = RewriteOptions(dilation=0.5, jobs=1)
     _fitted = replace(_constant, model="least-squares", timings=(_logs / "timings.txt",))
-    _found = {told.model_name: stages(_logs, _out, told) for told in (_constant, _fitted)}
-    print(json.dumps(_found))
+    _seconds = {
+        options.model_name: stages(_logs, _out, options) for options in (_constant, _fitted)
+    }
+    print(json.dumps(_seconds))

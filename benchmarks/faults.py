@@ -69,14 +69,14 @@ QUICK = Scale(4, 2, 4, 8, 4, 200_000, 1_000_000)
 class Line:
     """A line of the table of faults."""
 
-    what: str
+    trial: str
     tried: int
     seen: str
     lost: int
 
     def text(self) -> str:
         """Return the line in Markdown."""
-        return f"| {self.what} | {self.tried:,} | {self.seen} | {self.lost:,} |"
+        return f"| {self.trial} | {self.tried:,} | {self.seen} | {self.lost:,} |"
 
 
 @dataclass(frozen=True)
@@ -112,28 +112,28 @@ def killed(yard: Yard) -> list[Line]:
                 out = yard.folder / f"killed-{len(lines)}" / "out"
                 killing = Killing(yard.logs, out, yard.words, start, replacing, writing)
                 tried = moments * len(SIGNALS)
-                found = killing.run(tried, seed=len(lines) + 1)
+                outcomes = killing.run(tried, seed=len(lines) + 1)
                 over = "over an old set (`--force`)" if replacing else "into a new place"
                 names = ", ".join(signal.name for signal in SIGNALS)
                 lines.append(
                     Line(
                         f"killed {how}, {over}: {names} in turn",
                         tried,
-                        _of_kills(found),
-                        found["lost"] + found["not run again"],
+                        _of_kills(outcomes),
+                        outcomes["lost"] + outcomes["not run again"],
                     )
                 )
                 shutil.rmtree(out.parent)
     return lines
 
 
-def _of_kills(found: Counter[str]) -> str:
-    ended = sum(count for name, count in found.items() if name.endswith("it had ended"))
-    left = sum(count for name, count in found.items() if name.endswith("beside the output"))
+def _of_kills(outcomes: Counter[str]) -> str:
+    ended = sum(count for name, count in outcomes.items() if name.endswith("it had ended"))
+    left = sum(count for name, count in outcomes.items() if name.endswith("beside the output"))
     return (
-        f"{found['the output is as it was']:,} as before, {found['the output is the new set']:,} "
-        f"the new set ({ended:,} had ended); {left:,} left something beside it, which the next run "
-        "removed"
+        f"{outcomes['the output is as it was']:,} as before, "
+        f"{outcomes['the output is the new set']:,} the new set ({ended:,} had ended); "
+        f"{left:,} left something beside it, which the next run removed"
     )
 
 
@@ -154,39 +154,41 @@ def no_room(yard: Yard) -> list[Line]:
                 ["rewrite", yard.logs, disk / "out", "--dilation", "2", "--force", "--quiet"]
             )
             done = code == 0
-            said = "No space left on device" in errors and "Traceback" not in errors
+            explained = "No space left on device" in errors and "Traceback" not in errors
             stays = {path.name for path in disk.iterdir()} == ({"out"} if before or done else set())
             same = done or content(disk / "out") == before
             seen["it fitted" if done else "refused"] += 1
-            lost += not (stays and same and (done or said))
-    told = f"{seen['refused']:,} refused with the reason, {seen['it fitted']:,} fitted"
-    return [Line("disk full: tmpfs of random sizes", yard.scale.disks, told, lost)]
+            lost += not (stays and same and (done or explained))
+    summary = f"{seen['refused']:,} refused with the reason, {seen['it fitted']:,} fitted"
+    return [Line("disk full: tmpfs of random sizes", yard.scale.disks, summary, lost)]
 
 
 def races(yard: Yard) -> list[Line]:
     """Start two rewrites to one output at once."""
     lost, busy = 0, 0
-    wanted = {}
+    expected = {}
     for factor in ("2", "3"):
         code, errors = ran(["rewrite", yard.logs, yard.folder / factor, "--dilation", factor])
         if code != 0:
             raise RuntimeError(errors)
-        wanted[factor] = content(yard.folder / factor)
+        expected[factor] = content(yard.folder / factor)
     out = yard.folder / "raced" / "out"
     for _ in range(yard.scale.races):
         out.parent.mkdir()
         running = {
             factor: started(["rewrite", yard.logs, out, "--dilation", factor, "--quiet"])
-            for factor in wanted
+            for factor in expected
         }
-        errors_of = {factor: one.communicate()[1] for factor, one in running.items()}
-        winners = [factor for factor, one in running.items() if one.returncode == 0]
-        alone = len(winners) == 1 and content(out) == wanted[winners[0]]
+        errors_of = {factor: process.communicate()[1] for factor, process in running.items()}
+        winners = [factor for factor, process in running.items() if process.returncode == 0]
+        alone = len(winners) == 1 and content(out) == expected[winners[0]]
         busy += any("is writing it" in errors for errors in errors_of.values())
         lost += not (alone and len(list(out.parent.iterdir())) == 1)
         shutil.rmtree(out.parent)
-    told = f"one won each time; {busy:,} times the other named its process, else that OUT is taken"
-    return [Line("two rewrites to one output, started at once", yard.scale.races, told, lost)]
+    summary = (
+        f"one won each time; {busy:,} times the other named its process, else that OUT is taken"
+    )
+    return [Line("two rewrites to one output, started at once", yard.scale.races, summary, lost)]
 
 
 def random_times(yard: Yard) -> list[Line]:
@@ -198,8 +200,8 @@ def random_times(yard: Yard) -> list[Line]:
     for number in range(batches):
         before = random_batch(draw)
         broken.update(predict_detailed(before, before.rewritten(keep_recv=number % 2 == 1)))
-    told = f"{len(broken)} promises each, in {time.perf_counter() - began:.0f} s"
-    return [Line("random SEBs, regions down to one ulp", batches * BATCH, told, broken.total())]
+    summary = f"{len(broken)} promises each, in {time.perf_counter() - began:.0f} s"
+    return [Line("random SEBs, regions down to one ulp", batches * BATCH, summary, broken.total())]
 
 
 def sums(yard: Yard) -> list[Line]:
@@ -207,24 +209,22 @@ def sums(yard: Yard) -> list[Line]:
     times = 10
     sebs = yard.scale.summed_sebs // (8 * times * 4)
     folder = yard.folder / "many"
-    many = write_many(folder, 1, files=8, times=times, workers=4, sebs=sebs)
-    exact = {DurationSum.OLD: many.sum_s(), DurationSum.NEW: many.sum_s(0.7)}
+    written = write_many(folder, 1, files=8, times=times, workers=4, sebs=sebs)
+    exact = {DurationSum.OLD: written.sum_s(), DurationSum.NEW: written.sum_s(0.7)}
     worst, answers = 0.0, set()
     for jobs, block_bytes in ((1, 16 << 20), (2, 16 << 20), (2, 1 << 20), (4, 64 << 20)):
         logs = replace(open_logs(folder), block_bytes=block_bytes)
         statistics = rewrite(logs, None, RewriteOptions(dilation=0.7, jobs=jobs)).statistics
-        answers.add(tuple(statistics.seconds(which) for which in exact))
-        worst = max(
-            [worst, *(abs(statistics.seconds(which) / exact[which] - 1) for which in exact)]
-        )
+        answers.add(tuple(statistics.seconds(kind) for kind in exact))
+        worst = max([worst, *(abs(statistics.seconds(kind) / exact[kind] - 1) for kind in exact)])
     shutil.rmtree(folder)
-    told = (
+    summary = (
         f"off `math.fsum` by {worst:.1g} relative; {len(answers)} answer for 1, 2 and 4 threads "
         "and blocks of 1, 16 and 64 MiB"
     )
     wrong = int(worst > 1e-12) + len(answers) - 1
     tried = sebs * 8 * times * 4
-    return [Line("sums of durations from 1e-12 to 1e4 s", tried, told, wrong)]
+    return [Line("sums of durations from 1e-12 to 1e4 s", tried, summary, wrong)]
 
 
 TRIALS: dict[str, Callable[[Yard], list[Line]]] = {
@@ -252,24 +252,24 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Try everything; end with 1 where something was lost."""
-    given = _arguments()
-    scale = QUICK if given.quick else FULL
-    with working_folder(given.work) as folder:
-        made = run(
+    arguments = _arguments()
+    scale = QUICK if arguments.quick else FULL
+    with working_folder(arguments.work) as folder:
+        synth = run(
             rewritelog("synth", folder / "logs", "--pes", "32", "--sebs", "1500", "--files", "4")
         )
         yard = Yard(folder, folder / "logs", scale)
         lines = []
-        for trial in given.only or TRIALS:
+        for trial in arguments.only or TRIALS:
             print(f"trying: {trial}", file=sys.stderr, flush=True)
             lines += TRIALS[trial](yard)
             print("\n".join(line.text() for line in lines), file=sys.stderr, flush=True)
-        notes = f"- logs: {made.output.strip()}\n- file system: {file_system(folder)}"
+        notes = f"- logs: {synth.output.strip()}\n- file system: {file_system(folder)}"
     table = ["| what | tried | seen | lost or wrong |", "| --- | --- | --- | --- |"]
     text = "\n".join([machine(), notes, "", *table, *(line.text() for line in lines)])
     print(text)
-    if given.out:
-        put_into(given.out, text)
+    if arguments.out:
+        put_into(arguments.out, text)
     if any(line.lost for line in lines):
         sys.exit(1)
 

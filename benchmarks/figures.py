@@ -86,8 +86,8 @@ def _save(figure: Figure, path: Path) -> None:
 
 def _cells(timings: tuple[EventTimings, ...]) -> Figure:
     """Draw the law of one parameter with its interval, and held-out lines of the other kernel."""
-    bonded = next(one for one in timings if one.params.shape[1] == 1)
-    pairs = next(one for one in timings if one.params.shape[1] == 2)
+    bonded = next(samples for samples in timings if samples.params.shape[1] == 1)
+    pairs = next(samples for samples in timings if samples.params.shape[1] == 2)
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     fitted: Any = load_model("auto", {"exact_match": "never"}).fit((bonded,))
@@ -118,14 +118,14 @@ def _product() -> Figure:
     """Draw what two models make of 30 calls of a kernel of repeats · n · log n."""
     rng = np.random.default_rng(1)
 
-    def drawn(count: int) -> tuple[Any, Any]:
+    def random_calls(count: int) -> tuple[Any, Any]:
         low, high = np.log([1, 8]), np.log([100, 4096])
         params = np.round(np.exp(rng.uniform(low, high, (count, 2))))
         return params, 1e-7 * params[:, 0] * params[:, 1] * np.log(params[:, 1])
 
-    params, seconds = drawn(30)
+    params, seconds = random_calls(30)
     timings = EventTimings("kernel", params, seconds * np.exp(rng.normal(0, 0.03, 30)))
-    elsewhere, truth = drawn(200)
+    elsewhere, truth = random_calls(200)
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     for axes, contender, name, color in zip(
         figure.subplots(1, 2, sharex=True, sharey=True),
@@ -141,8 +141,8 @@ def _product() -> Figure:
         axes.loglog(truth * 1e3, shown * 1e3, ".", color=color, ms=3)
         _diagonal(axes, truth * 1e3)
         below = int((predicted <= 0).sum())
-        said = f"{error:.1%}" if error < 1 else f"{error:,.0%}"
-        title = f"{name}: mean error {said}"
+        error_text = f"{error:.1%}" if error < 1 else f"{error:,.0%}"
+        title = f"{name}: mean error {error_text}"
         axes.set(title=title, xlabel="true, ms", ylabel="predicted, ms")
         if below:
             axes.text(
@@ -186,8 +186,8 @@ def _program_terms() -> Figure:
             rows = second == value
             axes.plot(n[rows], times[rows] * MICRO, ".", color=colour, markersize=4)
             table = np.column_stack((line, np.full(len(line), value)))
-            said = fitted.predict("kernel", table) * MICRO
-            axes.plot(line, said, color=colour, linewidth=1, label=f"p2 = {value:g}")
+            predicted = fitted.predict("kernel", table) * MICRO
+            axes.plot(line, predicted, color=colour, linewidth=1, label=f"p2 = {value:g}")
         axes.set_yscale("log")
         axes.set_xscale("linear" if law.highest < 100 else "log")
         axes.set_title(law.title, fontsize=9)
@@ -200,7 +200,7 @@ def _program_terms() -> Figure:
 def _averaged_products() -> Figure:
     """Draw what six calls of each of four kernels say of others, with averaged products or not."""
     few = automatic_families(6)
-    without = {name: one for name, one in few.items() if name != "averaged products"}
+    without = {name: family for name, family in few.items() if name != "averaged products"}
     laws: dict[str, Any] = {
         "a·b + 1000": lambda a, b, _: a * b + 1000,
         "max(a, b)·c": lambda a, b, c: np.maximum(a, b) * c,
@@ -218,13 +218,13 @@ def _averaged_products() -> Figure:
         elsewhere = np.clip(elsewhere, params.min(axis=0), params.max(axis=0))
         times, truth = (1e-9 * law(*some.T) for some in (params, elsewhere))
         timings = EventTimings("kernel", params, times * np.exp(rng.normal(0, 0.03, 6)))
-        for axes, families, found in zip(both, (without, few), errors, strict=True):
+        for axes, families, panel_errors in zip(both, (without, few), errors, strict=True):
             predicted = fit_event(timings, FitConfig(families=families)).predict(elsewhere)
             axes.loglog(truth * MICRO, predicted * MICRO, ".", color=colour, ms=3, label=title)
-            found.extend(np.abs(predicted / truth - 1).tolist())
-    for axes, name, found in zip(both, ("without", "with"), errors, strict=True):
+            panel_errors.extend(np.abs(predicted / truth - 1).tolist())
+    for axes, name, panel_errors in zip(both, ("without", "with"), errors, strict=True):
         _diagonal(axes, np.array([0.3, 1000.0]))
-        heading = f"{name} averaged products: mean error {np.mean(found):.0%}"
+        heading = f"{name} averaged products: mean error {np.mean(panel_errors):.0%}"
         axes.set(title=heading, xlabel="true, µs", ylabel="predicted, µs")
     both[1].legend(frameon=False, fontsize=7)
     return figure

@@ -42,7 +42,7 @@ class Workshop:
         """Return a log set of about `scale` GB."""
         out = self.folder / f"logs-{scale:g}-{order}"
         pes = max(FILES, round(PES_OF_A_GB * scale))
-        made = run(
+        ran = run(
             rewritelog(
                 "synth",
                 out,
@@ -56,7 +56,7 @@ class Workshop:
                 order,
             )
         )
-        self.made[out.name] = made.output.strip()
+        self.made[out.name] = ran.output.strip()
         return out
 
     def timing_lines(self) -> Path:

@@ -80,7 +80,7 @@ def in_turns(jobs: Mapping[str, Job], rounds: int) -> dict[str, list[Ran]]:
 
 def walls(runs: Sequence[Ran]) -> list[float]:
     """Return the wall times in seconds."""
-    return [one.wall_s for one in runs]
+    return [ran.wall_s for ran in runs]
 
 
 def median_s(runs: Sequence[Ran]) -> float:
@@ -90,7 +90,7 @@ def median_s(runs: Sequence[Ran]) -> float:
 
 def peak(runs: Sequence[Ran]) -> int:
     """Return the largest peak in bytes."""
-    return max(one.peak_bytes for one in runs)
+    return max(ran.peak_bytes for ran in runs)
 
 
 @contextmanager

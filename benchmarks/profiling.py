@@ -22,7 +22,9 @@ def profile(shop: Workshop) -> Result:
 
 def _start(shop: Workshop) -> Table:
     runs = [_steps(shop) for _ in range(START_RUNS + 1)][1:]
-    rows = [[step, f"{1e3 * statistics.median(one[step] for one in runs):.0f}"] for step in runs[0]]
+    rows = [
+        [step, f"{1e3 * statistics.median(steps[step] for steps in runs):.0f}"] for step in runs[0]
+    ]
     return Table(
         f"A warm run of the smallest sample, medians of {START_RUNS}:", ["step", "ms"], rows
     )
@@ -47,7 +49,7 @@ def _stages(shop: Workshop) -> Table:
     models = list(runs[0])
     rows = []
     for stage in runs[0][models[0]]:
-        seconds = [statistics.median(one[model][stage] for one in runs) for model in models]
+        seconds = [statistics.median(stages[model][stage] for stages in runs) for model in models]
         rows.append([stage, *(f"{value:.3f}" for value in seconds)])
     return Table(
         f"Stages of a rewrite of {shop.scale:g} GB on one thread, start-up apart, in "

@@ -194,11 +194,11 @@ def measure(shop: Workshop) -> Result:
     errors = held_out_errors(shop.folder)
     costs = overheads(shop.folder)
     worst = max(errors, key=lambda each: each.least.mean)
-    said = f"{100 * worst.least.mean:.1f} % ({worst.event} of {worst.program})"
+    measured = f"{100 * worst.least.mean:.1f} % ({worst.event} of {worst.program})"
     rows = [
         Row(
             "mean error of fits to sample programs, the worst",
-            said,
+            measured,
             f"≤ {100 * ERROR:.0f} %",
             worst.least.mean <= ERROR,
         ),

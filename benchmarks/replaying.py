@@ -38,9 +38,9 @@ def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.replaying", description=__doc__)
     add_out(parser)
     parser.add_argument("--work", type=Path, help="the folder to make logs in; it needs 2 GB")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
-    with working_folder(given.work) as folder:
+    with working_folder(arguments.work) as folder:
         for sebs in SEBS:
             print(f"measuring: {sebs:,} SEBs", file=sys.stderr, flush=True)
             logs = folder / "logs"
@@ -53,24 +53,24 @@ def main() -> None:
     title = f"The quickest of {ROUNDS} runs, on {PES:,} PEs:"
     text = f"{machine()}\n\n{Table(title, HEAD, rows).text()}"
     print(text)
-    if given.out:
-        put_into(given.out, text)
+    if arguments.out:
+        put_into(arguments.out, text)
 
 
 def _row(logs: Path, *gains: str) -> list[str]:
     ran = [run(module("child_replaying", SMALL, logs, *gains)) for _ in range(ROUNDS)]
-    found = [json.loads(one.output) for one in ran]
-    best = min(found, key=lambda one: float(one["replay_s"]))
+    replays = [json.loads(process.output) for process in ran]
+    best = min(replays, key=lambda replay: float(replay["replay_s"]))
     each_ns = best["replay_cpu_s"] / best["sebs"] / best["replays"] * 1e9
     return [
         f"{best['sebs']:,}",
         f"{best['messages']:,}",
-        f"{min(one['load_s'] for one in found):.1f} s",
+        f"{min(replay['load_s'] for replay in replays):.1f} s",
         f"{best['replays']}",
         f"{best['replay_s']:.1f} s",
         f"{best['replay_cpu_s']:.1f} s",
         f"{each_ns:.0f} ns",
-        f"{max(one.peak_bytes for one in ran) / 1e6:,.0f} MB",
+        f"{max(process.peak_bytes for process in ran) / 1e6:,.0f} MB",
     ]
 
 

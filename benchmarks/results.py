@@ -21,7 +21,7 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 class Row:
     """A line of the table of targets."""
 
-    what: str
+    quantity: str
     measured: str
     target: str
     met: bool | None
@@ -29,8 +29,8 @@ class Row:
 
     def cells(self) -> list[str]:
         """Return the cells of the row."""
-        said = {True: "yes", False: "**no**", None: "**undecided**"}[self.met]
-        return [self.what, self.measured, self.target, said]
+        met = {True: "yes", False: "**no**", None: "**undecided**"}[self.met]
+        return [self.quantity, self.measured, self.target, met]
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def as_text(results: Sequence[Result]) -> str:
 
 def report(results: Sequence[Result], notes: Sequence[str]) -> str:
     """Return all results in Markdown, after the machine's name and notes of what was used."""
-    said = "".join(f"\n- {note}" for note in notes)
-    return f"{machine()}{said}\n\n{as_text(results)}"
+    bullets = "".join(f"\n- {note}" for note in notes)
+    return f"{machine()}{bullets}\n\n{as_text(results)}"
 
 
 def machine() -> str:

@@ -62,9 +62,9 @@ ENGINES = {
 
 def main() -> None:
     """Measure, print, and put the table into a document."""
-    given = _arguments()
+    arguments = _arguments()
     with (
-        working_folder(given.work) as folder,
+        working_folder(arguments.work) as folder,
         closing(Workshop(folder, max(SIZES_GB))) as shop,
     ):
         rows = []
@@ -84,8 +84,8 @@ def main() -> None:
         f"{Table(second, ('command', *ENGINES), commands).text()}"
     )
     print(text)
-    if given.out:
-        put_into(given.out, text)
+    if arguments.out:
+        put_into(arguments.out, text)
 
 
 def _arguments() -> argparse.Namespace:
@@ -144,10 +144,10 @@ def _without(out: Path, command: list[str | Path]) -> Ran:
 
 
 def _mpiexec(ranks: int) -> list[str]:
-    found = shutil.which("mpiexec", path=str(Path(PYTHON).parent)) or shutil.which("mpiexec")
-    if found is None:
+    path = shutil.which("mpiexec", path=str(Path(PYTHON).parent)) or shutil.which("mpiexec")
+    if path is None:
         raise SystemExit("mpiexec is not installed: pip install mpich mpi4py")
-    return [found, "-n", str(ranks)]
+    return [path, "-n", str(ranks)]
 
 
 def _sizes(shop: Workshop, logs: Path) -> tuple[int, ...]:

@@ -23,14 +23,14 @@ def start_up(shop: Workshop) -> Result:
     )
 
 
-def _against_imports(what: str, job: Job, names: str) -> Row:
+def _against_imports(quantity: str, job: Job, names: str) -> Row:
     jobs: dict[str, Job] = {"job": job, "imports": partial(run, [PYTHON, "-c", f"import {names}"])}
     ran = in_turns(jobs, ROUNDS)
     ratios = [a / b for a, b in zip(walls(ran["job"]), walls(ran["imports"]), strict=True)]
     middle = statistics.median(ratios)
     seconds = f"{median_s(ran['job']):.3f} s, the imports {median_s(ran['imports']):.3f} s"
     return Row(
-        what,
+        quantity,
         f"{ratio_text(ratios, middle)}; {seconds}",
         f"≤ 2 × `python -c 'import {names}'`",
         verdict(ratios, 2),

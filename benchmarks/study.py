@@ -56,15 +56,16 @@ def bars(runs: list[tuple[str, dict[str, float], float]], path: Path) -> None:
     plt.close(figure)
 
 
-def draw(runs: dict[tuple[int, int], StudyRun], truth: StudyRun, found: RunPrediction) -> None:
+def draw(runs: dict[tuple[int, int], StudyRun], truth: StudyRun, prediction: RunPrediction) -> None:
     """Draw the runs with the largest data, and the larger run as predicted and as it was."""
     largest = SIZES[-1]
     shown: Any = [(f"P = {pes}", runs[pes, largest].lost.totals_s, float(pes)) for pes in PES]
     bars(shown, DOCS / "figures" / "study-runs.svg")
-    predicted = {one.category: one.seconds for one in found.categories}
+    predicted = {part.category: part.seconds for part in prediction.categories}
     both: Any = [
-        ("predicted", predicted, found.pes), ("replayed", truth.lost.totals_s, float(LARGER[0]))
-    ]  # fmt: skip
+        ("predicted", predicted, prediction.pes),
+        ("replayed", truth.lost.totals_s, float(LARGER[0])),
+    ]
     bars(both, DOCS / "figures" / "study-larger.svg")
 
 
@@ -79,11 +80,11 @@ def main() -> None:
     file.unlink(missing_ok=True)
     runs = {(pes, size): run(folder, pes, size, file) for pes in PES for size in SIZES}
     fit(FitCommand((file,), formulas=DOCS / "lost-cycles.toml", output=model))
-    found = rewritelog.predict_run(model, {"P": LARGER[0], "D": LARGER[1]})
-    print(found.text())
+    prediction = rewritelog.predict_run(model, {"P": LARGER[0], "D": LARGER[1]})
+    print(prediction.text())
     truth = run(folder, *LARGER)
     print(truth.text())
-    draw(runs, truth, found)
+    draw(runs, truth, prediction)
 
 
 if __name__ == "__main__":

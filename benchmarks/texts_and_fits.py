@@ -55,7 +55,7 @@ def fitting(shop: Workshop) -> Result:
     runs = [job() for _ in range(FIT_RUNS)]
     parts = json.loads(runs[-1].output)
     path.unlink()
-    said = (
+    measured = (
         f"{median_s(runs):.2f} s with start-up (reading {parts['read_s']:.2f} s, fit "
         f"{parts['fit_s']:.2f} s), {peak(runs) / 1e6:.0f} MB"
     )
@@ -63,7 +63,7 @@ def fitting(shop: Workshop) -> Result:
         [
             Row(
                 f"least squares on {FIT_LINES:,} lines of {FIT_PARAMS} parameters",
-                said,
+                measured,
                 "≤ 3 s, ≤ 512 MB",
                 median_s(runs) <= FIT_S and peak(runs) <= FIT_BYTES,
             )

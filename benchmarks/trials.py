@@ -79,17 +79,17 @@ def random_split(timings: Sequence[EventTimings], seed: int, share: float) -> li
     split = []
     for place, samples in enumerate(timings):
         count = len(samples.seconds)
-        drawn = np.random.default_rng([seed, place]).permutation(count)
-        split.append(_all_but(count, drawn[: max(FEWEST, round(share * count))]))
+        order = np.random.default_rng([seed, place]).permutation(count)
+        split.append(_all_but(count, order[: max(FEWEST, round(share * count))]))
     return [Split(tuple(split))]
 
 
 def chosen_split(timings: Sequence[EventTimings], seed: int, share: float) -> list[Split]:
     """Return the split that fits to the lines that `rewritelog sample` would choose."""
-    strata = [Stratum(one.event, one.params, one.params[:0]) for one in timings]
+    strata = [Stratum(samples.event, samples.params, samples.params[:0]) for samples in timings]
     choices = choose(strata, Plan(share, "design", seed))
     chosen = zip(timings, choices, strict=True)
-    return [Split(tuple(_all_but(len(one.seconds), choice.rows) for one, choice in chosen))]
+    return [Split(tuple(_all_but(len(samples.seconds), choice.rows) for samples, choice in chosen))]
 
 
 def small_to_large(timings: Sequence[EventTimings], parameter: int) -> list[Split]:

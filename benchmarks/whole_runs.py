@@ -76,13 +76,13 @@ def _gross_row(
     speed = size_bytes / 1e6 / median_s(runs)
     copied_s = median_s(ran["copy" + flushed]) + median_s(ran[f"{model}, sample"])
     copied = size_bytes / 1e6 / copied_s
-    said = (
+    measured = (
         f"{speed / CPP_MB_S:.1f} × ({speed:.0f} MB/s); start-up and a copy: {copied / CPP_MB_S:.1f}"
     )
     times = [run_s * CPP_MB_S * 1e6 / size_bytes for run_s in walls(runs)]
     return Row(
         f"{model} model, gross{flushed}",
-        f"{said} ×",
+        f"{measured} ×",
         f"≥ {limit:g} × {CPP_MB_S} MB/s",
         verdict(times, 1 / limit),
     )
@@ -118,7 +118,7 @@ def _runs_table(ran: dict[str, list[Ran]], size_bytes: int) -> Table:
 
 def _processor(runs: Sequence[Ran]) -> list[str]:
     """Return the medians of the processor's time in own code and in the kernel."""
-    times = zip(*((one.user_s, one.system_s) for one in runs), strict=True)
+    times = zip(*((ran.user_s, ran.system_s) for ran in runs), strict=True)
     return [f"{statistics.median(time):.2f}" for time in times]
 
 
@@ -135,7 +135,7 @@ def memory(shop: Workshop) -> Result:
         for model, words in choices.items():
             peaks[model, scale] = shop.rewriting(logs, *words)().peak_bytes
     worst = max(peaks.values())
-    said = ", ".join(
+    measured = ", ".join(
         f"{model} {scale:g} GB {value / 1e6:.0f} MB" for (model, scale), value in peaks.items()
     )
     aim = "" if worst <= MEMORY_AIM else "; above the aim of 300 MB"
@@ -143,7 +143,7 @@ def memory(shop: Workshop) -> Result:
         [
             Row(
                 "peak resident memory",
-                said + aim,
+                measured + aim,
                 "≤ 512 MB; the aim is 300 MB",
                 worst <= MEMORY_LIMIT,
             )
