@@ -22,18 +22,18 @@ def in_blocks(folder: Path, block_bytes: int) -> LogSet:
 
 def loaded_from(lay: Layout, buffer: Bytes, starts: Ints, ends: Ints, counts: Ints) -> LoadedBlock:
     """Return a block whose pieces have their SEBs from `starts` to `ends`, one for each PE."""
-    many, whole = len(starts), np.ones(len(starts), dtype=np.bool_)
-    pes, borders = np.arange(many), np.append(starts, len(buffer))
-    file = TimelineFile(Path("made"), 0, len(buffer), lay.order, b"", pes, borders, whole)
+    count, closed = len(starts), np.ones(len(starts), dtype=np.bool_)
+    pes, borders = np.arange(count), np.append(starts, len(buffer))
+    file = TimelineFile(Path("made"), 0, len(buffer), lay.order, b"", pes, borders, closed)
     return LoadedBlock(
-        block=Block(0, 0, len(buffer), 0, many),
+        block=Block(0, 0, len(buffer), 0, count),
         file=file,
         buffer=buffer,
         layout=lay,
         pieces=Pieces(starts, ends, counts, np.zeros_like(counts)),
         pes=pes,
         totals=counts,
-        closed=whole,
+        closed=closed,
     )
 
 

@@ -85,10 +85,10 @@ def tracebigsim_command(*words: str | Path) -> list[str | Path]:
 
 def tool(name: str) -> str:
     """Where a compiler or the like is; without it the test is skipped."""
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         pytest.skip(f"{name} is not installed")
-    return found
+    return path
 
 
 def compiled(source: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

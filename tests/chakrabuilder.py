@@ -42,7 +42,7 @@ def attribute(name: str, kind: str, value: object) -> bytes:
     kind, _, is_list = kind.partition(" ")
     number = FIELD_OF[kind]
     if is_list:
-        values = b"".join(_value(1, kind, one) for one in value)  # type: ignore[attr-defined]
+        values = b"".join(_value(1, kind, element) for element in value)  # type: ignore[attr-defined]
         return field(10, field(1, name.encode()) + field(number + 1, values))
     return field(10, field(1, name.encode()) + _value(number, kind, value))
 
@@ -75,7 +75,7 @@ def node(
         for place, value in ((1, number), (2, name.encode()), (3, kind))
         if value
     )
-    if packed := b"".join(varint(one) for one in deps):
+    if packed := b"".join(varint(dep) for dep in deps):
         body += field(5, packed)
     body += b"".join(field(place, value) for place, value in ((6, start), (7, duration)) if value)
     if shapes:
@@ -90,7 +90,7 @@ METADATA = field(2, field(1, b"schema") + field(29, b"1.0.1"))
 
 def trace(nodes: Iterable[bytes], metadata: bytes = METADATA) -> bytes:
     """A file."""
-    return b"".join(varint(len(one)) + one for one in (metadata, *nodes))
+    return b"".join(varint(len(record)) + record for record in (metadata, *nodes))
 
 
 def write_traces(

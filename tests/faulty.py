@@ -133,7 +133,7 @@ class Killing:
         Signals take turns; moments lie evenly from the start to a little after the usual end.
         """
         self.out.parent.mkdir()
-        found: Counter[str] = Counter(dict.fromkeys(("lost", "not run again"), 0))
+        outcomes: Counter[str] = Counter(dict.fromkeys(("lost", "not run again"), 0))
         source = content(self.logs)
         if not self._rewrite(self._words(self.words)):
             raise RuntimeError("a rewrite that nobody kills fails")
@@ -147,9 +147,9 @@ class Killing:
         for number in range(moments):
             old = self._before()
             moment_s = draw.uniform(0, 1.05 * usual_s)
-            found.update(self._kill(SIGNALS[number % len(SIGNALS)], moment_s, old, new))
-            found["lost"] += content(self.logs) != source
-        return found
+            outcomes.update(self._kill(SIGNALS[number % len(SIGNALS)], moment_s, old, new))
+            outcomes["lost"] += content(self.logs) != source
+        return outcomes
 
     def _await_writing(self) -> None:
         """Wait for the first thing beside the output, where that is wanted."""

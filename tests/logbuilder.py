@@ -101,8 +101,8 @@ def write_logs(
         "log_version": log_version,
         "thread_entry_point": 1,
     }
-    whole = summary_struct(order).build(head)
-    (folder / "bgTrace").write_bytes(whole[:summary_bytes])
+    summary = summary_struct(order).build(head)
+    (folder / "bgTrace").write_bytes(summary[:summary_bytes])
     for index in range(files):
         pes = [n * wth + w for n in range(index, nodes, files) for w in range(wth)]
         bodies = [timeline_bytes(timelines[pe], log_version, order) for pe in pes]
@@ -123,10 +123,11 @@ def write_logs(
 
 def timeline_bytes(sebs: Sequence[dict[str, Any]], log_version: int, order: ByteOrder) -> bytes:
     numbered = [
-        one | {"seqno": index, "name": pad_name(one["name"])} for index, one in enumerate(sebs)
+        fields | {"seqno": index, "name": pad_name(fields["name"])}
+        for index, fields in enumerate(sebs)
     ]
     if log_version < 3:
-        numbered = [one | {"obj_id": one["obj_id"][:3]} for one in numbered]
+        numbered = [fields | {"obj_id": fields["obj_id"][:3]} for fields in numbered]
     return bytes(timeline_struct(log_version, order).build({"sebs": numbered}))
 
 

@@ -95,16 +95,16 @@ def walk_file(folder: Path, index: int) -> list[Seb]:
     nodes = range(index, summary.x * summary.y * summary.z, summary.files)
     pes = [node * summary.num_wth + worker for node in nodes for worker in range(summary.num_wth)]
     assert head.count == len(pes)
-    struct, stream, found = seb_struct(version, order), io.BytesIO(raw), []
+    struct, stream, sebs = seb_struct(version, order), io.BytesIO(raw), []
     stream.seek(20 + 4 * head.count)
     for pe, offset in zip(pes, head.offsets, strict=True):
         assert offset == stream.tell()
         count = int.from_bytes(stream.read(4), order)
         for seb in range(count):
             at = stream.tell()
-            found.append(Seb(pe, seb, at, struct.parse_stream(stream)))
+            sebs.append(Seb(pe, seb, at, struct.parse_stream(stream)))
     assert stream.tell() == len(raw)
-    return found
+    return sebs
 
 
 def walk(folder: Path) -> list[Seb]:
@@ -155,13 +155,13 @@ def converted(folder: Path, version: int, order: ByteOrder) -> dict[str, bytes]:
 
 
 def _seb_of_version(seb: Any, version: int) -> dict[str, Any]:
-    fields = whole(seb)
+    fields = newest_fields(seb)
     fields["obj_id"] = fields["obj_id"][: 3 if version < 3 else 4]
     fields["messages"] = [{"group": 1, **sent} for sent in fields["messages"]]
     return fields
 
 
-def whole(fields: Any) -> dict[str, Any]:
+def newest_fields(fields: Any) -> dict[str, Any]:
     """Return a SEB's own fields as the newest version has them, defaults for what lacks."""
     known = {name: value for name, value in fields.items() if name != "_io"}
     merged = {**{name: MISSING[name] for name in MISSING if name != "group"}, **known}
@@ -189,16 +189,16 @@ def same_as_kernel(folder: Path) -> int:
 def _same_rows(table: Any, rows: list[dict[str, Any]]) -> None:
     assert len(table) == len(rows)
     for name in rows[0] if rows else ():
-        wanted = [row[name] for row in rows]
+        expected = [row[name] for row in rows]
         if table[name].dtype.kind == "f":
-            np.testing.assert_array_equal(table[name], wanted, err_msg=name)
+            np.testing.assert_array_equal(table[name], expected, err_msg=name)
         else:
-            assert table[name].tolist() == wanted, name
+            assert table[name].tolist() == expected, name
     assert not rows or set(rows[0]) == set(table.dtype.names)
 
 
 def _seb_row(seb: Seb) -> dict[str, Any]:
-    row = whole(seb.fields)
+    row = newest_fields(seb.fields)
     for name in ("messages", "events", "backward", "forward"):
         row[name] = len(row[name])
     row["log_events"] = row.pop("events")

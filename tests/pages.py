@@ -15,11 +15,11 @@ from rewritelog.arrays import Floats
 
 def data_of(page: Path, name: str = "events-data") -> Any:
     """The JSON that a page's scripts work on."""
-    found = re.search(
+    match = re.search(
         f'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(), re.DOTALL
     )
-    assert found is not None
-    return json.loads(found[1])
+    assert match is not None
+    return json.loads(match[1])
 
 
 def points_of(event: dict[str, Any]) -> dict[str, Floats]:
@@ -32,5 +32,5 @@ def points_of(event: dict[str, Any]) -> dict[str, Floats]:
 
 def rows_of(event: dict[str, Any]) -> list[int]:
     """The rows of the event's lines that the points are."""
-    found: list[int] = np.frombuffer(base64.b64decode(event["rows"]), "<u4").tolist()
-    return found
+    rows: list[int] = np.frombuffer(base64.b64decode(event["rows"]), "<u4").tolist()
+    return rows

@@ -58,7 +58,7 @@ class Passed:
 
     def pytest_sessionfinish(self) -> None:
         """Write the ids in order."""
-        lines = sorted(_line(one) for one in self.called - self.failed)
+        lines = sorted(_line(test) for test in self.called - self.failed)
         self.path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 

@@ -13,9 +13,9 @@ NAMES = (b"work", b"send", b"wait")
 
 @st.composite
 def programs(
-    draw: st.DrawFn, whole: bool = False, exact: bool = False
+    draw: st.DrawFn, all_run: bool = False, exact: bool = False
 ) -> tuple[list[list[dict[str, Any]]], int]:
-    """Timelines, and the number of worker threads; with `whole` every SEB can run.
+    """Timelines, and the number of worker threads; with `all_run` every SEB can run.
 
     Times are multiples of 1/8 half the time, so that many things happen at one moment; with `exact`
     always, and messages are sent at multiples of 1/64, so that no sum of times is rounded.
@@ -34,13 +34,13 @@ def programs(
         line = timelines[pe]
         fields: dict[str, Any] = {"name": draw(st.sampled_from(NAMES))}
         kind = draw(st.sampled_from(["message", "message", "dependency", "resumed", "nothing"]))
-        if not whole and draw(st.integers(0, 20)) == 0:
+        if not all_run and draw(st.integers(0, 20)) == 0:
             fields |= {"src_pe": draw(st.integers(-1, pes)), "msg_id": draw(st.integers(0, 9))}
         elif kind == "message" and sent:
             source, number = draw(st.sampled_from(sent))
             fields |= {"src_pe": source, "msg_id": number}
         elif kind in ("dependency", "resumed") and line:
-            top = len(line) - 1 if whole else len(line) + 1
+            top = len(line) - 1 if all_run else len(line) + 1
             back = draw(st.lists(st.integers(0, top), min_size=1, max_size=3))
             fields |= {"backward": back, "recv_time": -1.0 if kind == "dependency" else 0.5}
         start, duration = draw(times), draw(times)

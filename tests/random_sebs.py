@@ -61,8 +61,8 @@ class Batch:
         bounds = np.column_stack([np.zeros(len(self.sebs)), self.marks, self.end - self.start])
         old = np.diff(bounds)
         new = old * self.factor
-        given = ~np.isnan(self.seconds)
-        new[:, 1::2][given] = self.seconds[given]
+        predicted = ~np.isnan(self.seconds)
+        new[:, 1::2][predicted] = self.seconds[predicted]
         return old, new
 
     def rewritten(self, *, keep_recv: bool) -> Batch:
@@ -133,8 +133,8 @@ def _shape(lay: Layout, brackets: int) -> np.dtype[Any]:
 
 def _one_of(draw: np.random.Generator, *choices: Floats) -> Floats:
     """Return for each place the value that one of the choices has there, each as likely."""
-    which = draw.integers(0, len(choices), size=choices[0].shape)
-    return np.choose(which, choices)
+    choice = draw.integers(0, len(choices), size=choices[0].shape)
+    return np.choose(choice, choices)
 
 
 def _starts(draw: np.random.Generator, count: int) -> Floats:
@@ -192,10 +192,10 @@ def predict_detailed(old: Batch, new: Batch) -> dict[str, int]:
     """Return how many times break each promise of a rewrite."""
     start, end = new.start, new.end
     sent, marks = new.sent, new.marks
-    lengths, wanted = old.lengths()
+    lengths, new_lengths = old.lengths()
     taken = native(new.sebs["head"]["exec_time"])
-    same = (lengths == wanted).all(axis=1)
-    total = np.where(same, old.end - old.start, np.cumsum(wanted, axis=1)[:, -1])
+    same = (lengths == new_lengths).all(axis=1)
+    total = np.where(same, old.end - old.start, np.cumsum(new_lengths, axis=1)[:, -1])
     at_end = old.sent == old.end[:, None]
     return {
         "start moved": _count(start != old.start),

@@ -21,25 +21,25 @@ def violations(folder: Path) -> set[Violation]:
     """Return where a log set breaks a rule."""
     return {
         (rule, pe, index, part)
-        for pe, index, _, one in walk(folder)
-        for rule, part in _broken(index, one)
+        for pe, index, _, seb in walk(folder)
+        for rule, part in _broken(index, seb)
     }
 
 
-def _broken(index: int, one: Any) -> Iterator[tuple[int, int]]:
-    for k, message in enumerate(one.messages):
+def _broken(index: int, seb: Any) -> Iterator[tuple[int, int]]:
+    for k, message in enumerate(seb.messages):
         if message.recv_time < message.send_time:
             yield 1, k
         if message.size < 0:
             yield 2, k
-        if not one.start_time <= message.send_time <= one.end_time:
+        if not seb.start_time <= message.send_time <= seb.end_time:
             yield 5, k
-    for k, other in enumerate(one.backward):
+    for k, other in enumerate(seb.backward):
         if not 0 <= other < index:
             yield 3, k
-    if abs(one.exec_time - (one.end_time - one.start_time)) > 1e-6:
+    if abs(seb.exec_time - (seb.end_time - seb.start_time)) > 1e-6:
         yield 4, 0
-    if one.msg_id >= 0 and one.backward:
+    if seb.msg_id >= 0 and seb.backward:
         yield 6, 0
-    if one.msg_id < 0 and not one.backward and one.recv_time == -1:
+    if seb.msg_id < 0 and not seb.backward and seb.recv_time == -1:
         yield 7, 0

@@ -40,7 +40,7 @@ class Seb:
 
     @property
     def last_input(self) -> tuple[float, int, int, Any, float] | None:
-        return max(self.inputs, key=lambda one: one[:3]) if self.inputs else None
+        return max(self.inputs, key=lambda entry: entry[:3]) if self.inputs else None
 
 
 @dataclass
@@ -57,10 +57,10 @@ class SlowReplay:
         logs = open_logs(folder)
         timelines = []
         for pe in logs.pes:
-            found = logs.timeline(pe)
+            timeline = logs.timeline(pe)
             sends: dict[int, list[dict[str, float]]] = defaultdict(list)
-            for row in found.messages:
-                seb = found.sebs[row["seb"]]
+            for row in timeline.messages:
+                seb = timeline.sebs[row["seb"]]
                 sends[int(row["seb"])].append(
                     {
                         "number": int(row["msg_id"]),
@@ -70,10 +70,10 @@ class SlowReplay:
                     }
                 )
             back: dict[int, list[int]] = defaultdict(list)
-            for row in found.dependencies:
+            for row in timeline.dependencies:
                 if not row["forward"]:
                     back[int(row["seb"])].append(int(row["other"]))
-            timelines.append([cls._seb(pe, row, sends, back) for row in found.sebs])
+            timelines.append([cls._seb(pe, row, sends, back) for row in timeline.sebs])
         replay = cls(timelines, logs.summary.num_wth, network or Network(), factor)
         replay.run()
         return replay
@@ -81,15 +81,15 @@ class SlowReplay:
     @staticmethod
     def _seb(pe: int, row: Any, sends: Any, back: Any) -> Seb:
         index = int(row["seb"])
-        depends, told = bool(back[index]), int(row["msg_id"]) >= 0
-        follows = not told and (not depends or float(row["recv_time"]) != -1.0)
+        depends, by_message = bool(back[index]), int(row["msg_id"]) >= 0
+        follows = not by_message and (not depends or float(row["recv_time"]) != -1.0)
         closed = float(row["end_time"]) >= float(row["start_time"])
         return Seb(
             pe,
             index,
             row["name"].decode(),
             float(row["exec_time"]) if closed else 0.0,
-            (int(row["src_pe"]), int(row["msg_id"])) if told else None,
+            (int(row["src_pe"]), int(row["msg_id"])) if by_message else None,
             back[index],
             follows and index > 0,
             sends[index],
@@ -117,7 +117,7 @@ class SlowReplay:
             + network.cost_per_packet * packets
         )
 
-    def wanted(self, seb: Seb) -> int:
+    def needed(self, seb: Seb) -> int:
         return len(seb.dependencies) + (seb.starter is not None) + seb.waits_for_previous
 
     def run(self) -> None:
@@ -131,13 +131,15 @@ class SlowReplay:
         step = 0
         while True:
             candidates = [
-                seb for seb in self.sebs if not seb.ran and len(seb.inputs) == self.wanted(seb)
+                seb for seb in self.sebs if not seb.ran and len(seb.inputs) == self.needed(seb)
             ]
             if not candidates:
                 return
             for seb in candidates:
-                seb.ready = max((one[0] for one in seb.inputs), default=0.0)
-            seb = min(candidates, key=lambda one: (one.ready, one.pe, one.index))
+                seb.ready = max((entry[0] for entry in seb.inputs), default=0.0)
+            seb = min(
+                candidates, key=lambda candidate: (candidate.ready, candidate.pe, candidate.index)
+            )
             seb.start = max(seb.ready, free[seb.pe])
             seb.end = seb.start + seb.duration * self.factor
             free[seb.pe] = seb.end
@@ -170,7 +172,7 @@ class SlowReplay:
         moments = {0.0, self.run_time}
         for seb in ran:
             moments |= {seb.ready, seb.start, seb.end}
-            moments |= {one[4] for one in seb.inputs}
+            moments |= {entry[4] for entry in seb.inputs}
         total: dict[str, float] = defaultdict(float)
         for low, high in pairwise(sorted(moments)):
             middle = low + (high - low) / 2

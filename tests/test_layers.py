@@ -45,7 +45,7 @@ def imports_of(path: Path) -> set[str]:
     Commands are declared below the jobs that take them, and call these: of commands it is what they
     import before they are run.
     """
-    found = set()
+    imported = set()
     tree = ast.parse(path.read_text())
     for node in at_import(tree) if path.parent.name == "commands" else ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -57,10 +57,10 @@ def imports_of(path: Path) -> set[str]:
         for name in names:
             first, _, rest = name.partition(".")
             if first == "tracebigsim":
-                found.add("tracebigsim")
+                imported.add("tracebigsim")
             if first == "rewritelog" and rest:
-                found.add(rest.split(".")[0])
-    return found & {*LAYERS, "tracebigsim"}
+                imported.add(rest.split(".")[0])
+    return imported & {*LAYERS, "tracebigsim"}
 
 
 def test_every_part_of_the_package_has_a_layer() -> None:
@@ -98,9 +98,9 @@ def test_formats_do_not_know_each_other() -> None:
     names -= {"__init__", "files", "opening", "traces"}
     assert names == {"bgtrace", "chakra"}
     for path in modules:
-        here = path.relative_to(formats).parts[0].removesuffix(".py")
-        text = path.read_text() if here in names else ""
-        others = names - {here}
+        own = path.relative_to(formats).parts[0].removesuffix(".py")
+        text = path.read_text() if own in names else ""
+        others = names - {own}
         assert not [name for name in others if f"rewritelog.formats.{name}" in text], path
 
 
@@ -108,7 +108,7 @@ def test_no_constant_hides_another_one_of_its_name() -> None:
     """Tuning and families have dozens: a second assignment would silently replace the first."""
     for package in (rewritelog, tracebigsim):
         for path in Path(package.__path__[0]).rglob("*.py"):
-            given = [
+            constants = [
                 name.id
                 for statement in ast.parse(path.read_text()).body
                 if isinstance(statement, ast.Assign | ast.AnnAssign)
@@ -117,4 +117,4 @@ def test_no_constant_hides_another_one_of_its_name() -> None:
                 and isinstance(name.ctx, ast.Store)
                 and name.id.isupper()
             ]
-            assert len(given) == len(set(given)), f"{path}: {given}"
+            assert len(constants) == len(set(constants)), f"{path}: {constants}"

@@ -113,10 +113,10 @@ def test_small_param_files_read_in_parts_give_the_same(
     for pe in range(9):
         write_params(logs, pe, (0, f"k{pe % 2}", 2.0 + pe), (7, "k", 1.0))
     options = RewriteOptions(model="least-squares", timings=(timings,))
-    whole = rewrite(logs, None, options).to_json()
+    together = rewrite(logs, None, options).to_json()
     monkeypatch.setattr(params, "_TOGETHER_BYTES", 100)
     parts = rewrite(logs, None, options).to_json()
-    assert {**parts, "run": None} == {**whole, "run": None}
+    assert {**parts, "run": None} == {**together, "run": None}
 
 
 def test_a_long_run_of_digits_is_read_in_linear_time() -> None:
@@ -162,31 +162,31 @@ def test_a_model_file_of_many_values_is_refused_within_the_bound(
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [("[]", "4,000,002 lists and objects; at most 4,000,000"), ("0", "16,000,001 values")],
 )
 def test_more_values_than_a_model_file_may_hold_are_refused_before_they_are_read(
-    value: str, said: str
+    value: str, message: str
 ) -> None:
     count = 16_000_001 if value == "0" else 4_000_001
-    with pytest.raises(ModelError, match=f"^m.json: holds {said}"):
+    with pytest.raises(ModelError, match=f"^m.json: holds {message}"):
         parse_model("[" + ",".join([value] * count) + "]", "m.json")
 
 
 def with_many_events(folder: Path, count: int) -> Path:
     """Write a log of one SEB with as many marks."""
-    one, two = (
+    single, double = (
         write_logs(folder / f"{n}", [[seb(0, 1, events=[mark(b"start\0", 0.5)] * n)]]) / "bgTrace0"
         for n in (1, 2)
     )
-    event = two.stat().st_size - one.stat().st_size
-    raw = bytearray(one.read_bytes())
+    event = double.stat().st_size - single.stat().st_size
+    raw = bytearray(single.read_bytes())
     at = raw.index(b"start\0") + len(b"start\0") - event
     raw[at - 4 : at] = count.to_bytes(4, "little")
-    (one.parent / "bgTrace0").write_bytes(
+    (single.parent / "bgTrace0").write_bytes(
         raw[:at] + raw[at : at + event] * count + raw[at + event :]
     )
-    return one.parent
+    return single.parent
 
 
 @pytest.mark.long
@@ -280,11 +280,11 @@ TEXTS = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("what", TEXTS)
+@pytest.mark.parametrize("kind", TEXTS)
 def test_texts_that_models_are_made_with_take_a_bounded_memory(
-    what: str, tmp_path: Path, timings: Path
+    kind: str, tmp_path: Path, timings: Path
 ) -> None:
-    option, text = TEXTS[what]
+    option, text = TEXTS[kind]
     path = tmp_path / "text"
     path.write_text(text)
     done = run_within(FORMULAS_MB, "fit", timings, option, path)

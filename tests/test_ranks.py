@@ -49,11 +49,14 @@ def test_ranks_report_what_threads_do(ranks: int, command: str, tmp_path: Path) 
     logs = write_logs(tmp_path / "in", timelines, files=3)
     words = [SCRIPTS / "rewritelog", command, logs, "--json"]
     threads, mpi = (
-        json.loads(run(*one)) for one in (words, [MPIEXEC, "-n", ranks, *words, "--engine", "mpi"])
+        json.loads(run(*call))
+        for call in (words, [MPIEXEC, "-n", ranks, *words, "--engine", "mpi"])
     )
     assert mpi == threads
     if command == "check":
-        assert [(one["rule"], one["count"]) for one in mpi["findings"]] == [("not-sent", 1)]
+        assert [(finding["rule"], finding["count"]) for finding in mpi["findings"]] == [
+            ("not-sent", 1)
+        ]
 
 
 WRITING = {

@@ -152,8 +152,8 @@ def test_labels_name_the_parameters() -> None:
 @pytest.mark.parametrize("value", [0.0, -1.5, math.nan, math.inf, -math.inf])
 def test_numbers_that_json_has(value: float) -> None:
     assert json_number(value) == (value if math.isfinite(value) else None)
-    said = json.loads(json.dumps(exact_number(value), allow_nan=False))
-    assert str(float(said)) == str(value)
+    number = json.loads(json.dumps(exact_number(value), allow_nan=False))
+    assert str(float(number)) == str(value)
 
 
 def test_shares_in_per_cent() -> None:
@@ -166,12 +166,12 @@ def test_shares_in_per_cent() -> None:
 
 def test_sizes_have_the_unit_that_fits() -> None:
     sizes = (0, 1, 999, 1000, 999_949, 999_950, 2_500_000, 4_321e6, 5e12, 7e15)
-    said = ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "999.9 kB", "1.0 MB", "2.5 MB", "4.3 GB"]
-    said += ["5.0 TB", "7000.0 TB"]
-    assert [bytes_text(size) for size in sizes] == said
-    said = ["0 bytes", "1 byte", "999 bytes", "1 kB", "999.949 kB", "999.95 kB", "2.5 MB"]
-    said += ["4.321 GB", "5 TB", "7000 TB"]
-    assert [bytes_text(size, 6) for size in sizes] == said
+    texts = ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "999.9 kB", "1.0 MB", "2.5 MB", "4.3 GB"]
+    texts += ["5.0 TB", "7000.0 TB"]
+    assert [bytes_text(size) for size in sizes] == texts
+    texts = ["0 bytes", "1 byte", "999 bytes", "1 kB", "999.949 kB", "999.95 kB", "2.5 MB"]
+    texts += ["4.321 GB", "5 TB", "7000 TB"]
+    assert [bytes_text(size, 6) for size in sizes] == texts
 
 
 @pytest.mark.parametrize(

@@ -96,5 +96,5 @@ def test_a_choice_that_is_no_parameter_is_an_error() -> None:
     for tiers in (((1, 4),), ((1,), (4,))):
         with pytest.raises(ValueError, match=r"^4 is chosen for a tier"):
             by_tier((1, 2, 3), *tiers)
-    marks = [getattr(one, "marks", ()) for one in by_tier((1, 2, 3), (1,), (2,))]
+    marks = [getattr(parameter, "marks", ()) for parameter in by_tier((1, 2, 3), (1,), (2,))]
     assert [[mark.name for mark in some] for some in marks] == [[], ["slow"], ["long"]]

@@ -17,8 +17,8 @@ LINE = re.compile(
 def read_timings(path: Path) -> list[EventTimings]:
     """Read well-formed timing lines; the real reader is another package's business."""
     lines: dict[tuple[str, int], list[list[float]]] = {}
-    for found in LINE.finditer(path.read_text()):
-        params = [float(text) for text in found["params"].split()]
-        lines.setdefault((found["event"], len(params)), []).append([float(found["time"]), *params])
+    for match in LINE.finditer(path.read_text()):
+        params = [float(text) for text in match["params"].split()]
+        lines.setdefault((match["event"], len(params)), []).append([float(match["time"]), *params])
     arrays = [(event, np.array(rows)) for (event, _), rows in lines.items()]
     return [EventTimings(event, rows[:, 1:], rows[:, 0]) for event, rows in arrays]

@@ -58,8 +58,8 @@ def number(value: float | str) -> float | str:
     return "nan" if math.isnan(float(value)) else float(value)
 
 
-def as_json(one: oracle.Seb) -> dict[str, Any]:
-    fields = oracle.whole(one.fields)
+def as_json(seb: oracle.Seb) -> dict[str, Any]:
+    fields = oracle.newest_fields(seb.fields)
     times = {f"{name}_s": number(fields.pop(name)) for name in list(fields) if "_time" in name}
     name = fields["name"].split(b"\0")[0].decode("utf-8", "backslashreplace")
     messages = [
@@ -84,7 +84,7 @@ def as_json(one: oracle.Seb) -> dict[str, Any]:
         for e in fields.pop("events")
     ]
     lists = {key: list(fields[key]) for key in ("obj_id", "backward", "forward")}
-    place = {"pe": one.pe, "seb": one.seb, "offset_bytes": one.offset}
+    place = {"pe": seb.pe, "seb": seb.seb, "offset_bytes": seb.offset}
     return {
         **fields,
         **place,
@@ -97,12 +97,12 @@ def as_json(one: oracle.Seb) -> dict[str, Any]:
 
 
 def comparable(line: str) -> dict[str, Any]:
-    found = strict(line)
-    found.pop("name_bytes", None)
-    for record in (found, *found["messages"], *found["log_events"]):
+    seb_json = strict(line)
+    seb_json.pop("name_bytes", None)
+    for record in (seb_json, *seb_json["messages"], *seb_json["log_events"]):
         record.pop("text_bytes", None)
         record.update({key: number(record[key]) for key in record if key.endswith("_time_s")})
-    return found
+    return seb_json
 
 
 def dump_lines(logs: LogSet, pe: int, kind: str) -> list[str]:
@@ -112,10 +112,10 @@ def dump_lines(logs: LogSet, pe: int, kind: str) -> list[str]:
 def check_against_construct(folder: Path) -> None:
     logs = open_logs(folder)
     lines = [line for pe in logs.pes for line in dump_lines(logs, pe, "jsonl")]
-    wanted = oracle.walk(folder)
-    assert len(lines) == len(wanted) > 0
-    for line, one in zip(lines, wanted, strict=True):
-        assert comparable(line) == as_json(one)
+    expected = oracle.walk(folder)
+    assert len(lines) == len(expected) > 0
+    for line, walked in zip(lines, expected, strict=True):
+        assert comparable(line) == as_json(walked)
 
 
 def test_jsonl_says_what_construct_reads(log_set: Path) -> None:
@@ -145,9 +145,9 @@ def test_lists_too_long_to_be_converted_at_once(
 def test_numbers_that_json_lacks_are_words(tmp_path: Path) -> None:
     times = {"recv_time": math.nan, "eff_recv_time": math.inf, "exec_time": -math.inf}
     write_logs(tmp_path, [[seb(0.0, 1.0, messages=[message(0.5, math.nan)], **times)]])
-    found = strict(dump_lines(open_logs(tmp_path), 0, "jsonl")[0])
-    assert [found[f"{name}_s"] for name in times] == ["nan", "inf", "-inf"]
-    assert found["messages"][0]["recv_time_s"] == "nan"
+    seb_json = strict(dump_lines(open_logs(tmp_path), 0, "jsonl")[0])
+    assert [seb_json[f"{name}_s"] for name in times] == ["nan", "inf", "-inf"]
+    assert seb_json["messages"][0]["recv_time_s"] == "nan"
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_bytes_of_a_name_are_given_where_the_text_hides_some(
     write_logs(tmp_path, [[seb(0.0, 1.0, events=with_text)]])
     path = tmp_path / "bgTrace0"
     path.write_bytes(path.read_bytes().replace(pad_name(b"msgep"), raw))
-    found = strict(dump_lines(open_logs(tmp_path), 0, "jsonl")[0])
-    assert found["name"] == found["log_events"][0]["text"] == name
-    assert found.get("name_bytes") == (raw.hex() if hidden else None)
+    seb_json = strict(dump_lines(open_logs(tmp_path), 0, "jsonl")[0])
+    assert seb_json["name"] == seb_json["log_events"][0]["text"] == name
+    assert seb_json.get("name_bytes") == (raw.hex() if hidden else None)
     missing_nul = not raw.endswith(b"\0")
-    assert found["log_events"][0].get("text_bytes") == (
+    assert seb_json["log_events"][0].get("text_bytes") == (
         raw.hex() if hidden or missing_nul else None
     )
     shown = "\n".join(dump_lines(open_logs(tmp_path), 0, "text"))
@@ -180,7 +180,7 @@ def test_bytes_of_a_name_are_given_where_the_text_hides_some(
 
 def test_text_shows_every_field_of_a_seb(tmp_path: Path) -> None:
     pointer = {"type": 1, "r_time": 0.125, "data": 4711}
-    one = seb(
+    fields = seb(
         0.5,
         1.75,
         ep=139,
@@ -200,7 +200,7 @@ def test_text_shows_every_field_of_a_seb(tmp_path: Path) -> None:
         backward=[1, 2],
         forward=[3],
     )
-    write_logs(tmp_path, [[one]])
+    write_logs(tmp_path, [[fields]])
     path = tmp_path / "bgTrace0"
     path.write_bytes(path.read_bytes().replace(pad_name(b"Cell"), b"Cell".ljust(20, b"\0")))
     assert dump_lines(open_logs(tmp_path), 0, "text") == [
@@ -261,8 +261,8 @@ def test_sebs_before_the_damage_are_shown(tmp_path: Path) -> None:
 
 def small_log(folder: Path, order: ByteOrder = "little") -> Path:
     texts = [{"type": 1, "r_time": 0.0, "data": 3}, {"type": 2, "r_time": 0.1, "data": b"abc\0"}]
-    one = seb(0.0, 1.0, messages=[message(0.5)], events=texts, backward=[0], forward=[2])
-    return write_logs(folder, [[seb(0.0, 1.0), one]], order=order)
+    full = seb(0.0, 1.0, messages=[message(0.5)], events=texts, backward=[0], forward=[2])
+    return write_logs(folder, [[seb(0.0, 1.0), full]], order=order)
 
 
 def outcome(folder: Path, read: Any) -> tuple[Any, ...] | None:
@@ -370,8 +370,8 @@ def test_an_event_cut_after_a_longer_one_is_named_as_the_kernels_name_it(
     path = write_logs(tmp_path, [[seb(0.0, 1.0, events=events)]]) / "bgTrace0"
     path.write_bytes(path.read_bytes()[: left - 13 - 4 - 4])
     events_at = path.stat().st_size - left - 13 - len(text) - 4
-    wanted = (path, 0, events_at, "log event count 2 does not fit")
-    assert outcome(tmp_path, dumped) == outcome(tmp_path, tabled) == wanted
+    expected = (path, 0, events_at, "log event count 2 does not fit")
+    assert outcome(tmp_path, dumped) == outcome(tmp_path, tabled) == expected
 
 
 @pytest.mark.long

@@ -55,9 +55,9 @@ def test_it_is_the_slow_replay(folder: Path, program: Program, network: Network)
     slow, fast = SlowReplay.of(logs, network), outcome_of(loaded, network)
     ran = [seb.ran for seb in slow.sebs]
     assert np.isfinite(fast.times.ready_s).tolist() == ran
-    for found, expected in ((fast.times.start_s, "start"), (fast.times.end_s, "end")):
-        known = [getattr(seb, expected) for seb in slow.sebs]
-        np.testing.assert_array_equal(found, known)
+    for times_s, field in ((fast.times.start_s, "start"), (fast.times.end_s, "end")):
+        known = [getattr(seb, field) for seb in slow.sebs]
+        np.testing.assert_array_equal(times_s, known)
     assert fast.predicted_s == slow.run_time
     assert run_time(loaded.workload, loaded.case(network)).predicted_s == fast.predicted_s
 
@@ -69,18 +69,18 @@ def test_categories_are_those_of_their_definitions_and_add_up(
     logs, loaded = prepared(folder, program)
     slow = SlowReplay.of(logs, network)
     lost = lost_cycles(outcome_of(loaded, network), ranges=100)
-    whole = lost.pes * lost.predicted_s
-    assert math.isclose(float(lost.seconds.sum()), whole, rel_tol=1e-12, abs_tol=1e-300)
+    pe_seconds = lost.pes * lost.predicted_s
+    assert math.isclose(float(lost.seconds.sum()), pe_seconds, rel_tol=1e-12, abs_tol=1e-300)
     for row in lost.seconds:
         total = float(row.sum())
         assert math.isclose(total, lost.predicted_s, rel_tol=1e-12, abs_tol=1e-300)
     assert (lost.seconds >= 0).all()
     expected = slow.categories()
     for category in IDLE:
-        found = lost.totals_s[category]
-        assert math.isclose(found, expected[category], rel_tol=1e-9, abs_tol=1e-9 * whole)
+        idle_s = lost.totals_s[category]
+        assert math.isclose(idle_s, expected[category], rel_tol=1e-9, abs_tol=1e-9 * pe_seconds)
     busy = sum(value for name, value in lost.totals_s.items() if name not in IDLE)
-    assert math.isclose(busy, expected["busy"], rel_tol=1e-9, abs_tol=1e-9 * whole)
+    assert math.isclose(busy, expected["busy"], rel_tol=1e-9, abs_tol=1e-9 * pe_seconds)
 
 
 def scaled(network: Network, k: float) -> Network:
@@ -115,8 +115,8 @@ def test_any_factor_scales_the_answer(
     plain = outcome_of(loaded, network, 1.0)
     if _has_near_ties(plain):
         return  # rounding may decide otherwise which of two SEBs goes first
-    found = outcome_of(loaded, scaled(network, k), k).predicted_s
-    assert math.isclose(found, plain.predicted_s * k, rel_tol=1e-9)
+    scaled_s = outcome_of(loaded, scaled(network, k), k).predicted_s
+    assert math.isclose(scaled_s, plain.predicted_s * k, rel_tol=1e-9)
 
 
 def _has_near_ties(outcome: ReplayedRun) -> bool:
@@ -124,7 +124,7 @@ def _has_near_ties(outcome: ReplayedRun) -> bool:
     return bool((np.diff(ready) <= 1e-12 * max(outcome.predicted_s, 1e-300)).any())
 
 
-@given(program=programs(whole=True))
+@given(program=programs(all_run=True))
 def test_the_answer_is_at_least_the_longest_chain_and_the_busiest_pe(
     folder: Path, program: Program
 ) -> None:
@@ -143,7 +143,7 @@ def test_the_answer_is_at_least_the_longest_chain_and_the_busiest_pe(
 def _longest_chain(slow: SlowReplay) -> float:
     """The end of the last SEB were there a PE for each."""
     end: dict[tuple[int, int], float] = {}
-    for seb in sorted(slow.sebs, key=lambda one: one.order):
+    for seb in sorted(slow.sebs, key=lambda ran: ran.order):
         begin = 0.0
         for _, _, _, source, left in seb.inputs:
             begin = max(begin, end[source.pe, source.index] - (source.end - left))
@@ -196,14 +196,14 @@ def _assert_same(a: Any, b: Any) -> None:
 
 
 @pytest.mark.long
-@given(program=programs(whole=True), longer=st.floats(1, 3), data=st.data())
+@given(program=programs(all_run=True), longer=st.floats(1, 3), data=st.data())
 def test_a_longer_seb_never_makes_a_chain_shorter(
     folder: Path, program: Program, longer: float, data: st.DataObject
 ) -> None:
     timelines, _ = program
-    chain = [one for one in timelines[0] if not one["messages"] or one["msg_id"] < 0]
-    for index, one in enumerate(chain):
-        one |= {
+    chain = [seb for seb in timelines[0] if not seb["messages"] or seb["msg_id"] < 0]
+    for index, seb in enumerate(chain):
+        seb |= {
             "backward": [index - 1] if index else [],
             "recv_time": -1.0 if index else 0.0,
             "src_pe": -1,
@@ -213,9 +213,9 @@ def test_a_longer_seb_never_makes_a_chain_shorter(
     if not chain:
         return
     plain = replay(written(folder / "logs", ([chain], 1))).predicted_s
-    one = data.draw(st.sampled_from(chain))
-    one["exec_time"] *= longer
-    one["end_time"] = one["start_time"] + one["exec_time"]
+    seb = data.draw(st.sampled_from(chain))
+    seb["exec_time"] *= longer
+    seb["end_time"] = seb["start_time"] + seb["exec_time"]
     assert replay(written(folder / "logs", ([chain], 1))).predicted_s >= plain
 
 
@@ -234,8 +234,8 @@ def test_every_seb_of_a_real_set_runs(log_set: Path) -> None:
     assert report.blocked.count == 0
     assert report.warnings == ()
     assert 0 < report.predicted_s <= report.recorded_s
-    whole = report.pes * report.predicted_s
-    assert math.isclose(sum(report.lost.totals_s.values()), whole, rel_tol=1e-12)
+    pe_seconds = report.pes * report.predicted_s
+    assert math.isclose(sum(report.lost.totals_s.values()), pe_seconds, rel_tol=1e-12)
     path = report.path
     length = sum(path.by_name_s.values()) + sum(share.seconds for share in path.messages)
     assert math.isclose(length, report.predicted_s, rel_tol=1e-12)
