@@ -127,8 +127,8 @@ def test_an_event_with_several_numbers_of_parameters_asks_for_one() -> None:
     pandas = pytest.importorskip("pandas")
     rows = [
         {"event": "k", "p1": row[0], "p2": row[1] if len(row) > 1 else np.nan, "seconds": seconds}
-        for one in (pairs, bonded)
-        for row, seconds in zip(one.params.tolist(), one.seconds.tolist(), strict=True)
+        for samples in (pairs, bonded)
+        for row, seconds in zip(samples.params.tolist(), samples.seconds.tolist(), strict=True)
     ]
     timings = rewritelog.Timings.from_pandas(pandas.DataFrame(rows))
     fitted = rewritelog.fit(timings, "least-squares")
@@ -176,8 +176,8 @@ def test_pictures_are_shown_by_a_notebook(tmp_path: Path) -> None:
     assert (again, again.kind) == (svg, "svg")
     png = fitted.plot("Cell::pairForces", kind="png")
     assert (png._repr_png_() or b"").startswith(b"\x89PNG")
-    drawn = rewritelog.timeline(SAMPLE_LOGS / "cells", tmp_path / "t.svg", pes=[0])
-    assert (tmp_path / "t.svg").read_text() == drawn._repr_svg_()
+    picture = rewritelog.timeline(SAMPLE_LOGS / "cells", tmp_path / "t.svg", pes=[0])
+    assert (tmp_path / "t.svg").read_text() == picture._repr_svg_()
 
 
 def test_no_time_below_zero_is_drawn() -> None:
@@ -194,9 +194,9 @@ def test_no_time_below_zero_is_drawn() -> None:
     ):
         fitted.plot("k")
         fitted.plot("m")
-    drawn = [call.args[2] for call in [*points.mock_calls, *areas.mock_calls]]
-    assert len(drawn) == 2 + 2 * 2 + 1
-    assert min(np.nanmin(times) for times in drawn) == 0
+    curves = [call.args[2] for call in [*points.mock_calls, *areas.mock_calls]]
+    assert len(curves) == 2 + 2 * 2 + 1
+    assert min(np.nanmin(times) for times in curves) == 0
 
 
 def test_one_dimension_is_refused_where_it_might_be_a_row_or_a_column() -> None:

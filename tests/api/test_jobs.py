@@ -41,20 +41,20 @@ def test_all_ways_to_give_a_model_rewrite_the_same_bytes(tmp_path: Path) -> None
         "model": {"model": fitted, "dilation": 0.5},
         "file": {"fitted": str(tmp_path / "m.json"), "dilation": 0.5},
     }
-    made, origins = [], []
-    for name, given in ways.items():
-        report = rewritelog.rewrite(str(CELLS), str(tmp_path / name), **given)  # type: ignore[arg-type]
-        made.append(bytes_of(tmp_path / name))
+    outputs, origins = [], []
+    for name, options in ways.items():
+        report = rewritelog.rewrite(str(CELLS), str(tmp_path / name), **options)  # type: ignore[arg-type]
+        outputs.append(bytes_of(tmp_path / name))
         assert sum(line.by_model for line in report.events) > 0
         assert report.to_json()["options"]["dilation"] == 0.5
         assert len(repr(report)) < 160
         provenance = json.loads((tmp_path / name / "rewritelog.json").read_text())
         origins.append(provenance["model"]["fitted_to"])
-    assert all(one == made[0] for one in made)
+    assert all(output == outputs[0] for output in outputs)
     assert origins[:3] == [None] * 3
     assert origins[3] == origins[4] == origins[5]
     assert origins[3]["lines"] == 600
-    assert made[0] != bytes_of(CELLS)
+    assert outputs[0] != bytes_of(CELLS)
 
 
 def test_options_of_the_model_and_dilations_by_name(tmp_path: Path) -> None:
@@ -175,16 +175,16 @@ def test_a_choice_is_the_list_of_the_command(tmp_path: Path) -> None:
 
 
 def test_check_diff_info_convert_and_synth(tmp_path: Path) -> None:
-    made = rewritelog.synth(tmp_path / "made", pes=2, sebs=40)
-    assert "2 PEs" in repr(made)
+    synthesis = rewritelog.synth(tmp_path / "made", pes=2, sebs=40)
+    assert "2 PEs" in repr(synthesis)
     assert rewritelog.check(tmp_path / "made").sound
     rewritelog.convert(tmp_path / "made", tmp_path / "big", byte_order="big")
-    found = rewritelog.diff(tmp_path / "made", tmp_path / "big")
-    assert found.structure_same
-    assert not found.same
+    comparison = rewritelog.diff(tmp_path / "made", tmp_path / "big")
+    assert comparison.structure_same
+    assert not comparison.same
     info = rewritelog.info(rewritelog.open_logs(tmp_path / "big"))
     assert info.sebs == len(rewritelog.open_logs(tmp_path / "made").sebs())
-    for report in (made, found, info):
+    for report in (synthesis, comparison, info):
         assert len(repr(report)) < 160
         assert report._repr_html_().startswith("<pre>")
 
@@ -211,20 +211,20 @@ def test_the_data_frame_of_a_sweep_has_numbers() -> None:
 
 def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     network = rewritelog.Network(latency=1e-6, bandwidth=1e9)
-    whole = rewritelog.replay(CELLS, network=network, dilation=0.5, gains=0)
+    replayed = rewritelog.replay(CELLS, network=network, dilation=0.5, gains=0)
     with_units = rewritelog.replay(CELLS, latency="1us", bandwidth=1e9, dilation=0.5, gains=0)
-    assert with_units.predicted_s == whole.predicted_s
+    assert with_units.predicted_s == replayed.predicted_s
     (tmp_path / "machine.toml").write_text('latency = "1us"\nbandwidth = "1GB/s"\n')
     of_file = rewritelog.replay(CELLS, machine=tmp_path / "machine.toml", dilation=0.5, gains=0)
-    assert of_file.predicted_s == whole.predicted_s
-    found = rewritelog.sweep(CELLS, {"dilation": [0.5], "latency": [1e-6, "2us"]}, network=network)
-    assert found.points[0].predicted_s == whole.predicted_s < found.points[1].predicted_s
+    assert of_file.predicted_s == replayed.predicted_s
+    sweep = rewritelog.sweep(CELLS, {"dilation": [0.5], "latency": [1e-6, "2us"]}, network=network)
+    assert sweep.points[0].predicted_s == replayed.predicted_s < sweep.points[1].predicted_s
     machines = rewritelog.sweep(
         CELLS,
         {"machine": ["alps", str(tmp_path / "machine.toml")], "latency": ["1us"]},
         dilation=0.5,
     )
-    assert machines.points[1].predicted_s == whole.predicted_s
+    assert machines.points[1].predicted_s == replayed.predicted_s
     assert "alps" in machines.text()
     packets = replace(network, packet_size=1000.0, cost_per_packet=1e-6)
     of_packets = rewritelog.sweep(CELLS, {"cost-per-packet": [1e-6]}, network=packets)
@@ -250,8 +250,8 @@ def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
         variables={"D": 16},
         lost_as={"msgep": "x"},
     )
-    assert run.lost.predicted_s == whole.predicted_s
-    assert math.isclose(sum(run.lost.totals_s.values()), 16 * whole.predicted_s, rel_tol=1e-12)
+    assert run.lost.predicted_s == replayed.predicted_s
+    assert math.isclose(sum(run.lost.totals_s.values()), 16 * replayed.predicted_s, rel_tol=1e-12)
     lines = out.read_text().splitlines()
     assert lines[0] == "# lost cycles; parameters: P, D"
     assert any(
@@ -294,8 +294,8 @@ def test_written_timings_say_where_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_export_writes_what_the_command_does(tmp_path: Path) -> None:
-    found = rewritelog.export(CELLS, tmp_path / "out", "goal")
-    assert found.counts["sebs"] == 676
+    exported = rewritelog.export(CELLS, tmp_path / "out", "goal")
+    assert exported.counts["sebs"] == 676
     assert (tmp_path / "out" / "program.goal").read_text().startswith("num_ranks 16\nrank 0 {\n")
     part = rewritelog.export(CELLS, tmp_path / "part", "csv", pes="0-3", until_s=1e-4)
     assert part.pes == 4
@@ -316,8 +316,8 @@ def test_names_and_texts_are_str_and_a_notebook_shows_a_table() -> None:
 
 def test_a_picture_is_returned_and_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    drawn = rewritelog.timeline(CELLS, tmp_path / "t.svg", pes=[0, 1])
-    assert (tmp_path / "t.svg").read_bytes() == drawn
+    picture = rewritelog.timeline(CELLS, tmp_path / "t.svg", pes=[0, 1])
+    assert (tmp_path / "t.svg").read_bytes() == picture
     with pytest.raises(rewritelog.UsageError, match="no PE is chosen"):
         rewritelog.timeline(CELLS, tmp_path / "t.svg", pes=[])
     with pytest.raises(rewritelog.UsageError, match=r"a picture needs the ending \.png"):
@@ -338,15 +338,15 @@ def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> 
     assert "Rewrite of" in rewritelog.page(report)
     rewritelog.replay(CELLS, gains=0, html=tmp_path / "replay.html")
     assert "critical path" in (tmp_path / "replay.html").read_text()
-    found = rewritelog.sweep(CELLS, {"dilation": [0.5, 1]}, plot=tmp_path / "sweep.svg")
+    sweep = rewritelog.sweep(CELLS, {"dilation": [0.5, 1]}, plot=tmp_path / "sweep.svg")
     assert "<svg" in (tmp_path / "sweep.svg").read_text()
-    assert "0.5" in rewritelog.page(found)
+    assert "0.5" in rewritelog.page(sweep)
     rewritelog.sweep(CELLS, {"machine": ["alps", "cray-xe6"]}, plot=tmp_path / "machines.svg")
     assert "alps" in (tmp_path / "machines.svg").read_text()
     for place in range(13):
         (tmp_path / f"m{place}.toml").write_text(f'latency = "{place}us"\nbandwidth = "1GB/s"\n')
-    many = [str(tmp_path / f"m{place}.toml") for place in range(13)]
-    rewritelog.sweep(CELLS, {"machine": many}, plot=tmp_path / "many.svg")
+    machines = [str(tmp_path / f"m{place}.toml") for place in range(13)]
+    rewritelog.sweep(CELLS, {"machine": machines}, plot=tmp_path / "many.svg")
     rewritelog.sweep(CELLS, {"bandwidth": [1e9, 2e9, "inf"]}, plot=tmp_path / "inf.svg")
     tried = rewritelog.compare(timings, "least-squares", folds=2)
     assert "least-squares" in rewritelog.page(tried)

@@ -219,11 +219,11 @@ def test_events_of_a_frame_that_are_bytes_are_refused() -> None:
         rewritelog.fit(frame)
 
 
-@pytest.mark.parametrize("given", [iter, set, tuple, lambda paths: (path for path in paths)])
-def test_paths_of_timings_come_in_any_collection(given: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("collection", [iter, set, tuple, lambda paths: (path for path in paths)])
+def test_paths_of_timings_come_in_any_collection(collection: Any, tmp_path: Path) -> None:
     """What `glob` returns was no timings, where other functions take it for their paths."""
     (tmp_path / "t.txt").write_text("TRACEBIGSIM: event:{ k } time:{ 2 } params:{ 1 }\n")
-    assert rewritelog.fit(given([*tmp_path.glob("*.txt")])).events == ("k",)
+    assert rewritelog.fit(collection([*tmp_path.glob("*.txt")])).events == ("k",)
     with pytest.raises(UsageError, match="timings: name at least one file"):
         rewritelog.fit(tmp_path.glob("*.out"))
 
@@ -246,7 +246,7 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("samples", "error", "message"),
     [
         ({}, UsageError, "at least one event"),
         ({"k": 5}, UsageTypeError, r"name to \(X, y\)"),
@@ -260,16 +260,18 @@ def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> 
         ({"k": ([[1], [2]], [3, "x"])}, UsageTypeError, "y of 'k' must hold numbers"),
     ],
 )
-def test_wrong_samples_are_refused(given: Any, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
-        rewritelog.fit(given)
+def test_wrong_samples_are_refused(samples: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        rewritelog.fit(samples)
 
 
 def test_seconds_may_be_a_column() -> None:
     mine, theirs = (
         Timings.from_arrays({"k": ([[1], [2]], y)}) for y in ([3e-6, 4e-6], [[3e-6], [4e-6]])
     )
-    assert [one.seconds.tolist() for one in mine] == [one.seconds.tolist() for one in theirs]
+    assert [samples.seconds.tolist() for samples in mine] == [
+        samples.seconds.tolist() for samples in theirs
+    ]
 
 
 def test_an_event_may_have_fits_to_several_numbers_of_parameters(tmp_path: Path) -> None:
@@ -285,10 +287,10 @@ def test_an_event_may_have_fits_to_several_numbers_of_parameters(tmp_path: Path)
 def test_a_model_is_a_name_or_a_model_and_paths_are_texts(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a name or a Model, not ABCMeta"):
         rewritelog.fit(LINES, LeastSquares)  # type: ignore[arg-type]
-    found = rewritelog.fit(LINES, LeastSquares(LeastSquares.Options())).predict(
+    predicted = rewritelog.fit(LINES, LeastSquares(LeastSquares.Options())).predict(
         "Cell::bonded", [[9]]
     )
-    assert found == rewritelog.fit(LINES, "least-squares").predict("Cell::bonded", [[9]])
+    assert predicted == rewritelog.fit(LINES, "least-squares").predict("Cell::bonded", [[9]])
     shutil.copy(LINES, tmp_path)
     with os.scandir(os.fsencode(tmp_path)) as entries:
         (entry,) = entries
@@ -387,8 +389,8 @@ def test_verify_says_the_same_of_files_and_of_timings(
 
 
 def test_compare_says_the_same_of_files_and_of_timings(timings: Timings) -> None:
-    given: Any = {"models": "least-squares", "folds": 3}
-    mine, theirs = rewritelog.compare(LINES, **given), rewritelog.compare(timings, **given)
+    options: Any = {"models": "least-squares", "folds": 3}
+    mine, theirs = rewritelog.compare(LINES, **options), rewritelog.compare(timings, **options)
     assert mine.tried[0].overall == theirs.tried[0].overall
 
 
@@ -425,8 +427,8 @@ def test_predictions_of_records_say_what_they_are_and_are_written(
 def test_reprs_are_short_and_notebooks_get_tables(
     timings: Timings, fitted: rewritelog.FittedModel
 ) -> None:
-    many = {f"event {k}<b>" + "x" * 1000: ([[1.0]], [1.0]) for k in range(300)}
-    huge = Timings.from_arrays(many)
+    samples = {f"event {k}<b>" + "x" * 1000: ([[1.0]], [1.0]) for k in range(300)}
+    huge = Timings.from_arrays(samples)
     report = rewritelog.verify(fitted, timings)
     for shown in (timings, fitted, huge, rewritelog.fit(huge, "least-squares"), report):
         assert len(repr(shown)) < 160
@@ -518,9 +520,9 @@ def test_times_that_no_call_takes_are_told_and_not_fitted(tmp_path: Path) -> Non
     path = write_timings(tmp_path / "t.txt", ("k", 1e308, 1.0), *lines, ("k", 1.5e308, 2.0))
     timings = rewritelog.read_timings(path)
     assert rewritelog.fit(timings).predict("k", [[4]]) == pytest.approx(8)
-    (told,) = timings.warnings
-    assert "2 malformed timing lines left out" in told
-    assert f"{path}:1: not a finite number (infinite, or too large): '1e" in told
+    (warning,) = timings.warnings
+    assert "2 malformed timing lines left out" in warning
+    assert f"{path}:1: not a finite number (infinite, or too large): '1e" in warning
     with pytest.raises(UsageError, match=r"y of 'k' must hold seconds, .*, not 1e\+300"):
         rewritelog.fit({"k": ([[1], [2]], [1, 1e300])})
 
@@ -587,8 +589,8 @@ def test_results_can_be_compared_and_be_in_sets() -> None:
     """numpy's error on the truth of an array was raised."""
     cells = SAMPLE_LOGS / "cells"
     for make in (rewritelog.open_logs, rewritelog.read_params, rewritelog.replay):
-        one, other = make(cells), make(cells)
-        assert (one == other, one in [one], len({one, other})) == (False, True, 2)
+        first, second = make(cells), make(cells)
+        assert (first == second, first in [first], len({first, second})) == (False, True, 2)
 
 
 def test_options_of_a_model_are_for_one_by_name(tmp_path: Path) -> None:

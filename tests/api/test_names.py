@@ -86,7 +86,7 @@ def test_examples_of_the_docstrings(
 ) -> None:
     for needed in ("pandas", "matplotlib", "bokeh"):
         pytest.importorskip(needed)
-    told = io.StringIO()
+    output = io.StringIO()
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     runner = doctest.DocTestRunner(optionflags=flags)
     names = {"rewritelog": rewritelog, "tracebigsim": tracebigsim}
@@ -95,8 +95,8 @@ def test_examples_of_the_docstrings(
         folder.mkdir()
         (folder / "sample_logs").symlink_to(SAMPLE_LOGS)
         monkeypatch.chdir(folder)
-        runner.run(test, out=told.write)
-    assert runner.failures == 0, told.getvalue()
+        runner.run(test, out=output.write)
+    assert runner.failures == 0, output.getvalue()
 
 
 @pytest.mark.parametrize("named", PUBLIC, ids=lambda named: named.__name__)
@@ -184,16 +184,16 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
     """`python docs/generate_api.py` writes it anew."""
     if importlib.util.find_spec("griffe2md") is None:
         pytest.skip("griffe2md is not installed")
-    made = runpy.run_path(str(ROOT / "docs" / "generate_api.py"))
+    script = runpy.run_path(str(ROOT / "docs" / "generate_api.py"))
     monkeypatch.setenv("COLUMNS", "80")
-    for name, page in made["PAGES"].items():
+    for name, page in script["PAGES"].items():
         assert (ROOT / "docs" / name).read_text() == page()
-    listed = {name for names in made["PARTS"].values() for name in names}
+    listed = {name for names in script["PARTS"].values() for name in names}
     assert listed == set(rewritelog.__all__)
 
 
 @pytest.mark.parametrize(
-    ("call", "kind", "said"),
+    ("call", "kind", "message"),
     [
         (lambda: rewritelog.open_logs("nowhere"), FileNotFoundError, "nowhere: does not exist"),
         (lambda: public.open_logs(7), TypeError, "the logs must be a path, not int"),
@@ -329,9 +329,9 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_wrong_use_is_an_error_of_both_kinds(
-    call: Callable[[], object], kind: type[Exception], said: str
+    call: Callable[[], object], kind: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=said) as caught:
+    with pytest.raises(kind, match=message) as caught:
         call()
     assert isinstance(caught.value, RewriteLogError)
 
@@ -367,8 +367,10 @@ def test_a_result_says_what_it_is_and_what_to_do_with_it() -> None:
 def test_values_are_read_as_on_the_command_line() -> None:
     texts: dict[str, Any] = {"dilation": "0.5", "jobs": "1", "dilation_for": ["Cell::*=2"]}
     numbers: dict[str, Any] = {"dilation": 0.5, "jobs": 1, "dilation_for": {"Cell::*": 2}}
-    read, given = (rewritelog.rewrite(CELLS, **options) for options in (texts, numbers))
-    assert read.to_json()["options"] == given.to_json()["options"]
+    from_texts, from_numbers = (
+        rewritelog.rewrite(CELLS, **options) for options in (texts, numbers)
+    )
+    assert from_texts.to_json()["options"] == from_numbers.to_json()["options"]
     assert len(rewritelog.read_params(CELLS, "0-3")) == len(rewritelog.read_params(CELLS, range(4)))
     assert public.sweep(CELLS, {"dilation": 0.5}).points[0].values == ("0.5",)
     assert rewritelog.Network(latency="1us") == rewritelog.Network(latency=1e-6)

@@ -14,14 +14,14 @@ import rewritelog
 
 LOGS, TIMINGS = SAMPLE_LOGS / "cells", SAMPLE_LOGS / "cells/timings.txt"
 CALLS: dict[str, Callable[..., Any]] = {
-    "rewrite": lambda **given: rewritelog.rewrite(LOGS, **given),
-    "replay": lambda **given: rewritelog.replay(LOGS, **given),
-    "sweep": lambda **given: rewritelog.sweep(LOGS, {"dilation": [1]}, **given),
-    "lost_cycles": lambda **given: rewritelog.lost_cycles(LOGS, **given),
-    "check": lambda **given: rewritelog.check(LOGS, **given),
-    "diff": lambda **given: rewritelog.diff(LOGS, LOGS, **given),
-    "compare": lambda **given: rewritelog.compare(TIMINGS, **given),
-    "timeline": lambda **given: rewritelog.timeline(LOGS, **given),
+    "rewrite": lambda **options: rewritelog.rewrite(LOGS, **options),
+    "replay": lambda **options: rewritelog.replay(LOGS, **options),
+    "sweep": lambda **options: rewritelog.sweep(LOGS, {"dilation": [1]}, **options),
+    "lost_cycles": lambda **options: rewritelog.lost_cycles(LOGS, **options),
+    "check": lambda **options: rewritelog.check(LOGS, **options),
+    "diff": lambda **options: rewritelog.diff(LOGS, LOGS, **options),
+    "compare": lambda **options: rewritelog.compare(TIMINGS, **options),
+    "timeline": lambda **options: rewritelog.timeline(LOGS, **options),
 }
 WRONG: list[Any] = [object(), b"x", np.array([1, 2]), np.array(object()), [object()]]
 OPEN = {"progress", "model", "timings", "pes"}
@@ -39,7 +39,7 @@ def test_each_option_of_a_wrong_type_is_an_error_that_names_it(name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: rewritelog.replay(3), "logs must be a path or several, not int"),  # type: ignore[arg-type]
         (lambda: rewritelog.replay(np.array("x")), "logs must be a path or several, not ndarray"),
@@ -72,8 +72,8 @@ def test_each_option_of_a_wrong_type_is_an_error_that_names_it(name: str) -> Non
         ),
     ],
 )
-def test_a_value_that_cannot_be_used(call: Callable[[], object], said: str) -> None:
-    with pytest.raises(rewritelog.UsageError, match=said):
+def test_a_value_that_cannot_be_used(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(rewritelog.UsageError, match=message):
         call()
 
 
@@ -119,10 +119,10 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_more_folds_than_lines_hold_out_each_line_once() -> None:
     samples = ([[1], [2], [3], [4]], [1e-6, 2e-6, 3e-6, 4e-6])
     timings = rewritelog.Timings.from_arrays({"k": samples})
-    few, many = (
+    four_folds, more_folds = (
         rewritelog.compare(timings, "least-squares", folds=count).tried[0] for count in (4, 10**20)
     )
-    assert few.fits == many.fits == 4
+    assert four_folds.fits == more_folds.fits == 4
 
 
 def test_a_replay_refuses_or_names_what_it_does_not_use() -> None:
