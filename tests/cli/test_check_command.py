@@ -111,17 +111,17 @@ def test_explain_and_the_list_of_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "error"),
     [
         ([], 2, "missing argument 'LOGS'"),
         (["nowhere"], 1, "nowhere: does not exist"),
         ([".", "--jobs", "-1"], 2, "--jobs"),
     ],
 )
-def test_wrong_usage(args: list[str], code: int, said: str) -> None:
+def test_wrong_usage(args: list[str], code: int, error: str) -> None:
     done = run(*args)
     assert done.returncode == code
-    assert said in done.stderr
+    assert error in done.stderr
     assert "Traceback" not in done.stderr
 
 

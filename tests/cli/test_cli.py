@@ -63,9 +63,9 @@ WORDS = [["info", "LOGS"], ["info", "nowhere"], ["info"], ["--version"]]
 def test_the_installed_command_is_the_one_that_these_tests_call(
     words: list[str], logs: Path
 ) -> None:
-    told = [str(logs) if word == "LOGS" else word for word in words]
-    done = subprocess.run([COMMAND, *told], capture_output=True, text=True, check=False)
-    called = run(*told)
+    arguments = [str(logs) if word == "LOGS" else word for word in words]
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+    called = run(*arguments)
     assert (done.returncode, done.stdout) == (called.returncode, called.stdout)
     assert done.stderr == called.stderr
 
@@ -162,8 +162,8 @@ def test_an_option_of_the_model_wins_over_the_seed_of_all_draws(
     logs: Path, timings: Path, tmp_path: Path
 ) -> None:
     model = ("--model", "sampled", "--timings", timings, "--seed", "3", "--dry-run")
-    for given, used in ((("--model-option", "seed=5"), 5), ((), 3)):
-        done = run("rewrite", logs, *model, *given, "--json")
+    for options, used in ((("--model-option", "seed=5"), 5), ((), 3)):
+        done = run("rewrite", logs, *model, *options, "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["model"]["options"]["seed"] == used
 
@@ -426,6 +426,6 @@ def test_standard_input_is_no_file_in_the_output_folder(
         capture_output=True,
         check=False,
     )
-    said = b"rewritelog: error: .: is or holds the current folder, and would be replaced\n"
-    assert done.stderr == said
+    message = b"rewritelog: error: .: is or holds the current folder, and would be replaced\n"
+    assert done.stderr == message
     assert not [*(tmp_path / "out").iterdir()]

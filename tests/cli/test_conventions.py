@@ -69,10 +69,10 @@ def test_help_fits_one_screen(command: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_list_of_commands_says_what_the_commands_say(command: str) -> None:
     listed = " ".join(rewritelog("--help").stdout.split())
-    said = " ".join(rewritelog(command, "--help").stdout.split())
+    help_text = " ".join(rewritelog(command, "--help").stdout.split())
     summary = commands.summary(command)
     assert f" {command} {summary}" in listed
-    assert f" {summary}. " in said
+    assert f" {summary}. " in help_text
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -85,12 +85,12 @@ def test_debug_and_version_are_where_they_are_looked_for(command: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
-    told = rewritelog(command, "--help").stdout
-    assert ("-q, --quiet" in told) == (command not in {"completion", "models", "rules"})
+    help_text = rewritelog(command, "--help").stdout
+    assert ("-q, --quiet" in help_text) == (command not in {"completion", "models", "rules"})
     works_at_once = {"rewrite", "replay", "sweep", "lost-cycles", "fit", "compare", "sample",
                      "check", "diff", "explore", "info", "synth", "timings", "timeline", "convert",
                      "export"}  # fmt: skip
-    assert ("-j, --jobs N" in told) == (command in works_at_once)
+    assert ("-j, --jobs N" in help_text) == (command in works_at_once)
 
 
 def test_no_more_workers_are_used_than_the_jobs_allow(
@@ -256,9 +256,9 @@ def test_output_says_where_it_comes_from(logs: Path, timings: Path, tmp_path: Pa
     assert rewritelog("fit", timings, "-o", model).returncode == 0
     fitted = ("--fitted", model, "--dilation", "0.5")
     assert rewritelog("rewrite", logs, out, *fitted).returncode == 0
-    told = json.loads((out / "rewritelog.json").read_text())
-    assert told["options"]["dilation"] == 0.5
-    assert told["model"]["fitted_to"]["lines"] == 8
+    provenance = json.loads((out / "rewritelog.json").read_text())
+    assert provenance["options"]["dilation"] == 0.5
+    assert provenance["model"]["fitted_to"]["lines"] == 8
     assert str(tmp_path) not in (out / "rewritelog.json").read_text()
     assert rewritelog("rewrite", logs, tmp_path / "same", *fitted, "-j", "1").returncode == 0
     same = (tmp_path / "same/rewritelog.json").read_bytes()
@@ -291,8 +291,8 @@ COMPLETED = [
 ]
 
 
-@pytest.mark.parametrize(("words", "wanted"), by_tier(COMPLETED, COMPLETED[1::4], COMPLETED))
-def test_completions(words: str, wanted: set[str]) -> None:
+@pytest.mark.parametrize(("words", "completions"), by_tier(COMPLETED, COMPLETED[1::4], COMPLETED))
+def test_completions(words: str, completions: set[str]) -> None:
     asked = {
         "_REWRITELOG_COMPLETE": "complete_bash",
         "COMP_WORDS": words,
@@ -302,7 +302,7 @@ def test_completions(words: str, wanted: set[str]) -> None:
     done = subprocess.run(
         [script], env=os.environ | asked, capture_output=True, text=True, check=True
     )
-    assert set(done.stdout.split()) == wanted
+    assert set(done.stdout.split()) == completions
 
 
 def test_colours_of_messages_are_all_that_a_terminal_obeys() -> None:
@@ -350,10 +350,10 @@ def test_a_clock_rate_may_have_a_unit(tmp_path: Path) -> None:
         assert samples.seconds.tolist() == pytest.approx(expected)
         done = rewritelog("fit", lines, "--clock-hz", rate)
         assert done.returncode == 0, done.stderr
-    for rate, said in (("2s", "is not a clock rate"), ("-2GHz", "above 0"), ("0", "above 0")):
+    for rate, message in (("2s", "is not a clock rate"), ("-2GHz", "above 0"), ("0", "above 0")):
         done = rewritelog("fit", lines, "--clock-hz", rate)
         assert done.returncode == 2
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 def test_a_long_term_fits_80_columns(timings: Path, tmp_path: Path) -> None:

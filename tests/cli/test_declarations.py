@@ -50,9 +50,9 @@ def test_models_say_when_to_choose_them_and_which_options_they_have() -> None:
     for name in ("auto", "constant", "counters", "least-squares", "sampled"):
         assert f"\n{name} " in f"\n{listed.stdout}"
         assert "Choose it " in run("models", name).stdout
-    told = run("models", "least-squares").stdout
-    assert "  --basis quadratic|linear\n" in told
-    assert "[default: squares]" in " ".join(told.split())
+    description = run("models", "least-squares").stdout
+    assert "  --basis quadratic|linear\n" in description
+    assert "[default: squares]" in " ".join(description.split())
     unknown = run("models", "nonsense")
     assert unknown.returncode == 2
     assert "unknown model 'nonsense'" in unknown.stderr
@@ -102,9 +102,9 @@ def test_a_rewrite_that_changes_nothing_replays_once(
 ) -> None:
     replays = []
 
-    def noted(*given: Any) -> Any:
-        replays.append(given)
-        return simulate.run_time(*given)
+    def noted(*arguments: Any) -> Any:
+        replays.append(arguments)
+        return simulate.run_time(*arguments)
 
     monkeypatch.setattr(run_time, "run_time", noted)
     report = rewritelog.rewrite(CELLS, **words)
@@ -137,8 +137,8 @@ def test_no_output_is_an_input_or_another_output(words: list[str], tmp_path: Pat
         words = [word.replace(name, str(path)) for word in words]
     done = run(*words)
     assert done.returncode == 1
-    said = ("would replace an input", "is given for two outputs", "which is the output folder")
-    assert any(problem in done.stderr for problem in said)
+    problems = ("would replace an input", "is given for two outputs", "which is the output folder")
+    assert any(problem in done.stderr for problem in problems)
     assert {path: path.read_bytes() for path in logs.glob("*.*")} == before
     assert {path.name for path in tmp_path.iterdir()} == {"logs", "out.toml"}
 

@@ -30,9 +30,9 @@ def test_exit_code_0_is_the_same_and_1_is_different(pair: tuple[Path, Path]) -> 
 def test_json_is_for_machines(pair: tuple[Path, Path]) -> None:
     done = run("diff", *pair, "--json")
     assert done.returncode == 1
-    whole = json.loads(done.stdout)
-    assert whole["times_alone"] is True
-    assert whole["durations_by_name"][0]["seconds"] == [2.0, 3.0]
+    report = json.loads(done.stdout)
+    assert report["times_alone"] is True
+    assert report["durations_by_name"][0]["seconds"] == [2.0, 3.0]
 
 
 def test_exit_code_2_is_no_answer(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_call_is_told_from_files_by_what_follows_the_event(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("Cell::work", "4"), "1 parameter given, but the model has Cell::work(p1, p2)"),
         (("Cell::work", "4", "x=3"), "x is not a parameter; it has p1, p2"),
@@ -58,10 +58,10 @@ def test_a_call_is_told_from_files_by_what_follows_the_event(
         (("Cell::wrok", "4", "3"), "neither a file nor an event of"),
     ],
 )
-def test_a_call_that_cannot_be_predicted(model: Path, words: tuple[str, ...], said: str) -> None:
+def test_a_call_that_cannot_be_predicted(model: Path, words: tuple[str, ...], message: str) -> None:
     done = run("predict", model, *words)
     assert done.returncode in (1, 2)
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_negative_parameter_needs_no_dashes_before_it(model: Path) -> None:
@@ -93,8 +93,8 @@ def test_a_model_in_a_file_of_the_user(timings: Path, tmp_path: Path) -> None:
 
 
 def test_machines_are_known_by_name(logs: Path) -> None:
-    found = json.loads(run("replay", logs, "--machine", "cray-xe6", "--json").stdout)["network"]
-    assert (found["name"], found["latency_s"]) == ("Cray XE6 (Gemini)", 1.4e-6)
+    network = json.loads(run("replay", logs, "--machine", "cray-xe6", "--json").stdout)["network"]
+    assert (network["name"], network["latency_s"]) == ("Cray XE6 (Gemini)", 1.4e-6)
     done = run("replay", logs, "--machine", "cray")
     assert done.returncode == 1
     assert "cray: does not exist, and is no known machine; known: alps, azure-hbv4, " in done.stderr
@@ -118,7 +118,7 @@ def test_newer_machines_have_what_their_sources_say(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--latency", "1"), "--latency: '1' has no unit: write 1us or 1s"),
         (("--bandwidth", "10"), "--bandwidth: '10' has no unit: write 10GB/s or 10Gbit/s"),
@@ -127,11 +127,11 @@ def test_newer_machines_have_what_their_sources_say(
     ],
 )
 def test_a_quantity_without_a_unit_is_refused(
-    logs: Path, words: tuple[str, str], said: str
+    logs: Path, words: tuple[str, str], message: str
 ) -> None:
     done = run("replay", logs, *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ def test_no_name_is_printed_as_it_is(command: str, printed: Printed) -> None:
     out, errors = printed(COMMANDS[command])
     assert out + errors
     for text in (out, errors):
-        found = OBEYED.search(text)
-        assert found is None, text[max(0, found.start() - 100) : found.end() + 20]
+        sequence = OBEYED.search(text)
+        assert sequence is None, text[max(0, sequence.start() - 100) : sequence.end() + 20]
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_no_name_is_printed_as_it_is(command: str, printed: Printed) -> None:
 def test_json_holds_names_as_they_are(
     command: str, path: str, names: str, folder: Path, printed: Printed
 ) -> None:
-    told = json.loads(printed(COMMANDS[f"{command} --json"])[0])
-    assert (folder / told[path]).is_dir()
+    report = json.loads(printed(COMMANDS[f"{command} --json"])[0])
+    assert (folder / report[path]).is_dir()
     if names:
         first = ESCAPES.encode()[:20].decode(errors="backslashreplace")
-        assert first in [row["name"] for row in told[names]]  # its backslashes were escaped again
+        assert first in [row["name"] for row in report[names]]  # its backslashes were escaped again
 
 
 def test_the_report_is_json_of_printable_characters(printed: Printed, tmp_path: Path) -> None:
@@ -111,9 +111,9 @@ def test_the_report_is_json_of_printable_characters(printed: Printed, tmp_path: 
     assert OBEYED.search(out + errors) is None
     text = report.read_bytes().decode("ascii")
     assert OBEYED.search(text) is None
-    told = json.loads(text)
-    assert any("\u202e" in line["event"] for line in told["events"])
-    assert told["warnings"]
+    document = json.loads(text)
+    assert any("\u202e" in line["event"] for line in document["events"])
+    assert document["warnings"]
 
 
 def test_a_terminal_of_few_characters_is_served(folder: Path) -> None:

@@ -71,9 +71,9 @@ def test_models_side_by_side(timings: Path) -> None:
         "--weights",
         "uniform",
     )
-    told = json.loads(done.stdout)
-    assert told["options"] == {"basis": "linear", "exact_match": "never", "weights": "uniform"}
-    assert told["models"][0]["fits"] == 1
+    report = json.loads(done.stdout)
+    assert report["options"] == {"basis": "linear", "exact_match": "never", "weights": "uniform"}
+    assert report["models"][0]["fits"] == 1
 
 
 def test_options_of_a_fit(timings: Path) -> None:
@@ -91,8 +91,8 @@ def test_options_of_a_fit(timings: Path) -> None:
         "--json",
     )
     assert done.returncode == 0
-    told = json.loads(done.stdout)["model"]
-    assert told["options"] == {
+    model = json.loads(done.stdout)["model"]
+    assert model["options"] == {
         "weights": "uniform",
         "loss": "huber",
         "exact_match": "always",

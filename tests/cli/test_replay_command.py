@@ -45,12 +45,12 @@ def test_a_verdict_stands_first_and_warnings_do_not_disturb_json(logs: Path) -> 
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     assert "1 message of 1 kB" not in done.stdout
     assert "1 message of 1 kB" in run("replay", logs, "-v").stdout
-    found = answer("replay", logs)
-    assert (found["predicted_s"], found["recorded_s"], found["pes"]) == (2.75, 3.0, 2)
-    assert found["categories_s"]["useful[Cell::work]"] == 1
-    assert found["categories_s"]["other computation"] == 2
-    assert found["critical_path"]["by_event_s"] == {"Cell::work": 1.0}
-    assert found["gains"][0] == {"name": "first", "busy_s": 2.0, "gain_s": 1.5}
+    report = answer("replay", logs)
+    assert (report["predicted_s"], report["recorded_s"], report["pes"]) == (2.75, 3.0, 2)
+    assert report["categories_s"]["useful[Cell::work]"] == 1
+    assert report["categories_s"]["other computation"] == 2
+    assert report["critical_path"]["by_event_s"] == {"Cell::work": 1.0}
+    assert report["gains"][0] == {"name": "first", "busy_s": 2.0, "gain_s": 1.5}
 
 
 def test_plain_numbers_are_seconds_and_bytes_a_second(logs: Path) -> None:
@@ -69,10 +69,10 @@ def test_a_time_with_a_unit_is_the_nearest_number(logs: Path, text: str) -> None
 def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Path) -> None:
     machine = tmp_path / "machine.toml"
     machine.write_text('name = "Torus"\nlatency = "500ms"\nbandwidth = 1000\n')
-    found = answer("replay", logs, "--machine", machine)
-    assert (found["predicted_s"], found["network"]["name"]) == (1.5 + 1.5 + 1, "Torus")
+    report = answer("replay", logs, "--machine", machine)
+    assert (report["predicted_s"], report["network"]["name"]) == (1.5 + 1.5 + 1, "Torus")
     assert answer("replay", logs, "--machine", machine, "--latency", "0")["predicted_s"] == 3.5
-    for text, said in (
+    for text, error in (
         ("latensy = 1\n", "latensy"),
         (f"latency = {'9' * 5000}\n", "toml:1: the line has"),
         ("latency = ", "machine.toml: is not TOML: Invalid value"),
@@ -83,7 +83,7 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
         machine.write_text(text)
         done = run("replay", logs, "--machine", machine)
         assert done.returncode == 1
-        assert said in " ".join(done.stderr.split())
+        assert error in " ".join(done.stderr.split())
     done = run("replay", logs, "--machine", tmp_path)
     assert (done.returncode, "not a regular file" in done.stderr) == (1, True)
 
@@ -107,7 +107,7 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "error"),
     [
         (["--latency", "1 parsec"], "--latency: '1 parsec' is not a time"),
         (["--bandwidth", "0"], "--bandwidth must be above 0"),
@@ -138,10 +138,10 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
         (["--vary", "latency=1us", "--network", "log"], "--network log takes no latency"),
     ],
 )
-def test_wrong_use_is_said_in_a_line(logs: Path, words: list[str], said: str) -> None:
+def test_wrong_use_is_said_in_a_line(logs: Path, words: list[str], error: str) -> None:
     done = run("sweep" if "--vary" in words else "replay", logs, *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert error in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -183,8 +183,8 @@ def test_an_empty_path_is_not_the_current_folder(logs: Path) -> None:
 
 def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Path) -> None:
     assert run("rewrite", logs, tmp_path / "fast", "--dilation", "0.5").returncode == 0
-    found = answer("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
-    assert (found["speedup"], found["against"]["predicted_s"], found["predicted_s"]) == (
+    report = answer("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
+    assert (report["speedup"], report["against"]["predicted_s"], report["predicted_s"]) == (
         2,
         2.5,
         1.25,
@@ -257,10 +257,10 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     assert done.stdout.startswith(
         "Shortest predicted run time: 1.250 s, with dilation 0.5, latency 0"
     )
-    found = answer("sweep", logs, *axes, "--bandwidth", "10GB/s")
-    assert len(found["sweep"]) == 6
-    assert found["network"]["bandwidth_bytes_per_s"] == 10e9
-    assert "latency_s" not in found["network"], "it is that of each point"
+    report = answer("sweep", logs, *axes, "--bandwidth", "10GB/s")
+    assert len(report["sweep"]) == 6
+    assert report["network"]["bandwidth_bytes_per_s"] == 10e9
+    assert "latency_s" not in report["network"], "it is that of each point"
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
     done = run("sweep", logs, *axes, "--plot", tmp_path / "grid.gif")
     assert (done.returncode, "a figure needs the ending" in done.stderr) == (2, True)
@@ -268,8 +268,8 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
     of_sizes = run("sweep", logs, *sizes, "--plot", tmp_path / "sizes.svg")
     assert of_sizes.returncode == 0
     assert "packet-size" in (tmp_path / "sizes.svg").read_text()
-    many = "dilation=" + ",".join(f"{k / 10}" for k in range(1, 15))
-    assert run("sweep", logs, "--vary", many, "--plot", tmp_path / "d.svg").returncode == 0
+    dilations = "dilation=" + ",".join(f"{k / 10}" for k in range(1, 15))
+    assert run("sweep", logs, "--vary", dilations, "--plot", tmp_path / "d.svg").returncode == 0
     assert ">0.1</text>" in (tmp_path / "d.svg").read_text()
     for ending in ("png", "svg"):
         figures = [tmp_path / f"{name}.{ending}" for name in ("grid", "again")]
@@ -302,8 +302,8 @@ def test_a_sweep_over_a_model_predicts_once_what_a_rewrite_gives(
 ) -> None:
     cells = sample_logs / "cells"
     timings = ("--timings", cells / "timings.txt")
-    found = answer("sweep", cells, *timings, "--vary", "dilation=0.25,2", "--latency", "1us")
-    for point in found["sweep"]:
+    report = answer("sweep", cells, *timings, "--vary", "dilation=0.25,2", "--latency", "1us")
+    for point in report["sweep"]:
         out = tmp_path / point["dilation"]
         words = ("rewrite", cells, out, *timings, "--dilation", point["dilation"], "--no-flush")
         assert run(*words).returncode == 0
@@ -321,11 +321,11 @@ def test_replayed_logs_are_written_whole_and_pass_every_rule(
     done = run("replay", cells, *timings, "--write", out, "--copy-params", "--gains", 0)
     assert done.returncode == 0
     assert run("check", out).returncode == 0
-    found = answer("replay", cells, *timings, "--gains", 0)
+    report = answer("replay", cells, *timings, "--gains", 0)
     again = answer("replay", out, "--gains", 0)
-    assert math.isclose(again["predicted_s"], found["predicted_s"], rel_tol=1e-9)
-    assert math.isclose(again["recorded_s"], found["predicted_s"], rel_tol=1e-9)
-    for name, seconds in found["categories_s"].items():
+    assert math.isclose(again["predicted_s"], report["predicted_s"], rel_tol=1e-9)
+    assert math.isclose(again["recorded_s"], report["predicted_s"], rel_tol=1e-9)
+    for name, seconds in report["categories_s"].items():
         assert math.isclose(again["categories_s"][name], seconds, rel_tol=1e-6, abs_tol=1e-12), name
     assert run("replay", cells, "--write", out).returncode == 1  # OUT is there
     assert run("replay", cells, "--write", cells, "--force").returncode == 1
@@ -341,17 +341,17 @@ def test_fail_on_warning(logs: Path) -> None:
 def test_lost_cycles_become_timing_lines_with_variables_by_name(logs: Path, tmp_path: Path) -> None:
     file = tmp_path / "study.txt"
     words = ("lost-cycles", logs, "--timings-out", file, "--var", "N=7", "--var", "D=128")
-    found = answer(*words)
-    assert (found["pes"], found["predicted_s"]) == (2, 2.75)
-    assert math.isclose(sum(found["categories_s"].values()), 5.5, rel_tol=1e-12)
+    report = answer(*words)
+    assert (report["pes"], report["predicted_s"]) == (2, 2.75)
+    assert math.isclose(sum(report["categories_s"].values()), 5.5, rel_tol=1e-12)
     (table,) = scan_file(file)
     assert table.fault_count == 0
-    assert list(table.events) == [f"lost::{name}" for name in found["categories_s"]]
-    assert table.time.tolist() == list(found["categories_s"].values())
+    assert list(table.events) == [f"lost::{name}" for name in report["categories_s"]]
+    assert table.time.tolist() == list(report["categories_s"].values())
     assert table.params.reshape(-1, 3)[0].tolist() == [2, 128, 7]
     assert run(*words).returncode == 0
     (table,) = scan_file(file)
-    assert len(table) == 2 * len(found["categories_s"])
+    assert len(table) == 2 * len(report["categories_s"])
     other = run("lost-cycles", logs, "--timings-out", file, "--var", "D=128")
     assert other.returncode == 2
     assert "parameters: P, D, N" in other.stderr
@@ -362,8 +362,8 @@ def test_lost_cycles_that_lack_sebs_or_have_too_many_variables(tmp_path: Path) -
     done = run("lost-cycles", folder, "--timings-out", tmp_path / "study.txt")
     assert done.returncode == 0
     assert "1 SEB never ran" in done.stderr
-    many = [word for k in range(30) for word in ("--var", f"V{k}=1")]
-    done = run("lost-cycles", folder, "--timings-out", tmp_path / "study.txt", *many)
+    variables = [word for k in range(30) for word in ("--var", f"V{k}=1")]
+    done = run("lost-cycles", folder, "--timings-out", tmp_path / "study.txt", *variables)
     assert (done.returncode, "--var: there are at most 20" in done.stderr) == (2, True)
 
 
@@ -385,9 +385,9 @@ def test_sweeps_and_lost_cycles_say_what_is_odd_about_the_links(tmp_path: Path) 
 
 def test_what_is_lost_is_named_by_patterns_of_which_the_last_wins(logs: Path) -> None:
     plain = ("lost-cycles", logs)
-    whole = answer(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "fir*=mpi")["categories_s"]
-    assert whole["mpi"] == 2  # the name takes in the whole SEB, with its event
-    assert whole["physics"] == 0
+    lost = answer(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "fir*=mpi")["categories_s"]
+    assert lost["mpi"] == 2  # the name takes in the whole SEB, with its event
+    assert lost["physics"] == 0
     done = run(*plain, "--lost-as", "Cell::*=physics", "--lost-as", "Cell::work=mine", "--json")
     assert json.loads(done.stdout)["categories_s"]["mine"] == 1
     assert "--lost-as Cell::*: matches" in done.stderr
@@ -438,7 +438,7 @@ def test_marks_of_steps_at_both_ends_of_a_timeline_are_drawn_whole(
 
 
 @pytest.mark.parametrize(
-    ("axes", "drawn"),
+    ("axes", "curves"),
     [
         (("latency=1s,2s", "bandwidth=1MB/s,inf"), 2),
         (("bandwidth=inf,1GB/s", "latency=0"), 1),
@@ -448,15 +448,15 @@ def test_marks_of_steps_at_both_ends_of_a_timeline_are_drawn_whole(
     ],
 )
 def test_the_page_of_a_sweep_draws_a_curve_for_each_setting(
-    logs: Path, tmp_path: Path, axes: Sequence[str], drawn: int
+    logs: Path, tmp_path: Path, axes: Sequence[str], curves: int
 ) -> None:
     pytest.importorskip("bokeh", reason="the extra view is not installed")
     vary = [word for axis in axes for word in ("--vary", axis)]
     done = run("sweep", logs, *vary, "--html", tmp_path / "page.html")
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "page.html").read_text()
-    assert page.count('"nonselection_glyph":{"type":"object","name":"Scatter"') == drawn
-    assert ("8 of 9 settings are drawn." in page) == (drawn == 8)
+    assert page.count('"nonselection_glyph":{"type":"object","name":"Scatter"') == curves
+    assert ("8 of 9 settings are drawn." in page) == (curves == 8)
 
 
 def test_options_without_effect_are_warned_of(logs: Path, tmp_path: Path) -> None:

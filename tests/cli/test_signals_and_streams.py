@@ -109,8 +109,8 @@ def test_a_signal_in_a_fit_is_no_error_of_the_model(
     process.send_signal(number)
     out, errors = process.communicate(timeout=HANGS_S)
     assert process.returncode == 128 + number
-    what = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    assert (out, errors) == ("", f"rewritelog: {what}\n")
+    ending = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert (out, errors) == ("", f"rewritelog: {ending}\n")
     assert {path.name for path in work.iterdir()} - {"__pycache__"} == before | {"started"}
 
 
@@ -234,13 +234,13 @@ def test_a_signal_at_any_moment_from_the_start_ends_as_such(
             assert len(errors.splitlines()) == 1
 
 
-@pytest.mark.parametrize("what", by_tier(["exit", "keys", "odd", "close"], ["odd"]))
-def test_whatever_a_plug_in_raises_is_its_error(what: str, work: Path) -> None:
+@pytest.mark.parametrize("raised", by_tier(["exit", "keys", "odd", "close"], ["odd"]))
+def test_whatever_a_plug_in_raises_is_its_error(raised: str, work: Path) -> None:
     done = subprocess.run(
         [SCRIPT, "fit", "timings", "--model", "slow:Odd"],
         cwd=work,
         capture_output=True,
-        env=environment(work, RAISES=what),
+        env=environment(work, RAISES=raised),
         text=True,
         check=False,
     )
@@ -327,8 +327,8 @@ def test_messages_that_nobody_can_read_stop_nothing(closed: str, tmp_path: Path)
 RANKS = {"PMI_RANK": "0", "PMI_SIZE": "3"}
 
 
-@pytest.mark.parametrize(("rank", "said"), by_tier([("0", 1), ("1", 0)], [("0", 1)], [("1", 0)]))
-def test_ranks_without_the_engine_mpi_are_told_once(rank: str, said: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("rank", "notes"), by_tier([("0", 1), ("1", 0)], [("0", 1)], [("1", 0)]))
+def test_ranks_without_the_engine_mpi_are_told_once(rank: str, notes: int, tmp_path: Path) -> None:
     done = subprocess.run(
         [SCRIPT, "rewrite", CELLS, tmp_path / rank, "--dilation", "2", "--quiet"],
         env={**os.environ, **RANKS, "PMI_RANK": rank},
@@ -336,7 +336,7 @@ def test_ranks_without_the_engine_mpi_are_told_once(rank: str, said: int, tmp_pa
         text=True,
         check=True,
     )
-    assert done.stderr.count("each of 3 ranks does this rewrite on its own") == said
+    assert done.stderr.count("each of 3 ranks does this rewrite on its own") == notes
 
 
 @pytest.mark.parametrize("rank", ["0", "1"])
