@@ -57,11 +57,11 @@ def traces(tmp_path: Path) -> Path:
 
 
 def durations(path: Path) -> list[list[float]]:
-    found = rewritelog.open_traces(path)
-    assert isinstance(found, Traces)
+    opened = rewritelog.open_traces(path)
+    assert isinstance(opened, Traces)
     return [
-        np.concatenate([1e6 * part["duration_s"] for part in found.read(unit)]).round(9).tolist()
-        for unit in found.files
+        np.concatenate([1e6 * part["duration_s"] for part in opened.read(unit)]).round(9).tolist()
+        for unit in opened.files
     ]
 
 
@@ -184,14 +184,14 @@ def test_nodes_without_the_parameters_of_a_file_are_told(traces: Path, tmp_path:
 def test_parameters_of_names_that_no_node_has_are_warned_of(traces: Path, tmp_path: Path) -> None:
     rules, lines = tmp_path / "events.toml", tmp_path / "lines.txt"
     rules.write_text('[events."aten::mn"]\nparams = ["a1"]\n[events."aten::*"]\ngroup = "a"\n')
-    said = f"{rules}: what it says of 'aten::mn' is not used: no node has such a name"
+    warning = f"{rules}: what it says of 'aten::mn' is not used: no node has such a name"
     for words in (
         ("timings", traces, "-o", lines),
         ("rewrite", traces, "--dry-run", "--timings", lines),
         ("replay", traces, "--timings", lines),
     ):
         done = run(*words, "--event-params", rules)
-        assert (done.returncode, done.stderr.count(said)) == (0, 1), words
+        assert (done.returncode, done.stderr.count(warning)) == (0, 1), words
         assert "'aten::*' is not used" not in done.stderr
 
 
@@ -331,9 +331,9 @@ def test_durations_of_64_bits_are_written(tmp_path: Path) -> None:
 
 
 def test_a_replay_without_a_network_names_no_transit_times(traces: Path) -> None:
-    said = "communication takes its nodes' durations"
-    assert f"network: {said}" in rewritelog.replay(traces).text()
-    assert said in " ".join(rewritelog.rewrite(traces, None, dilation=2).text().split())
+    network = "communication takes its nodes' durations"
+    assert f"network: {network}" in rewritelog.replay(traces).text()
+    assert network in " ".join(rewritelog.rewrite(traces, None, dilation=2).text().split())
 
 
 def test_odd_shapes_and_attributes_give_finite_parameters(tmp_path: Path) -> None:
@@ -435,11 +435,11 @@ def test_a_node_without_a_name_leaves_no_hole_in_tables(tmp_path: Path) -> None:
 
 
 def test_info_says_where_the_time_goes(traces: Path) -> None:
-    told = rewritelog.info(traces).to_json()
-    assert told["nodes"] == 14
-    assert told["types"]["COLL"] == {"nodes": 2, "seconds": pytest.approx(80e-6)}
-    assert set(told["lanes"]) == {"CPU thread 1", "device stream 7"}
-    assert told["names"][0]["name"] == "aten::mm"
+    report = rewritelog.info(traces).to_json()
+    assert report["nodes"] == 14
+    assert report["types"]["COLL"] == {"nodes": 2, "seconds": pytest.approx(80e-6)}
+    assert set(report["lanes"]) == {"CPU thread 1", "device stream 7"}
+    assert report["names"][0]["name"] == "aten::mm"
     text = run("info", traces).stdout
     assert "2 ranks" in text
     tables = [line.split()[0] for line in text.splitlines() if line.endswith("time    share")]
@@ -449,9 +449,9 @@ def test_info_says_where_the_time_goes(traces: Path) -> None:
 def test_info_lists_ranks_by_number_and_adds_up_exactly(tmp_path: Path) -> None:
     """Rank 10 came before rank 2, and ten times 0.1 s were 0.9999999999999999 s."""
     path = write_traces(tmp_path / "t", [[node(k, "a", 100_000) for k in range(10)]] * 12)
-    told = rewritelog.info(path).to_json()
-    assert list(told["ranks"]) == list(map(str, range(12)))
-    assert {rank["seconds"] for rank in told["ranks"].values()} == {1.0}
+    report = rewritelog.info(path).to_json()
+    assert list(report["ranks"]) == list(map(str, range(12)))
+    assert {rank["seconds"] for rank in report["ranks"].values()} == {1.0}
     assert "share" not in run("info", write_traces(tmp_path / "e", [[]])).stdout
 
 
@@ -532,11 +532,11 @@ def test_a_comparison_does_not_depend_on_the_parts_of_files(
 
     a = write_traces(tmp_path / "a", [nodes(300)])
     b = write_traces(tmp_path / "b", [nodes(280)])
-    whole = rewritelog.diff(a, b)
-    assert "'CPU' → 'device'" in whole.text()
+    comparison = rewritelog.diff(a, b)
+    assert "'CPU' → 'device'" in comparison.text()
     for size in (100, 1000):
         monkeypatch.setattr(reader, "PART_BYTES", size)
-        assert rewritelog.diff(a, b).to_json() == whole.to_json()
+        assert rewritelog.diff(a, b).to_json() == comparison.to_json()
 
 
 @pytest.mark.parametrize(
@@ -579,7 +579,7 @@ def test_options_of_other_logs_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("check", "X", "--params", "X"), "--params is for bgTrace logs"),
         (("rewrite", "X", "OUT", "--params", "NONE"), "--params is for bgTrace logs"),
@@ -591,13 +591,13 @@ def test_options_of_other_logs_are_refused(
     ],
 )
 def test_options_of_other_logs_are_refused_by_all_commands(
-    traces: Path, tmp_path: Path, words: tuple[str, ...], said: str
+    traces: Path, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     """`export --params` was taken, and without effect."""
     places = {"X": traces, "OUT": tmp_path / "out.svg"}
     done = run(*(places.get(word, word) for word in words))
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert not (tmp_path / "out.svg").exists()
 
 
@@ -639,8 +639,8 @@ def test_the_sample_is_what_its_manifest_says(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "make.py"], cwd=tmp_path, check=True)
     for path in sample.rglob("*.et"):
         assert (tmp_path / path.relative_to(sample)).read_bytes() == path.read_bytes()
-    told = rewritelog.info(sample / "training").to_json()
-    assert told["nodes"] == 120
+    report = rewritelog.info(sample / "training").to_json()
+    assert report["nodes"] == 120
     assert "two ranks with 60 nodes each (56 kernels, 4 all-reduces)" in manifest
 
 
@@ -715,11 +715,11 @@ def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path:
             for _ in range(2)
         ],
     )
-    drawn = bytes(rewritelog.timeline(timed, kind="svg", pes=[1])).decode()
-    assert "2 nodes; 1 without a start not drawn" in drawn
-    assert "rank 1 CPU thread 1" in drawn
-    assert "rank 1 stream 7" in drawn
-    assert "rank 0" not in drawn
+    recorded = bytes(rewritelog.timeline(timed, kind="svg", pes=[1])).decode()
+    assert "2 nodes; 1 without a start not drawn" in recorded
+    assert "rank 1 CPU thread 1" in recorded
+    assert "rank 1 stream 7" in recorded
+    assert "rank 0" not in recorded
     replayed = bytes(rewritelog.timeline(traces, kind="svg", times="replay")).decode()
     assert "rank 0 network" in replayed
     with pytest.raises(UsageError, match="messages=True is for bgTrace logs"):
@@ -774,10 +774,10 @@ def test_timings_of_many_parts_are_those_of_one(
     monkeypatch.setattr(reader, "PART_BYTES", 1 << 12)
     opened = rewritelog.open_traces(path)
     assert isinstance(opened, Traces)
-    told = write_timings(TimingsCommand(opened, tmp_path / "parts.txt")).to_json()
+    report = write_timings(TimingsCommand(opened, tmp_path / "parts.txt")).to_json()
     assert (tmp_path / "parts.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
-    assert [event["points"] for event in told["events"]] == [7, 7, 7]
-    assert sum(event["lines"] for event in told["events"]) == told["lines"] == 590
+    assert [event["points"] for event in report["events"]] == [7, 7, 7]
+    assert sum(event["lines"] for event in report["events"]) == report["lines"] == 590
 
 
 def test_sums_of_durations_are_those_of_whole_microseconds(tmp_path: Path) -> None:
@@ -785,13 +785,13 @@ def test_sums_of_durations_are_those_of_whole_microseconds(tmp_path: Path) -> No
         tmp_path / "t",
         [[node(k, f"op{k % 2}", 70_000) for k in range(6)], [node(9, "long", 2**64 - 1)], []],
     )
-    told = rewritelog.info(path).to_json()
-    assert told["ranks"] == {
+    report = rewritelog.info(path).to_json()
+    assert report["ranks"] == {
         "0": {"nodes": 6, "seconds": 0.42},
         "1": {"nodes": 1, "seconds": (2**64 - 1) / 10**6},
         "2": {"nodes": 0, "seconds": 0},
     }
-    assert [(name["name"], name["seconds"]) for name in told["names"][1:]] == [
+    assert [(name["name"], name["seconds"]) for name in report["names"][1:]] == [
         ("op0", 0.21), ("op1", 0.21),
     ]  # fmt: skip
 
@@ -835,13 +835,13 @@ def test_ranks_without_nodes_are_compared(tmp_path: Path) -> None:
 def test_json_of_traces_says_rank_and_node(tmp_path: Path) -> None:
     a = write_traces(tmp_path / "a", [[node(1)], [node(1), node(2)]])
     b = write_traces(tmp_path / "b", [[node(1)], [node(1), node(2, duration=0, deps=[7])]])
-    told = rewritelog.diff(a, b).to_json()
-    assert told["fields"][0]["first"] == {"rank": 1, "node": 1, "a": "0.000010", "b": "0.000000"}
+    diff = rewritelog.diff(a, b).to_json()
+    assert diff["fields"][0]["first"] == {"rank": 1, "node": 1, "a": "0.000010", "b": "0.000000"}
     checked = rewritelog.check(b).to_json()
     assert (checked["ranks"], checked["nodes"]) == (2, 3)
-    (found,) = checked["findings"][0]["shown"]
-    assert (found["rank"], found["node"]) == (1, 1)
-    for words in (told, checked):
+    (finding,) = checked["findings"][0]["shown"]
+    assert (finding["rank"], finding["node"]) == (1, 1)
+    for words in (diff, checked):
         assert not re.search(r"\"(pes?|sebs?|.*bracket.*)\":", json.dumps(words))
 
 
@@ -853,7 +853,7 @@ def test_a_dilation_of_no_node_leaves_all_as_it_is(traces: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('[events."a*"]\nparams = "a1"\n', "2:11: params: must be a list, not a text"),
         ('[events."a*"]\nparams = ["a1", 2]\n', "2: params: value 2 must be a text, not a whole"),
@@ -863,13 +863,13 @@ def test_a_dilation_of_no_node_leaves_all_as_it_is(traces: Path) -> None:
     ],
 )
 def test_a_wrong_file_of_event_params_is_one_line_in_plain_words(
-    traces: Path, tmp_path: Path, text: str, said: str
+    traces: Path, tmp_path: Path, text: str, message: str
 ) -> None:
     rules = tmp_path / "events.toml"
     rules.write_text(text)
     done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert f"events.toml:{said}" in done.stderr
+    assert f"events.toml:{message}" in done.stderr
 
 
 def test_a_page_of_a_dry_run_compares_what_would_be_written(tmp_path: Path) -> None:

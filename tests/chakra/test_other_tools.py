@@ -68,20 +68,22 @@ def test_the_real_trace_reads_as_its_json_form_says(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("tools")
 def test_generated_traces_change_in_their_durations_alone(tmp_path: Path) -> None:
-    made = tmp_path / "made"
-    made.mkdir()
+    generated = tmp_path / "made"
+    generated.mkdir()
     subprocess.run(
         ["chakra_generator", "--num_npus", "2", "--default_runtime", "5"],
-        cwd=made,
+        cwd=generated,
         check=True,
         capture_output=True,
     )
-    names = sorted({path.name.partition(".")[0] for path in made.glob("*.et")})
+    names = sorted({path.name.partition(".")[0] for path in generated.glob("*.et")})
     assert len(names) >= 14
     for name in names:
         for factor in (1, 2):
-            rewritelog.rewrite(opened(made / name), tmp_path / f"{name}-{factor}", dilation=factor)
-        for path in made.glob(f"{name}.*.et"):
+            rewritelog.rewrite(
+                opened(generated / name), tmp_path / f"{name}-{factor}", dilation=factor
+            )
+        for path in generated.glob(f"{name}.*.et"):
             same, doubled = (tmp_path / f"{name}-{factor}" / path.name for factor in (1, 2))
             assert same.read_bytes() == path.read_bytes()
             before, after = as_json(path), as_json(doubled)
@@ -95,10 +97,11 @@ def test_generated_traces_change_in_their_durations_alone(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("tools")
 def test_what_the_converter_makes_of_pytorch_keeps_its_bytes(tmp_path: Path) -> None:
     host = unpacked("1.0.2-chakra.0.0.4.tgz", tmp_path) / "1.0.2-chakra.0.0.4.json"
-    made = tmp_path / "made"
-    made.mkdir()
-    files: list[str | Path] = ["--input", host, "--output", made / "host.0.et"]
+    converted = tmp_path / "made"
+    converted.mkdir()
+    files: list[str | Path] = ["--input", host, "--output", converted / "host.0.et"]
     subprocess.run(["chakra_converter", "PyTorch", *files], check=True, capture_output=True)
-    assert rewritelog.info(made).to_json()["nodes"] == len(as_json(made / "host.0.et")) - 1 > 200
-    rewritelog.rewrite(made, tmp_path / "out", dilation=1)
-    assert (tmp_path / "out/host.0.et").read_bytes() == (made / "host.0.et").read_bytes()
+    nodes = len(as_json(converted / "host.0.et")) - 1
+    assert rewritelog.info(converted).to_json()["nodes"] == nodes > 200
+    rewritelog.rewrite(converted, tmp_path / "out", dilation=1)
+    assert (tmp_path / "out/host.0.et").read_bytes() == (converted / "host.0.et").read_bytes()

@@ -87,9 +87,10 @@ def test_odd_protobuf_reads_as_others_read_it(tmp_path: Path) -> None:
     )  # fmt: skip
     traces = opened(write_traces(tmp_path / "t", [[odd]]))
     (part,) = traces.read(traces.files[0])
-    told = {"id": 2**64 - 1, "name": "second", "type": COMP, "duration_us": 9, "shapes": "[[1]]",
-            "int": -1, "uint": 2**32 - 1, "sint": -2, "flag": 1, "kept": 8, "last": 7}  # fmt: skip
-    assert {name: part[name].tolist()[0] for name in told} == told
+    expected = {"id": 2**64 - 1, "name": "second", "type": COMP, "duration_us": 9,
+                "shapes": "[[1]]", "int": -1, "uint": 2**32 - 1, "sint": -2, "flag": 1, "kept": 8,
+                "last": 7}  # fmt: skip
+    assert {name: part[name].tolist()[0] for name in expected} == expected
     assert part["waited_for"].tolist() == [3, 4, 2**64 - 1]
     assert written(traces, traces.files[0], 2.0) == trace(
         [odd.replace(field(2, b"first") + field(7, 9), field(2, b"first") + field(7, 18))]
@@ -117,16 +118,16 @@ def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = next(unpacked("feeder_tests_trace.tar.gz", tmp_path).rglob("*.et"))
-    whole = parts_of(path)
+    uncut = parts_of(path)
     monkeypatch.setattr(reader, "PART_BYTES", 100_000)
     traces = opened(path)
     assert written(traces, traces.files[0]) == path.read_bytes()
     parts = list(traces.read(traces.files[0]))
     assert len(parts) > 20
-    assert sum(map(len, parts)) == len(whole[0]) == 3664
-    assert np.concatenate([part["id"] for part in parts]).tolist() == whole[0]["id"].tolist()
+    assert sum(map(len, parts)) == len(uncut[0]) == 3664
+    assert np.concatenate([part["id"] for part in parts]).tolist() == uncut[0]["id"].tolist()
     assert sum(part["waits"].sum() for part in parts) == 181_878
-    assert int((whole[0]["duration_s"] == 0).sum()) == 157
+    assert int((uncut[0]["duration_s"] == 0).sum()) == 157
 
 
 def test_a_changed_duration_changes_its_field_and_the_length_alone(tmp_path: Path) -> None:
@@ -229,9 +230,9 @@ def test_a_rank_is_a_number_that_others_can_hold(tmp_path: Path) -> None:
     folder = write_traces(tmp_path / "t", [[node(1)]])
     path = folder / f"run.{'9' * 30}.et"
     (folder / "run.0.et").rename(path)
-    for given in (folder, path):
+    for place in (folder, path):
         with pytest.raises(RewriteLogError, match=r"a rank above 2,147,483,647"):
-            open_chakra(given)
+            open_chakra(place)
 
 
 def test_names_of_files_may_have_any_characters(tmp_path: Path) -> None:

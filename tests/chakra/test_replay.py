@@ -28,8 +28,8 @@ NETWORK = Network(latency=1e-6, bandwidth=1e9)
 
 
 def gpu(stream: int = 7, **numbers: int) -> dict[str, tuple[str, object]]:
-    told: dict[str, tuple[str, object]] = {"is_cpu_op": ("bool", False)}
-    return {**told, "stream": ("int64", stream), **{k: ("int64", v) for k, v in numbers.items()}}
+    gpu_op: dict[str, tuple[str, object]] = {"is_cpu_op": ("bool", False)}
+    return {**gpu_op, "stream": ("int64", stream), **{k: ("int64", v) for k, v in numbers.items()}}
 
 
 def traces_of(tmp_path: Path, ranks: Iterable[Iterable[bytes]]) -> Traces:
@@ -305,8 +305,8 @@ def test_groups_that_share_a_rank_do_not_wait_for_each_other(
 
 def test_new_durations_and_a_comparison(tmp_path: Path) -> None:
     path = write_traces(tmp_path / "t", [[node(1, duration=10, attributes=gpu())]])
-    told = json.loads(run("replay", path, "--dilation", "0.5", "--json").stdout)
-    assert told["predicted_s"] == pytest.approx(5e-6)
+    report = json.loads(run("replay", path, "--dilation", "0.5", "--json").stdout)
+    assert report["predicted_s"] == pytest.approx(5e-6)
     assert run("rewrite", path, tmp_path / "o", "--speedup", "2").returncode == 0
     done = run("replay", tmp_path / "o", "--against", path, "--json")
     assert json.loads(done.stdout)["speedup"] == pytest.approx(2)
