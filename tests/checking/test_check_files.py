@@ -40,9 +40,9 @@ def i4(*numbers: int) -> bytes:
 
 
 def overwrite(path: Path, offset: int, data: bytes) -> None:
-    whole = bytearray(path.read_bytes())
-    whole[offset : offset + len(data)] = data
-    path.write_bytes(whole)
+    content = bytearray(path.read_bytes())
+    content[offset : offset + len(data)] = data
+    path.write_bytes(content)
 
 
 def check(folder: Path, **options: Any) -> CheckReport:
@@ -56,9 +56,11 @@ def shown(report: CheckReport, rule: str) -> str:
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     """Four PEs in one file; PE 3 has a SEB that breaks a rule, so that one sees it was reached."""
-    one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4), forward=[1])
-    two = seb(1, 2, backward=[0])
-    return write_logs(tmp_path / "in", [[one, two]] * 3 + [[one, two | {"exec_time": 9.0}]])
+    first = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4), forward=[1])
+    second = seb(1, 2, backward=[0])
+    return write_logs(
+        tmp_path / "in", [[first, second]] * 3 + [[first, second | {"exec_time": 9.0}]]
+    )
 
 
 def test_the_base_of_these_tests(logs: Path) -> None:
@@ -67,7 +69,7 @@ def test_the_base_of_these_tests(logs: Path) -> None:
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)
 @pytest.mark.parametrize(
-    ("at", "number", "rule", "said"),
+    ("at", "number", "rule", "text"),
     [
         (SEB_FIXED, -1, "count", "negative message count -1"),
         (SEB_FIXED, 2**31 - 1, "count", "message count 2147483647 does not fit"),
@@ -78,22 +80,22 @@ def test_the_base_of_these_tests(logs: Path) -> None:
     ],
 )
 def test_a_damaged_timeline_is_left_and_the_next_is_checked(
-    at: int, number: int, rule: str, said: str, block_bytes: int, logs: Path
+    at: int, number: int, rule: str, text: str, block_bytes: int, logs: Path
 ) -> None:
-    place = next(one.offset for one in walk(logs) if one.pe == 1) + at
+    place = next(seb.offset for seb in walk(logs) if seb.pe == 1) + at
     overwrite(logs / "bgTrace0", place, i4(number))
     report = check(logs, block_bytes=block_bytes)
     assert report.findings.counts == {rule: 1, "exec-time": 1}
-    assert said in shown(report, rule)
-    found = report.findings.shown[rule][0].location
-    assert (found.offset_bytes, found.pe, found.seb) == (place, 1, 0)
+    assert text in shown(report, rule)
+    location = report.findings.shown[rule][0].location
+    assert (location.offset_bytes, location.pe, location.seb) == (place, 1, 0)
     assert report.findings.sebs == 6
     assert "not-sent" in report.not_checked[0]
 
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)
 @pytest.mark.parametrize(
-    ("count", "rule", "said"),
+    ("count", "rule", "text"),
     [
         (-1, "count", "negative SEB count -1"),
         (2**31 - 1, "count", "SEB count 2147483647 does not fit"),
@@ -102,29 +104,29 @@ def test_a_damaged_timeline_is_left_and_the_next_is_checked(
     ],
 )
 def test_a_count_of_sebs_that_cannot_be(
-    count: int, rule: str, said: str, block_bytes: int, logs: Path
+    count: int, rule: str, text: str, block_bytes: int, logs: Path
 ) -> None:
-    at = next(one.offset for one in walk(logs) if one.pe == 1) - 4
+    at = next(seb.offset for seb in walk(logs) if seb.pe == 1) - 4
     overwrite(logs / "bgTrace0", at, i4(count))
     report = check(logs, block_bytes=block_bytes)
     assert report.findings.counts[rule] == 1
     assert report.findings.counts["exec-time"] == 1
-    assert said in shown(report, rule)
+    assert text in shown(report, rule)
 
 
 @pytest.mark.parametrize("block_bytes", by_tier(BLOCKS, [BLOCKS[0]]))
 @pytest.mark.parametrize("step", by_tier([1, 13], [13], [1]))
 def test_a_file_cut_off_anywhere(step: int, block_bytes: int, logs: Path) -> None:
-    whole = (logs / "bgTrace0").read_bytes()
-    for length in range(0, len(whole), step):
-        (logs / "bgTrace0").write_bytes(whole[:length])
+    content = (logs / "bgTrace0").read_bytes()
+    for length in range(0, len(content), step):
+        (logs / "bgTrace0").write_bytes(content[:length])
         assert not check(logs, block_bytes=block_bytes).sound, length
 
 
 @pytest.mark.parametrize("length", [n for n in range(80) if n not in (52, 56, 60)])
 def test_a_summary_of_another_length(length: int, logs: Path) -> None:
-    whole = (logs / "bgTrace").read_bytes() + bytes(20)
-    (logs / "bgTrace").write_bytes(whole[:length])
+    content = (logs / "bgTrace").read_bytes() + bytes(20)
+    (logs / "bgTrace").write_bytes(content[:length])
     report = check(logs)
     assert set(report.findings.counts) == {"machine-header" if length < 16 else "summary"}
     assert not report.sound
@@ -132,7 +134,7 @@ def test_a_summary_of_another_length(length: int, logs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "offset", "data", "rule", "said"),
+    ("file", "offset", "data", "rule", "text"),
     [
         ("bgTrace", 0, b"\x7fELF", "machine-header", "not a bgTrace file"),
         ("bgTrace", 20, i4(-2), "summary", "field x: -2 is not positive"),
@@ -142,17 +144,17 @@ def test_a_summary_of_another_length(length: int, logs: Path) -> None:
     ],
 )
 def test_a_summary_that_nothing_can_be_done_with(
-    file: str, offset: int, data: bytes, rule: str, said: str, logs: Path
+    file: str, offset: int, data: bytes, rule: str, text: str, logs: Path
 ) -> None:
     overwrite(logs / file, offset, data)
     report = check(logs)
-    assert said in shown(report, rule)
+    assert text in shown(report, rule)
     assert report.summary is None
     assert report.text().endswith("would stop the simulator")
 
 
 @pytest.mark.parametrize(
-    ("file", "offset", "data", "rule", "said"),
+    ("file", "offset", "data", "rule", "text"),
     [
         ("bgTrace", 16, i4(3), "pe-count", "3 PEs, but 4 × 1 × 1 nodes × 1 worker thread are 4"),
         ("bgTrace", 16, i4(-9), "pe-count", "field total PEs: -9 PEs, but 4 ×"),
@@ -166,31 +168,31 @@ def test_a_summary_that_nothing_can_be_done_with(
     ],
 )
 def test_heads_that_are_wrong_are_read_all_the_same(
-    file: str, offset: int, data: bytes, rule: str, said: str, logs: Path
+    file: str, offset: int, data: bytes, rule: str, text: str, logs: Path
 ) -> None:
     overwrite(logs / file, offset, data)
     report = check(logs)
-    assert said in shown(report, rule)
+    assert text in shown(report, rule)
     assert report.findings.counts["exec-time"] == 1
     assert report.findings.sebs == 8
 
 
 @pytest.mark.parametrize("stray", [0, -1, 2**31 - 1, HEAD, HEAD + 1, 21])
-@pytest.mark.parametrize("which", [1, 2, 3])
-def test_an_offset_that_points_elsewhere(which: int, stray: int, logs: Path) -> None:
+@pytest.mark.parametrize("pe", [1, 2, 3])
+def test_an_offset_that_points_elsewhere(pe: int, stray: int, logs: Path) -> None:
     """Backwards, beyond the file, to the bytes of another timeline: the others are checked."""
-    overwrite(logs / "bgTrace0", 20 + 4 * which, i4(stray))
+    overwrite(logs / "bgTrace0", 20 + 4 * pe, i4(stray))
     report = check(logs)
     assert report.findings.counts["offset"] == 1
-    found = report.findings.shown["offset"][0].location
-    assert (found.pe, found.offset_bytes) == (which, 20 + 4 * which)
+    location = report.findings.shown["offset"][0].location
+    assert (location.pe, location.offset_bytes) == (pe, 20 + 4 * pe)
     assert report.findings.sebs == 6
-    assert ("exec-time" in report.findings.counts) == (which != 3)
+    assert ("exec-time" in report.findings.counts) == (pe != 3)
 
 
 def test_a_timeline_too_short_for_its_count(logs: Path) -> None:
     """The offset after it lies within its count."""
-    at = next(one.offset for one in walk(logs) if one.pe == 1) - 4
+    at = next(seb.offset for seb in walk(logs) if seb.pe == 1) - 4
     overwrite(logs / "bgTrace0", 20 + 4 * 2, i4(at + 2))
     report = check(logs)
     assert "the timeline has 2 bytes, too few for a SEB count" in shown(report, "count")
@@ -274,9 +276,9 @@ class TestVersions:
         assert "the layout of version 3" in shown(check(tmp_path / "in"), "log-version")
 
     def test_damage_is_not_taken_for_another_version(self, logs: Path) -> None:
-        for one in walk(logs):
-            if one.seb == 0:
-                overwrite(logs / "bgTrace0", one.offset + SEB_FIXED, i4(-5))
+        for walked in walk(logs):
+            if walked.seb == 0:
+                overwrite(logs / "bgTrace0", walked.offset + SEB_FIXED, i4(-5))
         assert check(logs).findings.counts == {"count": 4}
 
     def test_a_version_that_nobody_knows_and_nothing_to_tell_it_by(self, tmp_path: Path) -> None:
@@ -297,17 +299,17 @@ def test_files_that_are_missing_or_too_many(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"), [(Path.mkdir, "a folder"), (os.mkfifo, "a pipe"), (Path.touch, "")]
+    ("make", "text"), [(Path.mkdir, "a folder"), (os.mkfifo, "a pipe"), (Path.touch, "")]
 )
 def test_a_timeline_file_that_is_none(
-    make: Callable[[Path], Any], said: str, tmp_path: Path
+    make: Callable[[Path], Any], text: str, tmp_path: Path
 ) -> None:
     folder = write_logs(tmp_path / "in", [[seb(0, 1)]] * 2, files=2)
     (folder / "bgTrace1").unlink()
     make(folder / "bgTrace1")
     report = check(folder)
-    assert set(report.findings.counts) == {"unreadable" if said else "machine-header"}
-    assert said in str(report.findings.shown.get("unreadable", [""])[0])
+    assert set(report.findings.counts) == {"unreadable" if text else "machine-header"}
+    assert text in str(report.findings.shown.get("unreadable", [""])[0])
     assert report.findings.sebs == 1
 
 
@@ -342,10 +344,10 @@ def test_a_file_that_vanishes_is_unreadable(
 ) -> None:
     folder = write_logs(tmp_path / "in", [[seb(0, 1)]] * 2, files=2)
 
-    def remove(given: Path, findings: Findings) -> Any:
-        found = read_heads(given, findings)
+    def remove(source: Path, findings: Findings) -> Any:
+        heads = read_heads(source, findings)
         (folder / "bgTrace1").unlink()
-        return found
+        return heads
 
     monkeypatch.setattr(run, "read_heads", remove)
     report = check(folder)

@@ -31,7 +31,7 @@ def check(folder: Path, **options: Any) -> CheckReport:
     return check_logs(folder, **options)
 
 
-def found(folder: Path, **options: Any) -> dict[str, int]:
+def counts_of(folder: Path, **options: Any) -> dict[str, int]:
     return check(folder, **options).findings.counts
 
 
@@ -59,21 +59,21 @@ def test_rewritten_logs_are_sound_though_sebs_overlap(
 ) -> None:
     out = tmp_path / "out"
     rewrite(sample_logs / "ampi-halo", out, RewriteOptions(dilation=dilation, recv=recv))
-    assert found(out) == {}
+    assert counts_of(out) == {}
 
 
 def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
     rewritelog.synth(tmp_path / "made", pes=12, sebs=200, wth=3)
-    assert found(tmp_path / "made") == {}
+    assert counts_of(tmp_path / "made") == {}
     rewritelog.convert(
         tmp_path / "made", tmp_path / "old", log_version=0, byte_order="big", lossy=True
     )
-    assert found(tmp_path / "old") == {}
+    assert counts_of(tmp_path / "old") == {}
 
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)
 @pytest.mark.parametrize(
-    ("rule", "broken", "said"),
+    ("rule", "broken", "text"),
     [
         ("not-finite", {"start_time": NAN}, "startTime nan"),
         ("not-finite", {"end_time": INF}, "endTime inf"),
@@ -141,10 +141,10 @@ def test_made_and_converted_logs_are_sound(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_rule_is_named_with_its_place(
-    rule: str, broken: dict[str, Any], said: str, block_bytes: int, tmp_path: Path
+    rule: str, broken: dict[str, Any], text: str, block_bytes: int, tmp_path: Path
 ) -> None:
     sound = write_logs(tmp_path / "sound", _two_timelines({}))
-    assert found(sound, block_bytes=block_bytes) == {}
+    assert counts_of(sound, block_bytes=block_bytes) == {}
     folder = write_logs(tmp_path / "broken", _two_timelines(broken))
     report = check(folder, block_bytes=block_bytes)
     if rule == "dependency-cycle" and block_bytes != BLOCKS[0]:  # looked for in whole timelines
@@ -152,7 +152,7 @@ def test_a_broken_rule_is_named_with_its_place(
         return
     assert rule in report.findings.counts
     finding = report.findings.shown[rule][0]
-    assert said in finding.message
+    assert text in finding.message
     assert finding.location.file == folder / "bgTrace0"
     assert finding.location.pe == 1
     if rule != "dependencies-disagree" or block_bytes == BLOCKS[0]:
@@ -166,7 +166,7 @@ def _two_timelines(changed: dict[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def _offset_is_in_the_seb(folder: Path, number: int | None, offset: int | None) -> None:
-    begins = {one.seb: one.offset for one in walk(folder) if one.pe == 1}
+    begins = {seb.seb: seb.offset for seb in walk(folder) if seb.pe == 1}
     end = begins.get((number or 0) + 1, (folder / "bgTrace0").stat().st_size)
     assert offset is not None
     assert number is not None
@@ -192,20 +192,20 @@ def test_a_cycle_over_several_sebs(block_bytes: int, tmp_path: Path) -> None:
 
 def test_waiting_for_a_later_seb_without_a_cycle(tmp_path: Path) -> None:
     timeline = [seb(0, 1, backward=[1]), seb(1, 2, forward=[0])]
-    assert found(write_logs(tmp_path / "in", [timeline])) == {"dependency-order": 2}
+    assert counts_of(write_logs(tmp_path / "in", [timeline])) == {"dependency-order": 2}
 
 
 def test_a_seb_that_was_never_closed_is_no_finding(tmp_path: Path) -> None:
     last = seb(1, -1, messages=[message(1.5)], events=[mark(b"x", 7.0)])
     assert last["exec_time"] == -2
-    assert found(write_logs(tmp_path / "in", [[seb(0, 1), last | {"exec_time": 0.25}]])) == {}
+    assert counts_of(write_logs(tmp_path / "in", [[seb(0, 1), last | {"exec_time": 0.25}]])) == {}
 
 
 def test_another_seqno(tmp_path: Path) -> None:
     folder = write_logs(tmp_path / "in", [[seb(0, 1), seb(1, 2)]])
-    (one,) = (one for one in walk(folder) if one.seb == 1)
+    (second,) = (walked for walked in walk(folder) if walked.seb == 1)
     data = bytearray((folder / "bgTrace0").read_bytes())
-    data[one.offset + 4] = 9
+    data[second.offset + 4] = 9
     (folder / "bgTrace0").write_bytes(data)
     report = check(folder)
     assert report.findings.counts == {"seqno": 1}
@@ -289,12 +289,12 @@ class TestParams:
     def test_another_folder(self, logs: Path, tmp_path: Path) -> None:
         (tmp_path / "params").mkdir()
         write_params(tmp_path / "params", 0, (0, "k", 1))
-        assert found(logs, params=tmp_path / "params") == {"param-records": 5}
+        assert counts_of(logs, params=tmp_path / "params") == {"param-records": 5}
 
     def test_without_any_brackets_alone_are_no_finding(self, logs: Path) -> None:
         for pe in (0, 1):
             (logs / f"param.{pe}").unlink()
-        assert found(logs) == {}
+        assert counts_of(logs) == {}
 
     def test_a_record_without_marks_is_odd(self, tmp_path: Path) -> None:
         folder = write_logs(tmp_path / "in", [[seb(0, 1)]])
@@ -350,7 +350,7 @@ def test_agrees_with_construct(
     folder = write_logs(
         tmp_path_factory.mktemp("logs"), timelines, wth=1, order=order, log_version=log_version
     )
-    counts = found(folder, block_bytes=block_bytes)
+    counts = counts_of(folder, block_bytes=block_bytes)
     expected = _expected(folder, len(timelines))
     for rule in ("not-sent", "dependency-cycle"):
         counts.pop(rule, None)
@@ -370,14 +370,14 @@ _NUMBERED = {
 
 def _expected(folder: Path, nodes: int) -> Counter[str]:
     """What construct finds, FORMAT read again: a machine of nodes with one worker thread."""
-    sebs = {(one.pe, one.seb): one.fields for one in walk(folder)}
-    closed = {key for key, one in sebs.items() if one.end_time >= one.start_time}
+    sebs = {(seb.pe, seb.seb): seb.fields for seb in walk(folder)}
+    closed = {key for key, fields in sebs.items() if fields.end_time >= fields.start_time}
     expected: Counter[str] = Counter()
     for rule, pe, index, _ in violations(folder):
         if (pe, index) in closed or rule not in (4, 5):
             expected[_NUMBERED[rule]] += 1
     for pe in range(nodes):
-        timeline = [one for key, one in sorted(sebs.items()) if key[0] == pe]
+        timeline = [fields for key, fields in sorted(sebs.items()) if key[0] == pe]
         expected.update(_expected_of(timeline, nodes))
     return expected
 
@@ -385,30 +385,30 @@ def _expected(folder: Path, nodes: int) -> Counter[str]:
 def _expected_of(timeline: list[Any], nodes: int) -> Counter[str]:
     expected: Counter[str] = Counter()
     total, last = len(timeline), -1
-    forward = [Counter(j for j in one.forward if 0 <= j < total) for one in timeline]
+    forward = [Counter(j for j in fields.forward if 0 <= j < total) for fields in timeline]
     backward = [
-        Counter(j for j, one in enumerate(timeline) for k in one.backward if k == i)
+        Counter(j for j, fields in enumerate(timeline) for k in fields.backward if k == i)
         for i in range(total)
     ]
     expected["dependencies-disagree"] = sum(a != b for a, b in zip(forward, backward, strict=True))
-    for index, one in enumerate(timeline):
-        expected["dependency-order"] += sum(not index < j < total for j in one.forward)
-        named = one.msg_id >= 0 and 0 <= one.src_pe < nodes
-        expected["starting-message"] += not (named or one.msg_id == one.src_pe == -1)
-        for sent in one.messages:
+    for index, fields in enumerate(timeline):
+        expected["dependency-order"] += sum(not index < j < total for j in fields.forward)
+        named = fields.msg_id >= 0 and 0 <= fields.src_pe < nodes
+        expected["starting-message"] += not (named or fields.msg_id == fields.src_pe == -1)
+        for sent in fields.messages:
             expected["message-number"] += sent.msg_id <= max(last, -1)
             last = sent.msg_id
             node = sent.dst_node if sent.dst_node > -100 else -100 - sent.dst_node
-            there = sent.tid in (-1, 0) and (node == -1 or 0 <= node < nodes)
-            expected["message-target"] += not (there or sent.dst_node == -2)
+            exists = sent.tid in (-1, 0) and (node == -1 or 0 <= node < nodes)
+            expected["message-target"] += not (exists or sent.dst_node == -2)
     return expected
 
 
 def test_cycles_of_many_timelines_and_one_whose_end_is_not_known(tmp_path: Path) -> None:
     """Of three timelines that each have a cycle the second has no place, so the first no end."""
-    one = [seb(0, 1), seb(1, 2, backward=[1, 0], forward=[1])]
-    folder = write_logs(tmp_path / "in", [one, one, one])
-    begins = {(one.pe, one.seb): one.offset for one in walk(folder)}
+    timeline = [seb(0, 1), seb(1, 2, backward=[1, 0], forward=[1])]
+    folder = write_logs(tmp_path / "in", [timeline, timeline, timeline])
+    begins = {(walked.pe, walked.seb): walked.offset for walked in walk(folder)}
     data = bytearray((folder / "bgTrace0").read_bytes())
     data[24:28] = b"\xff\xff\xff\xff"
     (folder / "bgTrace0").write_bytes(data)
