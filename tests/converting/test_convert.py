@@ -45,10 +45,10 @@ def test_bytes_are_the_librarys(
 ) -> None:
     source = reference / "cells/emulation"
     done = run(source, tmp_path / "out", log_version=version, byte_order=order, lossy=True)
-    wanted = contents(reference / oracle.WRITTEN_SETS[version, order])
-    assert contents(tmp_path / "out") == wanted
+    expected = contents(reference / oracle.WRITTEN_SETS[version, order])
+    assert contents(tmp_path / "out") == expected
     assert (done.sebs, done.messages) == (676, 403)
-    assert done.bytes_out == sum(map(len, wanted.values())) - 60
+    assert done.bytes_out == sum(map(len, expected.values())) - 60
 
 
 @pytest.mark.parametrize("version", range(7))
@@ -76,10 +76,10 @@ def test_newest_version_and_back_change_no_byte(log_set: Path, tmp_path: Path) -
     run(log_set, tmp_path / "up", log_version=6, byte_order=other)
     assert oracle.same_as_kernel(tmp_path / "up") > 0
     run(tmp_path / "up", tmp_path / "back", log_version=version, byte_order=order)
-    found, wanted = contents(tmp_path / "back"), contents(log_set)
-    assert found["bgTrace"][:52] == wanted["bgTrace"][:52]
-    assert found.pop("bgTrace")[52:] in (wanted.pop("bgTrace")[52:], bytes(4))
-    assert found == wanted
+    back, original = contents(tmp_path / "back"), contents(log_set)
+    assert back["bgTrace"][:52] == original["bgTrace"][:52]
+    assert back.pop("bgTrace")[52:] in (original.pop("bgTrace")[52:], bytes(4))
+    assert back == original
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_every_version_to_every_other_as_construct_has_it(
     source = write_logs(
         tmp_path / "in", rich_timelines(), files=2, wth=2, log_version=version, order=order
     )
-    for target, wanted in VERSIONS_AND_ORDERS:
-        out = tmp_path / f"v{target}-{wanted}"
-        run(source, out, log_version=target, byte_order=wanted, lossy=True)
-        assert contents(out) == oracle.converted(source, target, wanted), out.name
+    for target, target_order in VERSIONS_AND_ORDERS:
+        out = tmp_path / f"v{target}-{target_order}"
+        run(source, out, log_version=target, byte_order=target_order, lossy=True)
+        assert contents(out) == oracle.converted(source, target, target_order), out.name
 
 
 @pytest.mark.parametrize("block_bytes", [1, 200, 1000])
@@ -294,11 +294,13 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
 def test_progress_is_that_of_blocks(tmp_path: Path) -> None:
     source = write_logs(tmp_path / "in", [[seb(0.0, 1.0)] * 4] * 10)
     logs = replace(open_logs(source), block_bytes=1000)
-    told: list[tuple[str, int]] = []
-    with listening(lambda stage, done, total, _: told.append((stage, 100 * done // max(total, 1)))):
+    reported: list[tuple[str, int]] = []
+    with listening(
+        lambda stage, done, total, _: reported.append((stage, 100 * done // max(total, 1)))
+    ):
         run(logs, tmp_path / "out", log_version=0, lossy=True)
     for stage in ("measuring", "converting"):
-        steps = [done for name, done in told if name == stage]
+        steps = [done for name, done in reported if name == stage]
         assert len(steps) > logs.units_bytes // 2000
         assert steps[-1] == 100
 
