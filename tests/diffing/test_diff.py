@@ -35,31 +35,31 @@ def compared(a: Path, b: Path, *, block_bytes: int = BLOCK_BYTES, **options: Any
     return compare_logs(replace(open_logs(a), block_bytes=block_bytes), open_logs(b), **options)
 
 
-def found(a: Path, b: Path, **options: Any) -> dict[str, Any]:
+def report_of(a: Path, b: Path, **options: Any) -> dict[str, Any]:
     """The JSON of a comparison, which has to be strict."""
-    whole: dict[str, Any] = compared(a, b, **options).to_json()
-    json.dumps(whole, allow_nan=False)
-    return whole
+    comparison: dict[str, Any] = compared(a, b, **options).to_json()
+    json.dumps(comparison, allow_nan=False)
+    return comparison
 
 
-def changes(whole: dict[str, Any]) -> dict[str, int]:
-    return {change["field"]: change["changed"] for change in whole["fields"]}
+def changes(comparison: dict[str, Any]) -> dict[str, int]:
+    return {change["field"]: change["changed"] for change in comparison["fields"]}
 
 
 def test_a_log_set_is_the_same_as_itself(log_set: Path) -> None:
-    whole = compared(log_set, log_set)
-    assert whole.same
-    assert whole.verdict == "the same"
-    assert whole.fields == {}
+    comparison = compared(log_set, log_set)
+    assert comparison.same
+    assert comparison.verdict == "the same"
+    assert comparison.fields == {}
 
 
 def test_a_rewritten_log_set_differs_in_times_alone(log_set: Path, tmp_path: Path) -> None:
     report = rewrite(log_set, tmp_path / "out", HALF)
-    whole = found(log_set, tmp_path / "out")
-    assert whole["times_alone"]
-    assert whole["verdict"] == "different: only time fields"
-    assert {change["kind"] for change in whole["fields"]} == {"time"}
-    changed = changes(whole)
+    comparison = report_of(log_set, tmp_path / "out")
+    assert comparison["times_alone"]
+    assert comparison["verdict"] == "different: only time fields"
+    assert {change["kind"] for change in comparison["fields"]} == {"time"}
+    changed = changes(comparison)
     assert set(changed) <= {
         "execTime",
         "endTime",
@@ -73,7 +73,7 @@ def test_a_rewritten_log_set_differs_in_times_alone(log_set: Path, tmp_path: Pat
 def test_sums_and_ratios_are_those_of_the_seb_columns(log_set: Path, tmp_path: Path) -> None:
     options = RewriteOptions(dilation=0.5, dilation_for=(("msgep", 3.0),), jobs=1, no_flush=True)
     rewrite(log_set, tmp_path / "out", options)
-    rows = {row["name"]: row for row in found(log_set, tmp_path / "out")["durations_by_name"]}
+    rows = {row["name"]: row for row in report_of(log_set, tmp_path / "out")["durations_by_name"]}
     old, new = (open_logs(folder).sebs() for folder in (log_set, tmp_path / "out"))
     for name in np.unique(old["name"]):
         mine = old["name"] == name
@@ -86,26 +86,26 @@ def test_sums_and_ratios_are_those_of_the_seb_columns(log_set: Path, tmp_path: P
         assert row["ratios"] == len(ratios)
         if len(ratios):
             assert (row["lowest"], row["highest"]) == (ratios.min(), ratios.max())
-            wanted = np.quantile(ratios, 0.5, method="inverted_cdf")
-            assert row["median"] == pytest.approx(wanted, rel=RATIO_ERROR)
+            median = np.quantile(ratios, 0.5, method="inverted_cdf")
+            assert row["median"] == pytest.approx(median, rel=RATIO_ERROR)
 
 
 @pytest.mark.parametrize("version", range(7))
 def test_byte_order_is_a_matter_of_representation(reference: Path, version: int) -> None:
     """Sets that the log library wrote on two machines."""
     little, big = (reference / oracle.WRITTEN_SETS[version, order] for order in oracle.ORDERS)
-    whole = found(little, big)
-    assert not whole["same"]
-    assert whole["verdict"] == "different: only the representation; the content is the same"
-    assert {"name": "byte order", "a": "little", "b": "big"} in whole["representation"]
-    assert whole["fields"] == []
+    comparison = report_of(little, big)
+    assert not comparison["same"]
+    assert comparison["verdict"] == "different: only the representation; the content is the same"
+    assert {"name": "byte order", "a": "little", "b": "big"} in comparison["representation"]
+    assert comparison["fields"] == []
 
 
 def test_log_versions_differ_in_what_they_can_hold(reference: Path) -> None:
     """`cells/emulation` in the library's own older versions: what they lack has a default."""
     newest = reference / oracle.WRITTEN_SETS[6, "little"]
     for version in range(6):
-        changed = changes(found(newest, reference / oracle.WRITTEN_SETS[version, "big"]))
+        changed = changes(report_of(newest, reference / oracle.WRITTEN_SETS[version, "big"]))
         lost = {"charm_ep"} if version < 4 else set()
         assert set(changed) <= lost | {"objId", "message group"}, version
         if version >= 4:
@@ -116,10 +116,10 @@ def test_an_mpi_size_without_an_operation_is_not_missed(tmp_path: Path) -> None:
     """Version 6 holds garbage there, and version 4 nothing: that is no difference."""
     write_logs(tmp_path / "a", [[seb(0, 1, mpi_op=0, mpi_size=77)]])
     write_logs(tmp_path / "b", [[seb(0, 1)]], log_version=4, order="big")
-    assert found(tmp_path / "a", tmp_path / "b")["fields"] == []
+    assert report_of(tmp_path / "a", tmp_path / "b")["fields"] == []
     write_logs(tmp_path / "c", [[seb(0, 1, mpi_op=1, mpi_size=77)]])
-    assert changes(found(tmp_path / "c", tmp_path / "b")) == {"mpiOp": 1, "mpiSize": 1}
-    assert changes(found(tmp_path / "b", tmp_path / "c")) == {"mpiOp": 1, "mpiSize": 1}
+    assert changes(report_of(tmp_path / "c", tmp_path / "b")) == {"mpiOp": 1, "mpiSize": 1}
+    assert changes(report_of(tmp_path / "b", tmp_path / "c")) == {"mpiOp": 1, "mpiSize": 1}
 
 
 EVENTS = [*bracket(0.2, 0.4), {"type": 1, "r_time": 0.5, "data": 7}]
@@ -137,9 +137,9 @@ def with_message(**fields: Any) -> dict[str, Any]:
     return {"messages": [message(0.5, 0.75), message(0.5) | fields]}
 
 
-def with_event(which: int, **fields: Any) -> dict[str, Any]:
+def with_event(index: int, **fields: Any) -> dict[str, Any]:
     events = [dict(event) for event in EVENTS]
-    events[which] |= fields
+    events[index] |= fields
     return {"events": events}
 
 
@@ -192,10 +192,10 @@ def test_every_field_that_differs_is_named(
         log_version=version,
         order="little" if version == 6 else "big",
     )
-    whole = found(tmp_path / "a", tmp_path / "b")
+    comparison = report_of(tmp_path / "a", tmp_path / "b")
     ignored = {} if version == 6 else {"mpiOp": 3, "mpiSize": 3}
-    assert changes(whole) == {label: 1} | ignored
-    first = next(one for one in whole["fields"] if one["field"] == label)["first"]
+    assert changes(comparison) == {label: 1} | ignored
+    first = next(field for field in comparison["fields"] if field["field"] == label)["first"]
     assert (first["pe"], first["seb"], first["a"], first["b"]) == (1, 1, old, new)
 
 
@@ -204,10 +204,10 @@ def test_bytes_after_a_names_nul_are_told_from_the_name(tmp_path: Path) -> None:
     other = write_logs(tmp_path / "b", [[seb(0, 1)]])
     raw = (folder / "bgTrace0").read_bytes()
     (other / "bgTrace0").write_bytes(raw.replace(b"garbage", b"Garbage"))
-    whole = found(folder, other)
-    assert changes(whole) == {"bytes after the name's NUL": 1}
-    assert whole["fields"][0]["kind"] == "meaningless"
-    assert not whole["times_alone"]
+    comparison = report_of(folder, other)
+    assert changes(comparison) == {"bytes after the name's NUL": 1}
+    assert comparison["fields"][0]["kind"] == "meaningless"
+    assert not comparison["times_alone"]
 
 
 @pytest.mark.parametrize(
@@ -236,23 +236,23 @@ def test_the_number_of_files_is_a_matter_of_representation(tmp_path: Path) -> No
     timelines = [*rich_timelines(), *rich_timelines()]
     for name, files in (("one", 1), ("five", 5)):
         write_logs(tmp_path / name, timelines, files=files, wth=2)
-    whole = found(tmp_path / "one", tmp_path / "five")
-    assert whole["representation"] == [{"name": "timeline files", "a": "1", "b": "5"}]
-    assert whole["fields"] == []
-    assert whole["counts"]["SEBs"] == [20, 20]
+    comparison = report_of(tmp_path / "one", tmp_path / "five")
+    assert comparison["representation"] == [{"name": "timeline files", "a": "1", "b": "5"}]
+    assert comparison["fields"] == []
+    assert comparison["counts"]["SEBs"] == [20, 20]
 
 
 def test_pes_and_sebs_of_one_side_alone(tmp_path: Path) -> None:
-    one = seb(0, 1, messages=[message(0.5)])
-    write_logs(tmp_path / "a", [[one, one], [one]])
-    write_logs(tmp_path / "b", [[one], [one] * 4, [seb(0, 2, name=b"new")]], order="big")
+    sender = seb(0, 1, messages=[message(0.5)])
+    write_logs(tmp_path / "a", [[sender, sender], [sender]])
+    write_logs(tmp_path / "b", [[sender], [sender] * 4, [seb(0, 2, name=b"new")]], order="big")
     for a, b, step in (("a", "b", 1), ("b", "a", -1)):
         for block_bytes in (1 << 20, 200):
-            whole = found(tmp_path / a, tmp_path / b, block_bytes=block_bytes)
-            assert whole["counts"]["SEBs"] == [3, 6][::step]
-            assert whole["counts"]["messages"] == [3, 5][::step]
-            assert {change["name"] for change in whole["machine"]} == {"total PEs", "x"}
-            rows = {row["name"]: row for row in whole["durations_by_name"]}
+            comparison = report_of(tmp_path / a, tmp_path / b, block_bytes=block_bytes)
+            assert comparison["counts"]["SEBs"] == [3, 6][::step]
+            assert comparison["counts"]["messages"] == [3, 5][::step]
+            assert {change["name"] for change in comparison["machine"]} == {"total PEs", "x"}
+            rows = {row["name"]: row for row in comparison["durations_by_name"]}
             assert rows["msgep"]["counts"] == [3, 5][::step]
             assert rows["msgep"]["ratios"] == 2
             assert rows["new"]["seconds"] == [0.0, 2.0][::step]
@@ -261,7 +261,9 @@ def test_pes_and_sebs_of_one_side_alone(tmp_path: Path) -> None:
 def test_sebs_of_different_names_have_no_ratio(tmp_path: Path) -> None:
     write_logs(tmp_path / "a", [[seb(0, 1), seb(0, 1, name=b"old")]])
     write_logs(tmp_path / "b", [[seb(0, 3), seb(0, 2, name=b"new")]])
-    rows = {row["name"]: row for row in found(tmp_path / "a", tmp_path / "b")["durations_by_name"]}
+    rows = {
+        row["name"]: row for row in report_of(tmp_path / "a", tmp_path / "b")["durations_by_name"]
+    }
     assert {name: row["ratios"] for name, row in rows.items()} == {"msgep": 1, "old": 0, "new": 0}
     assert rows["msgep"]["lowest"] == rows["msgep"]["highest"] == 3.0
 
@@ -278,12 +280,12 @@ def test_cuts_and_threads_change_nothing(
         tmp_path / "half", tmp_path / "old", log_version=3, byte_order="big", lossy=True
     )
     with limited_to(1):
-        whole = found(sample_logs / "cells", tmp_path / "old")
+        uncut = report_of(sample_logs / "cells", tmp_path / "old")
     with limited_to(jobs):
-        cut = found(sample_logs / "cells", tmp_path / "old", block_bytes=block_bytes)
-    assert cut == whole
-    assert whole["counts"]["SEBs"] == [676, 676]
-    assert len(whole["durations_by_event"]) == 2
+        cut = report_of(sample_logs / "cells", tmp_path / "old", block_bytes=block_bytes)
+    assert cut == uncut
+    assert uncut["counts"]["SEBs"] == [676, 676]
+    assert len(uncut["durations_by_event"]) == 2
 
 
 def test_events_are_named_by_the_param_files(tmp_path: Path) -> None:
@@ -304,17 +306,19 @@ def test_events_are_named_by_the_param_files(tmp_path: Path) -> None:
     write_logs(tmp_path / "b", [longer])
     (tmp_path / "params").mkdir()
     write_params(tmp_path / "params", 0, (0, "outer", 1), (1, "first"), (1, "second"), (2, "all"))
-    whole = found(tmp_path / "a", tmp_path / "b", params=tmp_path / "params")
-    rows = {row["name"]: (row["seconds"], row["lowest"]) for row in whole["durations_by_event"]}
+    comparison = report_of(tmp_path / "a", tmp_path / "b", params=tmp_path / "params")
+    rows = {
+        row["name"]: (row["seconds"], row["lowest"]) for row in comparison["durations_by_event"]
+    }
     assert rows == {
         "outer": ([0.5, 1.5], 3.0),
         "first": (pytest.approx([0.1, 0.1]), pytest.approx(1)),
         "second": (pytest.approx([0.2, 0.2]), pytest.approx(1)),
         "all": ([2.0, 1.0], 0.5),
     }
-    assert whole["sebs_with_other_brackets"] == 1
-    assert whole["irregular_brackets"] == [0, 1]
-    without = found(tmp_path / "a", tmp_path / "b")
+    assert comparison["sebs_with_other_brackets"] == 1
+    assert comparison["irregular_brackets"] == [0, 1]
+    without = report_of(tmp_path / "a", tmp_path / "b")
     assert [(row["name"], row["counts"]) for row in without["durations_by_event"]] == [("", [3, 3])]
 
 
@@ -330,35 +334,35 @@ def test_brackets_of_different_events_are_not_compared(tmp_path: Path) -> None:
         ("a", "c", {"j": [1, 1], "k": [5, 5]}, 0),
         ("c", "b", {"j": [3, 3], "k": [3, 3]}, 0),
     ):
-        whole = found(tmp_path / a, tmp_path / b)
-        assert {row["name"]: row["counts"] for row in whole["durations_by_event"]} == counts
-        assert whole["sebs_with_other_brackets"] == other
+        comparison = report_of(tmp_path / a, tmp_path / b)
+        assert {row["name"]: row["counts"] for row in comparison["durations_by_event"]} == counts
+        assert comparison["sebs_with_other_brackets"] == other
     text = compare_logs(open_logs(tmp_path / "a"), open_logs(tmp_path / "b")).text()
     assert "2 SEBs with different brackets" in text
 
 
 def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
     """More than the kernel's tables have room for at first, on either side."""
-    many = [one for k in range(100) for one in bracket(k / 128, (k + 0.5) / 128)]
+    marks = [event for k in range(100) for event in bracket(k / 128, (k + 0.5) / 128)]
     few = bracket(0, 0.5)
-    write_logs(tmp_path / "a", [[seb(0, 1, events=few), seb(1, 2, events=many), seb(2, 3)]])
-    twice = [one | {"r_time": 2 * one["r_time"]} for one in many]
+    write_logs(tmp_path / "a", [[seb(0, 1, events=few), seb(1, 2, events=marks), seb(2, 3)]])
+    twice = [event | {"r_time": 2 * event["r_time"]} for event in marks]
     write_logs(tmp_path / "b", [[seb(0, 1, events=few), seb(1, 3, events=twice), seb(3, 4)]])
-    write_logs(tmp_path / "c", [[seb(0, 1, events=many), seb(1, 2, events=many), seb(2, 3)]])
-    (row,) = found(tmp_path / "a", tmp_path / "b")["durations_by_event"]
+    write_logs(tmp_path / "c", [[seb(0, 1, events=marks), seb(1, 2, events=marks), seb(2, 3)]])
+    (row,) = report_of(tmp_path / "a", tmp_path / "b")["durations_by_event"]
     assert row["counts"] == [101, 101]
     assert row["seconds"] == [0.5 + 50 / 128, 0.5 + 100 / 128]
     assert (row["lowest"], row["highest"]) == (1.0, 2.0)
     for a, b in ("ac", "ca"):
-        whole = found(tmp_path / a, tmp_path / b)
-        assert whole["sebs_with_other_brackets"] == 1
-        assert whole["durations_by_event"][0]["counts"] == [100, 100]
+        comparison = report_of(tmp_path / a, tmp_path / b)
+        assert comparison["sebs_with_other_brackets"] == 1
+        assert comparison["durations_by_event"][0]["counts"] == [100, 100]
 
 
 def test_durations_that_become_nothing(tmp_path: Path) -> None:
     write_logs(tmp_path / "a", [[seb(0, 1), seb(1, 2), seb(2, 3)]])
     write_logs(tmp_path / "b", [[seb(0, 0), seb(1, 1), seb(2, 4)]])
-    (row,) = found(tmp_path / "a", tmp_path / "b")["durations_by_name"]
+    (row,) = report_of(tmp_path / "a", tmp_path / "b")["durations_by_name"]
     assert (row["lowest"], row["median"], row["highest"]) == (0.0, 0.0, 2.0)
 
 
@@ -367,7 +371,7 @@ def test_messages_that_moved_or_arrive_later(tmp_path: Path) -> None:
     new = [message(1.25, 1.75), message(2.0, 2.25), message(1.0, 3.0)]
     write_logs(tmp_path / "a", [[seb(1, 2, messages=old)]])
     write_logs(tmp_path / "b", [[seb(1, 2, messages=new)]])
-    assert found(tmp_path / "a", tmp_path / "b")["messages"] == {
+    assert report_of(tmp_path / "a", tmp_path / "b")["messages"] == {
         "compared": 3,
         "moved": 2,
         "furthest_earlier_s": -0.25,
@@ -379,10 +383,10 @@ def test_messages_that_moved_or_arrive_later(tmp_path: Path) -> None:
 def test_a_set_that_starts_later_has_moved_no_message(tmp_path: Path) -> None:
     write_logs(tmp_path / "a", [[seb(1, 2, messages=[message(1.5, 2.0)])]])
     write_logs(tmp_path / "b", [[seb(3, 4, messages=[message(3.5, 4.0)])]])
-    whole = found(tmp_path / "a", tmp_path / "b")
-    assert whole["times_alone"]
-    assert whole["messages"]["moved"] == 0
-    assert whole["messages"]["other_transit_time"] == 0
+    comparison = report_of(tmp_path / "a", tmp_path / "b")
+    assert comparison["times_alone"]
+    assert comparison["messages"]["moved"] == 0
+    assert comparison["messages"]["other_transit_time"] == 0
 
 
 @pytest.mark.slow
@@ -390,8 +394,8 @@ def test_more_names_than_have_a_row(tmp_path: Path) -> None:
     """A log of nothing but names: the memory for its ratios is bounded, and the sums are whole."""
     timeline = [seb(k, k + 1, name=b"n%05d" % k) for k in range(3000)]
     write_logs(tmp_path / "a", [timeline])
-    whole = found(tmp_path / "a", tmp_path / "a")
-    rows = whole["durations_by_name"]
+    comparison = report_of(tmp_path / "a", tmp_path / "a")
+    rows = comparison["durations_by_name"]
     assert len(rows) == 1025
     assert sum(row["seconds"][0] for row in rows) == 3000
     assert next(row["counts"] for row in rows if row["name"] is None) == [1976, 1976]
@@ -408,17 +412,17 @@ def test_times_that_are_no_numbers_and_sums_that_overflow(tmp_path: Path) -> Non
         seb(0, 1),
         seb(0, 1),
     ]
-    for one in (odd, other):
-        one[0]["messages"] = [message(float("nan")), message(float("inf"), float("-inf"))]
+    for timeline in (odd, other):
+        timeline[0]["messages"] = [message(float("nan")), message(float("inf"), float("-inf"))]
     write_logs(tmp_path / "a", [odd])
     write_logs(tmp_path / "b", [other])
-    whole = found(tmp_path / "a", tmp_path / "b")
-    (row,) = whole["durations_by_name"]
+    comparison = report_of(tmp_path / "a", tmp_path / "b")
+    (row,) = comparison["durations_by_name"]
     assert row["seconds"] == [None, None]
     assert row["ratios"] == 3
     assert row["highest"] is None
-    assert whole["unclosed"] == [0, 2]
-    assert found(tmp_path / "b", tmp_path / "b")["same"]
+    assert comparison["unclosed"] == [0, 2]
+    assert report_of(tmp_path / "b", tmp_path / "b")["same"]
     assert "inf" in compared(tmp_path / "a", tmp_path / "b").text()
 
 
@@ -433,17 +437,17 @@ def test_names_do_not_reach_the_terminal_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block_bytes", by_tier([1 << 20, 150], [150]))
-@pytest.mark.parametrize("which", by_tier([0, 1], [1]))
+@pytest.mark.parametrize("side", by_tier([0, 1], [1]))
 @pytest.mark.parametrize("step", by_tier([1, 13], [13], [1]))
 def test_damage_on_either_side_is_named(
-    step: int, which: int, block_bytes: int, tmp_path: Path
+    step: int, side: int, block_bytes: int, tmp_path: Path
 ) -> None:
-    one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4))
-    folders = [write_logs(tmp_path / name, [[one, one], [one, one]]) for name in "ab"]
-    path = folders[which] / "bgTrace0"
-    whole = path.read_bytes()
-    for length in range(20, len(whole), step):
-        path.write_bytes(whole[:length])
+    full = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4))
+    folders = [write_logs(tmp_path / name, [[full, full], [full, full]]) for name in "ab"]
+    path = folders[side] / "bgTrace0"
+    content = path.read_bytes()
+    for length in range(20, len(content), step):
+        path.write_bytes(content[:length])
         with pytest.raises(DamagedLogError) as error:
             compared(*folders, block_bytes=block_bytes)
         assert error.value.location.file == path
@@ -460,11 +464,11 @@ def test_bytes_after_the_last_seb_are_damage(tmp_path: Path) -> None:
 
 
 def test_a_seb_larger_than_a_block_on_one_side(tmp_path: Path) -> None:
-    many = seb(0, 1, messages=[message(0.5)] * 200)
-    write_logs(tmp_path / "a", [[seb(0, 1), many, seb(1, 2)]])
+    large = seb(0, 1, messages=[message(0.5)] * 200)
+    write_logs(tmp_path / "a", [[seb(0, 1), large, seb(1, 2)]])
     write_logs(tmp_path / "b", [[seb(0, 1), seb(0, 1), seb(1, 2)]], log_version=2, order="big")
     for block_bytes in (1 << 20, 200):
-        changed = changes(found(tmp_path / "a", tmp_path / "b", block_bytes=block_bytes))
+        changed = changes(report_of(tmp_path / "a", tmp_path / "b", block_bytes=block_bytes))
         assert changed == {"number of messages": 1}
 
 
