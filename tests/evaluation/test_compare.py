@@ -34,8 +34,8 @@ def samples(*sizes: int) -> list[EventTimings]:
 def test_folds_leave_out_each_line_once_and_events_evenly() -> None:
     timings = samples(95, 7, 1)
     splits = list(folds(timings, 10, 3))
-    for which, size in enumerate((95, 7, 1)):
-        left_out = np.array([split.left_out[which] for split in splits])
+    for event, size in enumerate((95, 7, 1)):
+        left_out = np.array([split.left_out[event] for split in splits])
         assert (left_out.sum(axis=0) == 1).all()
         assert left_out.sum(axis=1).max() - left_out.sum(axis=1).min() <= 1
         assert left_out.shape == (10, size)
@@ -98,10 +98,10 @@ def test_held_out_lines_are_not_seen(tmp_path: Path) -> None:
 
 
 def test_models_without_an_answer_are_told(timings: Path, tmp_path: Path) -> None:
-    given = tmp_path / "c.txt"
-    given.write_text("few 0.0 1e-6\n")
+    file = tmp_path / "c.txt"
+    file.write_text("few 0.0 1e-6\n")
     models = ("constant", "coefficients")
-    report = compare(CompareCommand((timings,), models, coefficients=given))
+    report = compare(CompareCommand((timings,), models, coefficients=file))
     constant, coefficients = report.tried
     assert constant.overall.predicted == 0
     assert coefficients.overall.predicted == 3
@@ -138,18 +138,19 @@ def test_failed_fits_are_counted(timings: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_repeats_and_fractions(timings: Path) -> None:
-    one = CompareCommand((timings,), ("least-squares",), fraction=0.5, repeats=3)
-    first, second = (compare(one).to_json() for _ in range(2))
-    for told in (first, second):
-        told["models"][0].pop("seconds")
+    command = CompareCommand((timings,), ("least-squares",), fraction=0.5, repeats=3)
+    first, second = (compare(command).to_json() for _ in range(2))
+    for report in (first, second):
+        report["models"][0].pop("seconds")
     assert first == second
     assert first["models"][0]["fits"] == 3
     assert first["models"][0]["overall"]["lines"] == 3 * (20 + 1)
     assert first["models"][0]["overall"]["sum_error"] >= 0
     assert (
-        json.loads(json_text(compare(one).to_json()), parse_constant=pytest.fail)["fraction"] == 0.5
+        json.loads(json_text(compare(command).to_json()), parse_constant=pytest.fail)["fraction"]
+        == 0.5
     )
-    assert "fits to 0.5 of each event's lines × 3, seed 1" in compare(one).text()
+    assert "fits to 0.5 of each event's lines × 3, seed 1" in compare(command).text()
 
 
 def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
@@ -171,7 +172,7 @@ def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "word"),
+    ("options", "word"),
     [
         ({"models": ()}, "at least one model"),
         ({"models": ("auto", "auto")}, "each only once"),
@@ -180,9 +181,9 @@ def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:
         ({"models": ("auto",), "fraction": 1.0}, "above 0 and below 1"),
     ],
 )
-def test_wrong_requests(told: dict[str, object], word: str, timings: Path) -> None:
+def test_wrong_requests(options: dict[str, object], word: str, timings: Path) -> None:
     with pytest.raises(UsageError, match=word):
-        CompareCommand((timings,), **told)  # type: ignore[arg-type]
+        CompareCommand((timings,), **options)  # type: ignore[arg-type]
 
 
 def test_a_hyphen_in_the_name_of_an_option_stands_for_an_underscore(timings: Path) -> None:
@@ -214,4 +215,4 @@ def test_a_pipe_is_read_once_for_parameters_and_counters(tmp_path: Path) -> None
     writer.start()
     report = compare(CompareCommand((pipe,), ("counters", "least-squares"), folds=3))
     writer.join()
-    assert [one.overall.predicted for one in report.tried] == [20, 20]
+    assert [model.overall.predicted for model in report.tried] == [20, 20]

@@ -43,13 +43,13 @@ def test_a_rewrite_with_the_file_is_one_with_the_timings(
     timings.write_text("".join(lines[::4]))
     written = tmp_path / "m.json"
     fit(FitCommand((timings,), model, output=written))
-    told = RewriteOptions(model=model, timings=(timings,), dilation=0.5)
-    first = rewrite(cells, tmp_path / "fitted", told)
+    options = RewriteOptions(model=model, timings=(timings,), dilation=0.5)
+    first = rewrite(cells, tmp_path / "fitted", options)
     second = rewrite(cells, tmp_path / "read", RewriteOptions(fitted=written, dilation=0.5))
     assert bytes_of(tmp_path / "fitted") == bytes_of(tmp_path / "read")
     assert second.events == first.events
-    said = {warning for warning in first.warnings if not warning.startswith("timing")}
-    assert said <= set(second.warnings)
+    of_model = {warning for warning in first.warnings if not warning.startswith("timing")}
+    assert of_model <= set(second.warnings)
     described = second.to_json()["model"]
     assert described["name"] == str(written)
     assert described["options"]["made_by"] == model
@@ -61,13 +61,13 @@ def test_what_the_file_tells_of_its_making(timings: Path, tmp_path: Path) -> Non
     report = fit(
         FitCommand((timings,), model_options={"loss": "squares"}, output=tmp_path / "m.json")
     )
-    told = json.loads((tmp_path / "m.json").read_text())
-    assert told["format"] == "rewritelog model"
-    assert told["source"]["files"] == ["timings.txt"]
-    assert told["source"]["lines"] == 29
-    assert told["source"]["sha256"] == report.fitted.source.sha256
-    assert told["model"] == "auto"
-    assert told["options"]["loss"] == "squares"
+    document = json.loads((tmp_path / "m.json").read_text())
+    assert document["format"] == "rewritelog model"
+    assert document["source"]["files"] == ["timings.txt"]
+    assert document["source"]["lines"] == 29
+    assert document["source"]["sha256"] == report.fitted.source.sha256
+    assert document["model"] == "auto"
+    assert document["options"]["loss"] == "squares"
     assert read_model_file(tmp_path / "m.json").source.lines == 29
     assert "fitted to 29 timing lines" in report.text()
     assert f"written: {tmp_path / 'm.json'}" in report.text()
@@ -135,10 +135,10 @@ def test_a_file_that_could_not_be_read_back_is_not_written(
 def test_models_that_are_no_fit_are_refused(timings: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'constant' is not fitted.*model='constant'"):
         fit(FitCommand((timings,), "constant", output=tmp_path / "m.json"))
-    given = tmp_path / "c.txt"
-    given.write_text("k 1.0 2.0\n")
+    file = tmp_path / "c.txt"
+    file.write_text("k 1.0 2.0\n")
     with pytest.raises(UsageError, match=r"'coefficients' is not fitted.*model='coefficients'"):
-        fit(FitCommand((timings,), "coefficients", coefficients=given, output=tmp_path / "m.json"))
+        fit(FitCommand((timings,), "coefficients", coefficients=file, output=tmp_path / "m.json"))
 
 
 def test_a_regressor_from_outside_is_refused_by_name(
@@ -174,7 +174,7 @@ def test_counters_are_read_and_remembered(tmp_path: Path) -> None:
 
 
 def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
-    for told in (
+    for options in (
         {"model": "auto"},
         {"timings": (timings,)},
         {"formulas": timings},
@@ -183,7 +183,7 @@ def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
         {"model_options": {"loss": "huber"}},
     ):
         with pytest.raises(UsageError, match="fitted cannot be combined"):
-            RewriteOptions(fitted=tmp_path / "m.json", **told)
+            RewriteOptions(fitted=tmp_path / "m.json", **options)
 
 
 def test_the_model_that_is_not_named(timings: Path, tmp_path: Path) -> None:
@@ -263,15 +263,15 @@ def test_calls_that_vary_are_not_said_to_be_long_ones(tmp_path: Path) -> None:
 def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> None:
     warnings = fit(FitCommand((noisy(tmp_path),))).warnings
     assert sum("noise" in text for text in warnings) == 1
-    (one,) = (text for text in warnings if text.startswith("one("))
-    assert "one call" in one
-    assert "time the event again on an idle machine" in one
+    (warning,) = (text for text in warnings if text.startswith("one("))
+    assert "one call" in warning
+    assert "time the event again on an idle machine" in warning
     assert not any(text.startswith("good") for text in warnings)
 
 
 def test_a_trace_of_hundreds_of_events_ends_in_a_screen_and_few_warnings(tmp_path: Path) -> None:
-    many = [(f"kernel{number}", 1e-6 * (number + 1), 64.0) for number in range(200)]
-    timed = write_timings(tmp_path / "many.txt", *many)
+    lines = [(f"kernel{number}", 1e-6 * (number + 1), 64.0) for number in range(200)]
+    timed = write_timings(tmp_path / "many.txt", *lines)
     report = fit(FitCommand((timed,)))
     assert len(report.text().splitlines()) < 50
     assert "and 160 more with 64.1 % of the measured time" in report.text()  # 1 to 160 of 1 to 200

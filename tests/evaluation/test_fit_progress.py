@@ -54,13 +54,13 @@ def test_several_events_and_parts_are_counted(tmp_path: Path) -> None:
 
 
 def test_processes_leave_progress_to_their_parent(tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    path = tmp_path / "told"
     events = [f"work{k}" for k in range(9)]
     with listening(lambda stage, *_: os.write(file, f"{os.getpid()} {stage}\n".encode())):
-        file = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         rewritelog.fit(_lines(tmp_path / "lines.txt", *events, count=10))
         os.close(file)
-    lines = told.read_text().splitlines()
+    lines = path.read_text().splitlines()
     assert {line.split()[0] for line in lines} == {str(os.getpid())}
     fitting = [line for line in lines if " fitting" in line]
     assert fitting

@@ -24,13 +24,13 @@ def test_more_events_than_a_program_has_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [f"TRACEBIGSIM: event:{{ call-{n} }}  time:{{ 1 }}  params:{{ {n} }}" for n in range(9)]
-    few, many = tmp_path / "few", tmp_path / "many"
-    few.write_text("\n".join(lines[:8]) + "\n")
-    many.write_text("\n".join(lines) + "\n")
-    assert rewritelog("fit", few, "-o", tmp_path / "m.json").returncode == 0
+    eight, nine = tmp_path / "few", tmp_path / "many"
+    eight.write_text("\n".join(lines[:8]) + "\n")
+    nine.write_text("\n".join(lines) + "\n")
+    assert rewritelog("fit", eight, "-o", tmp_path / "m.json").returncode == 0
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr("rewritelog.timings.read.MOST_EVENTS", 8)
-    done = rewritelog(*["many" if one == "LINES" else one for one in arguments])
+    done = rewritelog(*["many" if word == "LINES" else word for word in arguments])
     assert done.returncode == 1
     assert (
         "many: more than 8 different events, such as 'call-8': what differs from call to call"

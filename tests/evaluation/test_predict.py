@@ -39,28 +39,28 @@ def never(model: Path, tmp_path: Path) -> Path:
     return tmp_path / "n.json"
 
 
-def rows(model: Path, *files: Path, **told: Any) -> list[dict[str, Any]]:
-    faults = told.pop("faults", MalformedLines())
-    made = Predictions(read_model_file(model), files, None, malformed=faults, **told)
-    text = "".join(made.pieces(as_json=True))
+def rows(model: Path, *files: Path, **options: Any) -> list[dict[str, Any]]:
+    faults = options.pop("faults", MalformedLines())
+    predictions = Predictions(read_model_file(model), files, None, malformed=faults, **options)
+    text = "".join(predictions.pieces(as_json=True))
     return [json.loads(line) for line in text.splitlines()]
 
 
 def test_each_line_says_what_determined_it(model: Path, tmp_path: Path) -> None:
     lines = [("k", 1.0, 7.0), ("k", 1.0, 7.5), ("k", 1.0, 21.0), ("k", 1.0), ("other", 1.0, 7.0)]
-    found = rows(model, write_timings(tmp_path / "t.txt", *lines))
-    assert [row["determined_by"] for row in found] == [
+    predicted = rows(model, write_timings(tmp_path / "t.txt", *lines))
+    assert [row["determined_by"] for row in predicted] == [
         "exact",
         "fit",
         "out of range",
         "no model",
         "no model",
     ]
-    assert found[0]["predicted_s"] == 1.05e-5
-    assert found[2]["params"] == [21.0]
-    assert found[2]["measured_s"] == 1.0
-    assert found[3]["predicted_s"] is None
-    assert [row["line"] for row in found] == [1, 2, 3, 4, 5]
+    assert predicted[0]["predicted_s"] == 1.05e-5
+    assert predicted[2]["params"] == [21.0]
+    assert predicted[2]["measured_s"] == 1.0
+    assert predicted[3]["predicted_s"] is None
+    assert [row["line"] for row in predicted] == [1, 2, 3, 4, 5]
 
 
 def test_the_interval_holds_the_prediction_and_widens_beyond_the_range(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_the_interval_holds_the_prediction_and_widens_beyond_the_range(tmp_path:
     timings = write_timings(tmp_path / "t.txt", *lines)
     fit(FitCommand((timings,), output=tmp_path / "m.json"))
     beyond = [("k", 1.0, size) for size in (10.0, 21.0, 84.0, 1e4, 1e300)]
-    found = rows(tmp_path / "m.json", timings, write_timings(tmp_path / "far.txt", *beyond))
-    inside, further = found[: len(lines)], found[len(lines) :]
-    assert all(row["low_s"] <= row["predicted_s"] <= row["high_s"] for row in found[:-1])
+    predicted = rows(tmp_path / "m.json", timings, write_timings(tmp_path / "far.txt", *beyond))
+    inside, further = predicted[: len(lines)], predicted[len(lines) :]
+    assert all(row["low_s"] <= row["predicted_s"] <= row["high_s"] for row in predicted[:-1])
     held = sum(row["low_s"] <= row["measured_s"] <= row["high_s"] for row in inside)
     assert 0.8 < held / len(inside) < 1
     widths = [row["high_s"] / row["low_s"] for row in further[:-1]]
@@ -89,9 +89,9 @@ def test_the_interval_of_an_exact_match_holds_it(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", *lines)
     options = {"exact_match": "always"}
     fit(FitCommand((timings,), model_options=options, output=tmp_path / "m.json"))
-    found = rows(tmp_path / "m.json", timings)
-    assert {row["determined_by"] for row in found} == {"exact"}
-    assert all(row["low_s"] <= row["predicted_s"] <= row["high_s"] for row in found)
+    predicted = rows(tmp_path / "m.json", timings)
+    assert {row["determined_by"] for row in predicted} == {"exact"}
+    assert all(row["low_s"] <= row["predicted_s"] <= row["high_s"] for row in predicted)
 
 
 def test_a_model_without_intervals_leaves_them_empty(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_a_model_without_intervals_leaves_them_empty(tmp_path: Path) -> None:
     fit(FitCommand((timings,), output=tmp_path / "m.json"))
     (row, *_) = rows(tmp_path / "m.json", timings)
     assert (row["low_s"], row["high_s"]) == (None, None)
-    made = Predictions(read_model_file(tmp_path / "m.json"), (timings,))
-    text = "".join(made.pieces(as_json=False))
+    predictions = Predictions(read_model_file(tmp_path / "m.json"), (timings,))
+    text = "".join(predictions.pieces(as_json=False))
     assert text.endswith(",,\n")
 
 
@@ -117,15 +117,15 @@ def test_both_forms_say_the_same(model: Path, tmp_path: Path) -> None:
     path = write_timings(tmp_path / "t.txt", *lines)
     text = "".join(Predictions(read_model_file(model), (path,)).pieces(as_json=False))
     read = list(csv.DictReader(io.StringIO(text)))
-    for row, told in zip(read, rows(model, path), strict=True):
-        assert row["event"] == told["event"]
-        assert [float(word) for word in row["params"].split()] == told["params"]
-        seconds = told["predicted_s"]
+    for row, json_row in zip(read, rows(model, path), strict=True):
+        assert row["event"] == json_row["event"]
+        assert [float(word) for word in row["params"].split()] == json_row["params"]
+        seconds = json_row["predicted_s"]
         assert row["predicted_s"] == ("" if seconds is None else repr(seconds))
         for bound in ("low_s", "high_s"):
-            assert row[bound] == ("" if told[bound] is None else repr(told[bound]))
-        assert row["determined_by"] == told["determined_by"]
-        assert int(row["line"]) == told["line"]
+            assert row[bound] == ("" if json_row[bound] is None else repr(json_row[bound]))
+        assert row["determined_by"] == json_row["determined_by"]
+        assert int(row["line"]) == json_row["line"]
 
 
 def test_param_files_and_lists_of_chosen_sebs(sample_logs: Path, tmp_path: Path) -> None:
@@ -137,10 +137,10 @@ def test_param_files_and_lists_of_chosen_sebs(sample_logs: Path, tmp_path: Path)
     assert len(from_list) == 16
     known: dict[Any, Any] = {}
     for path in sorted(cells.glob("param.*")):
-        found = rows(tmp_path / "m.json", path)
+        predicted = rows(tmp_path / "m.json", path)
         lines = path.read_text().splitlines()
-        assert [row["seb"] for row in found] == [int(line.split()[0]) for line in lines]
-        known |= {(row["event"], *row["params"]): row["predicted_s"] for row in found}
+        assert [row["seb"] for row in predicted] == [int(line.split()[0]) for line in lines]
+        known |= {(row["event"], *row["params"]): row["predicted_s"] for row in predicted}
     for row in from_list:
         assert row["predicted_s"] == known[row["event"], *row["params"]]
 
@@ -149,9 +149,9 @@ def test_files_come_in_their_order_plain_or_gzip(model: Path, tmp_path: Path) ->
     first = write_timings(tmp_path / "a.txt", ("k", 1.0, 2.0), ("z", 1.0, 2.0), ("k", 1.0, 1.0))
     second = tmp_path / "b.gz"
     second.write_bytes(gzip.compress(first.read_bytes()))
-    found = rows(model, second, first)
-    assert [row["file"] for row in found] == [str(second)] * 3 + [str(first)] * 3
-    assert [row["event"] for row in found] == ["k", "z", "k"] * 2
+    predicted = rows(model, second, first)
+    assert [row["file"] for row in predicted] == [str(second)] * 3 + [str(first)] * 3
+    assert [row["event"] for row in predicted] == ["k", "z", "k"] * 2
 
 
 def test_a_time_is_never_below_zero(tmp_path: Path) -> None:

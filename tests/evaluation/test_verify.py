@@ -144,10 +144,10 @@ def test_the_worst_of_several_files(model: Path, tmp_path: Path) -> None:
 def test_machine_and_person_read_the_same(model: Path, tmp_path: Path) -> None:
     path = write_timings(tmp_path / "t.txt", ("k", 2e-6, 1.0), ("k", 0.0, 4.0), ("k", 1e-6, 1e300))
     report = verify(model, [path])
-    told = json.loads(json_text(report.to_json()), parse_constant=pytest.fail)
-    assert told["overall"]["lines"] == 3
-    assert told["events"][0]["event"] == "k"
-    assert told["worst"][0]["where"].startswith(str(path))
+    document = json.loads(json_text(report.to_json()), parse_constant=pytest.fail)
+    assert document["overall"]["lines"] == 3
+    assert document["events"][0]["event"] == "k"
+    assert document["worst"][0]["where"].startswith(str(path))
     assert "3 timing lines" in report.text()
 
 
