@@ -53,17 +53,17 @@ def parse(path: Path) -> list[Rank]:
 
 
 def _add(rank: Rank, line: str) -> None:
-    if found := _CALC.fullmatch(line):
-        label, operation = found[1], Operation("calc", int(found[2]), int(found[3]))
-    elif found := _MESSAGE.fullmatch(line):
-        assert (found[2], found[4]) in (("send", "to"), ("recv", "from"))
-        size, cpu, peer, tag = (int(found[k]) for k in (3, 7, 5, 6))
-        label, operation = found[1], Operation(found[2], size, cpu, peer, tag)
+    if match := _CALC.fullmatch(line):
+        label, operation = match[1], Operation("calc", int(match[2]), int(match[3]))
+    elif match := _MESSAGE.fullmatch(line):
+        assert (match[2], match[4]) in (("send", "to"), ("recv", "from"))
+        size, cpu, peer, tag = (int(match[k]) for k in (3, 7, 5, 6))
+        label, operation = match[1], Operation(match[2], size, cpu, peer, tag)
     else:
-        found = _DEPENDENCY.fullmatch(line)
-        assert found is not None, line
-        assert found[3] in rank, line
-        getattr(rank[found[1]], found[2]).append(found[3])
+        match = _DEPENDENCY.fullmatch(line)
+        assert match is not None, line
+        assert match[3] in rank, line
+        getattr(rank[match[1]], match[2]).append(match[3])
         return
     assert label not in rank, line
     assert 0 <= operation.cpu < 256

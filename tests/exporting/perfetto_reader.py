@@ -81,8 +81,8 @@ class Perfetto:
         tables = pytest.importorskip("perfetto.common.query_result_iterator")
         result = self.client.execute_query(query)
         assert not result.error, result.error
-        found = tables.QueryResultIterator(result.column_names, list(result.batch))
-        return [vars(row) for row in found]
+        rows = tables.QueryResultIterator(result.column_names, list(result.batch))
+        return [vars(row) for row in rows]
 
 
 @contextmanager

@@ -20,12 +20,12 @@ def exported(logs: Path, out: Path, **options: Any) -> list[dict[str, Any]]:
     def refuse(text: str) -> None:
         raise AssertionError(f"{text} is no JSON")
 
-    whole = json.loads((out / "trace.json").read_text(), parse_constant=refuse)
-    return list(whole["traceEvents"])
+    trace = json.loads((out / "trace.json").read_text(), parse_constant=refuse)
+    return list(trace["traceEvents"])
 
 
 def phase(events: list[dict[str, Any]], ph: str, cat: str | None = None) -> list[dict[str, Any]]:
-    return [one for one in events if one["ph"] == ph and cat in (None, one.get("cat"))]
+    return [event for event in events if event["ph"] == ph and cat in (None, event.get("cat"))]
 
 
 FIELDS: dict[str, dict[str, type]] = {
@@ -54,24 +54,24 @@ def test_slices_are_the_sebs(log_set: Path, tmp_path: Path) -> None:
     events = exported(log_set, tmp_path / "out")
     sebs = open_logs(log_set).sebs()
     slices = phase(events, "X", "seb")
-    assert [(one["tid"], one["args"]["seb"]) for one in slices] == [
+    assert [(event["tid"], event["args"]["seb"]) for event in slices] == [
         (pe, number) for pe, number in zip(sebs["pe"].tolist(), sebs["seb"].tolist(), strict=True)
     ]
-    starts = np.array([one["ts"] for one in slices])
+    starts = np.array([event["ts"] for event in slices])
     np.testing.assert_allclose(starts, sebs["start_time"] * 1e6, rtol=1e-15)
     closed = sebs["end_time"] >= sebs["start_time"]
-    durations = np.array([one["dur"] for one in slices])
+    durations = np.array([event["dur"] for event in slices])
     np.testing.assert_allclose(durations[closed], sebs["exec_time"][closed] * 1e6, rtol=1e-15)
     assert (durations >= 0).all()
 
 
 def test_flows_bind_to_the_slices_of_sender_and_receiver(log_set: Path, tmp_path: Path) -> None:
     events = exported(log_set, tmp_path / "out")
-    starts = {one["id"]: one for one in phase(events, "s")}
-    ends = {one["id"]: one for one in phase(events, "f")}
+    starts = {event["id"]: event for event in phase(events, "s")}
+    ends = {event["id"]: event for event in phase(events, "f")}
     assert starts.keys() == ends.keys()
     assert len(starts) == len(phase(events, "s"))
-    slices = {(one["tid"], one["args"]["seb"]): one for one in phase(events, "X", "seb")}
+    slices = {(event["tid"], event["args"]["seb"]): event for event in phase(events, "X", "seb")}
     logs = open_logs(log_set)
     messages = logs.messages()
     sent = {(m["pe"], m["msg_id"]): m for m in messages}
@@ -97,18 +97,18 @@ def test_tracks_have_names_and_brackets_lie_within_their_sebs(tmp_path: Path) ->
     logs = write_logs(tmp_path / "logs", [line] * 4, wth=2)
     (logs / "param.3").write_text("0 TRACEBIGSIM kernel 5.0\n")
     events = exported(logs, tmp_path / "out")
-    names = {(one["pid"], one["tid"], one["args"]["name"]) for one in phase(events, "M")}
+    names = {(event["pid"], event["tid"], event["args"]["name"]) for event in phase(events, "M")}
     assert {(1, 3, "node 1"), (1, 3, "PE 3")} <= names
     brackets = phase(events, "X", "bracket")
-    assert [one["name"] for one in brackets] == ["bracket"] * 3 + ["kernel"]
-    assert {(one["ts"], one["dur"]) for one in brackets} == {(1.5e6, 1e6)}
-    assert [one["ts"] for one in phase(events, "i")] == [1.5e6, 2.5e6] * 4
+    assert [event["name"] for event in brackets] == ["bracket"] * 3 + ["kernel"]
+    assert {(event["ts"], event["dur"]) for event in brackets} == {(1.5e6, 1e6)}
+    assert [event["ts"] for event in phase(events, "i")] == [1.5e6, 2.5e6] * 4
 
 
 def test_times_that_json_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
     marks = {"events": bracket(0.25, 0.5)}
     line = [seb(0, 1), seb(1, 2) | {"start_time": float("nan")}, seb(2, float("inf"))]
-    logs = write_logs(tmp_path / "logs", [[one | marks for one in line]])
+    logs = write_logs(tmp_path / "logs", [[fields | marks for fields in line]])
     done = rewritelog.export(logs, tmp_path / "out", "chrome")
     assert (done.counts["sebs"], done.counts["brackets"], done.counts["log_events"]) == (1, 1, 2)
     assert done.warnings == ("2 SEBs left out: a time is not finite",)

@@ -31,7 +31,7 @@ def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "said"),
+    ("args", "code", "error"),
     [
         ([], 2, "missing option '--to'; choose from chrome, parquet, csv, goal, simgrid\n"),
         (["--to", "nothing"], 2, "nothing"),
@@ -49,11 +49,11 @@ def test_each_target_is_written_and_reported(sample_logs: Path, tmp_path: Path) 
     ],
 )
 def test_wrong_usage_leaves_nothing(
-    args: list[str], code: int, said: str, sample_logs: Path, tmp_path: Path
+    args: list[str], code: int, error: str, sample_logs: Path, tmp_path: Path
 ) -> None:
     done = run("export", sample_logs / "cells", tmp_path / "out", *args)
     assert done.returncode == code
-    assert said in done.stderr
+    assert error in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -136,10 +136,10 @@ def test_warnings_count_what_has_no_counterpart(target: Target, tmp_path: Path) 
 
 
 def test_progress_counts_the_bytes_of_the_exported_pes(sample_logs: Path, tmp_path: Path) -> None:
-    told: list[tuple[str, int, int, str]] = []
+    stages: list[tuple[str, int, int, str]] = []
     opened = open_logs(sample_logs / "cells")
     sizes = [opened.timeline_block(pe).size_bytes for pe in range(16)]
-    with listening(lambda *stage: told.append(stage)):
+    with listening(lambda *stage: stages.append(stage)):
         rewritelog.export(opened, tmp_path / "out", "chrome", pes="3-5")
-    assert told[0] == ("matching messages", 0, sum(sizes), "bytes")
-    assert ("exporting", sum(sizes[3:6]), sum(sizes[3:6]), "bytes") in told
+    assert stages[0] == ("matching messages", 0, sum(sizes), "bytes")
+    assert ("exporting", sum(sizes[3:6]), sum(sizes[3:6]), "bytes") in stages

@@ -38,8 +38,8 @@ def test_schedules_run_to_their_end_and_compute_what_the_sebs_do(
     closed = sebs["end_time"] >= sebs["start_time"]
     for pe, rank in enumerate(ranks):
         inside = (sebs["pe"] == pe) & closed
-        wanted = np.rint(sebs["exec_time"][inside] * 1e9).sum()
-        assert sum(op.size for op in rank.values() if op.kind == "calc") == wanted
+        computed_ns = np.rint(sebs["exec_time"][inside] * 1e9).sum()
+        assert sum(op.size for op in rank.values() if op.kind == "calc") == computed_ns
     kinds = Counter(op.kind for rank in ranks for op in rank.values())
     assert (kinds["send"], kinds["recv"]) == (done.counts["sends"], done.counts["receives"])
     assert run_time_ns(ranks, 1000) > 0
@@ -100,17 +100,17 @@ def test_in_replayed_order_schedules_take_as_long_as_the_replay(
     assert (
         done.warnings == rewritelog.export(sample_logs / name, tmp_path / "free", "goal").warnings
     )
-    found = run_time_ns(parse(tmp_path / "out/program.goal"), 1000, own_clock=own_clock)
+    scheduled_ns = run_time_ns(parse(tmp_path / "out/program.goal"), 1000, own_clock=own_clock)
     replayed = replay(sample_logs / name, network, ReplayOptions(gains=0)).predicted_s
-    assert found == pytest.approx(replayed * 1e9, abs=1)
+    assert scheduled_ns == pytest.approx(replayed * 1e9, abs=1)
 
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_a_time_past_what_goal_holds_names_its_seb(late: int, tmp_path: Path) -> None:
     line = [*[seb(0, 1)] * late, seb(0, 1e15)]
     logs = write_logs(tmp_path / "logs", [[], line])
-    said = rf"PE 1, SEB {late}: 1000000000000000\.0 s cannot be exported: GOAL holds"
-    with pytest.raises(RewriteLogError, match=said):
+    error = rf"PE 1, SEB {late}: 1000000000000000\.0 s cannot be exported: GOAL holds"
+    with pytest.raises(RewriteLogError, match=error):
         rewritelog.export(logs, tmp_path / "out", "goal")
     assert not (tmp_path / "out").exists()
 

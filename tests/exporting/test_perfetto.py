@@ -64,10 +64,12 @@ def test_perfetto_reads_what_the_logs_say(name: str, tmp_path: Path) -> None:
     assert faults == []
     sebs = logs.sebs()
     columns = ("pe", "seb", "src_pe", "msg_id")
-    assert [tuple(row[one] for one in columns) for row in slices] == [
-        tuple(row) for row in zip(*(sebs[one].tolist() for one in columns), strict=True)
+    assert [tuple(row[column] for column in columns) for row in slices] == [
+        tuple(row) for row in zip(*(sebs[column].tolist() for column in columns), strict=True)
     ]
-    assert [row["name"] for row in slices] == [one or "(no name)" for one in sebs["name"].tolist()]
+    assert [row["name"] for row in slices] == [
+        seb_name or "(no name)" for seb_name in sebs["name"].tolist()
+    ]
     per_node = logs.summary.num_wth
     assert all(row["node"] == row["pe"] // per_node for row in slices)
     assert {(row["thread"], row["process"]) for row in slices} == {
@@ -88,8 +90,10 @@ def test_perfetto_reads_what_the_logs_say(name: str, tmp_path: Path) -> None:
     assert len(flows) == len(expected)
     for row in flows:  # an end may lie in an instant, a bracket or an empty SEB inside the SEB
         ends = itertools.product(
-            *((row[f"{one}_seb"], row[f"around_{one}"]) for one in ("from", "to"))
+            *((row[f"{end}_seb"], row[f"around_{end}"]) for end in ("from", "to"))
         )
-        found = expected & {(row["from_pe"], one, row["to_pe"], other) for one, other in ends}
-        assert len(found) == 1, row
-        expected -= found
+        matching = expected & {
+            (row["from_pe"], sender, row["to_pe"], receiver) for sender, receiver in ends
+        }
+        assert len(matching) == 1, row
+        expected -= matching

@@ -84,9 +84,9 @@ def test_in_replayed_order_a_pe_does_the_same_in_the_order_of_the_replay(
     )
     changed = 0
     for pe in open_logs(sample_logs / name).pes:
-        found, wanted = (trace(tmp_path / folder, pe) for folder in ("out", "recorded"))
-        assert sorted(found) == sorted(wanted)
-        changed += found != wanted
+        replayed, recorded = (trace(tmp_path / folder, pe) for folder in ("out", "recorded"))
+        assert sorted(replayed) == sorted(recorded)
+        changed += replayed != recorded
     assert changed
 
 
@@ -99,8 +99,8 @@ def test_in_replayed_order_simgrid_takes_as_long_as_the_replay(
         sample_logs / name, tmp_path / "out", "simgrid", replayed=True, network=network
     )
     replayed = replay(sample_logs / name, network, ReplayOptions(gains=0)).predicted_s
-    found = simulate(tmp_path / "out", len(open_logs(sample_logs / name).pes), 1e-6, 1e9)
-    assert found == pytest.approx(replayed, rel=0.01)
+    simulated_s = simulate(tmp_path / "out", len(open_logs(sample_logs / name).pes), 1e-6, 1e9)
+    assert simulated_s == pytest.approx(replayed, rel=0.01)
 
 
 def simulate(out: Path, pes: int, latency_s: float, bandwidth: float) -> float:
@@ -131,9 +131,9 @@ def simulate(out: Path, pes: int, latency_s: float, bandwidth: float) -> float:
          *(f"--cfg={name}:{value}" for name, value in options.items()), "-replay", "traces.txt"],
         cwd=out, capture_output=True, text=True, check=False, timeout=HANGS_S,
     )  # fmt: skip
-    found = re.search(r"Simulation time ([\d.]+)", done.stdout + done.stderr)
-    assert found is not None, done.stderr[-2000:]
-    return float(found[1])
+    match = re.search(r"Simulation time ([\d.]+)", done.stdout + done.stderr)
+    assert match is not None, done.stderr[-2000:]
+    return float(match[1])
 
 
 def ping_pong(folder: Path) -> Path:
@@ -159,8 +159,8 @@ def test_a_dilated_ping_pong_takes_longer_by_its_computation_alone(tmp_path: Pat
     logs = ping_pong(tmp_path / "logs")
     rewrite(logs, tmp_path / "slow", RewriteOptions(dilation=3))
     rewritelog.export(tmp_path / "slow", tmp_path / "out", "simgrid")
-    found = simulate(tmp_path / "out", 2, 0.25, 1e6)
-    assert found == pytest.approx(5 * (3 + 0.25 + 1) + 6, rel=1e-5)
+    simulated_s = simulate(tmp_path / "out", 2, 0.25, 1e6)
+    assert simulated_s == pytest.approx(5 * (3 + 0.25 + 1) + 6, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", by_tier(["ampi-halo", "cells"], ["cells"], ["ampi-halo"]))
@@ -176,9 +176,9 @@ def test_samples_run_no_shorter_than_their_busiest_pe(
     rewritelog.export(logs, tmp_path / "out", "simgrid")
     opened = open_logs(logs)
     busiest = max(float(opened.sebs([pe])["exec_time"].clip(0).sum()) for pe in opened.pes)
-    found = simulate(tmp_path / "out", len(opened.pes), 1e-6, 1e9)
-    assert found >= busiest * (1 - 1e-3)
+    simulated_s = simulate(tmp_path / "out", len(opened.pes), 1e-6, 1e9)
+    assert simulated_s >= busiest * (1 - 1e-3)
     network = Network(latency=1e-6, bandwidth=1e9)
     replayed = replay(logs, network, ReplayOptions(gains=0)).predicted_s
-    assert replayed * 0.9 <= found <= replayed * 3
-    assert np.isfinite(found)
+    assert replayed * 0.9 <= simulated_s <= replayed * 3
+    assert np.isfinite(simulated_s)

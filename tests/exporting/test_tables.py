@@ -29,18 +29,19 @@ def from_csv(path: Path) -> Rows:
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else [])}
 
 
-def same(found: list[Any], wanted: list[Any]) -> bool:
+def same(exported: list[Any], originals: list[Any]) -> bool:
     """Whether values are the same, those of CSV after the conversion of a text."""
 
-    def read(one: Any, other: Any) -> Any:
-        if isinstance(one, str) and other is None:
-            return one or None
-        return type(other)(one) if isinstance(one, str) else one
+    def read(value: Any, original: Any) -> Any:
+        if isinstance(value, str) and original is None:
+            return value or None
+        return type(original)(value) if isinstance(value, str) else value
 
-    values = [read(one, other) for one, other in zip(found, wanted, strict=True)]
+    values = [read(value, original) for value, original in zip(exported, originals, strict=True)]
     return all(
-        one == other or (isinstance(other, float) and math.isnan(one) and math.isnan(other))
-        for one, other in zip(values, wanted, strict=True)
+        value == original
+        or (isinstance(original, float) and math.isnan(value) and math.isnan(original))
+        for value, original in zip(values, originals, strict=True)
     )
 
 
@@ -81,10 +82,10 @@ def test_every_value_is_read_back(kind: Any, read: Any, log_set: Path, tmp_path:
     logs = open_logs(log_set)
     done = rewritelog.export(logs, tmp_path / "out", kind)
     for name, columns in expected(logs).items():
-        found = read(tmp_path / "out" / f"{name}.{kind}")
+        table = read(tmp_path / "out" / f"{name}.{kind}")
         assert done.counts[name] == len(next(iter(columns.values())))
-        for column, wanted in columns.items():
-            assert same(found.get(column, []), wanted), (name, column)
+        for column, originals in columns.items():
+            assert same(table.get(column, []), originals), (name, column)
 
 
 def test_brackets_and_records_are_those_of_the_logs(sample_logs: Path, tmp_path: Path) -> None:
@@ -115,26 +116,26 @@ def test_a_choice_of_pes_and_times(tmp_path: Path) -> None:
     logs = small(tmp_path / "logs")
     rewritelog.export(logs, tmp_path / "out", "csv", pes="1-2", from_s=1.5, until_s=2.5)
     for name in ("sebs", "messages", "brackets"):
-        found = from_csv(tmp_path / f"out/{name}.csv")
-        keys = sorted(set(zip(found["pe"], found["seb"], strict=True)))
+        table = from_csv(tmp_path / f"out/{name}.csv")
+        keys = sorted(set(zip(table["pe"], table["seb"], strict=True)))
         assert keys == [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2")], name
     records = from_csv(tmp_path / "out/params.csv")
     assert records == {"pe": ["1"], "seb": ["2"], "event": ["kernel"], "params": ["5.0"]}
-    found = from_csv(tmp_path / "out/brackets.csv")
-    assert found["event"] == ["", "kernel", "", ""]
+    table = from_csv(tmp_path / "out/brackets.csv")
+    assert table["event"] == ["", "kernel", "", ""]
 
 
 def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
     """More than the kernel's table has room for at first."""
-    many = [mark for k in range(100) for mark in bracket(k / 128, (k + 0.5) / 128)]
-    line = [seb(0, 1, events=bracket(0, 0.5)), seb(1, 2, events=many), seb(2, 3)]
+    marks = [mark for k in range(100) for mark in bracket(k / 128, (k + 0.5) / 128)]
+    line = [seb(0, 1, events=bracket(0, 0.5)), seb(1, 2, events=marks), seb(2, 3)]
     logs = write_logs(tmp_path / "logs", [line])
     rewritelog.export(logs, tmp_path / "out", "csv")
-    found = from_csv(tmp_path / "out/brackets.csv")
-    assert found["seb"] == ["0"] + ["1"] * 100
-    assert found["bracket"] == ["0", *map(str, range(100))]
-    assert [float(one) for one in found["start_s"][1:]] == [k / 128 for k in range(100)]
-    assert [float(one) for one in found["end_s"][1:]] == [(k + 0.5) / 128 for k in range(100)]
+    table = from_csv(tmp_path / "out/brackets.csv")
+    assert table["seb"] == ["0"] + ["1"] * 100
+    assert table["bracket"] == ["0", *map(str, range(100))]
+    assert [float(text) for text in table["start_s"][1:]] == [k / 128 for k in range(100)]
+    assert [float(text) for text in table["end_s"][1:]] == [(k + 0.5) / 128 for k in range(100)]
 
 
 @pytest.mark.parametrize("pes", ["3", "2-1", "x", "0-", "", "-1", "0,,1"])
