@@ -85,18 +85,18 @@ def test_old_heads(
 
 @pytest.mark.parametrize("name", sorted(oracle.WRITTEN_SETS.values()))
 def test_all_versions_of_a_log_say_the_same(reference: Path, name: str) -> None:
-    wanted = oracle.walk(reference / "cells/emulation")
-    found = oracle.walk(reference / name)
-    assert len(found) == len(wanted) == 676
-    for one, other in zip(found, wanted, strict=True):
-        assert one[:2] == other[:2]
-        expected = {key: other.fields[key] for key in one.fields if key != "_io"}
+    emulated = oracle.walk(reference / "cells/emulation")
+    written = oracle.walk(reference / name)
+    assert len(written) == len(emulated) == 676
+    for walked, original in zip(written, emulated, strict=True):
+        assert walked[:2] == original[:2]
+        expected = {key: original.fields[key] for key in walked.fields if key != "_io"}
         if "obj_id" in expected:
-            expected["obj_id"] = expected["obj_id"][: len(one.fields.obj_id)]
+            expected["obj_id"] = expected["obj_id"][: len(walked.fields.obj_id)]
         for sent in expected["messages"]:
-            if one.fields.messages and "group" not in one.fields.messages[0]:
+            if walked.fields.messages and "group" not in walked.fields.messages[0]:
                 sent.pop("group", None)
-        assert {key: one.fields[key] for key in expected} == expected
+        assert {key: walked.fields[key] for key in expected} == expected
 
 
 DUMPS = {
@@ -136,21 +136,21 @@ def same_as_csv(table: Any, path: Path, columns: dict[str, str]) -> None:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(table)
     for column in rows[0]:
-        found = table[columns.get(column, column)].tolist()
+        values = table[columns.get(column, column)].tolist()
         text = [row[column] for row in rows]
         if column == "name":
-            assert found == text
-        elif isinstance(found[0], float):
-            assert found == [float(number) for number in text], column
+            assert values == text
+        elif isinstance(values[0], float):
+            assert values == [float(number) for number in text], column
         else:
-            assert found == [int(number) for number in text], column
+            assert values == [int(number) for number in text], column
 
 
 def borders(offsets: list[int], first: int, size: int) -> list[int]:
     places = np.array(offsets, dtype=np.int64)
-    found, known = timeline_borders(places, first, size)
+    bounds, known = timeline_borders(places, first, size)
     assert known.all()
-    return [int(place) for place in found]
+    return [int(place) for place in bounds]
 
 
 def test_wrapped_offsets_are_told_from_the_ones_before() -> None:
@@ -161,9 +161,9 @@ def test_wrapped_offsets_are_told_from_the_ones_before() -> None:
 
 
 def test_offsets_that_are_invalid_are_left_out() -> None:
-    found, known = timeline_borders(np.array([40, 41, 60, 70, 80]), 40, 100)
+    bounds, known = timeline_borders(np.array([40, 41, 60, 70, 80]), 40, 100)
     assert known.tolist() == [True, False, True, True, True]
-    assert found.tolist() == [40, 60, 60, 70, 80, 100]
+    assert bounds.tolist() == [40, 60, 60, 70, 80, 100]
 
 
 @pytest.mark.slow
@@ -175,19 +175,19 @@ def test_log_of_more_than_4_gib_is_read(tmp_path: Path) -> None:
     path = folder / "bgTrace0"
     raw = bytearray(path.read_bytes())
     text = 2**31 - 1
-    one = int.from_bytes(raw[24:28], "little") - 32
-    begins = [32, 32 + one + text, 32 + 2 * (one + text)]
+    seb_bytes = int.from_bytes(raw[24:28], "little") - 32
+    begins = [32, 32 + seb_bytes + text, 32 + 2 * (seb_bytes + text)]
     for pe, begin in enumerate(begins):
         raw[20 + 4 * pe : 24 + 4 * pe] = (begin % (1 << 32)).to_bytes(4, "little")
     with path.open("wb") as file:
         file.write(raw[:32])
         for begin in begins[:2]:
             file.seek(begin)
-            event_length = bytes(raw[32 : 32 + one - 12]) + text.to_bytes(4, "little")
+            event_length = bytes(raw[32 : 32 + seb_bytes - 12]) + text.to_bytes(4, "little")
             file.write(event_length)
-            file.seek(begin + one + text - 8)
+            file.seek(begin + seb_bytes + text - 8)
             file.write(bytes(8))
-        file.write(raw[32 + 2 * one :])
+        file.write(raw[32 + 2 * seb_bytes :])
     assert begins[2] > 1 << 32
     logs = open_logs(folder)
     assert logs.files[0].borders.tolist() == [*begins, path.stat().st_size]
