@@ -55,7 +55,7 @@ def same(golden: str, text: str) -> bool:
     if _words(golden) != _words(text):
         return False
     pairs = zip(_NUMBER.findall(golden), _NUMBER.findall(text), strict=True)
-    return all(one == other or _close(one, other) for one, other in pairs)
+    return all(first == second or _close(first, second) for first, second in pairs)
 
 
 def _words(text: str) -> list[list[str]]:
@@ -63,11 +63,13 @@ def _words(text: str) -> list[list[str]]:
     return [_NUMBER.sub(" 0 ", line).split() for line in text.splitlines()]
 
 
-def _close(one: str, other: str) -> bool:
-    if one.lstrip("+-").isdigit() or other.lstrip("+-").isdigit():
+def _close(first: str, second: str) -> bool:
+    if first.lstrip("+-").isdigit() or second.lstrip("+-").isdigit():
         return False
-    step = min(Decimal(text).as_tuple().exponent for text in (one, other))
-    return math.isclose(float(one), float(other), rel_tol=_CLOSE, abs_tol=1.01 * 10.0 ** int(step))
+    step = min(Decimal(text).as_tuple().exponent for text in (first, second))
+    return math.isclose(
+        float(first), float(second), rel_tol=_CLOSE, abs_tol=1.01 * 10.0 ** int(step)
+    )
 
 
 def _without_the_run(text: str) -> str:
