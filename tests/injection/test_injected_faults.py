@@ -240,12 +240,12 @@ def test_an_input_or_output_error_is_one_line(
         where = f"{call} {number} of {name}: {printed}"
         assert "Traceback" not in printed, where
         assert content(folder / "in") == source, where
-        found = {path.name for path in folder.iterdir()}
-        assert {name for name in found if name.partition(".")[0] != "out"} == beside, where
+        entries = {path.name for path in folder.iterdir()}
+        assert {name for name in entries if name.partition(".")[0] != "out"} == beside, where
         if name == "check" and code == 1:  # what cannot be read is among its findings
             assert "Input/output error" in printed, where
         elif code != 0:
             assert code == (2 if name == "diff" else 1), where
             assert printed.count("rewritelog: error: ") == 1, where
             assert str(folder) in printed, where
-            assert found == beside, where
+            assert entries == beside, where
