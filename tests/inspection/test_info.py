@@ -41,51 +41,53 @@ DUMPED = {
 
 @pytest.mark.parametrize("name", DUMPED)
 def test_agrees_with_the_dumps_of_the_cpp_library(name: str, reference: Path) -> None:
-    found = survey(open_logs(reference / name))
+    surveyed = survey(open_logs(reference / name))
     dump = reference / "expected" / "dump" / DUMPED[name]
     sebs = list(_rows(dump / "sebs.csv"))
     times = [(float(row["start"]), float(row["end"])) for row in sebs]
     closed = [(start, end) for start, end in times if end >= start]
-    assert found.sebs == len(sebs)
-    assert found.messages == sum(1 for _ in _rows(dump / "messages.csv"))
-    assert found.log_events == sum(int(row["events"]) for row in sebs)
+    assert surveyed.sebs == len(sebs)
+    assert surveyed.messages == sum(1 for _ in _rows(dump / "messages.csv"))
+    assert surveyed.log_events == sum(int(row["events"]) for row in sebs)
     for kind in ("backward", "forward"):
-        assert getattr(found, kind) == sum(int(row[kind]) for row in sebs)
-    assert found.unclosed == len(times) - len(closed)
-    assert found.zero_length == sum(start == end for start, end in closed)
-    assert found.earliest_s == min(start for start, _ in times)
-    assert found.latest_s == max(end for _, end in closed)
-    assert found.seb_seconds == math.fsum(end - start for start, end in closed)
-    assert {share.name: share.sebs for share in found.names} == Counter(row["name"] for row in sebs)
+        assert getattr(surveyed, kind) == sum(int(row[kind]) for row in sebs)
+    assert surveyed.unclosed == len(times) - len(closed)
+    assert surveyed.zero_length == sum(start == end for start, end in closed)
+    assert surveyed.earliest_s == min(start for start, _ in times)
+    assert surveyed.latest_s == max(end for _, end in closed)
+    assert surveyed.seb_seconds == math.fsum(end - start for start, end in closed)
+    assert {share.name: share.sebs for share in surveyed.names} == Counter(
+        row["name"] for row in sebs
+    )
 
 
 @pytest.mark.parametrize("name", ["cells/emulation", "cells-2workers", "cells-projections"])
 def test_finds_a_bracket_for_each_param_record(name: str, reference: Path) -> None:
-    found = survey(open_logs(reference / name))
+    surveyed = survey(open_logs(reference / name))
     params = list((reference / name).glob("param.*"))
-    assert found.brackets == sum(path.read_text().count("TRACEBIGSIM") for path in params)
-    assert found.irregular == 0
-    assert found.param_files == len(params)
+    assert surveyed.brackets == sum(path.read_text().count("TRACEBIGSIM") for path in params)
+    assert surveyed.irregular == 0
+    assert surveyed.param_files == len(params)
 
 
 def test_describes_the_machine_and_what_is_beside(reference: Path) -> None:
-    found = survey(open_logs(reference / "cells-projections"))
-    assert [file.name for file in found.files] == ["bgTrace0", "bgTrace1"]
-    text = " ".join(found.text().split())  # lines are wrapped by the length of the folder's name
+    surveyed = survey(open_logs(reference / "cells-projections"))
+    assert [file.name for file in surveyed.files] == ["bgTrace0", "bgTrace1"]
+    text = " ".join(surveyed.text().split())  # lines are wrapped by the length of the folder's name
     assert "4 × 2 × 2 nodes, 1 worker thread and 1 communication thread per node: 16 PEs" in text
     assert "log version 6, little-endian, header version 1" in text
     assert "932 SEBs, 545 messages, 3,327 log events" in text
 
 
 def test_names_are_sorted_by_their_share_of_time(reference: Path) -> None:
-    found = survey(open_logs(reference / "ampi-halo"))
-    seconds = [share.seconds for share in found.names]
+    surveyed = survey(open_logs(reference / "ampi-halo"))
+    seconds = [share.seconds for share in surveyed.names]
     assert seconds == sorted(seconds, reverse=True)
-    assert math.fsum(share.share for share in found.names) == pytest.approx(1.0)
-    assert found.seb_seconds == pytest.approx(math.fsum(seconds), rel=1e-15)
-    lines = found.text().splitlines()
-    assert lines[-1] == f"  and {len(found.names) - 20} more"
-    assert lines[-21].split()[0] == found.names[0].name
+    assert math.fsum(share.share for share in surveyed.names) == pytest.approx(1.0)
+    assert surveyed.seb_seconds == pytest.approx(math.fsum(seconds), rel=1e-15)
+    lines = surveyed.text().splitlines()
+    assert lines[-1] == f"  and {len(surveyed.names) - 20} more"
+    assert lines[-21].split()[0] == surveyed.names[0].name
 
 
 @pytest.mark.parametrize(
@@ -105,15 +107,15 @@ def test_of_many_files_some_are_listed(tmp_path: Path) -> None:
 
 
 def test_every_real_set_becomes_strict_json(log_set: Path) -> None:
-    found = survey(open_logs(log_set)).to_json()
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found["sebs"] == sum(name["sebs"] for name in found["names"])
-    assert found["bytes"] == sum(file["bytes"] for file in found["files"])
+    surveyed = survey(open_logs(log_set)).to_json()
+    assert json.loads(json.dumps(surveyed, allow_nan=False)) == surveyed
+    assert surveyed["sebs"] == sum(name["sebs"] for name in surveyed["names"])
+    assert surveyed["bytes"] == sum(file["bytes"] for file in surveyed["files"])
 
 
 def test_json_holds_the_machine(reference: Path) -> None:
-    found = survey(open_logs(reference / "cells-2workers")).to_json()
-    assert found["machine"] == {
+    surveyed = survey(open_logs(reference / "cells-2workers")).to_json()
+    assert surveyed["machine"] == {
         "order": "little",
         "header_version": 1,
         "log_version": 6,
@@ -156,14 +158,14 @@ class MadeLogs:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> MadeLogs:
+def made_logs(tmp_path: Path) -> MadeLogs:
     """Return a made log set of 4 PEs."""
     rewritelog.synth(tmp_path / "made", pes=4, sebs=300)
     return MadeLogs(tmp_path / "made")
 
 
-def test_more_names_than_there_is_room_for(made: MadeLogs) -> None:
-    logs = open_logs(made.folder)
+def test_more_names_than_there_is_room_for(made_logs: MadeLogs) -> None:
+    logs = open_logs(made_logs.folder)
     place: Any = logs.layout.seb.fields
     for file in logs.files:
         data = bytearray(file.path.read_bytes())
@@ -173,101 +175,101 @@ def test_more_names_than_there_is_room_for(made: MadeLogs) -> None:
                 name = b"name %d of %d" % (row["seb"], pe)
                 data[at : at + 20] = name.ljust(20, b"\0")
         file.path.write_bytes(data)
-    sebs = open_logs(made.folder).sebs()
-    found = made.survey()
+    sebs = open_logs(made_logs.folder).sebs()
+    surveyed = made_logs.survey()
     expected = {
         f"name {row['seb']} of {row['pe']}": max(row["end_time"] - row["start_time"], 0.0)
         for row in sebs
     }
     assert len(expected) == len(sebs) > 4 * 256
-    assert {share.name: share.seconds for share in found.names} == expected
-    assert {share.sebs for share in found.names} == {1}
-    assert found.text().endswith(f"and {len(sebs) - 20:,} more")
+    assert {share.name: share.seconds for share in surveyed.names} == expected
+    assert {share.sebs for share in surveyed.names} == {1}
+    assert surveyed.text().endswith(f"and {len(sebs) - 20:,} more")
 
 
-def test_blocks_of_any_size_give_the_same_answer(made: MadeLogs) -> None:
-    assert survey(replace(open_logs(made.folder), block_bytes=2000)) == made.survey()
+def test_blocks_of_any_size_give_the_same_answer(made_logs: MadeLogs) -> None:
+    assert survey(replace(open_logs(made_logs.folder), block_bytes=2000)) == made_logs.survey()
 
 
 def test_what_tracer_would_replace_is_told_where_there_is_any(tmp_path: Path) -> None:
     names = (b"AMPI_SEND", b"user_code", b"msgep", b"msgep2")
     line = [made_seb(0, 1.0 + (name == b"user_code"), name=name) for name in names]
-    found = survey(open_logs(write_logs(tmp_path / "logs", [line])))
-    assert found.tracer_replaces == pytest.approx(0.4)
-    assert found.to_json()["tracer_replaces"] == pytest.approx(0.4)
-    assert "TraceR has durations of its own for 40.0 % of it" in found.text()
+    surveyed = survey(open_logs(write_logs(tmp_path / "logs", [line])))
+    assert surveyed.tracer_replaces == pytest.approx(0.4)
+    assert surveyed.to_json()["tracer_replaces"] == pytest.approx(0.4)
+    assert "TraceR has durations of its own for 40.0 % of it" in surveyed.text()
     own = survey(open_logs(write_logs(tmp_path / "own", [[made_seb(0, 1, name=b"user_code")]])))
     assert own.tracer_replaces == 0
     assert "TraceR" not in own.text()
 
 
-def test_names_cannot_command_a_terminal(made: MadeLogs) -> None:
-    made.put(1, 3, "name", b"\x1b[31m\xff\nred\0")
-    found = made.survey()
-    assert "\x1b[31m\\xff\nred" in {share.name for share in found.names}
-    assert r"\x1b[31m\xff\nred" in found.text()
-    assert found.text().replace("\n", "").isprintable()
+def test_names_cannot_command_a_terminal(made_logs: MadeLogs) -> None:
+    made_logs.put(1, 3, "name", b"\x1b[31m\xff\nred\0")
+    surveyed = made_logs.survey()
+    assert "\x1b[31m\\xff\nred" in {share.name for share in surveyed.names}
+    assert r"\x1b[31m\xff\nred" in surveyed.text()
+    assert surveyed.text().replace("\n", "").isprintable()
 
 
-def test_times_that_are_no_numbers_count_for_nothing(made: MadeLogs) -> None:
-    before = made.survey()
+def test_times_that_are_no_numbers_count_for_nothing(made_logs: MadeLogs) -> None:
+    before = made_logs.survey()
     for seb, (field, value) in enumerate(
         [("end_time", math.nan), ("start_time", math.inf), ("end_time", -math.inf)], start=2
     ):
-        made.put(1, seb, field, np.float64(value).tobytes())
-    found = made.survey()
-    assert found.not_finite == 3
-    assert "3 SEBs with times that are not finite" in found.text()
-    assert (found.sebs, found.messages) == (before.sebs, before.messages)
-    assert found.seb_seconds < before.seb_seconds
-    json.dumps(found.to_json(), allow_nan=False)
+        made_logs.put(1, seb, field, np.float64(value).tobytes())
+    surveyed = made_logs.survey()
+    assert surveyed.not_finite == 3
+    assert "3 SEBs with times that are not finite" in surveyed.text()
+    assert (surveyed.sebs, surveyed.messages) == (before.sebs, before.messages)
+    assert surveyed.seb_seconds < before.seb_seconds
+    json.dumps(surveyed.to_json(), allow_nan=False)
 
 
-def test_durations_beyond_all_numbers_become_null(made: MadeLogs) -> None:
+def test_durations_beyond_all_numbers_become_null(made_logs: MadeLogs) -> None:
     for seb in (2, 3):
-        made.put(1, seb, "end_time", np.float64(1.7e308).tobytes())
-        made.put(1, seb, "name", b"eternal\0")
-    found = made.survey().to_json()
-    assert found["seb_seconds"] is None
-    assert found["latest_s"] == 1.7e308
-    json.dumps(found, allow_nan=False)
-    assert "eternal" in made.survey().text()
+        made_logs.put(1, seb, "end_time", np.float64(1.7e308).tobytes())
+        made_logs.put(1, seb, "name", b"eternal\0")
+    surveyed = made_logs.survey().to_json()
+    assert surveyed["seb_seconds"] is None
+    assert surveyed["latest_s"] == 1.7e308
+    json.dumps(surveyed, allow_nan=False)
+    assert "eternal" in made_logs.survey().text()
 
 
-def test_marks_that_do_not_pair_up_are_counted(made: MadeLogs) -> None:
-    before = made.survey()
-    events = open_logs(made.folder).log_events([2])
+def test_marks_that_do_not_pair_up_are_counted(made_logs: MadeLogs) -> None:
+    before = made_logs.survey()
+    events = open_logs(made_logs.folder).log_events([2])
     mark = next(event for event in events if event["text"] == "endTraceBigSim %f\n")
-    made.put_at(2, int(mark["offset"]) + 13, b"endTraceBigsim")
-    found = made.survey()
-    assert found.irregular == 1
-    assert found.brackets == before.brackets - 1
+    made_logs.put_at(2, int(mark["offset"]) + 13, b"endTraceBigsim")
+    surveyed = made_logs.survey()
+    assert surveyed.irregular == 1
+    assert surveyed.brackets == before.brackets - 1
 
 
 def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
     """More than the kernel's table has room for at first."""
-    many = [mark for k in range(100) for mark in bracket(k / 128, (k + 0.5) / 128)]
-    line = [made_seb(0, 1, events=bracket(0, 0.5)), made_seb(1, 2, events=many), made_seb(2, 3)]
-    found = survey(open_logs(write_logs(tmp_path / "logs", [line, line[::-1]])))
-    assert (found.brackets, found.log_events, found.irregular) == (2 * 101, 2 * 202, 0)
-    assert (found.sebs, found.seb_seconds) == (6, 6.0)
+    marks = [mark for k in range(100) for mark in bracket(k / 128, (k + 0.5) / 128)]
+    line = [made_seb(0, 1, events=bracket(0, 0.5)), made_seb(1, 2, events=marks), made_seb(2, 3)]
+    surveyed = survey(open_logs(write_logs(tmp_path / "logs", [line, line[::-1]])))
+    assert (surveyed.brackets, surveyed.log_events, surveyed.irregular) == (2 * 101, 2 * 202, 0)
+    assert (surveyed.sebs, surveyed.seb_seconds) == (6, 6.0)
 
 
-def test_a_damaged_seb_is_named(made: MadeLogs) -> None:
-    logs = open_logs(made.folder)
+def test_a_damaged_seb_is_named(made_logs: MadeLogs) -> None:
+    logs = open_logs(made_logs.folder)
     at = int(logs.sebs([3])[7]["offset"]) + logs.layout.seb.itemsize
-    made.put_at(3, at, b"\xff\xff\xff\xff")
+    made_logs.put_at(3, at, b"\xff\xff\xff\xff")
     with pytest.raises(DamagedLogError, match=f"byte {at}, PE 3, SEB 7, field number of messages"):
-        made.survey()
+        made_logs.survey()
 
 
-def test_bytes_after_the_last_seb_are_damage(made: MadeLogs) -> None:
-    logs = open_logs(made.folder)
+def test_bytes_after_the_last_seb_are_damage(made_logs: MadeLogs) -> None:
+    logs = open_logs(made_logs.folder)
     file = logs.files[logs.timeline_block(3).file]
     with file.path.open("ab") as handle:
         handle.write(b"more")
     with pytest.raises(DamagedLogError, match=r"PE 3, SEB \d+, field count: .*: 4$"):
-        made.survey()
+        made_logs.survey()
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
@@ -294,7 +296,7 @@ def test_messages_are_counted_for_every_pe_that_they_are_addressed_to(tmp_path: 
     assert traffic.sent_bytes[0].tolist() == [6, 6, 1116, 1011]
     assert traffic.multicasts == 1
     classes = [(0, 0, 1), (1, 1, 1), (4, 7, 2), (8, 15, 1), (64, 127, 1), (512, 1023, 1)]
-    assert [one for one in traffic.size_classes() if one[2]] == classes
+    assert [size_class for size_class in traffic.size_classes() if size_class[2]] == classes
     assert json.loads(json.dumps(traffic.to_json()))["sizes"][0]["messages"] == 1
 
 
