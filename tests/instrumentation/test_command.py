@@ -154,17 +154,17 @@ def test_stats_of_a_file_worked_out_by_hand(tmp_path: Path) -> None:
 def test_stats_do_not_depend_on_how_lines_are_cut_into_files_and_chunks(
     outputs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = StatsCommand(outputs).run()
-    assert sum(kind.lines for kind in whole.kinds) == 3 * 201 + 1
-    assert {kind.unit for kind in whole.kinds} == set(TimeUnit)
+    uncut = StatsCommand(outputs).run()
+    assert sum(kind.lines for kind in uncut.kinds) == 3 * 201 + 1
+    assert {kind.unit for kind in uncut.kinds} == set(TimeUnit)
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=1000))
     cut = StatsCommand(outputs).run()
-    assert cut.malformed.count == whole.malformed.count
-    for one, other in zip(whole.kinds, cut.kinds, strict=True):
-        assert one.to_json().keys() == other.to_json().keys()
-        for name, value in one.to_json().items():
+    assert cut.malformed.count == uncut.malformed.count
+    for kind, cut_kind in zip(uncut.kinds, cut.kinds, strict=True):
+        assert kind.to_json().keys() == cut_kind.to_json().keys()
+        for name, value in kind.to_json().items():
             is_number = isinstance(value, float)
-            assert other.to_json()[name] == (pytest.approx(value) if is_number else value)
+            assert cut_kind.to_json()[name] == (pytest.approx(value) if is_number else value)
 
 
 def test_stats_keep_a_bounded_number_of_lines(
@@ -174,13 +174,13 @@ def test_stats_keep_a_bounded_number_of_lines(
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=1000))
     path = tmp_path / "out"
     path.write_text("".join(format_line("k", (i % 4,), time_s=1) for i in range(1000)))
-    found = StatsCommand(path).run()
-    (kind,) = found.kinds
+    report = StatsCommand(path).run()
+    (kind,) = report.kinds
     assert (kind.lines, kind.total) == (1000, 1000)
     assert kind.spread is not None
     assert (kind.spread.relative, kind.spread.points) == (0.0, 4)
     assert 10 <= kind.spread.lines < 100
-    assert f"the variation is that of the first {kind.spread.lines} lines" in found.text()
+    assert f"the variation is that of the first {kind.spread.lines} lines" in report.text()
 
 
 def sorted_records(path: Path) -> list[tuple[str, list[float], int, float]]:
@@ -269,9 +269,9 @@ def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
         (["stats", tmp_path / "empty"], 0, ""),
         (["merge", tmp_path / "empty"], 0, "timing lines: 0"),
     ]
-    for words, code, said in cases:
+    for words, code, message in cases:
         ran = commands.tracebigsim(*words)
-        assert (ran.returncode, said in ran.stderr) == (code, True), ran.stderr
+        assert (ran.returncode, message in ran.stderr) == (code, True), ran.stderr
         assert "Traceback" not in ran.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
 

@@ -93,15 +93,19 @@ def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_pa
         ]
         assert params_of(table) == expected
         assert set(table.time_unit) == {TimeUnit.NONE}
-        for index, one in enumerate(timeline):
-            assert [text for _, text in one.marks] == ([START, END] if index % 3 else [])
+        for index, emulated_seb in enumerate(timeline):
+            assert [text for _, text in emulated_seb.marks] == ([START, END] if index % 3 else [])
 
     logs = write_logs(
         tmp_path / "logs",
         [
             [
-                seb(one.start, one.end, events=[mark(text, at) for at, text in one.marks])
-                for one in timeline
+                seb(
+                    emulated_seb.start,
+                    emulated_seb.end,
+                    events=[mark(text, at) for at, text in emulated_seb.marks],
+                )
+                for emulated_seb in timeline
             ]
             for timeline in timelines
         ],
@@ -118,9 +122,9 @@ def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_pa
     assert all(about_samples), "none is about brackets or records"
     old, new = (rewritelog.open_logs(folder).sebs() for folder in (logs, tmp_path / "out"))
     middles = [
-        one.marks[1][0] - one.marks[0][0] if one.marks else 0.0
+        emulated_seb.marks[1][0] - emulated_seb.marks[0][0] if emulated_seb.marks else 0.0
         for timeline in timelines
-        for one in timeline
+        for emulated_seb in timeline
     ]
     durations = [(0.0, 2.5, 1.5)[index % SEBS % 3] for index in range(PES * SEBS)]
     expected_times = old["exec_time"] - middles + durations
@@ -163,8 +167,8 @@ def test_only_chosen_sebs_are_bracketed(tmp_path: Path) -> None:
     marked = [
         (pe, index)
         for pe, timeline in enumerate(timelines)
-        for index, one in enumerate(timeline)
-        if one.marks
+        for index, emulated_seb in enumerate(timeline)
+        if emulated_seb.marks
     ]
     assert marked == [(3, 4), (5, 2)]
     assert sorted(path.name for path in tmp_path.glob("param.*")) == ["param.3", "param.5"]
@@ -237,7 +241,7 @@ def test_a_guard_in_an_emulation(tmp_path: Path) -> None:
         tmp_path, build(tmp_path, *sources("cpp", GUARD), options=EMULATED)
     )
     assert sound((tmp_path / "param.0").read_bytes()).seb.tolist() == [0, 2]
-    assert [len(one.marks) for one in timelines[0]] == [2, 1, 2]
+    assert [len(emulated_seb.marks) for emulated_seb in timelines[0]] == [2, 1, 2]
     assert printed.err == ""
 
 

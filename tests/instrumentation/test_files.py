@@ -61,8 +61,8 @@ def test_every_chunk_size_gives_the_same_records(file: Path, chunk_bytes: int) -
 def test_gzip_is_told_by_its_first_bytes(tmp_path: Path, chunk_bytes: int, members: int) -> None:
     path = tmp_path / "timings.txt"
     path.write_bytes(gzip.compress(TEXT + b"\n") * members)
-    whole = scan((TEXT + b"\n") * members)
-    assert summary(list(scan_file(path, chunk_bytes))) == summary([whole])
+    table = scan((TEXT + b"\n") * members)
+    assert summary(list(scan_file(path, chunk_bytes))) == summary([table])
 
 
 def test_a_plain_file_may_be_named_gz(tmp_path: Path) -> None:

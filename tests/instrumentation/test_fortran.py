@@ -53,9 +53,9 @@ def test_every_call_prints_its_line(options: list[str], tmp_path: Path) -> None:
 
 
 def test_a_twenty_first_number_does_not_compile(tmp_path: Path) -> None:
-    many = PROGRAM.replace("19, 20)", "19, 20, 21)")
+    program = PROGRAM.replace("19, 20)", "19, 20, 21)")
     with pytest.raises(AssertionError, match="arg"):
-        build(tmp_path, *SOURCES, ("main.f90", many))
+        build(tmp_path, *SOURCES, ("main.f90", program))
 
 
 def test_off_and_chosen(tmp_path: Path) -> None:

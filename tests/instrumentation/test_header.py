@@ -189,9 +189,9 @@ def many_numbers() -> list[float]:
 def printed_numbers(folder: Path, values: list[float], **more: str) -> list[float]:
     """What a program prints of these numbers, as it reads back."""
     program = build(folder, ("numbers.c", NUMBERS), options=["-O2"])
-    given = struct.pack(f"{len(values)}d", *values)
+    packed = struct.pack(f"{len(values)}d", *values)
     ran = subprocess.run(
-        [program], input=given, capture_output=True, check=True, env=environment(**more)
+        [program], input=packed, capture_output=True, check=True, env=environment(**more)
     )
     return [params[0] for params in params_of(sound(ran.stdout))]
 
@@ -224,9 +224,9 @@ def comma_locale(folder: Path) -> str:
         'comment_char %\nescape_char /\nLC_NUMERIC\ndecimal_point ","\n'
         'thousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n'
     )
-    made: list[str | Path] = [tool("localedef"), "-c", "-f", charmap, "-i", source]
+    command: list[str | Path] = [tool("localedef"), "-c", "-f", charmap, "-i", source]
     subprocess.run(
-        [*made, folder / "comma"], capture_output=True, check=False
+        [*command, folder / "comma"], capture_output=True, check=False
     )  # it exits with 1, as it warns
     more = {"LC_ALL": "", "LC_NUMERIC": "comma", "LOCPATH": str(folder)}
     if run([tool("locale"), "decimal_point"], more=more).out.strip() != b",":

@@ -31,12 +31,12 @@ def answer(table: LineTable) -> tuple[object, ...]:
 @pytest.mark.parametrize("before", [b"", b"7 TRACEBIGSIM k 1\r\n"])
 def test_a_text_that_ends_anywhere(before: bytes, line: bytes) -> None:
     memory = Arena(len(before) + len(line), filler=ord("}")).open
-    whole = np.frombuffer(before + line, dtype=np.uint8)
-    for size in range(len(before), len(whole) + 1):
+    text = np.frombuffer(before + line, dtype=np.uint8)
+    for size in range(len(before), len(text) + 1):
         last = memory[len(memory) - size :]
-        last[:] = whole[:size]
-        among_others = whole[:size]
-        expected = answer(scan(whole[:size].tobytes()))
+        last[:] = text[:size]
+        among_others = text[:size]
+        expected = answer(scan(text[:size].tobytes()))
         assert answer(scan(last)) == answer(scan(among_others)) == expected
 
 

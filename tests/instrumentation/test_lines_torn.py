@@ -44,12 +44,12 @@ NAME_OF_A_PARAM_LINE = {
 
 def zones(line: str) -> list[str]:
     """For each cut of a line: the field it is in, `between` fields, or `head` before all."""
-    found = []
+    fields = []
     for cut in range(len(line) + 1):
         marks = re.findall(r"(\w+): ?{|(})", line[:cut])
         name, closed = marks[-1] if marks else ("", "")
-        found.append(name or ("between" if closed else "head"))
-    return found
+        fields.append(name or ("between" if closed else "head"))
+    return fields
 
 
 def rows(table: LineTable) -> Iterable[tuple[object, ...]]:
@@ -72,12 +72,12 @@ def wrong_pairs(first: str, second: str) -> set[tuple[str, str]]:
     table = scan("\n".join(first[:i] + second[j:] for i, j in cuts).encode())
     true = {*rows(scan(first.encode())), *rows(scan(second.encode()))}
     in_first, in_second = zones(first), zones(second)
-    found = set()
+    pairs = set()
     for line, row in zip(table.line.tolist(), rows(table), strict=True):
         if row not in true:
             i, j = cuts[line - 1]
-            found.add((in_first[i], in_second[j]))
-    return found
+            pairs.add((in_first[i], in_second[j]))
+    return pairs
 
 
 @pytest.mark.parametrize("first", by_tier(TIMING, quick={TIMING[1]}))

@@ -85,8 +85,8 @@ def test_a_program_fails_where_standard_output_is_full(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", by_tier(SOURCES, ["solver.py"], ["particles.c", "stencil.cpp"]))
 def test_the_same_seed_gives_the_same_parameters(name: str, tmp_path: Path) -> None:
-    one, other = (started(name, tmp_path).table() for _ in range(2))
-    assert params_of(one) == params_of(other)
+    first, second = (started(name, tmp_path).table() for _ in range(2))
+    assert params_of(first) == params_of(second)
 
 
 @pytest.mark.parametrize(

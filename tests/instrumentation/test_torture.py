@@ -45,15 +45,15 @@ def compiled(folder: Path, compiler: str = "gcc", sanitizer: str = "") -> Path:
     program = folder / "torture"
     options = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"] if sanitizer else []
     language = ["-x", "c++"] if compiler.endswith("++") else []
-    made = subprocess.run(
+    compilation = subprocess.run(
         [compiler, *language, "-D_GNU_SOURCE", "-DTRACEBIGSIM_WARNINGS", "-Wall", "-Wextra",
          "-Werror", "-O1", "-g", "-pthread", *options, "-I", tracebigsim.include_dir(), SOURCE,
          "-o", program],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if sanitizer and re.search(r"cannot find|unsupported", made.stderr):
+    if sanitizer and re.search(r"cannot find|unsupported", compilation.stderr):
         pytest.skip(f"{compiler} has no sanitizer for {sanitizer} here")
-    assert made.returncode == 0, made.stderr
+    assert compilation.returncode == 0, compilation.stderr
     return program
 
 
@@ -147,5 +147,5 @@ def test_a_limit_on_file_size_ends_no_program(tmp_path: Path) -> None:
     assert done.returncode == 0
     lost = re.fullmatch(r"tracebigsim: ([0-9]+) lines are lost: File too large\n", done.stderr)
     assert lost is not None
-    whole = out.read_bytes().rpartition(b"\n")[0] + b"\n"
-    assert len(sound(whole)) + int(lost[1]) == 1000
+    lines = out.read_bytes().rpartition(b"\n")[0] + b"\n"
+    assert len(sound(lines)) + int(lost[1]) == 1000

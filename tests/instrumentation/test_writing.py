@@ -150,7 +150,7 @@ def test_records_that_no_line_can_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "what"),
+    ("fields", "message"),
     [
         ({"event": 5}, "an event name must be a text"),
         ({"event": b"k"}, "an event name must be a text"),
@@ -160,7 +160,7 @@ def test_records_that_no_line_can_hold() -> None:
         ({"counters": [None]}, "a counter must be an integer"),
     ],
 )
-def test_values_of_other_types_are_refused_in_words(told: dict[str, Any], what: str) -> None:
+def test_values_of_other_types_are_refused_in_words(fields: dict[str, Any], message: str) -> None:
     """They raised bare errors."""
-    with pytest.raises(LineFormatError, match=what):
-        format_line(**{"event": "k", "seb": 0, **told})
+    with pytest.raises(LineFormatError, match=message):
+        format_line(**{"event": "k", "seb": 0, **fields})
