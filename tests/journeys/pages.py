@@ -35,9 +35,9 @@ class Step:
 def steps_of(page: Path) -> list[Step]:
     """Return the commands of a page in its order, but those that are marked and the tests."""
     text = page.read_text(encoding="utf-8")
-    found = [*_blocks(text), *_indented(text)]
+    blocks = [*_blocks(text), *_indented(text)]
     steps: list[Step] = []
-    for _, step in sorted(found, key=lambda pair: pair[0]):
+    for _, step in sorted(blocks, key=lambda pair: pair[0]):
         if step.command:
             steps.append(step)
         else:  # it shows what the step before it prints

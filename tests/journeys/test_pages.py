@@ -85,12 +85,12 @@ def test_walk_through_shows_what_verify_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page saves the second model from a browser; a fit of the same terms is the same."""
-    made = runpy.run_path(str(ROOT / "docs/seeing.py"))
+    script = runpy.run_path(str(ROOT / "docs/seeing.py"))
     monkeypatch.chdir(tmp_path)
-    made["write_timings"](Path("timings.txt"))
-    made["write_timings"](Path("later.txt"), seed=2)
-    mended = made["FORMULAS"].replace('["1", "p1"]', json.dumps(made["MENDED"].split("\n")))
-    for text, model in ((made["FORMULAS"], "standard.json"), (mended, "mended/model.json")):
+    script["write_timings"](Path("timings.txt"))
+    script["write_timings"](Path("later.txt"), seed=2)
+    mended = script["FORMULAS"].replace('["1", "p1"]', json.dumps(script["MENDED"].split("\n")))
+    for text, model in ((script["FORMULAS"], "standard.json"), (mended, "mended/model.json")):
         Path("formulas.toml").write_text(text)
         Path(model).parent.mkdir(exist_ok=True)
         run("fit", "timings.txt", "--formulas", "formulas.toml", "-o", model, "-q")
