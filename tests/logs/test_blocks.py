@@ -21,11 +21,11 @@ def test_two_log_sets_are_read_in_turn(block_bytes: int, tmp_path: Path) -> None
     def parts(logs: LogSet) -> Iterator[LoadedBlock]:
         return logs.load(plan_blocks(logs.files[0], block_bytes), block_bytes)
 
-    wanted = [[part.buffer.tobytes() for part in parts(logs)] for logs in (a, b)]
-    assert wanted[0] != wanted[1]
+    one_by_one = [[part.buffer.tobytes() for part in parts(logs)] for logs in (a, b)]
+    assert one_by_one[0] != one_by_one[1]
     pairs = zip(parts(a), parts(b), strict=True)
-    found = [(one.buffer.tobytes(), other.buffer.tobytes()) for one, other in pairs]
-    assert found == list(zip(*wanted, strict=True))
+    in_turn = [(first.buffer.tobytes(), second.buffer.tobytes()) for first, second in pairs]
+    assert in_turn == list(zip(*one_by_one, strict=True))
 
 
 def test_a_thread_reads_all_its_blocks_into_the_same_memory(tmp_path: Path) -> None:

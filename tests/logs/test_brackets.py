@@ -26,18 +26,18 @@ def brackets_in(folder: Path, *sebs: dict[str, Any], order: ByteOrder = "little"
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_marks_are_paired_in_each_seb(tmp_path: Path, order: ByteOrder) -> None:
-    found = brackets_in(
+    brackets = brackets_in(
         tmp_path,
         seb(1.0, 2.0, events=[PRINTED, *bracket(0.25, 0.5), POINTER, *bracket(0.5, 1.0)]),
         seb(2.0, 3.0, events=[POINTER]),
         seb(3.0, 5.0, events=bracket(0.0, 2.0)),
         order=order,
     )
-    assert found.counts.tolist() == [2, 0, 1]
-    assert found.seb.tolist() == [0, 0, 2]
-    assert found.number.tolist() == [0, 1, 0]
-    assert found.starts.tolist() == [0.25, 0.5, 0.0]
-    assert found.ends.tolist() == [0.5, 1.0, 2.0]
+    assert brackets.counts.tolist() == [2, 0, 1]
+    assert brackets.seb.tolist() == [0, 0, 2]
+    assert brackets.number.tolist() == [0, 1, 0]
+    assert brackets.starts.tolist() == [0.25, 0.5, 0.0]
+    assert brackets.ends.tolist() == [0.5, 1.0, 2.0]
 
 
 IRREGULAR_MARKS = {
@@ -56,28 +56,28 @@ IRREGULAR_MARKS = {
 def test_marks_that_do_not_pair_up_are_no_brackets(
     tmp_path: Path, marks: list[dict[str, Any]]
 ) -> None:
-    found = brackets_in(
+    brackets = brackets_in(
         tmp_path, seb(1.0, 2.0, events=marks), seb(2.0, 3.0, events=bracket(0.25, 0.5))
     )
-    assert found.counts.tolist() == [IRREGULAR, 1]
-    assert found.starts.tolist() == [0.25]
+    assert brackets.counts.tolist() == [IRREGULAR, 1]
+    assert brackets.starts.tolist() == [0.25]
 
 
 def test_a_mark_behind_the_end_by_rounding_is_at_the_end(tmp_path: Path) -> None:
     start, end = 1e6, 1e6 + 0.1
-    found = brackets_in(tmp_path, seb(start, end, events=bracket(0.05, 0.1)))
+    brackets = brackets_in(tmp_path, seb(start, end, events=bracket(0.05, 0.1)))
     assert end - start < 0.1
-    assert found.ends.tolist() == [end - start]
+    assert brackets.ends.tolist() == [end - start]
 
 
 def test_in_an_unclosed_seb_only_the_order_of_marks_counts(tmp_path: Path) -> None:
-    found = brackets_in(
+    brackets = brackets_in(
         tmp_path,
         seb(1.0, -1.0, events=bracket(0.5, 1e9)),
         seb(2.0, -1.0, events=bracket(0.5, 0.25)),
     )
-    assert found.counts.tolist() == [1, IRREGULAR]
-    assert found.ends.tolist() == [1e9]
+    assert brackets.counts.tolist() == [1, IRREGULAR]
+    assert brackets.ends.tolist() == [1e9]
 
 
 def test_a_block_without_sebs_has_no_brackets(tmp_path: Path) -> None:

@@ -25,14 +25,14 @@ MESSAGE, MARKS = 34, 2 * (9 + 4) + len(START + END)
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4), backward=[0], forward=[1])
-    return write_logs(tmp_path / "in", [[one, one], [one]])
+    full = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4), backward=[0], forward=[1])
+    return write_logs(tmp_path / "in", [[full, full], [full]])
 
 
 def overwrite(path: Path, offset: int, data: bytes) -> None:
-    whole = bytearray(path.read_bytes())
-    whole[offset : offset + len(data)] = data
-    path.write_bytes(whole)
+    content = bytearray(path.read_bytes())
+    content[offset : offset + len(data)] = data
+    path.write_bytes(content)
 
 
 def refused(folder: Path) -> DamagedLogError:
@@ -125,17 +125,17 @@ def test_a_duration_too_large_for_a_number_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("block_bytes", by_tier([1 << 20, 150], quick={150}))
 @pytest.mark.parametrize("step", by_tier([1, 13], [13], [1]))
 def test_a_file_cut_off_anywhere_is_refused(step: int, block_bytes: int, logs: Path) -> None:
-    whole = (logs / "bgTrace0").read_bytes()
-    for length in range(0, len(whole), step):
-        (logs / "bgTrace0").write_bytes(whole[:length])
+    content = (logs / "bgTrace0").read_bytes()
+    for length in range(0, len(content), step):
+        (logs / "bgTrace0").write_bytes(content[:length])
         with pytest.raises(DamagedLogError, match="bgTrace0"):
             rewrite(in_blocks(logs, block_bytes), None, RewriteOptions(dilation=2, jobs=1))
 
 
 @pytest.mark.parametrize("length", [n for n in range(80) if n not in (52, 56, 60)])
 def test_a_summary_of_another_length_is_refused(length: int, logs: Path) -> None:
-    whole = (logs / "bgTrace").read_bytes() + bytes(20)
-    (logs / "bgTrace").write_bytes(whole[:length])
+    content = (logs / "bgTrace").read_bytes() + bytes(20)
+    (logs / "bgTrace").write_bytes(content[:length])
     with pytest.raises(DamagedLogError, match="bgTrace, "):
         rewritelog.open_logs(logs)
 

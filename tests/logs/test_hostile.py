@@ -37,9 +37,9 @@ def run_rewrite(folder: Path, out: Path) -> None:
 
 
 def run_info(folder: Path, _: Path) -> None:
-    found = survey(rewritelog.open_logs(folder))
-    json.dumps(found.to_json(), allow_nan=False)
-    found.text()
+    surveyed = survey(rewritelog.open_logs(folder))
+    json.dumps(surveyed.to_json(), allow_nan=False)
+    surveyed.text()
 
 
 def run_dump(folder: Path, _: Path) -> None:
@@ -83,14 +83,14 @@ def _compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4), backward=[0], forward=[1])
-    return write_logs(tmp_path / "in", [[one, one], [one]])
+    full = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4), backward=[0], forward=[1])
+    return write_logs(tmp_path / "in", [[full, full], [full]])
 
 
 def overwrite(path: Path, offset: int, data: bytes) -> None:
-    whole = bytearray(path.read_bytes())
-    whole[offset : offset + len(data)] = data
-    path.write_bytes(whole)
+    content = bytearray(path.read_bytes())
+    content[offset : offset + len(data)] = data
+    path.write_bytes(content)
 
 
 def refused(command: Callable[[Path, Path], None], folder: Path) -> str:
@@ -237,14 +237,14 @@ def problem_of(job: Callable[[], None]) -> DamagedLogError | None:
 @pytest.mark.parametrize("time", by_tier(ODD_TIMES, [float("inf"), -LARGEST], ODD_TIMES))
 @pytest.mark.parametrize("field", [*SEB_TIMES, "send_time", "message recv_time", "r_time"])
 def test_odd_times(field: str, time: float, tmp_path: Path) -> None:
-    one = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4))
+    odd = seb(0, 1, messages=[message(0.5)], events=bracket(0.2, 0.4))
     if field in SEB_TIMES:
-        one[field] = time
+        odd[field] = time
     elif field == "r_time":
-        one["events"][1]["r_time"] = time
+        odd["events"][1]["r_time"] = time
     else:
-        one["messages"][0][field.removeprefix("message ")] = time
-    folder = write_logs(tmp_path / "in", [[seb(0, 1), one, seb(0, 1)]])
+        odd["messages"][0][field.removeprefix("message ")] = time
+    folder = write_logs(tmp_path / "in", [[seb(0, 1), odd, seb(0, 1)]])
     for name in ("info", "dump", "diff", "convert"):
         COMMANDS[name](folder, tmp_path / "out")
     rewritelog.convert(tmp_path / "out", tmp_path / "back", byte_order="little")
