@@ -63,7 +63,7 @@ def test_a_model_takes_brackets_as_a_rewrite_does(tmp_path: Path) -> None:
     options = ReplayOptions(model="least-squares", timings=(timings,), no_flush=True)
     report = replay(short_lived(tmp_path / "logs"), options=options)
     assert report.predicted_s == 5 + 3 + 5 + 3
-    assert not any("cut" in said for said in report.warnings)
+    assert not any("cut" in warning for warning in report.warnings)
 
 
 def test_a_seb_with_an_empty_bracket_is_replayed_as_it_is_rewritten(tmp_path: Path) -> None:

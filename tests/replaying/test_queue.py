@@ -77,9 +77,9 @@ def test_it_gives_what_a_heap_gives(data: st.DataObject, step: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(simulating, "_STEP", step)
         workload = tree(senders, np.array(transits_s))
-        found = simulate(workload, case_of(workload))
-    order = found.times.order
-    assert list(zip(found.times.ready_s[order].tolist(), order.tolist(), strict=True)) == expected
+        outcome = simulate(workload, case_of(workload))
+    order = outcome.times.order
+    assert list(zip(outcome.times.ready_s[order].tolist(), order.tolist(), strict=True)) == expected
 
 
 @pytest.mark.slow

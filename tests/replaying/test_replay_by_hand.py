@@ -240,10 +240,10 @@ def test_what_is_gained_were_a_name_free_is_found_by_replay(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("given", "run_s", "gain_s"), [((), 1.5 + 0.25 + 1, 1.0), ((4.0, 5.0), 5.5 + 0.25 + 1, 5.0)]
+    ("timed", "run_s", "gain_s"), [((), 1.5 + 0.25 + 1, 1.0), ((4.0, 5.0), 5.5 + 0.25 + 1, 5.0)]
 )
 def test_without_an_event_messages_after_it_leave_sooner(
-    given: tuple[float, ...], run_s: float, gain_s: float, tmp_path: Path
+    timed: tuple[float, ...], run_s: float, gain_s: float, tmp_path: Path
 ) -> None:
     """One message leaves halfway through the region, one 0.25 s behind it; a model may give 5 s."""
     halfway = message(0.75, 1.0, dst_node=1)
@@ -253,10 +253,10 @@ def test_without_an_event_messages_after_it_leave_sooner(
         [seb(2, 2.125, **started_by(0, 0)), seb(3, 4, **started_by(0, 1))],
     ]
     logs = write_logs(tmp_path / "logs", lines)
-    write_params(logs, 0, (0, "kernel", *given[:1]))
+    write_params(logs, 0, (0, "kernel", *timed[:1]))
     options = ReplayOptions()
-    if given:
-        timings = write_timings(tmp_path / "timings", *[("kernel", given[1], given[0])] * 3)
+    if timed:
+        timings = write_timings(tmp_path / "timings", *[("kernel", timed[1], timed[0])] * 3)
         options = ReplayOptions(model="least-squares", timings=(timings,))
     report = replay(logs, options=options)
     assert report.predicted_s == run_s
@@ -345,9 +345,9 @@ def test_a_folder_of_log_sets_stands_for_all_of_them(tmp_path: Path) -> None:
     sets = [write_logs(tmp_path / f"runs/p{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (2, 10)]
     (tmp_path / "runs/notes.txt").touch()
     runs: Any = rewritelog.replay(tmp_path / "runs")
-    assert [one.logs.folder for one in runs.runs] == sets
+    assert [report.logs.folder for report in runs.runs] == sets
     table = run("replay", tmp_path / "runs", tmp_path / "runs/p2", "--json")
-    assert [one["predicted_s"] for one in json.loads(table.stdout)["runs"]] == [2, 10, 2]
+    assert [row["predicted_s"] for row in json.loads(table.stdout)["runs"]] == [2, 10, 2]
     (tmp_path / "none").mkdir()
     done = run("replay", tmp_path / "none")
     assert (done.returncode, "none" in done.stderr) == (1, True)
@@ -383,9 +383,9 @@ def test_a_log_without_any_seb_takes_no_time(tmp_path: Path) -> None:
 
 def test_the_critical_path_has_a_row_for_each_size_of_messages(tmp_path: Path) -> None:
     """Of sizes that were the same to a decimal, as 1.0 kB, only one was in the table."""
-    there, back = (message(1.0, msg_id=0, dst_node=1 - k, size=1010 + 10 * k) for k in range(2))
+    forth, back = (message(1.0, msg_id=0, dst_node=1 - k, size=1010 + 10 * k) for k in range(2))
     lines = [
-        [seb(0, 1, messages=[there]), seb(4, 5, **started_by(1, 0))],
+        [seb(0, 1, messages=[forth]), seb(4, 5, **started_by(1, 0))],
         [seb(0, 1, **started_by(0, 0), messages=[back])],
     ]
     report = replay(write_logs(tmp_path / "logs", lines), Network(bandwidth=1000.0))
@@ -398,16 +398,16 @@ def test_the_critical_path_has_a_row_for_each_size_of_messages(tmp_path: Path) -
 def test_a_network_is_told_with_the_digits_that_it_was_given_with() -> None:
     """A bandwidth of 12.25GB/s, as that of a machine that there is, was 12.2 GB/s."""
     network = Network(bandwidth="12.25GB/s", packet_size="1.25kB")
-    said = "latency 0 s, bandwidth 12.25 GB/s, 0 s per packet of 1.25 kB"
-    assert network.text() == said
+    text = "latency 0 s, bandwidth 12.25 GB/s, 0 s per packet of 1.25 kB"
+    assert network.text() == text
 
 
 @pytest.mark.parametrize(
-    ("latency", "said"), [(1.5e-6, "1.5 µs"), (100.0, "100 s"), (1.5e-20, "1.5e-20 s")]
+    ("latency", "text"), [(1.5e-6, "1.5 µs"), (100.0, "100 s"), (1.5e-20, "1.5e-20 s")]
 )
-def test_a_latency_keeps_its_zeros_and_its_exponent(latency: float, said: str) -> None:
+def test_a_latency_keeps_its_zeros_and_its_exponent(latency: float, text: str) -> None:
     """One of 1.5e-20 s was told as 1.5e-2 s."""
-    assert Network(latency=latency).text() == f"latency {said}, infinite bandwidth"
+    assert Network(latency=latency).text() == f"latency {text}, infinite bandwidth"
 
 
 def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: Path) -> None:
@@ -419,9 +419,9 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
         lines[step % 2].append(seb(step, step + 1, messages=[sent], **cause))
     network = Network(latency=0.0, bandwidth=100.0)
     report = replay(write_logs(tmp_path / "logs", lines), network)
-    found = {(one.least_bytes, one.most_bytes): (one.count, one.seconds)
-             for one in report.path.messages}  # fmt: skip
-    assert found == {
+    shares = {(share.least_bytes, share.most_bytes): (share.count, share.seconds)
+             for share in report.path.messages}  # fmt: skip
+    assert shares == {
         (100, 100): (1, 1.0),
         (200, 200): (1, 2.0),
         (300, 500): (3, 12.0),
@@ -432,7 +432,7 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "error"),
     [
         ([[seb(0, 1e308)] * 2], "the replayed time exceeds the range of a double"),
         ([[seb(0, 1e308)], [seb(0, 1e308)]], "the replayed time exceeds the range of a double"),
@@ -443,9 +443,9 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
     ],
 )
 def test_times_that_no_replay_can_have_are_refused(
-    lines: list[list[dict[str, Any]]], said: str, tmp_path: Path
+    lines: list[list[dict[str, Any]]], error: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(RewriteLogError, match=said):
+    with pytest.raises(RewriteLogError, match=error):
         replay(write_logs(tmp_path / "logs", lines))
 
 
@@ -486,7 +486,7 @@ def test_what_waits_for_a_seb_that_never_runs_never_runs(tmp_path: Path) -> None
     other = [seb(0, 0.5), seb(3, 4, **started_by(0, 0), backward=[9])]
     blocked = replay(write_logs(tmp_path / "logs", [line, other])).blocked
     assert (blocked.count, blocked.roots, blocked.in_circles) == (4, 2, 0)
-    assert {(one.pe, one.seb): one.woken for one in blocked.examples} == {(0, 0): 2, (1, 1): 0}
+    assert {(held.pe, held.seb): held.woken for held in blocked.examples} == {(0, 0): 2, (1, 1): 0}
 
 
 @pytest.mark.parametrize("dilation", [1.0, 2.0])
@@ -497,8 +497,8 @@ def test_sebs_that_never_ran_are_written_after_the_end_of_the_run(
     late = message(0.25, 0.5, dst_node=0, msg_id=6)
     logs = write_logs(tmp_path / "logs", [line, [seb(2, 4, messages=[late])]])
     options = ReplayOptions(dilation=dilation, no_flush=True, write=tmp_path / "out")
-    found = replay(logs, options=options)
-    assert found.predicted_s == 2 * dilation
+    report = replay(logs, options=options)
+    assert report.predicted_s == 2 * dilation
     sebs = open_logs(tmp_path / "out").sebs()
     starts, ends = np.array([0, 2, 3, 0]), np.array([1, 3, 5, 2])
     assert sebs["start_time"].tolist() == (dilation * starts).tolist()
@@ -509,10 +509,10 @@ def test_sebs_that_never_ran_are_written_after_the_end_of_the_run(
 
 def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -> None:
     """Brackets that go with records and that do not, more than any table has room for at first."""
-    many = [mark for k in range(50) for mark in bracket(k / 64, (k + 0.5) / 64)]
+    fifty = [mark for k in range(50) for mark in bracket(k / 64, (k + 0.5) / 64)]
     sends = [message(k + t, dst_node=1, msg_id=3 * k + n) for k in range(4)
              for n, t in enumerate((0.375, 0.5, 1.0))]  # fmt: skip
-    marks = [bracket(0.25, 0.5), bracket(0.25, 0.5), many, []]
+    marks = [bracket(0.25, 0.5), bracket(0.25, 0.5), fifty, []]
     line = [seb(k, k + 1, events=marks[k], messages=sends[3 * k : 3 * k + 3]) for k in range(4)]
     starts = [seb(9 + n, 10 + n, **started_by(0, n)) for n in range(12)]
     logs = write_logs(tmp_path / "logs", [line, starts])
@@ -524,13 +524,13 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     rewrite(logs, tmp_path / "out", options)
     network = Network(latency=0.25)
     after = replay(tmp_path / "out", network)
-    found = replay(logs, network, ReplayOptions(**fitted))
-    assert found.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)
-    assert found.lost.totals_s == pytest.approx(after.lost.totals_s, rel=1e-9, abs=1e-12)
-    assert found.lost.totals_s["useful[known]"] > 0
+    report = replay(logs, network, ReplayOptions(**fitted))
+    assert report.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)
+    assert report.lost.totals_s == pytest.approx(after.lost.totals_s, rel=1e-9, abs=1e-12)
+    assert report.lost.totals_s["useful[known]"] > 0
     warning = "1 bracket dilated, since the model does not cover them: 'unknown' (1); "
     warning += "it covers 'known'; time them too"
-    assert found.warnings[-1] == warning
+    assert report.warnings[-1] == warning
     swept = rewritelog.sweep(logs, {"latency": ["1us"]}, **fitted)
     assert swept.warnings[-1] == warning
 
@@ -570,7 +570,7 @@ def test_ranks_that_write_get_no_more_than_the_times_of_their_blocks(
 
     def record(task: object, blocks: Iterable[Any], *stage: Any) -> Iterator[Any]:
         blocks = list(blocks)
-        sizes.append([len(pickle.dumps(one)) for one in (task, *blocks)])
+        sizes.append([len(pickle.dumps(sent)) for sent in (task, *blocks)])
         yield from map_blocks(task, blocks, *stage)  # type: ignore[arg-type]
 
     monkeypatch.setattr(write, "map_blocks", record)
@@ -578,7 +578,7 @@ def test_ranks_that_write_get_no_more_than_the_times_of_their_blocks(
         timelines = [[seb(0, 1)], [seb(k, k + 1) for k in range(count)]]
         logs = write_logs(tmp_path / f"{count}", timelines, files=2)
         replay(logs, Network(), ReplayOptions(write=tmp_path / f"{count} replayed"))
-    (task, *few), (larger_task, *many) = sizes
+    (task, *block_sizes), (larger_task, *larger_sizes) = sizes
     assert abs(larger_task - task) < 100
-    assert abs(many[0] - few[0]) < 100
-    assert many[1] > 1000 * 32
+    assert abs(larger_sizes[0] - block_sizes[0]) < 100
+    assert larger_sizes[1] > 1000 * 32

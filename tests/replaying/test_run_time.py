@@ -91,7 +91,7 @@ def test_sebs_that_never_run_are_a_warning(tmp_path: Path) -> None:
     report = rewritelog.rewrite(logs, dilation=0.5)
     assert report.run_time is not None
     assert report.run_time.never_ran == 1
-    (warning,) = (one for one in report.warnings if "never ran" in one)
+    (warning,) = (text for text in report.warnings if "never ran" in text)
     assert warning.startswith("1 SEB never ran: not included in the predicted run time")
 
 

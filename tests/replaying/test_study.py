@@ -35,7 +35,7 @@ NETWORK = Network(latency=2e-6, bandwidth=1e9)
 FORMULAS = Path(__file__).parents[2] / "docs" / "lost-cycles.toml"
 
 
-def made(
+def study_run(
     folder: Path, pes: int, size: int, timings_out: Path | None = None, sebs: int = 1500
 ) -> StudyRun:
     logs = folder / f"{pes}-{size}"
@@ -51,7 +51,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     for pes in (8, 16, 32, 64):
         for size in (16_000, 32_000, 64_000, 128_000):
-            made(folder, pes, size, folder / "study.txt")
+            study_run(folder, pes, size, folder / "study.txt")
     return folder
 
 
@@ -61,7 +61,7 @@ def small_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small")
     for pes in (2, 4, 8):
         for size in (16_000, 32_000, 64_000):
-            made(folder, pes, size, folder / "study.txt", sebs=40)
+            study_run(folder, pes, size, folder / "study.txt", sebs=40)
     return folder
 
 
@@ -77,7 +77,7 @@ def test_lost_cycles_of_a_study_predict_a_larger_run(small_study: Path) -> None:
     predicted = json.loads(done.stdout)
     assert predicted["low_s"] <= predicted["predicted_s"] <= predicted["high_s"]
     assert math.isclose(sum(predicted["shares"].values()), 1, rel_tol=1e-9)
-    truth_s = made(small_study, 16, 128_000, sebs=40).lost.predicted_s
+    truth_s = study_run(small_study, 16, 128_000, sebs=40).lost.predicted_s
     assert 0.3 < predicted["predicted_s"] / truth_s < 3
 
 
@@ -92,14 +92,14 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
     assert done.returncode == 0
     assert "extrapolated" in done.stderr
     predicted = json.loads(done.stdout)
-    truth = made(study, pes, size).lost
+    truth = study_run(study, pes, size).lost
     assert math.isclose(predicted["predicted_s"], truth.predicted_s, rel_tol=0.05)
     assert predicted["low_s"] <= truth.predicted_s <= predicted["high_s"]
-    whole = truth.pes * truth.predicted_s
+    pe_seconds = truth.pes * truth.predicted_s
     for category, seconds in truth.totals_s.items():
-        if seconds > 0.05 * whole:
-            found = predicted["categories_s"][category]
-            assert math.isclose(found, seconds, rel_tol=0.15), category
+        if seconds > 0.05 * pe_seconds:
+            predicted_s = predicted["categories_s"][category]
+            assert math.isclose(predicted_s, seconds, rel_tol=0.15), category
     assert math.isclose(sum(predicted["shares"].values()), 1, rel_tol=1e-9)
     text = run("predict-run", model, "--at", f"D={size},P={pes}")
     assert text.stdout.startswith(
@@ -108,7 +108,7 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["--at", "P=4"], 2, "the number of variables besides P is 1, but --at has 0"),
         (["--at", "P=4,size=9"], 2, "its variables are P, D; --at has P, size"),
@@ -118,13 +118,13 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
         ([], 2, "missing option"),
     ],
 )
-def test_wrong_use_of_at(small_study: Path, words: list[str], code: int, said: str) -> None:
+def test_wrong_use_of_at(small_study: Path, words: list[str], code: int, message: str) -> None:
     model = small_study / "plain.json"
     if not model.exists():
         fit(FitCommand((small_study / "study.txt",), "least-squares", output=model))
     done = run("predict-run", model, *words)
     assert done.returncode == code
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_model_without_lost_cycles_is_refused(sample_logs: Path, tmp_path: Path) -> None:
@@ -269,18 +269,18 @@ def test_studies_of_other_variables_are_not_mixed(tmp_path: Path) -> None:
     assert f"are P, N, but those of {tmp_path / 'D'} are P, D" in done.stderr
 
 
-@pytest.mark.parametrize("given", ["plain", "gzip", "stdin"])
+@pytest.mark.parametrize("source", ["plain", "gzip", "stdin"])
 def test_the_names_of_a_study_are_read_with_its_lines(
-    small_study: Path, tmp_path: Path, given: str
+    small_study: Path, tmp_path: Path, source: str
 ) -> None:
     """Those of compressed files and of standard input were not."""
     file, model = small_study / "study.txt", tmp_path / "model.json"
-    if given == "gzip":
+    if source == "gzip":
         file = tmp_path / "study.txt.gz"
         file.write_bytes(gzip.compress((small_study / "study.txt").read_bytes()))
     with (small_study / "study.txt").open("rb") as stream:
         rewritelog_command = [sys.executable, "-m", "rewritelog", "fit", "--model", "least-squares"]
-        words = ["-" if given == "stdin" else str(file), "-o", str(model), "-q"]
+        words = ["-" if source == "stdin" else str(file), "-o", str(model), "-q"]
         subprocess.run([*rewritelog_command, *words], stdin=stream, check=True)
     done = run("predict-run", model, "--at", "P=4,size=9")
     assert "its variables are P, D" in done.stderr
