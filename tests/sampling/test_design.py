@@ -19,20 +19,20 @@ def terms_over(params: Floats) -> Any:
     return DesignTerms(Coordinates(params, counts), params, counts)
 
 
-def designed(rows: ArrayLike, wanted: int, known: Any = None) -> Any:
+def designed(rows: ArrayLike, count: int, known: Any = None) -> Any:
     params = np.array(rows, dtype=float)
     terms = terms_over(params)
     measured = np.zeros((0, params.shape[1])) if known is None else np.array(known, dtype=float)
     free = np.ones(len(params), dtype=np.bool_)
-    return design(terms.values(params), free, terms.values(measured), wanted).tolist()
+    return design(terms.values(params), free, terms.values(measured), count).tolist()
 
 
-def covered(rows: ArrayLike, wanted: int, taken: Sequence[int] = (), counts: Any = None) -> Any:
+def covered(rows: ArrayLike, count: int, taken: Sequence[int] = (), counts: Any = None) -> Any:
     params = np.array(rows, dtype=float)
     mask = np.zeros(len(params), dtype=np.bool_)
     mask[list(taken)] = True
     counts = np.ones(len(params), dtype=np.int64) if counts is None else np.array(counts)
-    return cover(params, counts, mask, wanted, draw_numbers("", len(params), 1)).tolist()
+    return cover(params, counts, mask, count, draw_numbers("", len(params), 1)).tolist()
 
 
 def column(*values: float) -> Any:
@@ -96,8 +96,8 @@ def test_odd_parameters_are_designed_over_too(params: Floats) -> None:
     with np.errstate(all="raise", under="ignore"):
         chosen = designed(params, 4)
         assert len(set(chosen)) == 4
-        found = leverages(terms_over(params), params[chosen], params)
-    assert np.isfinite(found).all()
+        leverage = leverages(terms_over(params), params[chosen], params)
+    assert np.isfinite(leverage).all()
 
 
 def test_no_more_points_than_there_are() -> None:
@@ -107,9 +107,9 @@ def test_no_more_points_than_there_are() -> None:
 def test_leverage_is_large_where_nothing_was_measured() -> None:
     params = np.array([(a, b) for a in (1.0, 2, 4, 8) for b in (1.0, 2, 4, 8)])
     measured = params[(params[:, 0] < 8) & (params[:, 1] < 8)]
-    found = leverages(terms_over(params), measured, params)
+    leverage = leverages(terms_over(params), measured, params)
     inside = (params < 8).all(axis=1)
-    assert found[~inside].min() > found[inside].max()
+    assert leverage[~inside].min() > leverage[inside].max()
 
 
 def test_coverage_takes_something_from_each_cluster() -> None:
@@ -131,13 +131,13 @@ def test_coverage_is_denser_where_rows_are_more() -> None:
     assert np.count_nonzero(np.array(rows) < 10) >= 8
 
 
-@pytest.mark.parametrize("wanted", [1, 7, 64, 99, 100, 200])
-def test_coverage_gives_as_many_as_are_wanted(wanted: int) -> None:
+@pytest.mark.parametrize("count", [1, 7, 64, 99, 100, 200])
+def test_coverage_gives_as_many_as_are_wanted(count: int) -> None:
     params = np.random.default_rng(2).normal(size=(100, 3))
     counts = np.random.default_rng(2).integers(1, 1000, 100)
     for taken in ([], [5], list(range(60))):
-        new = covered(params, wanted, taken, counts)
-        assert len(new) == max(min(wanted, 100) - len(taken), 0)
+        new = covered(params, count, taken, counts)
+        assert len(new) == max(min(count, 100) - len(taken), 0)
         assert not set(new) & set(taken)
 
 

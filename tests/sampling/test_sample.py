@@ -44,7 +44,7 @@ def listed(logs: Path) -> list[tuple[Any, ...]]:
     return [tuple(line) for line in read_chosen(logs.parent / "list.txt")]
 
 
-def said(report: SampleReport, *words: str) -> bool:
+def warned(report: SampleReport, *words: str) -> bool:
     return any(all(word in warning for word in words) for warning in report.warnings)
 
 
@@ -106,18 +106,19 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "f.toml").write_text(FORMULA)
     report = run(logs, fraction=0.05, formulas=tmp_path / "f.toml", floor=3)
     categories = [
-        (one.stratum.event, one.stratum.category, len(one.stratum.params)) for one in report.strata
+        (choice.stratum.event, choice.stratum.category, len(choice.stratum.params))
+        for choice in report.strata
     ]
     assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
-    assert said(report, "9 SEBs", "more than the 6 of fraction", "floor=")
+    assert warned(report, "9 SEBs", "more than the 6 of fraction", "floor=")
 
 
 def test_a_formula_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "f.toml").write_text(FORMULA.replace('"side"]', '"side", "more"]'))
     report = run(logs, formulas=tmp_path / "f.toml")
-    assert said(report, "f.toml:2", "for 'pair' is not used")
+    assert warned(report, "f.toml:2", "for 'pair' is not used")
     (tmp_path / "f.toml").write_text(FORMULA.replace('"n"]\ncat', '"m"]\ncat'))
     with pytest.raises(FormulaError, match=r"f\.toml:5:"):
         run(logs, formulas=tmp_path / "f.toml")
@@ -142,7 +143,7 @@ def test_timed_lines_count_as_known(logs: Path, tmp_path: Path) -> None:
     chosen = [params[0] for _, _, event, params in listed(logs) if event == "self"]
     assert len(chosen) > 0
     assert set(chosen) <= {76, 77, 78, 79, 80}
-    assert said(report, "timed, but not in the run: other0(), other1(),", "and 295 more")
+    assert warned(report, "timed, but not in the run: other0(), other1(),", "and 295 more")
     assert "other" not in report.text(), "each had a warning, and a line that it does not vary"
     assert len(report.strata[1].stratum.timed) == 5
 
@@ -154,7 +155,7 @@ def test_nothing_is_left_to_choose_of_what_is_timed(logs: Path, tmp_path: Path) 
     ]
     report = run(logs, fraction=0.5, timings=(write_timings(tmp_path / "t", *timed),))
     assert report.chosen == 10
-    assert said(report, "10 SEBs are chosen, fewer than the 60 of fraction", "timed already")
+    assert warned(report, "10 SEBs are chosen, fewer than the 60 of fraction", "timed already")
 
 
 def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Path) -> None:
@@ -163,12 +164,12 @@ def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Pat
     write_params(logs, 0, *[(k, "self", k) for k in range(20)])
     noisy = [("self", seconds, float(k)) for k in range(20) for seconds in (0.9, 1.0, 1.1)]
     report = run(logs, fraction=0.1, timings=(write_timings(tmp_path / "t", *noisy),))
-    assert said(report, "self", "vary by 10.0 %", "no parameters recur in the run")
+    assert warned(report, "self", "vary by 10.0 %", "no parameters recur in the run")
 
 
 def test_a_negative_count_of_sebs_is_damage(logs: Path) -> None:
-    whole = (logs / "bgTrace1").read_bytes()
-    (logs / "bgTrace1").write_bytes(whole[:28] + b"\xff" * 4 + whole[32:])
+    content = (logs / "bgTrace1").read_bytes()
+    (logs / "bgTrace1").write_bytes(content[:28] + b"\xff" * 4 + content[32:])
     with pytest.raises(DamagedLogError, match="PE 1, field count: negative SEB count -1"):
         run(logs)
 
@@ -179,8 +180,8 @@ def test_noise_asks_for_replicates(logs: Path, tmp_path: Path) -> None:
         tmp_path / "t", *noisy, ("pair", 1.0, 1.0, 0.0), ("pair", 1.01, 1.0, 0.0)
     )
     report = run(logs, fraction=0.1, timings=(timings,))
-    assert said(report, "self", "vary by 5.8 %", "more than 3 %", "up to 4 times")
-    assert not said(report, "pair", "vary by")
+    assert warned(report, "self", "vary by 5.8 %", "more than 3 %", "up to 4 times")
+    assert not warned(report, "pair", "vary by")
     times = Counter(params for _, _, event, params in listed(logs) if event == "self")
     assert set(times.values()) == {1, 4} or set(times.values()) == {4}
     assert report.replicates == sum(times.values()) - len(times) > 0
@@ -198,15 +199,15 @@ def test_what_will_be_extrapolated_is_warned_of(logs: Path) -> None:
         for pe in range(4)
     )
     assert pair.outside == outside > 4
-    assert said(report, "pair", "would be extrapolated from the 2 points", "fraction")
+    assert warned(report, "pair", "would be extrapolated from the 2 points", "fraction")
 
 
 def test_who_has_a_formula_is_not_told_to_write_one(logs: Path, tmp_path: Path) -> None:
-    assert said(run(logs, fraction=0.01, floor=1), "pair", "coefficients or more", "formulas")
+    assert warned(run(logs, fraction=0.01, floor=1), "pair", "coefficients or more", "formulas")
     (tmp_path / "f.toml").write_text(FORMULA.replace('"1", ', ""))
     report = run(logs, fraction=0.01, floor=1, formulas=tmp_path / "f.toml")
-    assert said(report, "pair(n, side), category 1", "for a fit with 1 coefficient; choose")
-    assert not said(report, "pair", "what its time depends on")
+    assert warned(report, "pair(n, side), category 1", "for a fit with 1 coefficient; choose")
+    assert not warned(report, "pair", "what its time depends on")
 
 
 def test_any_way_of_reading_chooses_the_same(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,10 +228,12 @@ def test_params_of_another_folder_and_of_no_seb(logs: Path, tmp_path: Path) -> N
     (params / "param.3").write_text("5 TRACEBIGSIM: event:{ k } seqno: { 6 } params:{ 8 }\n")
     report = run(logs, params=params, fraction=1.0)
     assert [line[:2] for line in listed(logs)] == [(1, 3), (1, 29), (3, 5)]
-    assert said(report, "1 param line whose seqno is not the SEB", "param.3:1: SEB 5, but seqno 6")
-    assert said(report, "left out: 1 param record", "param.1, SEB 30")
-    assert said(report, "left out: 1 param file", "param.7")
-    assert said(report, "1 malformed param line", "param.2:1")
+    assert warned(
+        report, "1 param line whose seqno is not the SEB", "param.3:1: SEB 5, but seqno 6"
+    )
+    assert warned(report, "left out: 1 param record", "param.1, SEB 30")
+    assert warned(report, "left out: 1 param file", "param.7")
+    assert warned(report, "1 malformed param line", "param.2:1")
     with pytest.raises(TimingError, match=r"param\.2:1"):
         run(logs, params=params, strict=True)
 

@@ -21,7 +21,7 @@ def stratum(params: Floats, *, timed: Any = None, **fields: Any) -> Any:
     return Stratum(fields.pop("event", "kernel"), params, known, **fields)
 
 
-def one(params: Floats, plan: Plan, **fields: Any) -> Any:
+def choice_of(params: Floats, plan: Plan, **fields: Any) -> Any:
     (choice,) = choose([stratum(params, **fields)], plan)
     return choice
 
@@ -45,7 +45,7 @@ def test_the_fraction_is_kept_over_all_strata_together(method: SampleMethod) -> 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_are_rising_and_none_is_there_twice(method: SampleMethod) -> None:
-    choice = one(lognormal(500, 2), Plan(0.3, method))
+    choice = choice_of(lognormal(500, 2), Plan(0.3, method))
     assert (np.diff(choice.rows) > 0).all()
     assert len(choice.rows) == 150
 
@@ -53,7 +53,7 @@ def test_rows_are_rising_and_none_is_there_twice(method: SampleMethod) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_seed_decides_and_nothing_else(method: SampleMethod) -> None:
     params = lognormal(400, 4)
-    first, again, other = (one(params, Plan(0.1, method, seed)).rows for seed in (1, 1, 2))
+    first, again, other = (choice_of(params, Plan(0.1, method, seed)).rows for seed in (1, 1, 2))
     assert first.tolist() == again.tolist() != other.tolist()
 
 
@@ -66,31 +66,31 @@ def test_each_stratum_has_its_floor() -> None:
 @pytest.mark.parametrize("method", ["design", "coverage"])
 def test_different_parameters_are_preferred(method: SampleMethod) -> None:
     params = np.repeat(np.arange(1.0, 21), 50)[:, None]
-    choice = one(params, Plan(0.01, method))
+    choice = choice_of(params, Plan(0.01, method))
     assert len(set(params[choice.rows, 0])) == len(choice.rows) == 10
     assert (choice.points, choice.measured_points, choice.replicates) == (20, 10, 0)
 
 
 def test_more_rows_than_points_are_chosen_for_the_floor_only() -> None:
     params = np.repeat([[1.0], [2.0]], 50, axis=0)
-    choice = one(params, Plan(0.5, floor=5))
+    choice = choice_of(params, Plan(0.5, floor=5))
     assert len(choice.rows) == 5
     assert set(params[choice.rows, 0]) == {1, 2}
-    assert len(one(np.zeros((30, 0)), Plan(0.5)).rows) == 5
+    assert len(choice_of(np.zeros((30, 0)), Plan(0.5)).rows) == 5
 
 
 def test_the_design_leaves_little_to_extrapolate() -> None:
     for seed in range(5):
         params = lognormal(2000, 3, seed)
         by_design, by_chance = (
-            one(params, Plan(0.01, method, seed)) for method in ("design", "random")
+            choice_of(params, Plan(0.01, method, seed)) for method in ("design", "random")
         )
         assert by_design.extrapolated < 0.02 * len(params) < by_chance.extrapolated
 
 
 def test_the_ranges_are_those_of_the_chosen_rows() -> None:
     params = lognormal(300, 2)
-    choice = one(params, Plan(0.05, "random"))
+    choice = choice_of(params, Plan(0.05, "random"))
     chosen = params[choice.rows]
     outside = ((params < chosen.min(axis=0)) | (params > chosen.max(axis=0))).any(axis=1)
     assert choice.outside == np.count_nonzero(outside)
@@ -100,18 +100,18 @@ def test_the_ranges_are_those_of_the_chosen_rows() -> None:
 
 def errors(method: SampleMethod, kernel: Any, parameters: int, fit_terms: Any) -> Any:
     """Return the mean relative error of fits to 1 % of the rows under 5 % noise, over 20 seeds."""
-    found = []
+    mean_errors = []
     for seed in range(20):
         params = lognormal(1500, parameters, seed)
         noise = np.exp(np.random.default_rng(seed + 100).normal(0, 0.05, len(params)))
         seconds = kernel(params) * noise
-        rows = one(params, Plan(0.01, method, seed)).rows
+        rows = choice_of(params, Plan(0.01, method, seed)).rows
         columns = fit_terms(params)
         solved = np.linalg.lstsq(
             columns[rows] / seconds[rows, None], np.ones(len(rows)), rcond=None
         )
-        found.append(np.abs(columns @ solved[0] / kernel(params) - 1).mean())
-    return np.mean(found)
+        mean_errors.append(np.abs(columns @ solved[0] / kernel(params) - 1).mean())
+    return np.mean(mean_errors)
 
 
 @pytest.mark.parametrize(
@@ -142,25 +142,25 @@ def test_fits_to_a_design_predict_better_than_fits_to_random_rows(
 def test_what_is_timed_is_not_chosen_and_counts_as_known() -> None:
     params = np.arange(1.0, 101)[:, None]
     ends = [[1.0], [100.0]] * 3
-    choice = one(params, Plan(0.03), timed=ends)
+    choice = choice_of(params, Plan(0.03), timed=ends)
     assert len(choice.rows) == 3
     assert not {1.0, 100.0} & set(params[choice.rows, 0])
     assert (choice.outside, choice.measured_points) == (0, 5)
-    assert len(one(params, Plan(0.5), timed=params).rows) == 0
+    assert len(choice_of(params, Plan(0.5), timed=params).rows) == 0
 
 
 def test_a_timed_line_far_beyond_the_run_spoils_no_design() -> None:
     """Its logarithms were infinite, all variances NaN, and the first rows were taken."""
     params = 1e-9 * lognormal(500, 2)
-    choice = one(params, Plan(0.02), timed=np.array([[1e300, 1e-8]]))
-    without = one(params, Plan(0.02))
+    choice = choice_of(params, Plan(0.02), timed=np.array([[1e300, 1e-8]]))
+    without = choice_of(params, Plan(0.02))
     assert len(choice.rows) == 10
     assert len(np.intersect1d(choice.rows, without.rows)) >= 5
 
 
 def test_replicates_are_of_points_that_are_chosen() -> None:
     params = np.repeat(np.arange(1.0, 41), 10)[:, None]
-    choice = one(params, Plan(0.05), replicates=4)
+    choice = choice_of(params, Plan(0.05), replicates=4)
     points, counts = np.unique(params[choice.rows, 0], return_counts=True)
     assert len(points) == 20
     assert sorted(counts)[-5:] == [4] * 5
@@ -170,18 +170,18 @@ def test_replicates_are_of_points_that_are_chosen() -> None:
 
 def test_replicates_are_found_where_only_other_points_recur() -> None:
     params = np.concatenate([np.arange(1.0, 1001), [500.0, 500.0]])[:, None]
-    choice = one(params, Plan(0.005), replicates=3)
+    choice = choice_of(params, Plan(0.005), replicates=3)
     assert np.count_nonzero(params[choice.rows, 0] == 500) == 3
     assert choice.replicated_points == 1
-    assert one(params[:900], Plan(0.01), replicates=3).replicated_points == 0
+    assert choice_of(params[:900], Plan(0.01), replicates=3).replicated_points == 0
 
 
 def test_a_formula_says_what_is_spanned() -> None:
     rng = np.random.default_rng(4)
     params = np.column_stack([rng.permutation(np.arange(1.0, 501)), lognormal(500, 6)])
     terms = (parse("1"), parse("p1^2"))
-    with_formula = one(params, Plan(0.02), terms=terms)
-    without = one(params, Plan(0.02))
+    with_formula = choice_of(params, Plan(0.02), terms=terms)
+    without = choice_of(params, Plan(0.02))
     chosen = params[with_formula.rows, 0]
     assert {chosen.min(), chosen.max()} == {1, 500}
     assert with_formula.outside == 0 < without.outside
@@ -190,7 +190,7 @@ def test_a_formula_says_what_is_spanned() -> None:
 
 def test_a_term_without_a_value_is_passed_over() -> None:
     params = np.arange(0.0, 100)[:, None]
-    choice = one(params, Plan(0.1), terms=(parse("log(p1)"), parse("p1")))
+    choice = choice_of(params, Plan(0.1), terms=(parse("log(p1)"), parse("p1")))
     assert choice.coefficients == 1
     assert len(choice.rows) == 10
 
@@ -204,14 +204,14 @@ def test_a_formula_has_a_constant_only_among_its_terms() -> None:
         (["1"], 1),
         (["log(-p1)"], 1),
     ):
-        choice = one(params, Plan(0.1), terms=tuple(map(parse, texts)))
+        choice = choice_of(params, Plan(0.1), terms=tuple(map(parse, texts)))
         assert choice.coefficients == coefficients, texts
 
 
 def test_many_points_are_chosen_among_a_pool_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rewritelog.sampling.selection.POOL_POINTS", 50)
     params = lognormal(3000, 2)
-    choice = one(params, Plan(0.1))
+    choice = choice_of(params, Plan(0.1))
     assert len(choice.rows) == len(set(map(tuple, params[choice.rows]))) > 250
     assert choice.outside == 0
 
@@ -226,8 +226,8 @@ def test_plans_that_cannot_be_meant(plan: dict[str, Any]) -> None:
 
 
 def test_real_lines_are_spanned_better_than_by_chance(reference_timings: ReferenceTimings) -> None:
-    samples = [one for one in reference_timings("namd") if one.event.startswith("calc_")]
-    strata = [stratum(one.params, event=one.event) for one in samples]
+    samples = [kernel for kernel in reference_timings("namd") if kernel.event.startswith("calc_")]
+    strata = [stratum(kernel.params, event=kernel.event) for kernel in samples]
     shares = {}
     for method in ("design", "random"):
         choices = choose(strata, Plan(0.02, method))
