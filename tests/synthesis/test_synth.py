@@ -157,22 +157,22 @@ def test_every_bracket_has_its_param_record(logs: LogSet) -> None:
 
 
 def test_reports_what_it_made(options: dict[str, Any], tmp_path: Path) -> None:
-    made = rewritelog.synth(tmp_path / "made", **options)
+    report = rewritelog.synth(tmp_path / "made", **options)
     logs = open_logs(tmp_path / "made")
-    assert made.pes == options["pes"] == logs.summary.total_pes
-    assert made.sebs == len(logs.sebs())
-    assert made.messages == len(logs.messages())
-    assert made.bytes == logs.size_bytes
+    assert report.pes == options["pes"] == logs.summary.total_pes
+    assert report.sebs == len(logs.sebs())
+    assert report.messages == len(logs.messages())
+    assert report.bytes == logs.size_bytes
     lines = sum(path.read_bytes().count(b"\n") for path in logs.folder.glob("param.*"))
-    assert made.records == lines
-    assert "SEB" in made.text()
+    assert report.records == lines
+    assert "SEB" in report.text()
 
 
 def test_averages_are_those_asked_for(tmp_path: Path) -> None:
-    made = rewritelog.synth(tmp_path / "made", **small(pes=32, sebs=3000, messages=0.8))
-    assert made.sebs / 32 == pytest.approx(3000, rel=0.01)
-    assert made.messages / made.sebs == pytest.approx(0.8, rel=0.03)
-    assert made.records / made.sebs == pytest.approx(0.0926, rel=0.03)
+    report = rewritelog.synth(tmp_path / "made", **small(pes=32, sebs=3000, messages=0.8))
+    assert report.sebs / 32 == pytest.approx(3000, rel=0.01)
+    assert report.messages / report.sebs == pytest.approx(0.8, rel=0.03)
+    assert report.records / report.sebs == pytest.approx(0.0926, rel=0.03)
 
 
 def test_looks_like_real_logs(tmp_path: Path) -> None:
@@ -203,8 +203,8 @@ def _check_send_regions(logs: LogSet) -> None:
 def test_construct_reads_and_writes_the_same_bytes(
     version: int, order: Any, tmp_path: Path
 ) -> None:
-    made = small(pes=2, sebs=60, log_version=version, byte_order=order)
-    rewritelog.synth(tmp_path / "made", **made)
+    arguments = small(pes=2, sebs=60, log_version=version, byte_order=order)
+    rewritelog.synth(tmp_path / "made", **arguments)
     for path in (tmp_path / "made").glob("bgTrace[01]"):
         data = path.read_bytes()
         head = timeline_file_struct(order).parse(data)
@@ -221,9 +221,9 @@ def test_versions_and_orders_tell_the_same_story(tmp_path: Path) -> None:
     stories = set()
     for version in LOG_VERSIONS:
         for order in ("little", "big"):
-            made = tmp_path / f"{version}-{order}"
-            rewritelog.synth(made, **small(log_version=version, byte_order=order))
-            logs = open_logs(made)
+            folder = tmp_path / f"{version}-{order}"
+            rewritelog.synth(folder, **small(log_version=version, byte_order=order))
+            logs = open_logs(folder)
             assert (logs.summary.log_version, logs.summary.order) == (version, order)
             stories.add(repr(logs.sebs()[kept].tolist()))
     assert len(stories) == 1
