@@ -65,8 +65,8 @@ class Opened:
     def column(self, source: str, column: str) -> list[float]:
         """The numbers that a plot shows."""
         asked = f"Array.from(Pages.model('{source}').data['{column}'])"
-        found: list[float] = self.page.evaluate(asked)
-        return found
+        numbers: list[float] = self.page.evaluate(asked)
+        return numbers
 
 
 A4_WIDTH = 210 / 25.4 * 96
@@ -90,7 +90,7 @@ def nothing_to_do_on_paper(opened: Opened) -> bool:
     on_screen = opened.page.inner_text("main")
     opened.page.emulate_media(media="print")
     printed = opened.page.inner_text("main")
-    return any(one in on_screen for one in words) and not any(one in printed for one in words)
+    return any(word in on_screen for word in words) and not any(word in printed for word in words)
 
 
 def choose(opened: Opened, event: str, parameter: int | None = None) -> None:
@@ -98,10 +98,10 @@ def choose(opened: Opened, event: str, parameter: int | None = None) -> None:
     row = opened.page.locator(f"#overview tbody tr:has(td[data-v^='{event}'])")
     cell = "td:first-child" if parameter is None else f"td[data-p='{parameter}']"
     row.locator(f"{cell} button").click()
-    drawn(opened, event)
+    wait_for_graphs(opened, event)
 
 
-def drawn(opened: Opened, event: str) -> None:
+def wait_for_graphs(opened: Opened, event: str) -> None:
     """Wait until the graphs of an event are there."""
     opened.page.wait_for_function(
         "name => (document.documentElement.dataset.drawn || '').startsWith(name)", arg=event
@@ -127,7 +127,7 @@ def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None
         )
         assert sorted(shown) == pytest.approx(sorted(line[1] for line in SYNC), rel=1e-6)
         opened.page.select_option("#parameter", "1")
-        drawn(opened, "sync")
+        wait_for_graphs(opened, "sync")
         assert len({*opened.column("points-data", "x")}) > 5
         opened.page.fill("#filter", "FLA")
         assert opened.page.locator("#overview tbody tr:visible").count() == 1
@@ -157,11 +157,11 @@ def test_a_comparison_shows_the_event_that_is_chosen(tmp_path: Path) -> None:
 
 def scales(opened: Opened, plot: str) -> list[str]:
     """The scales of a plot's axes, and what its ticks are made by."""
-    found: list[str] = opened.page.evaluate(
+    kinds: list[str] = opened.page.evaluate(
         f"(() => {{ const plot = Pages.model('{plot}');"
         " return [plot.x_scale.type, plot.y_scale.type, plot.below[0].ticker.type]; })()"
     )
-    return found
+    return kinds
 
 
 @pytest.mark.long
@@ -295,7 +295,7 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         opened.page.fill("#terms", "1\np1*log(p1)")
         opened.page.click("#refit")
         opened.page.wait_for_selector("#old-and-new th:has-text('previous fit')")
-        drawn(opened, "sync")
+        wait_for_graphs(opened, "sync")
         select_by_a_box_at_the_top(opened)
         opened.page.click("#leave-out")
         opened.page.wait_for_selector("#left-out-count:has-text('1 left out')")
@@ -358,11 +358,11 @@ def test_the_file_that_explore_opens_leads_a_browser_to_the_page(tmp_path: Path)
         browser() as opened,
     ):
         try:
-            given = tmp_path / "browser.given"
-            while not (given.exists() and given.read_text()):
+            address = tmp_path / "browser.given"
+            while not (address.exists() and address.read_text()):
                 assert process.poll() is None
                 time.sleep(0.01)
-            opened.page.goto(given.read_text().strip())
+            opened.page.goto(address.read_text().strip())
             opened.page.wait_for_url("http://127.0.0.1:*/**")
             wait_for_status(opened, "all events are fitted")
             assert opened.errors == []

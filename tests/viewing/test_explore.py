@@ -107,8 +107,8 @@ async def asked(address: str, request: Any, **headers: str) -> Any:
     """What the server answers to a request of its page."""
     named = {"Origin": address.rsplit("/", 2)[0]} | headers
     body = request if isinstance(request, str) else json.dumps(request)
-    asking = HTTPRequest(address, "POST", named, body)
-    return json.loads((await AsyncHTTPClient().fetch(asking)).body)
+    post = HTTPRequest(address, "POST", named, body)
+    return json.loads((await AsyncHTTPClient().fetch(post)).body)
 
 
 async def status(address: str, **headers: str) -> int:
@@ -191,7 +191,7 @@ def test_a_crowd_of_half_open_connections_keeps_nobody_out(
         assert await status(address) == 200
         ended = [asyncio.create_task(reader.read()) for reader, _ in crowd]
         await asyncio.wait(ended[:40])
-        assert not any(one.done() for one in ended[41:])
+        assert not any(task.done() for task in ended[41:])
         for _, writer in crowd:
             writer.close()
 
@@ -257,8 +257,8 @@ def test_requests_are_taken_from_the_own_page_alone(session: Session) -> None:
 def test_only_the_own_page_may_send_much(session: Session, token: bool, accepted: bool) -> None:
     async def talk(address: str) -> None:
         origin = address.rsplit("/", 2)[0]
-        wanted = address if token else f"{origin}/{'a' * 43}/"
-        head = f"POST /{wanted.split('/', 3)[3]} HTTP/1.1\r\nHost: {origin[7:]}\r\nOrigin: {origin}"
+        target = address if token else f"{origin}/{'a' * 43}/"
+        head = f"POST /{target.split('/', 3)[3]} HTTP/1.1\r\nHost: {origin[7:]}\r\nOrigin: {origin}"
         length = f"Content-Length: {1 << 20}\r\nConnection: close\r\n\r\n"
         body = b'{"do": "stop"}' + b" " * ((1 << 20) - 14)
         answer = await said_to(
@@ -296,12 +296,12 @@ def test_events_are_fitted_as_by_the_command_when_the_page_asks(tmp_path: Path) 
         assert '"fitted":[0,1,2,3]' in page
 
     converse(session, talk)
-    whole = Auto(AutoOptions(), None).fit(session.read.timings)
+    model = Auto(AutoOptions(), None).fit(session.read.timings)
     table = np.array([[3.0], [50.0]])
     for number in session.numbers:
         event = session.events[number].event
-        one = result_of(session, number).fit.predict(table)
-        assert one.tobytes() == whole.predict(event, table).tobytes()
+        predicted = result_of(session, number).fit.predict(table)
+        assert predicted.tobytes() == model.predict(event, table).tobytes()
 
 
 def test_a_first_fit_that_fails_is_told_to_the_page(tmp_path: Path) -> None:
@@ -331,12 +331,12 @@ def test_a_refit_is_told_to_the_page(session: Session) -> None:
         wrong = await asked(address, refit(event, terms=["1", "p1*lg(p1)"]))
         assert (wrong["line"], wrong["column"]) == (2, 4)
         first = await asked(address, {"do": "show", "event": event})
-        told = await asked(address, refit(event))
-        assert told["event"] == event
-        assert told["state"]["numbers"]["R² on held-out lines"] == pytest.approx(1)
-        assert told["state"]["choices"]["terms"] == list(FORMULA.terms)
+        refitted = await asked(address, refit(event))
+        assert refitted["event"] == event
+        assert refitted["state"]["numbers"]["R² on held-out lines"] == pytest.approx(1)
+        assert refitted["state"]["choices"]["terms"] == list(FORMULA.terms)
         assert await asked(address, {"do": "show", "event": event}) == first
-        assert await asked(address, {**refit(event), "do": "show"}) == told
+        assert await asked(address, {**refit(event), "do": "show"}) == refitted
         other = await asked(address, {**refit(event, left_out=[1, 2]), "do": "fit"})
         assert "2 left out" in other["verdict"][0]
 
@@ -476,9 +476,9 @@ def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:
     name = 'odd "name" \\ é'
     lines = [(name, float(n), float(n)) for n in range(1, 6)]
     timings = write_timings(tmp_path / "t.txt", *lines, *LINES)
-    given = tmp_path / "f.toml"
-    given.write_text('[[formula]]\nevent = "sync"\nterms = ["p1"]\n')
-    text = read_model_text(given)
+    file = tmp_path / "f.toml"
+    file.write_text('[[formula]]\nevent = "sync"\nterms = ["p1"]\n')
+    text = read_model_text(file)
     from rewritelog.models.formulas import parse_formulas  # noqa: PLC0415
 
     session = fitted_first(Session(read_timings([timings]), text))
@@ -541,9 +541,9 @@ def test_a_page_can_stop_the_fit_that_it_asked_for(session: Session, tmp_path: P
 def test_predictions_are_those_of_the_fit(session: Session) -> None:
     event = number_of(session, "sync")
     changed = changed_to(session, event, FORMULA)
-    found = session.predict(event, [50.0], changed)
-    assert found["seconds"] == pytest.approx(1e-6 * 50 * np.log(50), rel=1e-6)
-    assert found["by"] == "fit, outside the range of the lines"
+    prediction = session.predict(event, [50.0], changed)
+    assert prediction["seconds"] == pytest.approx(1e-6 * 50 * np.log(50), rel=1e-6)
+    assert prediction["by"] == "fit, outside the range of the lines"
 
 
 def wait_long(event: int, choices: FitChoices) -> Result:
@@ -604,9 +604,9 @@ def test_a_refit_is_corrected_as_first_fits_are(tmp_path: Path) -> None:
 
 
 def test_a_formula_that_no_event_has_is_a_warning(tmp_path: Path) -> None:
-    timings, given = write_timings(tmp_path / "t.txt", *LINES), tmp_path / "f.toml"
-    given.write_text('[[formula]]\nevent = "snyc"\nterms = ["p1"]\n')
-    session = Session(read_timings([timings]), read_model_text(given))
+    timings, file = write_timings(tmp_path / "t.txt", *LINES), tmp_path / "f.toml"
+    file.write_text('[[formula]]\nevent = "snyc"\nterms = ["p1"]\n')
+    session = Session(read_timings([timings]), read_model_text(file))
     assert ["'snyc'" in warning for warning in session.warnings] == [True]
 
 

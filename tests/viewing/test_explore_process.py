@@ -179,6 +179,6 @@ def test_a_signal_while_files_are_saved_leaves_each_whole(
         assert [draft[: len(name) + 2] for draft in drafts] == [f".{name}."]
         assert process.returncode == -signal.SIGKILL
     else:
-        assert all(second[one] != first[one] for one in first)
+        assert all(second[file] != first[file] for file in first)
         assert drafts == []
         assert process.returncode == (0 if number == signal.SIGINT else 128 + number)

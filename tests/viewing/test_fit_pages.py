@@ -47,8 +47,8 @@ def test_a_page_holds_the_lines_and_what_is_predicted(page: Path) -> None:
     assert points["predicted"][:30] == pytest.approx([time for _, time, _ in LINES], rel=0.05)
     assert points["outlier"].tolist() == [0] * 30 + [1]
     assert event["outliers"][0][0].endswith("timings.txt:31")
-    assert {tuple(one[:2]) for one in event["singleTerms"]} >= {(1, "p1"), (1, "p1^2")}
-    assert all(one[4].endswith(f"*{one[1]}") for one in event["singleTerms"])
+    assert {tuple(term[:2]) for term in event["singleTerms"]} >= {(1, "p1"), (1, "p1^2")}
+    assert all(term[4].endswith(f"*{term[1]}") for term in event["singleTerms"])
     assert (events["flat"]["singleTerms"], events["flat"]["curves"]) == ([], [])
 
 
@@ -154,9 +154,9 @@ def bare_view(lines: int, parameters: int = 3) -> EventView:
 def test_points_are_limited_by_event_and_by_page() -> None:
     large, small = bare_view(9_000), bare_view(10)
     assert shown_counts([large, small]) == [5_000, 10]
-    many = shown_counts([large] * 40 + [small])
-    assert sum(many) <= 60_000
-    assert min(many[:-1]) == max(many)
+    counts = shown_counts([large] * 40 + [small])
+    assert sum(counts) <= 60_000
+    assert min(counts[:-1]) == max(counts)
     assert sum(shown_counts([bare_view(9_000, 30)] * 40)) * 36 <= 600_000
     first, again = (json_of(events_json([large])) for _ in range(2))
     assert first == again
@@ -168,14 +168,14 @@ def test_a_page_of_many_events_has_some_and_says_so(
 ) -> None:
     times = {"first": 1.0, "second": 4.0, "third": 3.0}
     timings = write_timings(tmp_path / "t.txt", *((name, time_s) for name, time_s in times.items()))
-    said = "Of 3 events, the 2 whose lines took the most time are shown."
+    note = "Of 3 events, the 2 whose lines took the most time are shown."
     for most in (3, 2):
         monkeypatch.setattr("rewritelog.viewing.events.MOST_EVENTS", most)
         done = run("fit", timings, "--html", tmp_path / f"{most}.html")
         assert done.returncode == 0, done.stderr
-        shown = {one["event"] for one in data_of(tmp_path / f"{most}.html")["events"]}
+        shown = {event["event"] for event in data_of(tmp_path / f"{most}.html")["events"]}
         assert shown == ({"second", "third"} if most == 2 else times.keys())
-        assert (said in (tmp_path / f"{most}.html").read_text()) == (most == 2)
+        assert (note in (tmp_path / f"{most}.html").read_text()) == (most == 2)
 
 
 def test_exploring_too_many_events_is_refused(

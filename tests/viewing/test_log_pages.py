@@ -53,14 +53,16 @@ def timings(tmp_path: Path) -> Path:
 
 
 def numbers(column: str) -> list[float]:
-    found: list[float] = np.frombuffer(base64.b64decode(column), "<f4").tolist()
-    return found
+    values: list[float] = np.frombuffer(base64.b64decode(column), "<f4").tolist()
+    return values
 
 
 def option(page: Path, label: str) -> dict[str, Any]:
-    (found,) = (one for one in data_of(page, "swap-data")["options"] if one["label"] == label)
-    assert isinstance(found, dict)
-    return found
+    (choice,) = (
+        choice for choice in data_of(page, "swap-data")["options"] if choice["label"] == label
+    )
+    assert isinstance(choice, dict)
+    return choice
 
 
 def test_a_rewrite_page_shows_both_sides(logs: Path, timings: Path, tmp_path: Path) -> None:
@@ -86,10 +88,10 @@ def test_a_dry_run_compares_as_a_rewrite_does(
     rewrite(opened, written, asked)
     real = compare_logs(opened, open_logs(written)).totals
     dry = compare_dry_run(rewrite(opened, None, asked).task)
-    for one, other in ((real.by_name, dry.by_name), (real.by_event, dry.by_event)):
-        assert one.keys() == other.keys()
-        for name, row in one.items():
-            same = other[name]
+    for real_rows, dry_rows in ((real.by_name, dry.by_name), (real.by_event, dry.by_event)):
+        assert real_rows.keys() == dry_rows.keys()
+        for name, row in real_rows.items():
+            same = dry_rows[name]
             assert (row.a_s, row.b_s, row.sides) == (same.a_s, same.b_s, same.sides)
             assert row.bins is not None
             assert same.bins is not None
@@ -192,7 +194,7 @@ def test_a_sample_page_lists_long_names_that_differ_in_the_middle(tmp_path: Path
     write_params(tmp_path / "in", 0, *((k, names[k % 2], k) for k in range(4)))
     done = run("sample", tmp_path / "in", "--html", tmp_path / "s.html")
     assert done.returncode == 0, done.stderr
-    labels = [one["label"] for one in data_of(tmp_path / "s.html", "swap-data")["options"]]
+    labels = [entry["label"] for entry in data_of(tmp_path / "s.html", "swap-data")["options"]]
     assert len(set(labels)) == 2
 
 

@@ -87,7 +87,7 @@ def test_two_runs_are_drawn_replayed_each_over_its_own_length(
     verdict = re.findall(r"<p>([^<]*PEs are busy[^<]*)</p>", page.read_text())
     assert ["replayed" in text for text in verdict] == [True, True]
     lengths = [re.search(r"of the ([\d.]+ \w+) from", text) for text in verdict]
-    assert [found and found[1] for found in lengths] == ["6.000 s", "3.000 s"]
+    assert [length and length[1] for length in lengths] == ["6.000 s", "3.000 s"]
     words = ("--against", fast, "--times", "log", "-o", page, "--json")
     done = run("timeline", two_pes, *words)
     assert done.returncode == 0
@@ -131,8 +131,8 @@ def test_cells_have_the_colours_of_what_is_in_them(
 
 
 def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
-    many = [one for k in range(50) for one in bracket(k / 64, (k + 0.5) / 64)]
-    line = [seb(0, 1, events=many), seb(1, float("inf")), seb(2, -1), seb(3, 4)]
+    marks = [event for k in range(50) for event in bracket(k / 64, (k + 0.5) / 64)]
+    line = [seb(0, 1, events=marks), seb(1, float("inf")), seb(2, -1), seb(3, 4)]
     panel = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", [line])))]).panels[0]
     assert panel.bars is not None
     assert (panel.sebs, panel.left_out, len(panel.bars.row)) == (2, 2, 52)
@@ -153,8 +153,8 @@ def test_damage_is_named(two_pes: Path) -> None:
 
 @pytest.mark.slow
 def test_no_time_is_lost_where_sebs_are_smaller_than_a_pixel(tmp_path: Path) -> None:
-    many = [[seb(k * 1e-6, (k + 0.25) * 1e-6) for k in range(120)] for _ in range(200)]
-    view = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", many)))], columns=50)
+    timelines = [[seb(k * 1e-6, (k + 0.25) * 1e-6) for k in range(120)] for _ in range(200)]
+    view = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", timelines)))], columns=50)
     panel = view.panels[0]
     assert panel.bars is None  # too many to draw one by one
     assert (view.rows, view.group) == (100, 2)
@@ -242,7 +242,7 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
     assert not re.search(r"<(script|link|iframe)[^>]*\s(src|href)=", text)
 
 
-@pytest.mark.parametrize(("options", "said"), [
+@pytest.mark.parametrize(("options", "error"), [
     (["--pes", "9"], "--pes 9: the PEs are 0 to 1"),
     (["--pes", "1-0"], "'1-0' is not a PE or a range of PEs"),
     (["--from", "6", "--until", "6"], "nothing to draw from 6.000 to 6.000 s: the logs last"),
@@ -255,12 +255,12 @@ def test_a_page_loads_nothing_and_stays_small(sample_logs: Path, tmp_path: Path)
     (["--from", "nan"], "nan is not a time"),
 ])  # fmt: skip
 def test_wrong_options_are_named(
-    two_pes: Path, tmp_path: Path, options: list[str], said: str
+    two_pes: Path, tmp_path: Path, options: list[str], error: str
 ) -> None:
     pytest.importorskip("matplotlib")
     done = run("timeline", two_pes, *options, "-o", tmp_path / "out.png")
     assert done.returncode == 2
-    assert said in done.stderr
+    assert error in done.stderr
     assert not (tmp_path / "out.png").exists()
 
 
@@ -353,10 +353,10 @@ def test_names_are_shown_as_they_are_in_figures(tmp_path: Path) -> None:
     figure = tmp_path / "figure.svg"
     done = run("timeline", logs, "-o", figure)
     assert (done.returncode, done.stderr) == (0, "")
-    *short, one, other = sorted(legend_of(figure), key=len)
+    *short, first, second = sorted(legend_of(figure), key=len)
     assert short == ["_b$", r"a $\frac{1}$"]
-    assert len(one) == len(other) == 60
-    assert one != other
+    assert len(first) == len(second) == 60
+    assert first != second
 
 
 @pytest.mark.parametrize("drawn_one_by_one", [True, False])
