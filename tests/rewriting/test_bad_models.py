@@ -96,8 +96,8 @@ def run(logs: Path, out: Path, way: str, *, block_bytes: int = 200) -> dict[str,
     )
     report = rewrite(in_blocks(logs, block_bytes), out, options)
     text = json.dumps(report.to_json(), allow_nan=False)
-    whole: dict[str, object] = json.loads(text)
-    return whole
+    document: dict[str, object] = json.loads(text)
+    return document
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
@@ -146,8 +146,8 @@ def test_nan_is_not_covered_and_a_negative_duration_is_0_and_both_are_reported(
     """What the models' contract says of them; the report names the event."""
     run(logs, tmp_path / "nan", "nan")
     assert open_logs(tmp_path / "nan").sebs([0])["exec_time"].tolist() == [1.5, 1.0, 1.5, 1.0]
-    whole = run(logs, tmp_path / "negative", "negative")
+    report = run(logs, tmp_path / "negative", "negative")
     assert open_logs(tmp_path / "negative").sebs([0])["exec_time"].tolist() == [1.5, 0.5, 1.5, 0.5]
-    warnings = json.dumps(whole["warnings"])
+    warnings = json.dumps(report["warnings"])
     assert "event 'bad': 6 predictions" in warnings
     assert "below zero became 0" in warnings

@@ -127,15 +127,15 @@ def test_counters_stay_with_their_sebs_in_long_timelines(
     run(logs, timings, block_bytes=block_bytes)
     for pe in range(2):
         lengths = open_logs(tmp_path / "out").sebs([pe])["exec_time"]
-        wanted = [1e-6 * (k + 1) + 1e-7 * (10 + pe) for k in range(50)]
-        assert lengths == pytest.approx(wanted, rel=1e-6)
+        expected = [1e-6 * (k + 1) + 1e-7 * (10 + pe) for k in range(50)]
+        assert lengths == pytest.approx(expected, rel=1e-6)
 
 
 def test_namd_by_its_counters(reference: Path, tmp_path: Path) -> None:
     """Every other NAMD line as timing, the rest as the records of a log with the times measured."""
-    whole = (reference / "namd/timings.txt").read_text().splitlines()
+    namd = (reference / "namd/timings.txt").read_text().splitlines()
     lines = [
-        line for line in whole if "PAPI:" in line and "event:{ calc_pair_energy_fullelect }" in line
+        line for line in namd if "PAPI:" in line and "event:{ calc_pair_energy_fullelect }" in line
     ]
     assert len(lines) > 100
     known, asked = lines[0::2], lines[1::2]

@@ -34,7 +34,7 @@ def run(timings: Path, *params: tuple[float, ...]) -> RewriteReport:
     )
 
 
-def said(report: RewriteReport, *words: str) -> bool:
+def warned(report: RewriteReport, *words: str) -> bool:
     return any(all(word in warning for word in words) for warning in report.warnings)
 
 
@@ -46,8 +46,8 @@ def test_parameters_beyond_ranges_and_beyond_leverage_are_told_apart(timings: Pa
     assert (line.by_model, line.outside, line.remote) == (8, 1, 3)
     assert line.extrapolated == 0.5
     assert report.to_json()["events"][0]["extrapolated"] == 0.5
-    assert said(report, "1 bracket (12.5 % of those predicted)", "outside the range", "time this")
-    assert said(report, "3 brackets (37.5 % of those predicted)", "together further", "time such")
+    assert warned(report, "1 bracket (12.5 % of those predicted)", "outside the range", "time this")
+    assert warned(report, "3 brackets (37.5 % of those predicted)", "together further", "time such")
     shown = report.details()
     shares = shown[shown.index("shares of all SEB time") :].splitlines()
     row = next(line.split() for line in shares if line.startswith("  k "))
@@ -57,7 +57,7 @@ def test_parameters_beyond_ranges_and_beyond_leverage_are_told_apart(timings: Pa
 def test_within_the_samples_nothing_is_said(timings: Path) -> None:
     report = run(timings, (50, 50), (30, 31))
     assert report.events[0].extrapolated == 0
-    assert not said(report, "extrapolated")
+    assert not warned(report, "extrapolated")
 
 
 def test_negative_predictions_are_counted_though_bounds_hide_them(timings: Path) -> None:
@@ -65,4 +65,4 @@ def test_negative_predictions_are_counted_though_bounds_hide_them(timings: Path)
     (line,) = report.events
     assert line.negative == 2
     assert line.new_s > 0
-    assert said(report, "2 predictions below zero", "time this event with such parameters")
+    assert warned(report, "2 predictions below zero", "time this event with such parameters")

@@ -45,7 +45,7 @@ TWICE = RewriteOptions(dilation=2)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def synthetic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Logs of some megabytes, whose timings are `timings.txt`."""
     folder = tmp_path_factory.mktemp("made") / "logs"
     rewritelog.synth(folder, pes=16, sebs=1500, files=4)
@@ -76,13 +76,13 @@ def names(folder: Path) -> set[str]:
 @pytest.mark.long
 @pytest.mark.parametrize("replacing", [False, True])
 def test_killed_at_random_moments_nothing_is_lost(
-    replacing: bool, made: Path, tmp_path: Path
+    replacing: bool, synthetic: Path, tmp_path: Path
 ) -> None:
-    words = ("--model", "least-squares", "--timings", made / "timings.txt")
-    with Zygote(made, made / "timings.txt") as zygote:
-        killing = Killing(made, tmp_path / "work/out", words, zygote.start, replacing)
-        found = killing.run(10, seed=1 + replacing)
-    assert (found["lost"], found["not run again"]) == (0, 0), found
+    words = ("--model", "least-squares", "--timings", synthetic / "timings.txt")
+    with Zygote(synthetic, synthetic / "timings.txt") as zygote:
+        killing = Killing(synthetic, tmp_path / "work/out", words, zygote.start, replacing)
+        outcomes = killing.run(10, seed=1 + replacing)
+    assert (outcomes["lost"], outcomes["not run again"]) == (0, 0), outcomes
 
 
 def killed_when(place: str, folder: Path, *, force: bool = False, before: str = "") -> None:
@@ -192,13 +192,13 @@ def test_a_second_rewrite_to_one_output_says_who_has_it(logs: Path, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_of_rewrites_that_start_at_once_one_wins(made: Path, tmp_path: Path) -> None:
+def test_of_rewrites_that_start_at_once_one_wins(synthetic: Path, tmp_path: Path) -> None:
     outputs = {}
     for factor in ("2", "3", "4"):
-        rewrite(made, tmp_path / factor, RewriteOptions(dilation=float(factor)))
+        rewrite(synthetic, tmp_path / factor, RewriteOptions(dilation=float(factor)))
         outputs[factor] = content(tmp_path / factor)
     running = {
-        factor: started(["rewrite", made, tmp_path / "out", "--dilation", factor, "--quiet"])
+        factor: started(["rewrite", synthetic, tmp_path / "out", "--dilation", factor, "--quiet"])
         for factor in outputs
     }
     errors = {
@@ -262,20 +262,20 @@ def disk_or_skip(folder: Path, size_bytes: int) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("pages", by_tier([2, 3, 8, 100, 500], [2, 3, 8], [100, 500]))
-def test_a_full_disk_leaves_nothing(pages: int, made: Path, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing(pages: int, synthetic: Path, tmp_path: Path) -> None:
     with disk_or_skip(tmp_path / "disk", pages * 4096) as disk:
         with pytest.raises(OutputError, match="cannot be written: No space left on device"):
-            rewrite(made, disk / "out", RewriteOptions(dilation=2, copy_params=True))
+            rewrite(synthetic, disk / "out", RewriteOptions(dilation=2, copy_params=True))
         assert names(disk) == set()
 
 
 @pytest.mark.slow
-def test_a_full_disk_keeps_the_old_set(logs: Path, made: Path, tmp_path: Path) -> None:
+def test_a_full_disk_keeps_the_old_set(logs: Path, synthetic: Path, tmp_path: Path) -> None:
     with disk_or_skip(tmp_path / "disk", 1 << 20) as disk:
         rewrite(logs, disk / "out", TWICE)
         before = content(disk / "out")
         with pytest.raises(OutputError, match="No space left on device"):
-            rewrite(made, disk / "out", RewriteOptions(force=True))
+            rewrite(synthetic, disk / "out", RewriteOptions(force=True))
         assert names(disk) == {"out"}
         assert content(disk / "out") == before
 
@@ -299,7 +299,7 @@ def test_a_read_only_file_system_is_named(logs: Path, tmp_path: Path) -> None:
             rewrite(logs, disk / "out", TWICE)
 
 
-def test_a_limit_on_file_size_is_named(made: Path, tmp_path: Path) -> None:
+def test_a_limit_on_file_size_is_named(synthetic: Path, tmp_path: Path) -> None:
     """As a batch system sets it: SIGXFSZ, which must not end the process without a word."""
     done = subprocess.run(
         [
@@ -309,7 +309,7 @@ def test_a_limit_on_file_size_is_named(made: Path, tmp_path: Path) -> None:
             "sh",
             SCRIPT,
             "rewrite",
-            made,
+            synthetic,
             tmp_path / "out",
             "--dilation",
             "2",
@@ -356,9 +356,9 @@ def test_a_quota_that_is_hit_leaves_nothing(
     if function == "os.ftruncate" and number > 1:
         return  # the lock alone is cut
     opened = in_blocks(logs, 1000)
-    told = RewriteOptions(dilation=2, jobs=1, no_flush=not flush)
+    options = RewriteOptions(dilation=2, jobs=1, no_flush=not flush)
     with pytest.raises(OutputError, match="out: cannot be written: Disk quota exceeded"):
-        rewrite(opened, tmp_path / "out", told)
+        rewrite(opened, tmp_path / "out", options)
     assert names(tmp_path) == {"in", "timings"}
 
 
@@ -509,11 +509,11 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     "command", by_tier(["rewrite", "convert", "synth"], ["rewrite"], ["convert", "synth"])
 )
 def test_a_signal_while_threads_work_leaves_nothing(
-    command: str, number: signal.Signals, made: Path, tmp_path: Path
+    command: str, number: signal.Signals, synthetic: Path, tmp_path: Path
 ) -> None:
     words: dict[str, list[str | Path]] = {
-        "rewrite": [made, tmp_path / "out", "--dilation", "2"],
-        "convert": [made, tmp_path / "out", "--byte-order", "big"],
+        "rewrite": [synthetic, tmp_path / "out", "--dilation", "2"],
+        "convert": [synthetic, tmp_path / "out", "--byte-order", "big"],
         "synth": [tmp_path / "out", "--pes", "64"],
     }
     process = started([command, *words[command]])

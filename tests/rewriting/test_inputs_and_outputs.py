@@ -57,11 +57,13 @@ def test_a_planted_lock_file_touches_no_input(kind: str, logs: Path, tmp_path: P
     assert os.path.lexists(lock)
 
 
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("name", ["bgTrace1", "report.json", "deep/report.json"])
-def test_a_report_within_out_is_refused(name: str, there: bool, logs: Path, tmp_path: Path) -> None:
+def test_a_report_within_out_is_refused(
+    name: str, exists: bool, logs: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
-    if there:
+    if exists:
         rewrite(logs, out, TWICE)
     before = content(out)
     done = rewritelog("rewrite", logs, out, "--dilation", 2, "--force", "--report", out / name)
@@ -203,8 +205,8 @@ def test_a_companion_that_links_out_of_its_folder_is_not_copied(logs: Path, tmp_
             f"warning: {logs / name} is a link to a file outside of the log folders" in done.stderr
         )
     copied = {"bgTrace", "bgTrace0", "bgTrace1", "real.sts", "near.sts"}
-    found = {path.name for path in (tmp_path / "out").iterdir() if path.name != "rewritelog.json"}
-    assert found == copied | {"param.0", "param.1", "param.2"}
+    written = {path.name for path in (tmp_path / "out").iterdir() if path.name != "rewritelog.json"}
+    assert written == copied | {"param.0", "param.1", "param.2"}
     assert all("key" not in path.read_text("latin-1") for path in (tmp_path / "out").iterdir())
 
 

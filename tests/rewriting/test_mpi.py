@@ -72,7 +72,7 @@ def logs(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_ranks_write_the_bytes_of_threads(ranks: int, logs: Path, tmp_path: Path) -> None:
-    found = {}
+    reports = {}
     for engine, command in (
         (
             "threads",
@@ -86,17 +86,17 @@ def test_ranks_write_the_bytes_of_threads(ranks: int, logs: Path, tmp_path: Path
         ("mpi", mpi(ranks, sys.executable, "-c", DRIVER, tmp_path, "mpi")),
     ):
         assert command.returncode == 0, command.stderr
-        found[engine] = json.loads(command.stdout)
-        found[engine] |= {"run": None, "out": None}
-    assert found["mpi"] == found["threads"]
+        reports[engine] = json.loads(command.stdout)
+        reports[engine] |= {"run": None, "out": None}
+    assert reports["mpi"] == reports["threads"]
     written = {path.name: path.read_bytes() for path in (tmp_path / "threads").iterdir()}
     assert set(written) == {"bgTrace", "bgTrace0", "bgTrace1", "bgTrace2", "rewritelog.json"}
     assert {path.name: path.read_bytes() for path in (tmp_path / "mpi").iterdir()} == written
 
 
 def test_a_rank_that_fails_ends_the_run_and_leaves_nothing(logs: Path, tmp_path: Path) -> None:
-    whole = (logs / "bgTrace2").read_bytes()
-    (logs / "bgTrace2").write_bytes(whole[:-3])
+    content = (logs / "bgTrace2").read_bytes()
+    (logs / "bgTrace2").write_bytes(content[:-3])
     done = mpi(
         3,
         SCRIPTS / "rewritelog",
@@ -142,7 +142,7 @@ def test_what_rank_0_refuses_ends_all_ranks(logs: Path, tmp_path: Path) -> None:
 
 def ranks_of(mark: str) -> dict[int, int]:
     """The processes of a marked job, by rank."""
-    found = {}
+    processes = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             variables = (folder / "environ").read_bytes().split(b"\0")
@@ -152,8 +152,8 @@ def ranks_of(mark: str) -> dict[int, int]:
         if f"MARK={mark}".encode() in variables and any(b"rewritelog" in word for word in words):
             for variable in variables:
                 if variable.startswith(b"PMI_RANK="):
-                    found[int(variable[9:])] = int(folder.name)
-    return found
+                    processes[int(variable[9:])] = int(folder.name)
+    return processes
 
 
 def signalled(logs: Path, work: Path, rank: int, number: signal.Signals, after_s: float) -> None:

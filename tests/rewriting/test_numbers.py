@@ -53,9 +53,9 @@ def test_a_region_that_vanishes_puts_nothing_before_what_came_before_it() -> Non
 
 def same_part(report: RewriteReport) -> bytes:
     """The report without how it was run, in bytes."""
-    told = report.to_json()
-    assert set(told.pop("run")) == {"engine", "jobs", "flush", "workers", "seconds", "bytes"}
-    return json.dumps(told).encode()
+    document = report.to_json()
+    assert set(document.pop("run")) == {"engine", "jobs", "flush", "workers", "seconds", "bytes"}
+    return json.dumps(document).encode()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -64,13 +64,13 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 def test_sums_are_right_to_the_last_bit_for_any_threads_and_blocks(tmp_path: Path) -> None:
-    many = write_many(tmp_path / "in", 1, files=3, workers=4, sebs=3000)
+    synthetic = write_many(tmp_path / "in", 1, files=3, workers=4, sebs=3000)
     reports = set()
     for jobs, block_bytes in ((1, 1 << 24), (2, 1 << 24), (4, 1 << 20), (2, 100_000), (3, 7000)):
         options = RewriteOptions(dilation=0.7, jobs=jobs)
-        report = rewrite(in_blocks(many.folder, block_bytes), None, options)
-        assert report.statistics.seconds(DurationSum.OLD) == many.sum_s()
-        assert report.statistics.seconds(DurationSum.NEW) == many.sum_s(0.7)
+        report = rewrite(in_blocks(synthetic.folder, block_bytes), None, options)
+        assert report.statistics.seconds(DurationSum.OLD) == synthetic.sum_s()
+        assert report.statistics.seconds(DurationSum.NEW) == synthetic.sum_s(0.7)
         reports.add(same_part(report))
     assert len(reports) == 1
 
@@ -96,7 +96,7 @@ def bracketed(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_runs_give_the_same_logs_and_report_to_the_byte(bracketed: Path) -> None:
-    found = set()
+    reports = set()
     logs: dict[str, bytes] = {}
     for jobs in (1, 2, 4):
         for block_bytes in (16 << 20, 20_000, 1000):
@@ -108,10 +108,10 @@ def test_runs_give_the_same_logs_and_report_to_the_byte(bracketed: Path) -> None
                 jobs=jobs,
             )
             opened = in_blocks(bracketed / "in", block_bytes)
-            found.add(same_part(rewrite(opened, bracketed / "out", options)))
+            reports.add(same_part(rewrite(opened, bracketed / "out", options)))
             logs = logs or contents(bracketed / "out")
             assert contents(bracketed / "out") == logs
-    assert len(found) == 1
+    assert len(reports) == 1
 
 
 def test_files_that_take_turns_give_the_report_of_one_after_the_other(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_files_that_take_turns_give_the_report_of_one_after_the_other(tmp_path: 
         reports.add(same_part(report))
         logs.append(contents(tmp_path / "out"))
     assert len(reports) == 1
-    assert all(one == logs[0] for one in logs)
+    assert all(content == logs[0] for content in logs)
 
 
 def test_the_sums_of_an_event_are_those_of_its_brackets(bracketed: Path) -> None:
@@ -138,27 +138,27 @@ def test_the_sums_of_an_event_are_those_of_its_brackets(bracketed: Path) -> None
     lengths = 10.0 ** np.random.default_rng(5).uniform(-9, 3, (8, 60))
     old = [[t / 2 - t / 3 for t in row[number::6]] for row in lengths for number in (0, 3)]
     for number, line in enumerate(report.events):
-        wanted = math.fsum(t for row in old[number::2] for t in row)
-        assert line.old_s == pytest.approx(wanted, rel=1e-12)
+        expected = math.fsum(t for row in old[number::2] for t in row)
+        assert line.old_s == pytest.approx(expected, rel=1e-12)
         assert line.records == 80
 
 
 @pytest.mark.parametrize("lasting", [1e308, 1.7e308])
 def test_a_sum_too_large_for_a_number_is_null(lasting: float, tmp_path: Path) -> None:
     write_logs(tmp_path / "in", [[seb(0, lasting)] * 2, [seb(0, lasting)]])
-    told: Any = rewrite(tmp_path / "in", None, RewriteOptions(dilation=0.5)).to_json()
-    assert told["durations_s"]["old"] is None
-    json.dumps(told, allow_nan=False)
+    report: Any = rewrite(tmp_path / "in", None, RewriteOptions(dilation=0.5)).to_json()
+    assert report["durations_s"]["old"] is None
+    json.dumps(report, allow_nan=False)
 
 
 def test_an_exact_sum_loses_nothing() -> None:
     draw = np.random.default_rng(3)
     values = (draw.random(1000) * 10.0 ** draw.integers(-300, 300, 1000)).tolist()
-    whole = ExactSum().plus(values)
+    total = ExactSum().plus(values)
     for _ in range(10):
         draw.shuffle(values)
         parts = ExactSum()
         for k in range(0, 1000, 7):
             parts = parts.plus(ExactSum().plus(values[k : k + 7]).parts)
-        assert parts.parts == whole.parts
+        assert parts.parts == total.parts
         assert float(parts) == math.fsum(values)

@@ -234,8 +234,8 @@ def test_files_that_timings_and_models_at_hand_were_read_from_are_inputs(
     timings = rewritelog.read_timings(lines)
     rewritelog.fit(timings, "least-squares").save(file)
     fitted = rewritelog.load_model(file)
-    given: list[dict[str, Any]] = [{"timings": timings}, {"fitted": fitted}, {"model": fitted}]
-    for options in given:
+    inputs: list[dict[str, Any]] = [{"timings": timings}, {"fitted": fitted}, {"model": fitted}]
+    for options in inputs:
         with pytest.raises(OutputError, match="would replace its own input"):
             rewritelog.rewrite(logs, other, force=True, **options)
     assert names(other) == {"timings", "m.json"}

@@ -71,9 +71,9 @@ def test_the_report_shows_the_shares(logs: Path) -> None:
         line.split()[:5] == ["k", "31.2", "%", "56.0", "%"]
         for line in report.details().splitlines()
     )
-    told = report.to_json()["overheads"]
-    assert told["events"]["k"]["old_share"] == pytest.approx(5 / 16)
-    assert told["by_dilation"]["new_share"] == pytest.approx(0.52)
+    overheads = report.to_json()["overheads"]
+    assert overheads["events"]["k"]["old_share"] == pytest.approx(5 / 16)
+    assert overheads["by_dilation"]["new_share"] == pytest.approx(0.52)
 
 
 def test_without_a_model_all_rests_on_the_dilation_factor(logs: Path) -> None:
@@ -114,7 +114,7 @@ def test_cells_with_its_timings(sample_logs: Path) -> None:
         RewriteOptions(model="least-squares", timings=(timings,), dilation=0.5),
     )
     parts = report.overheads
-    covered = sum(one.old_share or 0 for one in parts.events.values())
+    covered = sum(event.old_share or 0 for event in parts.events.values())
     assert covered + (parts.by_dilation.old_share or 0) == pytest.approx(1)
     assert covered == pytest.approx(
         report.statistics.seconds(DurationSum.BRACKETED_OLD)

@@ -27,12 +27,12 @@ def run(logs: Path, block_bytes: int = BLOCK_BYTES, **options: Any) -> RewriteRe
     timings = write_timings(
         logs.parent / "timings", *[("k", float(n), float(n)) for n in (1, 2, 4)]
     )
-    told = {"model_options": {"basis": "linear"}, "timings": (timings,)} | options
+    settings = {"model_options": {"basis": "linear"}, "timings": (timings,)} | options
     opened = in_blocks(logs, block_bytes)
-    return rewrite(opened, None, RewriteOptions(model="least-squares", **told))
+    return rewrite(opened, None, RewriteOptions(model="least-squares", **settings))
 
 
-def said(report: RewriteReport, *words: str) -> bool:
+def warned(report: RewriteReport, *words: str) -> bool:
     return any(all(word in warning for word in words) for warning in report.warnings)
 
 
@@ -45,7 +45,7 @@ def test_a_folder_of_its_own(logs: Path, tmp_path: Path) -> None:
 
 
 def test_no_params_at_all_is_said(logs: Path) -> None:
-    assert said(run(logs), "no param files")
+    assert warned(run(logs), "no param files")
 
 
 def test_a_params_folder_that_is_not_there(logs: Path, tmp_path: Path) -> None:
@@ -56,14 +56,14 @@ def test_a_params_folder_that_is_not_there(logs: Path, tmp_path: Path) -> None:
 def test_records_of_sebs_that_do_not_exist(logs: Path) -> None:
     write_params(logs, 0, (4, "k", 1), (99, "k", 1), (1, "k", 1))
     report = run(logs)
-    assert said(report, "2 param records of SEBs that the log does not have", "PE 0 SEB 99")
+    assert warned(report, "2 param records of SEBs that the log does not have", "PE 0 SEB 99")
     assert report.events[0].by_model == 1
 
 
 def test_param_files_of_pes_that_do_not_exist(logs: Path) -> None:
     write_params(logs, 0, (0, "k", 1))
     write_params(logs, 7, (0, "k", 1))
-    assert said(run(logs), "1 param file of PEs that the log does not have", "param.7")
+    assert warned(run(logs), "1 param file of PEs that the log does not have", "param.7")
 
 
 def test_malformed_lines_are_counted_with_file_and_line(logs: Path) -> None:
@@ -72,7 +72,7 @@ def test_malformed_lines_are_counted_with_file_and_line(logs: Path) -> None:
         file.write("1 TRACEBIGSIM: event:{ k params:{ 1 }\nTRACEBIGSIM: event:{ k } params:{ 1 }\n")
     write_params(logs, 1, (0, "k", 1))
     report = run(logs)
-    assert said(report, "2 malformed param lines", "param.0:2: ", "param.0:3: neither a time")
+    assert warned(report, "2 malformed param lines", "param.0:2: ", "param.0:3: neither a time")
     assert report.events[0].by_model == 2
     with pytest.raises(TimingError, match=r"param\.0:2: "):
         run(logs, strict=True)
@@ -92,7 +92,7 @@ def test_seqno_that_differs_is_said_and_the_first_number_counts(logs: Path) -> N
     )
     report = run(logs)
     assert report.events[0].by_model == 3
-    assert said(
+    assert warned(
         report,
         "in 1 param line the SEB number and the seqno differ",
         "param.1:2: SEB 2, but seqno 3",
@@ -102,7 +102,7 @@ def test_seqno_that_differs_is_said_and_the_first_number_counts(logs: Path) -> N
 def test_untimed_events_are_dilated_and_named(logs: Path) -> None:
     write_params(logs, 0, (0, "other", 1), (1, "k", 1, 2), (2, "k", 1))
     report = run(logs)
-    assert said(
+    assert warned(
         report,
         "2 brackets dilated",
         "'k' (1, timed with 1 parameter, not as many as its param records have), 'other' (1); ",
@@ -119,9 +119,9 @@ def test_values_that_the_model_has_no_answer_for_are_no_other_number_of_paramete
     text += "    def predict(self, X):\n        return X[:, 0] * float('nan')\n"
     (tmp_path / "silent.py").write_text(text)
     timings = write_timings(tmp_path / "lines", *[("k", float(n), float(n)) for n in (1, 2, 4)])
-    told = RewriteOptions(model=f"{tmp_path / 'silent.py'}:Silent", timings=(timings,))
+    options = RewriteOptions(model=f"{tmp_path / 'silent.py'}:Silent", timings=(timings,))
     answer = "'k' (1, timed with 1 parameter, but the model has no answer for these values)"
-    assert said(rewrite(logs, None, told), answer)
+    assert warned(rewrite(logs, None, options), answer)
 
 
 def test_records_in_any_order_and_large_files(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,14 +160,14 @@ def test_faults_of_a_timeline_in_many_blocks_are_counted_once(logs: Path) -> Non
         "1 TRACEBIGSIM: event:{ k params:{ 1 }\nTRACEBIGSIM: event:{ k }\n"
     )
     for block in (1 << 20, 300):
-        assert said(run(logs, block_bytes=block), "2 malformed param lines")
+        assert warned(run(logs, block_bytes=block), "2 malformed param lines")
 
 
 def test_timing_lines_in_a_param_file_are_not_records(logs: Path) -> None:
     write_params(logs, 0, (0, "k", 1))
     with (logs / "param.0").open("a") as file:
         file.write("TRACEBIGSIM: event:{ k } time:{ 1 } params:{ 1 }\n")
-    assert said(run(logs), "1 malformed param line", "param.0:2: a timing line")
+    assert warned(run(logs), "1 malformed param line", "param.0:2: a timing line")
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_a_long_timeline_reads_of_its_params_what_each_part_needs(
     timeline = [seb(k, k + 1, events=bracket(0.2, 0.4)) for k in range(2000)]
     write_logs(logs, [timeline])
     write_params(logs, 0, *[(k, "k", 2) for k in range(2000)])
-    whole = run(logs).to_json()
+    uncut = run(logs).to_json()
     monkeypatch.setattr(params_module, "SMALL_BYTES", 10)
     monkeypatch.setattr(params_module, "SPAN_BYTES", 5000)
     scanned = []
@@ -188,7 +188,7 @@ def test_a_long_timeline_reads_of_its_params_what_each_part_needs(
 
     monkeypatch.setattr(params_module, "scan", counted)
     parts = run(logs, block_bytes=20_000).to_json()
-    assert parts["events"] == whole["events"]
+    assert parts["events"] == uncut["events"]
     assert parts["events"][0]["by_model"] == 2000
     assert sum(scanned) < 4 * (logs / "param.0").stat().st_size
 

@@ -75,8 +75,8 @@ def log_sets(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def build(folder: Path, logs: dict[str, Any]) -> Path:
-    told = dict(logs)
-    return write_logs(folder, told.pop("timelines"), **told)
+    settings = dict(logs)
+    return write_logs(folder, settings.pop("timelines"), **settings)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -152,14 +152,14 @@ def test_blocks_and_threads_change_nothing(logs: dict[str, Any], data: st.DataOb
                 if data.draw(st.booleans()):
                     write_params(source, pe, (index, "k", index))
         timings = write_timings(Path(folder) / "t", *[("k", 0.1 * k, float(k)) for k in range(4)])
-        told: dict[str, Any] = {"model": "least-squares", "timings": (timings,), "dilation": 1.5}
-        whole = rewrite(source, Path(folder) / "a", RewriteOptions(**told, jobs=1))
+        options: dict[str, Any] = {"model": "least-squares", "timings": (timings,), "dilation": 1.5}
+        uncut = rewrite(source, Path(folder) / "a", RewriteOptions(**options, jobs=1))
         opened = in_blocks(source, 200)
-        cut = rewrite(opened, Path(folder) / "b", RewriteOptions(**told, jobs=2))
+        cut = rewrite(opened, Path(folder) / "b", RewriteOptions(**options, jobs=2))
         assert contents(Path(folder) / "a") == contents(Path(folder) / "b")
-        one, other = whole.to_json(), cut.to_json()
+        uncut_json, cut_json = uncut.to_json(), cut.to_json()
         for key in ("counts", "durations_s", "events", "warnings"):
-            assert one[key] == other[key]
+            assert uncut_json[key] == cut_json[key]
 
 
 @st.composite
@@ -191,8 +191,8 @@ def mapped_times(times: Any, bounds: Any, lengths: Any, factor: float) -> Any:
     middle = bounds[1:-1].reshape(-1, 2)
     pointers = [{"type": 1, "r_time": time, "data": 0} for time in times]
     marks = [event for start, end in middle for event in bracket(start, end)]
-    whole = timeline_bytes([seb(0.0, bounds[-1], events=[*marks, *pointers])], 6, "little")
-    buffer = np.frombuffer(whole, dtype=np.uint8)[4:].copy()
+    timeline = timeline_bytes([seb(0.0, bounds[-1], events=[*marks, *pointers])], 6, "little")
+    buffer = np.frombuffer(timeline, dtype=np.uint8)[4:].copy()
     ends = (np.array([k]) for k in (0, len(buffer), 1))
     loaded = loaded_from(layout(6, "little"), buffer, *ends)
     given_s = lengths[1::2] if len(middle) else lengths

@@ -50,16 +50,16 @@ def options_of(case: str, reference: Path) -> tuple[Path, RewriteOptions]:
         "model_options": {"basis": "quadratic", "exact_match": "always"},
         "timings": (reference / "cells/timings.txt",),
     }
-    told: dict[str, Any] = {"dilation": float(dilation), "recv": recv}
-    told |= fitted if model == "params" else {}
-    return reference / SETS[name], RewriteOptions(**told)
+    options: dict[str, Any] = {"dilation": float(dilation), "recv": recv}
+    options |= fitted if model == "params" else {}
+    return reference / SETS[name], RewriteOptions(**options)
 
 
 def assert_times(table: Any, rows: list[dict[str, str]], names: dict[str, str]) -> None:
     assert len(table) == len(rows)
     for column, field in names.items():
-        wanted = np.array([float(row[column]) for row in rows])
-        np.testing.assert_allclose(table[field], wanted, rtol=1e-9, atol=1e-15, err_msg=column)
+        expected = np.array([float(row[column]) for row in rows])
+        np.testing.assert_allclose(table[field], expected, rtol=1e-9, atol=1e-15, err_msg=column)
 
 
 def test_every_case_of_the_reference_is_tested(reference: Path) -> None:
@@ -99,7 +99,7 @@ def test_large_set_has_the_sums_of_the_original(reference: Path, tmp_path: Path)
     starts = sebs["start_time"][
         np.searchsorted(sebs["pe"] * 2**32 + sebs["seb"], messages["pe"] * 2**32 + messages["seb"])
     ]
-    found = {
+    sums = {
         "sebs": np.bincount(sebs["pe"]),
         "messages": np.bincount(messages["pe"], minlength=len(logs.pes)),
         "sum_exec_s": np.bincount(sebs["pe"], weights=sebs["exec_time"] * closed),
@@ -107,6 +107,6 @@ def test_large_set_has_the_sums_of_the_original(reference: Path, tmp_path: Path)
             messages["pe"], weights=messages["send_time"] - starts, minlength=len(logs.pes)
         ),
     }
-    for name, values in found.items():
-        wanted = np.array([float(row[name]) for row in rows])
-        np.testing.assert_allclose(values, wanted, rtol=1e-9, err_msg=name)
+    for name, values in sums.items():
+        expected = np.array([float(row[name]) for row in rows])
+        np.testing.assert_allclose(values, expected, rtol=1e-9, err_msg=name)

@@ -18,7 +18,7 @@ from rewritelog.rewriting.run import rewrite
 def renumbered(tmp_path: Path) -> Path:
     """A log whose SEB 1 has another seqno."""
     folder = write_logs(tmp_path / "in", [[seb(0, 1), seb(1, 2)]])
-    offset = next(one.offset for one in walk(folder) if one.seb == 1)
+    offset = next(walked.offset for walked in walk(folder) if walked.seb == 1)
     data = bytearray((folder / "bgTrace0").read_bytes())
     data[offset + 4 : offset + 8] = struct.pack("<i", 7)
     (folder / "bgTrace0").write_bytes(data)
@@ -57,7 +57,7 @@ def test_odd_logs_are_copied_to_the_byte_where_nothing_changes(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "error"),
     [
         (
             {"seed": -1},
@@ -67,6 +67,6 @@ def test_odd_logs_are_copied_to_the_byte_where_nothing_changes(
         ({"jobs": 10**30}, "jobs must be an integer"),
     ],
 )
-def test_options_from_python_that_there_are_not(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_options_from_python_that_there_are_not(options: dict[str, Any], error: str) -> None:
+    with pytest.raises(UsageError, match=error):
         RewriteOptions(**options)

@@ -28,22 +28,22 @@ class Case:
     """One SEB of PE 0 rewritten, with a model that gives event `k` the seconds of parameter 1."""
 
     def __init__(
-        self, folder: Path, one: dict[str, Any], params: list[tuple[Any, ...]], **options: Any
+        self, folder: Path, original: dict[str, Any], params: list[tuple[Any, ...]], **options: Any
     ) -> None:
         self.folder = folder
-        write_logs(folder / "in", [[one]])
+        write_logs(folder / "in", [[original]])
         if params:
             write_params(folder / "in", 0, *[(0, *line) for line in params])
         timings = write_timings(
             folder / "timings.txt", *[("k", float(p), float(p)) for p in (1, 2, 4, 8)]
         )
-        told = RewriteOptions(
+        settings = RewriteOptions(
             model="least-squares",
             model_options={"basis": "linear"},
             timings=(timings,),
             **({"dilation": 2.0} | options),
         )
-        self.report: RewriteReport = rewrite(folder / "in", folder / "out", told)
+        self.report: RewriteReport = rewrite(folder / "in", folder / "out", settings)
         logs = rewritelog.open_logs(folder / "out")
         (self.seb,) = logs.sebs()
         self.sent = logs.messages()["send_time"]
@@ -61,10 +61,10 @@ def times(*values: float) -> Any:
 
 
 def test_regions_before_inside_and_after_the_bracket(tmp_path: Path) -> None:
-    one = seb(
+    original = seb(
         10, 20, events=bracket(2, 6), messages=[message(t) for t in (10, 11, 12, 14, 16, 18, 20)]
     )
-    case = Case(tmp_path, one, [("k", 5)])
+    case = Case(tmp_path, original, [("k", 5)])
     # 2 s × 2, the model's 5 s, 4 s × 2
     assert case.seb["exec_time"] == pytest.approx(17)
     assert case.seb["end_time"] == pytest.approx(27)
@@ -75,10 +75,10 @@ def test_regions_before_inside_and_after_the_bracket(tmp_path: Path) -> None:
 
 
 def test_several_brackets_are_each_a_middle_region(tmp_path: Path) -> None:
-    one = seb(
+    original = seb(
         0, 10, events=bracket(1, 2) + bracket(4, 8), messages=[message(t) for t in (1.5, 3, 6, 9)]
     )
-    case = Case(tmp_path, one, [("k", 3), ("k", 1)])
+    case = Case(tmp_path, original, [("k", 3), ("k", 1)])
     # 1×2 | 3 | 2×2 | 1 | 2×2
     assert case.seb["exec_time"] == pytest.approx(14)
     assert list(case.sent) == times(3.5, 7, 9.5, 12)
@@ -86,15 +86,15 @@ def test_several_brackets_are_each_a_middle_region(tmp_path: Path) -> None:
 
 
 def test_one_of_several_brackets_may_be_unknown_to_the_model(tmp_path: Path) -> None:
-    one = seb(0, 10, events=bracket(1, 2) + bracket(4, 8))
-    case = Case(tmp_path, one, [("unknown", 3), ("k", 1)])
+    original = seb(0, 10, events=bracket(1, 2) + bracket(4, 8))
+    case = Case(tmp_path, original, [("unknown", 3), ("k", 1)])
     assert case.seb["exec_time"] == pytest.approx(2 + 2 + 4 + 1 + 4)
     assert any("unknown" in warning and "dilated" in warning for warning in case.report.warnings)
 
 
 def test_a_bracket_of_length_zero_gets_its_duration(tmp_path: Path) -> None:
-    one = seb(0, 10, events=bracket(4, 4), messages=[message(t) for t in (3, 4, 5)])
-    case = Case(tmp_path, one, [("k", 5)])
+    original = seb(0, 10, events=bracket(4, 4), messages=[message(t) for t in (3, 4, 5)])
+    case = Case(tmp_path, original, [("k", 5)])
     assert case.seb["exec_time"] == pytest.approx(25)
     assert list(case.events) == times(8, 13)
     assert list(case.sent) == times(6, 8, 15)
@@ -145,8 +145,8 @@ def test_what_does_not_pair_up_is_dilated_as_a_whole(
 
 
 def test_a_negative_prediction_becomes_zero(tmp_path: Path) -> None:
-    one = seb(0, 10, events=bracket(2, 6), messages=[message(3), message(9)])
-    case = Case(tmp_path, one, [("k", -7)])
+    original = seb(0, 10, events=bracket(2, 6), messages=[message(3), message(9)])
+    case = Case(tmp_path, original, [("k", -7)])
     assert case.seb["exec_time"] == pytest.approx(12)
     assert list(case.sent) == times(4, 10)
     (line,) = case.report.events
@@ -156,37 +156,37 @@ def test_a_negative_prediction_becomes_zero(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", [10, 5, -1], ids=["zero-length", "ends-early", "unclosed"])
 def test_sebs_without_a_duration_stay_as_they_are(end: float, tmp_path: Path) -> None:
-    one = seb(10, end, events=bracket(2, 6), messages=[message(12)])
-    case = Case(tmp_path, one, [("k", 4)])
+    original = seb(10, end, events=bracket(2, 6), messages=[message(12)])
+    case = Case(tmp_path, original, [("k", 4)])
     assert case.unchanged()
     assert case.report.count(BlockCount.ZERO_LENGTH) + case.report.count(BlockCount.UNCLOSED) == 1
 
 
 def test_a_seb_whose_regions_keep_their_length_is_not_touched(tmp_path: Path) -> None:
     # 0.1 + 0.2 and the like: any arithmetic would move a last bit
-    one = seb(0.1, 0.7, events=bracket(0.1, 0.3), messages=[message(0.3), message(0.61)])
-    case = Case(tmp_path, one, [("unknown", 1)], dilation=1.0)
+    original = seb(0.1, 0.7, events=bracket(0.1, 0.3), messages=[message(0.3), message(0.61)])
+    case = Case(tmp_path, original, [("unknown", 1)], dilation=1.0)
     assert case.unchanged()
     assert case.report.count(BlockCount.UNCHANGED) == 1
 
 
 def test_a_region_that_keeps_its_place_keeps_its_times_to_the_bit(tmp_path: Path) -> None:
-    one = seb(0.1, 0.7, events=bracket(0.3, 0.4), messages=[message(0.3), message(0.61)])
-    case = Case(tmp_path, one, [("k", 2)], dilation=1.0)
+    original = seb(0.1, 0.7, events=bracket(0.3, 0.4), messages=[message(0.3), message(0.61)])
+    case = Case(tmp_path, original, [("k", 2)], dilation=1.0)
     assert case.sent[0] == 0.3
     assert case.sent[1] == pytest.approx(0.61 - 0.1 + 2)
 
 
 def test_recv_shift_keeps_the_time_under_way(tmp_path: Path) -> None:
-    one = seb(0, 10, messages=[message(5, 5), message(5, 6), message(9, 30)])
-    case = Case(tmp_path, one, [])
+    original = seb(0, 10, messages=[message(5, 5), message(5, 6), message(9, 30)])
+    case = Case(tmp_path, original, [])
     assert list(case.sent) == times(10, 10, 18)
     assert list(case.received) == times(10, 11, 39)
 
 
 def test_recv_keep_raises_only_what_would_come_before_it_was_sent(tmp_path: Path) -> None:
-    one = seb(0, 10, messages=[message(5, 5), message(5, 12), message(9, 30)])
-    case = Case(tmp_path, one, [], recv="keep")
+    original = seb(0, 10, messages=[message(5, 5), message(5, 12), message(9, 30)])
+    case = Case(tmp_path, original, [], recv="keep")
     assert list(case.received) == times(10, 12, 30)
 
 
@@ -197,8 +197,8 @@ def test_recv_keep_leaves_sebs_alone_that_are_not_rewritten(tmp_path: Path) -> N
 
 def test_what_lies_outside_its_seb_keeps_its_distance_to_the_nearer_end(tmp_path: Path) -> None:
     outside = [{"type": 1, "r_time": t, "data": 7} for t in (-1, 12)]
-    one = seb(10, 20, events=outside, messages=[message(9), message(23)])
-    case = Case(tmp_path, one, [])
+    original = seb(10, 20, events=outside, messages=[message(9), message(23)])
+    case = Case(tmp_path, original, [])
     assert list(case.sent) == times(9, 33)
     assert list(case.events) == times(-1, 22)
 
@@ -259,8 +259,8 @@ def test_more_names_than_the_first_table_holds(tmp_path: Path) -> None:
 
 
 def test_marks_of_a_rewritten_log_bracket_the_same_regions_again(tmp_path: Path) -> None:
-    one = seb(1234.1, 1234.7, events=bracket(0.1, 1234.7 - 1234.1))
-    first = Case(tmp_path / "a", one, [("k", 0.3)])
+    original = seb(1234.1, 1234.7, events=bracket(0.1, 1234.7 - 1234.1))
+    first = Case(tmp_path / "a", original, [("k", 0.3)])
     assert first.report.count(BlockCount.BRACKETS) == 1
     assert first.report.count(BlockCount.MARKS_IRREGULAR) == 0
     again = rewrite(tmp_path / "a/out", None)

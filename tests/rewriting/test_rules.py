@@ -27,10 +27,10 @@ WAYS: list[dict[str, Any]] = [
 def test_rules_hold_wherever_they_held_before(
     way: dict[str, Any], log_set: Path, sample_logs: Path, tmp_path: Path
 ) -> None:
-    told = dict(way)
+    options = dict(way)
     if "model" in way:
-        told["timings"] = (sample_logs / "cells/timings.txt",)
-    rewrite(log_set, tmp_path / "out", RewriteOptions(**told))
+        options["timings"] = (sample_logs / "cells/timings.txt",)
+    rewrite(log_set, tmp_path / "out", RewriteOptions(**options))
     assert violations(tmp_path / "out") <= known_violations(log_set)
 
 

@@ -52,11 +52,11 @@ def logs(tmp_path: Path) -> Path:
 def run(
     logs: Path, out: str | None = None, block_bytes: int = BLOCK_BYTES, **options: Any
 ) -> RewriteReport:
-    given: dict[str, Any] = {"spread": "residual", "timings": (logs.parent / "timings",)}
-    given |= {"force": True, **options}
-    model = given.pop("model", AUTO)
+    settings: dict[str, Any] = {"spread": "residual", "timings": (logs.parent / "timings",)}
+    settings |= {"force": True, **options}
+    model = settings.pop("model", AUTO)
     opened = in_blocks(logs, block_bytes)
-    return rewrite(opened, out and logs.parent / out, RewriteOptions(model=model, **given))
+    return rewrite(opened, out and logs.parent / out, RewriteOptions(model=model, **settings))
 
 
 def test_the_seed_is_on_record_if_none_is_given(logs: Path) -> None:
@@ -94,11 +94,11 @@ def test_durations_lie_around_the_mean_as_the_timings_do(logs: Path) -> None:
 def test_the_draw_depends_on_seed_pe_seb_and_bracket_alone(logs: Path) -> None:
     run(logs, "one")
     run(logs, "two", seed=2)
-    one, two = (brackets(logs.parent / name) for name in ("one", "two"))
+    first, second = (brackets(logs.parent / name) for name in ("one", "two"))
     for axis in range(3):
-        assert (np.diff(one, axis=axis) != 0).mean() > 0.9
-    assert (one != two).mean() > 0.9
-    assert abs(np.corrcoef(one.ravel(), two.ravel())[0, 1]) < 0.2
+        assert (np.diff(first, axis=axis) != 0).mean() > 0.9
+    assert (first != second).mean() > 0.9
+    assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 0.2
 
     for pe in (0, 1, 2, 4, 5):
         (logs / f"param.{pe}").unlink()
@@ -110,7 +110,7 @@ def test_the_draw_depends_on_seed_pe_seb_and_bracket_alone(logs: Path) -> None:
         )
     )
     run(logs, "few")
-    assert (brackets(logs.parent / "few")[3, ::3] == one[3, ::3]).all()
+    assert (brackets(logs.parent / "few")[3, ::3] == first[3, ::3]).all()
 
 
 @pytest.mark.slow
@@ -118,8 +118,8 @@ def test_threads_and_blocks_change_no_byte(logs: Path) -> None:
     reports = set()
     written: dict[str, bytes] = {}
     for jobs, block_bytes in ((1, 1 << 24), (2, 20_000), (4, 1000), (3, 400)):
-        told = run(logs, "out", jobs=jobs, block_bytes=block_bytes).to_json()
-        reports.add(json.dumps(told | {"run": None}))
+        report = run(logs, "out", jobs=jobs, block_bytes=block_bytes).to_json()
+        reports.add(json.dumps(report | {"run": None}))
         written = written or contents(logs.parent / "out")
         assert contents(logs.parent / "out") == written
     assert len(reports) == 1
@@ -212,11 +212,11 @@ def test_an_interval_is_made_of_single_and_common_errors(logs: Path) -> None:
     mean_s = line.new_s / 480
     reach_s = 1.6448536 * mean_s * np.sqrt(480 * spread.single**2 + (480 * spread.common) ** 2)
     assert line.expected.interval_s == pytest.approx((line.new_s - reach_s, line.new_s + reach_s))
-    told = report.to_json()
-    assert told["interval_level"] == 0.9
-    assert told["events"][0]["low_s"] == pytest.approx(line.new_s - reach_s)
-    assert told["bracketed"]["high_s"] == pytest.approx(line.new_s + reach_s)
-    assert told["events"][0]["coverage"] == spread.coverage
+    document = report.to_json()
+    assert document["interval_level"] == 0.9
+    assert document["events"][0]["low_s"] == pytest.approx(line.new_s - reach_s)
+    assert document["bracketed"]["high_s"] == pytest.approx(line.new_s + reach_s)
+    assert document["events"][0]["coverage"] == spread.coverage
     assert 0.8 < (spread.coverage or 0) <= 1
 
 
@@ -231,8 +231,8 @@ def test_the_error_of_the_model_is_that_of_what_it_predicts(logs: Path) -> None:
     low_s, high_s = line.expected.interval_s or (0, 0)
     error = percent_text((high_s - low_s) / 2 / line.new_s, 1)
     assert f"comes from the model (±{error})," in " ".join(report.text().split())
-    told = report.to_json()["bracketed"]
-    assert told["high_s"] - told["low_s"] == pytest.approx(high_s - low_s)
+    bracketed = report.to_json()["bracketed"]
+    assert bracketed["high_s"] - bracketed["low_s"] == pytest.approx(high_s - low_s)
 
 
 MODULE = """
@@ -299,7 +299,7 @@ def test_a_plug_in_spreads_by_what_it_answers(logs: Path, plugin: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "options",
     [
         {"factors": "negative factor"},
         {"factors": "nan"},
@@ -310,10 +310,10 @@ def test_a_plug_in_spreads_by_what_it_answers(logs: Path, plugin: str) -> None:
     ],
 )
 def test_a_plug_in_that_answers_badly_leaves_nothing(
-    told: dict[str, str], logs: Path, plugin: str
+    options: dict[str, str], logs: Path, plugin: str
 ) -> None:
     with pytest.raises(ModelError, match=r"spreading_models:Spreading', event 'event 0'"):
-        run(logs, "out", model=plugin, timings=(), model_options=told)
+        run(logs, "out", model=plugin, timings=(), model_options=options)
     assert not (logs.parent / "out").exists()
 
 
@@ -329,8 +329,8 @@ def test_total_through_the_command_decides_whether_interruptions_count(logs: Pat
     sums = {}
     for total in ("measured", "typical"):
         out = logs.parent / total
-        given = ("--timings", logs.parent / "timings", "--total", total)
-        assert rewritelog("rewrite", logs, out, *given).returncode == 0
+        options = ("--timings", logs.parent / "timings", "--total", total)
+        assert rewritelog("rewrite", logs, out, *options).returncode == 0
         sums[total] = brackets(out).sum()
     assert sums["typical"] == pytest.approx(480 * 0.05, rel=0.02)
     assert sums["measured"] / sums["typical"] == pytest.approx(longer.mean(), rel=0.15)
