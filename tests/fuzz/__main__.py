@@ -56,40 +56,46 @@ def fuzz(name: str, seconds: float, seed: int, corpus: Path) -> bool:
     return True
 
 
-def fuzz_all(names: Sequence[str], given: argparse.Namespace) -> bool:
+def fuzz_all(names: Sequence[str], arguments: argparse.Namespace) -> bool:
     """Run each target in a process of its own, some at once; return whether all held."""
-    each_s = given.seconds * min(given.jobs, len(names)) / len(names)
+    each_s = arguments.seconds * min(arguments.jobs, len(names)) / len(names)
     waiting, held = list(names), True
     running: dict[str, subprocess.Popen[bytes]] = {}
     while waiting or running:
-        while waiting and len(running) < given.jobs:
+        while waiting and len(running) < arguments.jobs:
             name = waiting.pop(0)
-            more = [f"--seconds={each_s}", f"--seed={given.seed}", f"--corpus={given.corpus}"]
+            more = [
+                f"--seconds={each_s}",
+                f"--seed={arguments.seed}",
+                f"--corpus={arguments.corpus}",
+            ]
             command = [sys.executable, "-m", "fuzz", "--target", name, "--jobs=1", *more]
             running[name] = subprocess.Popen(command, cwd=Path(__file__).parents[1])
         time.sleep(0.1)
         for name in [name for name, process in running.items() if process.poll() is not None]:
             code = running.pop(name).returncode
             if code not in (0, 1):
-                print(f"{name}: the process ended with {code} (seed {given.seed})", flush=True)
+                print(f"{name}: the process ended with {code} (seed {arguments.seed})", flush=True)
             held = held and code == 0
     return held
 
 
 def main() -> None:
     """Fuzz what is asked for; end with 1 where something did not hold."""
-    given = _arguments()
-    names = given.target or TARGET_NAMES
+    arguments = _arguments()
+    names = arguments.target or TARGET_NAMES
     faulthandler.enable()
-    if given.core:
+    if arguments.core:
         from fuzz.cores import TARGETS, fuzz_cores  # noqa: PLC0415 - it loads the package
 
-        held = fuzz_cores(TARGETS, given.seconds, given.seed, given.corpus, given.jobs)
+        held = fuzz_cores(
+            TARGETS, arguments.seconds, arguments.seed, arguments.corpus, arguments.jobs
+        )
         sys.exit(not held)
     if len(names) == 1:
-        sys.exit(not fuzz(names[0], given.seconds, given.seed, given.corpus))
+        sys.exit(not fuzz(names[0], arguments.seconds, arguments.seed, arguments.corpus))
     else:
-        sys.exit(not fuzz_all(names, given))
+        sys.exit(not fuzz_all(names, arguments))
 
 
 if __name__ == "__main__":

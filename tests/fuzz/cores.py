@@ -85,10 +85,10 @@ def seeds(target: str) -> list[bytes]:
     if target == "scan":
         return LINES
     if target == "nodes":
-        return [trace([], one) for one in NODES] + [trace(NODES[1:], NODES[0])]
+        return [trace([], node) for node in NODES] + [trace(NODES[1:], NODES[0])]
     with tempfile.TemporaryDirectory() as work:
-        made = [_block_seeds(Path(work) / str(number), number) for number in range(len(_LAYOUTS))]
-    return [seed for pair in made for seed in pair]
+        pairs = [_block_seeds(Path(work) / str(number), number) for number in range(len(_LAYOUTS))]
+    return [seed for pair in pairs for seed in pair]
 
 
 def _block_seeds(folder: Path, number: int) -> tuple[bytes, bytes]:
@@ -110,8 +110,8 @@ def fuzz_cores(names: Iterable[str], seconds: float, seed: int, corpus: Path, jo
 
     Replay their seeds and what is kept of them in 0 seconds, or without a fuzzer.
     """
-    found = compiler()
-    if found is None:
+    cc = compiler()
+    if cc is None:
         sys.exit("neither clang nor gcc with their sanitizers is there")
     names = list(names)
     jobs = min(jobs, len(names))
@@ -120,9 +120,9 @@ def fuzz_cores(names: Iterable[str], seconds: float, seed: int, corpus: Path, jo
         def run(name: str) -> bool:
             folder = Path(work) / name
             folder.mkdir()
-            program = build(name, folder, found[0], fuzzes=found[1])
+            program = build(name, folder, cc[0], fuzzes=cc[1])
             inputs = _written(seeds(name), folder)
-            if not found[1] or seconds == 0:
+            if not cc[1] or seconds == 0:
                 return _replay(name, program, [*inputs, *kept(f"core-{name}", corpus)])
             return _fuzz(name, program, seconds * jobs / len(names), seed, corpus)
 
@@ -133,8 +133,8 @@ def _written(data: list[bytes], folder: Path) -> list[Path]:
     """Write inputs, and the words that the fuzzer puts into them, to files."""
     (folder / "seeds").mkdir()
     paths = [folder / "seeds" / str(number) for number in range(len(data))]
-    for path, one in zip(paths, data, strict=True):
-        path.write_bytes(one)
+    for path, seed in zip(paths, data, strict=True):
+        path.write_bytes(seed)
     words = set(WORDS) - {b""}
     escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in sorted(words))
     (folder / "words").write_text("".join(f'"{word}"\n' for word in escaped), encoding="ascii")
@@ -169,9 +169,9 @@ def _replay(name: str, program: Path, inputs: list[Path]) -> bool:
     return _report(name, done, [f"{len(inputs)} inputs replayed"])
 
 
-def _report(name: str, done: subprocess.CompletedProcess[str], said: list[str]) -> bool:
+def _report(name: str, done: subprocess.CompletedProcess[str], outcome: list[str]) -> bool:
     if done.returncode != 0:
         print(done.stderr, flush=True)
-        said = [f"ended with {done.returncode}"]
-    print(f"core {name}: {' '.join(said)}", flush=True)
+        outcome = [f"ended with {done.returncode}"]
+    print(f"core {name}: {' '.join(outcome)}", flush=True)
     return done.returncode == 0

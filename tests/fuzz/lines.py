@@ -54,7 +54,7 @@ def lines_check(_: Path) -> tuple[Check, list[bytes]]:
 
 def _bits(table: LineTable) -> list[object]:
     values = vars(table).values()
-    return [one.tobytes() if isinstance(one, np.ndarray) else one for one in values]
+    return [value.tobytes() if isinstance(value, np.ndarray) else value for value in values]
 
 
 def _check_table(table: LineTable, text: bytes) -> None:

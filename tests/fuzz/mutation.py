@@ -56,8 +56,8 @@ def _put_time(data: bytearray, rng: np.random.Generator) -> None:
     """Write a time, or copy the eight bytes of another one."""
     at, other = _below(rng, len(data)), _below(rng, len(data))
     order = "<d" if _below(rng, 2) else ">d"
-    made = struct.pack(order, TIMES[_below(rng, len(TIMES))])
-    value = bytes(data[other : other + 8]) if _below(rng, 2) else made
+    packed = struct.pack(order, TIMES[_below(rng, len(TIMES))])
+    value = bytes(data[other : other + 8]) if _below(rng, 2) else packed
     data[at : at + len(value)] = value[: len(data) - at]
 
 

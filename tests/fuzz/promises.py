@@ -85,7 +85,7 @@ def _fault_of_walk(loaded: LoadedBlock) -> DamagedLogError | None:
         lay["seb_bytes"]
     )
     _hold(least <= len(loaded.buffer), "a walk counts what its bytes can hold")
-    for start, end, count in zip(*(one.tolist() for one in pieces[:3]), strict=True):
+    for start, end, count in zip(*(column.tolist() for column in pieces[:3]), strict=True):
         middle, half = _walked(loaded, start, (start + end) // 2, count)
         after, rest = _walked(loaded, middle, end, count - half)
         same = half + rest == count and after == end

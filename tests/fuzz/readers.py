@@ -125,9 +125,9 @@ def log_set_check(work: Path) -> tuple[Check, list[bytes]]:
 
     def use_all() -> None:
         opened = open_logs(logs.folder)
-        found = survey(opened)
-        found.text()
-        if (found.sebs, found.messages) != (len(opened.sebs()), len(opened.messages())):
+        surveyed = survey(opened)
+        surveyed.text()
+        if (surveyed.sebs, surveyed.messages) != (len(opened.sebs()), len(opened.messages())):
             raise AssertionError("the survey does not agree with the tables")
         for line in Dump(opened, 0).pieces(as_json=True):
             line.encode()
@@ -179,12 +179,12 @@ def check_and_rewrite_check(work: Path) -> tuple[Check, list[bytes]]:
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)
-        found = set(check_logs(logs.folder).findings.counts)
+        findings = set(check_logs(logs.folder).findings.counts)
         taken = _refusals(lambda: rewrite(in_blocks(logs.folder, 512), out, halved))
-        if taken and found & REFUSED:
-            raise AssertionError(f"rewritten, though check finds {found & REFUSED}")
-        if not taken and not found & (REFUSED | REFUSED_WHERE_CHANGED):
-            raise AssertionError(f"refused, though check finds nothing but {found}")
+        if taken and findings & REFUSED:
+            raise AssertionError(f"rewritten, though check finds {findings & REFUSED}")
+        if not taken and not findings & (REFUSED | REFUSED_WHERE_CHANGED):
+            raise AssertionError(f"refused, though check finds nothing but {findings}")
         return taken
 
     return check, [path.read_bytes()]
@@ -224,15 +224,15 @@ def diff_itself_check(work: Path) -> tuple[Check, list[bytes]]:
             raise AssertionError(f"a log set differs from itself: {itself.fields}")
         if itself.totals.sides[0]["SEBs"] != survey(opened).sebs:
             raise AssertionError("a comparison does not count what the walk does")
-        there, back = (
+        forth, back = (
             compare_logs(open_logs(a), open_logs(b))
             for a, b in ((logs.folder, other), (other, logs.folder))
         )
         fields = [
-            {field: change.count for field, change in found.fields.items()}
-            for found in (there, back)
+            {field: change.count for field, change in comparison.fields.items()}
+            for comparison in (forth, back)
         ]
-        if there.same != back.same or fields[0] != fields[1]:
+        if forth.same != back.same or fields[0] != fields[1]:
             raise AssertionError(f"a comparison is not symmetric: {fields}")
 
     def check(data: bytes) -> bool:

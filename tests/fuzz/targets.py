@@ -37,8 +37,8 @@ READERS: dict[str, Callable[[Path], tuple[Check, list[bytes]]]] = {
 class BrokenError(Exception):
     """Something that has to hold does not, for the input `data`."""
 
-    def __init__(self, what: str, data: bytes) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, data: bytes) -> None:
+        super().__init__(message)
         self.data = data
 
 

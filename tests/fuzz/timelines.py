@@ -22,7 +22,7 @@ def timelines_check(work: Path) -> tuple[Check, list[bytes]]:
 
     It is read twice: against a closed page in front of it, and against one behind it.
     """
-    made = [
+    variants = [
         (Tools(layout(version, order), 0.7 if keep else 1.9, keep), version, order)
         for version in LOG_VERSIONS
         for order in get_args(ByteOrder)
@@ -36,19 +36,19 @@ def timelines_check(work: Path) -> tuple[Check, list[bytes]]:
         size = len(data) - 1
         if not 4 <= size <= _ROOM:
             return False
-        tools = made[data[0] % len(made)][0]
-        found = []
+        tools = variants[data[0] % len(variants)][0]
+        answers = []
         for buffer in (low[:size], high[len(high) - size :]):
             buffer[:] = np.frombuffer(data, dtype=np.uint8)[1:]
             fault = check_block(buffer, np.array([0, size]), tools, records)
-            found.append((fault, buffer.tobytes()))
-        if found[0] != found[1]:
+            answers.append((fault, buffer.tobytes()))
+        if answers[0] != answers[1]:
             raise AssertionError("the answer depends on what lies beside the block")
-        return found[0][0] is None
+        return answers[0][0] is None
 
     return check, [
         bytes([number]) + _timeline(work / f"{number}", version, order)
-        for number, (_, version, order) in enumerate(made)
+        for number, (_, version, order) in enumerate(variants)
     ]
 
 
