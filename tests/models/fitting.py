@@ -11,8 +11,8 @@ from rewritelog.models.least_squares import LeastSquares, LeastSquaresOptions
 
 def fit(*timings: EventTimings, **options: Any) -> Any:
     """Fit by least squares; the fit alone, unless other `exact_match` is asked for."""
-    given = {"exact_match": "never", **options}
-    return LeastSquares(LeastSquaresOptions(**given)).fit(timings)
+    settings = {"exact_match": "never", **options}
+    return LeastSquares(LeastSquaresOptions(**settings)).fit(timings)
 
 
 def only(fitted: ModelFit) -> Any:
@@ -23,8 +23,8 @@ def only(fitted: ModelFit) -> Any:
 
 def flattened(described: Any) -> Any:
     """Return what a report says of an event and of the function of all its samples."""
-    whole = described["classes"][0]
-    return described | whole | whole["quality"]
+    of_all = described["classes"][0]
+    return described | of_all | of_all["quality"]
 
 
 def coefficients(fitted: ModelFit) -> Any:

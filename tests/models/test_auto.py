@@ -146,11 +146,11 @@ def test_relative_weights_hold_small_times_to_their_own_size() -> None:
 
 
 def test_two_runs_give_the_same_bits_and_other_events_change_none() -> None:
-    one = LAWS["three loop bounds"].timings(80, seed=12, noise=0.05, event="one")
-    other = LAWS["linear"].timings(50, seed=13, noise=0.05, event="other")
+    loops = LAWS["three loop bounds"].timings(80, seed=12, noise=0.05, event="one")
+    linear = LAWS["linear"].timings(50, seed=13, noise=0.05, event="other")
     model = Auto(AutoOptions())
-    fits = [model.fit(timings) for timings in ((one, other), (other, one), (one,))]
-    first, *others = (fitted.predict("one", one.params).tobytes() for fitted in fits)
+    fits = [model.fit(timings) for timings in ((loops, linear), (linear, loops), (loops,))]
+    first, *others = (fitted.predict("one", loops.params).tobytes() for fitted in fits)
     assert others == [first, first]
     assert fits[0].describe()["events"][0] == fits[1].describe()["events"][1]
 

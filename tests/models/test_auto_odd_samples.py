@@ -143,8 +143,8 @@ def test_a_parameter_smaller_than_all_normal_numbers_is_no_reason_to_fail(
     """Coefficients of such parameters overflow; fits ended in an IndexError, or predicted NaN."""
     p = np.arange(1.0, count + 1)
     fitted = auto(event(5e-324 * p, seconds=1e-6 * p))
-    found = predicted(fitted, 5e-324 * p[:, None])
-    assert found == pytest.approx(np.full(count, np.median(1e-6 * p)), rel=0.1)
+    times = predicted(fitted, 5e-324 * p[:, None])
+    assert times == pytest.approx(np.full(count, np.median(1e-6 * p)), rel=0.1)
     assert any("only one value" in text for text in fitted.warnings())
 
 
@@ -223,9 +223,9 @@ def test_pure_noise_is_predicted_by_its_level(event: MakeTimings) -> None:
     params = rng.uniform(1, 100, (14, 60))
     seconds = 1e-5 * np.exp(rng.normal(0, 0.3, 60))
     elsewhere = rng.uniform(1, 100, (200, 14))
-    found = predicted(auto(event(*params, seconds=seconds)), elsewhere)
-    assert found.mean() == pytest.approx(1e-5, rel=0.25)
-    assert found.max() < 4e-5
+    times = predicted(auto(event(*params, seconds=seconds)), elsewhere)
+    assert times.mean() == pytest.approx(1e-5, rel=0.25)
+    assert times.max() < 4e-5
 
 
 @pytest.mark.long
@@ -255,10 +255,10 @@ def test_no_table_of_parameters_makes_a_negative_or_an_infinite_time(
 ) -> None:
     seconds = np.asarray(level * (1 + np.arange(len(params)) % 3), dtype=np.float64)
     fitted = auto(EventTimings("kernel", params, seconds))
-    found = predicted(fitted, params)
-    assert np.isfinite(found).all()
-    assert (found >= 0).all()
-    assert found.max() <= 10 * seconds.max() + 1e-12
+    times = predicted(fitted, params)
+    assert np.isfinite(times).all()
+    assert (times >= 0).all()
+    assert times.max() <= 10 * seconds.max() + 1e-12
     json.dumps(fitted.describe(), allow_nan=False)
 
 

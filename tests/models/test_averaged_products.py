@@ -35,7 +35,7 @@ def selection(params: Any, seconds: Any) -> SelectionSamples:
     return SelectionSamples.of(samples, "huber")
 
 
-def drawn(rng: np.random.Generator, count: int) -> Any:
+def random_params(rng: np.random.Generator, count: int) -> Any:
     return np.floor(np.exp(rng.uniform(np.log(4), np.log(1000), (count, 3))))
 
 
@@ -43,19 +43,19 @@ def drawn(rng: np.random.Generator, count: int) -> Any:
 def test_eight_lines_are_enough_for_a_usual_product(law: str) -> None:
     """No stepwise selection finds a function of three parameters in eight lines."""
     rng = np.random.default_rng(5)
-    params = drawn(rng, 8)
+    params = random_params(rng, 8)
     seconds = 1e-9 * LAWS[law](*params.T) * np.exp(rng.normal(0, 0.02, 8))
-    given = selection(params, seconds)
-    terms = family.averaged_products(given)
-    function = fit_terms(Family(family.averaged_products), terms, given.samples, "huber")
-    unseen = np.clip(drawn(rng, 500), params.min(axis=0), params.max(axis=0))
+    chosen = selection(params, seconds)
+    terms = family.averaged_products(chosen)
+    function = fit_terms(Family(family.averaged_products), terms, chosen.samples, "huber")
+    unseen = np.clip(random_params(rng, 500), params.min(axis=0), params.max(axis=0))
     errors = relative_errors(function.predict(unseen), 1e-9 * LAWS[law](*unseen.T))
     assert errors.mean() < 0.06
 
 
 def test_the_factor_of_a_flag_is_found() -> None:
     rng = np.random.default_rng(6)
-    params = np.column_stack((drawn(rng, 9)[:, 0], np.arange(9) % 2))
+    params = np.column_stack((random_params(rng, 9)[:, 0], np.arange(9) % 2))
     seconds = 1e-9 * params[:, 0] * np.where(params[:, 1] == 1, 6, 1)
     (term,) = family.averaged_products(selection(params, seconds))
     slow, quick = term.evaluate(np.array([[100.0, 1], [100, 0]]))
@@ -66,7 +66,7 @@ def test_the_search_is_as_good_as_trying_all_products(monkeypatch: pytest.Monkey
     """With room for all products no better one may be found, and the shares stay."""
     rng = np.random.default_rng(7)
     for _ in range(5):
-        params = drawn(rng, 7)
+        params = random_params(rng, 7)
         seconds = 1e-9 * (params[:, 0] * params[:, 2] + 800) * np.exp(rng.normal(0, 0.1, 7))
         narrow = family.averaged_products(selection(params, seconds))
         monkeypatch.setattr(family, "WIDTH", 2000)
@@ -76,18 +76,18 @@ def test_the_search_is_as_good_as_trying_all_products(monkeypatch: pytest.Monkey
 
 def test_factors_of_one_product_use_different_parameters() -> None:
     rng = np.random.default_rng(8)
-    given = selection(drawn(rng, 6), np.exp(rng.normal(0, 1, 6)))
-    factors = list(family._factors(given.samples.params, given.parameters, (1, 2, 3)))
+    chosen = selection(random_params(rng, 6), np.exp(rng.normal(0, 1, 6)))
+    factors = list(family._factors(chosen.samples.params, chosen.parameters, (1, 2, 3)))
     assert len({str(factor.column) for factor in factors}) == len(factors)
-    for one in factors:
-        assert set(one.parameters) == one.column.parameters
-    (term,) = family.averaged_products(given)
+    for factor in factors:
+        assert set(factor.parameters) == factor.column.parameters
+    (term,) = family.averaged_products(chosen)
     assert str(term).count("^0.") <= tuning.MOST_AVERAGED * 3
 
 
 def test_one_interrupted_call_does_not_change_the_product() -> None:
     rng = np.random.default_rng(9)
-    params = drawn(rng, 12)
+    params = random_params(rng, 12)
     seconds = 1e-9 * (params[:, 0] * params[:, 1] + 500)
     seconds[4] *= 30
     (term,) = family.averaged_products(selection(params, seconds))
@@ -110,20 +110,20 @@ def test_one_interrupted_call_does_not_change_the_product() -> None:
 )
 def test_odd_samples_have_a_finite_function(params: Any, seconds: Any) -> None:
     rng = np.random.default_rng(10)
-    given = np.array(params, dtype=np.float64)
-    if given.shape[1] > 1:
-        given = rng.permuted(given, axis=0)
+    table = np.array(params, dtype=np.float64)
+    if table.shape[1] > 1:
+        table = rng.permuted(table, axis=0)
     with np.errstate(all="ignore"):
-        samples = selection(given, np.array(seconds, dtype=np.float64))
+        samples = selection(table, np.array(seconds, dtype=np.float64))
         terms = family.averaged_products(samples)
         function = fit_terms(Family(family.averaged_products), terms, samples.samples, "huber")
-        predicted = function.predict(given)
+        predicted = function.predict(table)
     assert (np.isfinite(predicted) & (predicted >= 0)).any()
 
 
 def test_few_lines_have_a_mixture_with_the_average() -> None:
     rng = np.random.default_rng(11)
-    params = drawn(rng, 6)
+    params = random_params(rng, 6)
     noise = np.exp(rng.normal(0, 0.05, 6))
     seconds = 1e-9 * (np.maximum(params[:, 0], params[:, 1]) * params[:, 2] + 1000) * noise
     function = fit_event(EventTimings("kernel", params, seconds), FitConfig()).whole.function
@@ -135,9 +135,9 @@ def test_terms_of_all_pairs_need_few_parameters() -> None:
     """Of many parameters only those most correlated with the times make pairs."""
     rng = np.random.default_rng(12)
     params = np.floor(np.exp(rng.uniform(1, 7, (10, 14))))
-    given = selection(params, params[:, 3] * 1e-9)
-    family.averaged_products(given)
-    factors: Any = given.table.candidates(("factors", *most_correlated(given)), lambda _: [])[0]
+    chosen = selection(params, params[:, 3] * 1e-9)
+    family.averaged_products(chosen)
+    factors: Any = chosen.table.candidates(("factors", *most_correlated(chosen)), lambda _: [])[0]
     pairs = {factor.parameters for factor in factors if len(factor.parameters) == 2}
     assert len(pairs) == len(list(combinations(range(5), 2)))
     assert any(4 in pair for pair in pairs)
@@ -153,5 +153,5 @@ def test_a_function_of_two_terms_is_written_once() -> None:
         members = [text for text in re.split(r"\^0\.\d+\*?", str(term)) if text]
         assert len(members) > 1
         values = [parse(text).evaluate(n.astype(float)) for text in members]
-        for one, other in combinations(values, 2):
-            assert np.ptp(np.log(one / other)) > 1e-3, term
+        for first, second in combinations(values, 2):
+            assert np.ptp(np.log(first / second)) > 1e-3, term

@@ -128,9 +128,9 @@ def test_any_text_is_coefficients_or_a_model_error(text: str) -> None:
         events = parse_coefficients(ModelText("c.txt", text))
     except ModelError:
         return
-    for event, one in events.items():
+    for event, coefficients in events.items():
         assert event == event.strip() != ""
-        assert all(map(math.isfinite, one))
+        assert all(map(math.isfinite, coefficients))
 
 
 def test_the_model_needs_its_file_and_others_take_none() -> None:
@@ -147,10 +147,10 @@ rewrite = partial(rewritelog, "rewrite")
 def test_the_command_line_reads_the_file(sample_logs: Path, tmp_path: Path) -> None:
     logs, report = sample_logs / "cells", tmp_path / "report.json"
     (tmp_path / "c.txt").write_text("\ufeffCell::pairForces 1e-9 2e-8 5e-6\n")
-    given = ("--model", "coefficients", "--coefficients", tmp_path / "c.txt", "--report", report)
-    done = rewrite(logs, tmp_path / "out", *given)
+    options = ("--model", "coefficients", "--coefficients", tmp_path / "c.txt", "--report", report)
+    done = rewrite(logs, tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
-    events = {one["event"]: one for one in json.loads(report.read_text())["events"]}
+    events = {event["event"]: event for event in json.loads(report.read_text())["events"]}
     expected, records = _pair_forces(logs)
     assert events["Cell::pairForces"]["by_model"] == records
     assert events["Cell::pairForces"]["new_s"] == pytest.approx(expected)
@@ -160,8 +160,8 @@ def test_the_command_line_reads_the_file(sample_logs: Path, tmp_path: Path) -> N
 def _pair_forces(logs: Path) -> tuple[float, int]:
     """Sum up what the records' lines say, by hand."""
     lines = [line for path in logs.glob("param.*") for line in path.read_text().splitlines()]
-    found = [line.split("params:{")[1].split() for line in lines if "pairForces" in line]
-    return sum(1e-9 * float(n) + 2e-8 * float(c) + 5e-6 for n, c, _ in found), len(found)
+    calls = [line.split("params:{")[1].split() for line in lines if "pairForces" in line]
+    return sum(1e-9 * float(n) + 2e-8 * float(c) + 5e-6 for n, c, _ in calls), len(calls)
 
 
 def test_a_file_that_cannot_be_read_is_named(sample_logs: Path, tmp_path: Path) -> None:

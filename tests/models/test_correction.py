@@ -31,13 +31,13 @@ def times_of(params: Floats) -> Floats:
     return np.asarray(1e-7 * params[:, 0] * params[:, 1] ** 0.5 * np.exp(waves))
 
 
-def drawn(count: int, seed: int) -> Floats:
+def random_params(count: int, seed: int) -> Floats:
     rng = np.random.default_rng(seed)
     return np.rint(10 ** rng.uniform(1, 4, (count, 2)))
 
 
 def waves(count: int = COUNT, noise: float = 0.02, seed: int = 1) -> EventTimings:
-    params = drawn(count, seed)
+    params = random_params(count, seed)
     factors = np.exp(noise * np.random.default_rng(seed + 1).normal(size=count))
     return EventTimings("kernel", params, times_of(params) * factors)
 
@@ -54,7 +54,7 @@ def only(fitted: Any) -> Any:
 
 def test_what_no_formula_has_is_corrected(corrected: Any) -> None:
     plain = auto(waves(), correction="none")
-    params = drawn(400, 5)
+    params = random_params(400, 5)
     errors = [
         relative_errors(fitted.predict("kernel", params), times_of(params)).mean()
         for fitted in (plain, corrected)
@@ -69,8 +69,8 @@ def test_a_corrected_formula_below_zero_predicts_0_and_says_so(corrected: Any) -
     formula = fit.whole.function.formula
     below = structs.replace(formula, coefficients=-formula.coefficients)
     function = structs.replace(fit.whole.function, formula=below)
-    whole = structs.replace(fit.whole, function=function, growth=None)
-    predicted = structs.replace(fit, classes=(whole,)).predict_detailed(drawn(50, 3))
+    of_all = structs.replace(fit.whole, function=function, growth=None)
+    predicted = structs.replace(fit, classes=(of_all,)).predict_detailed(random_params(50, 3))
     assert (predicted.seconds == 0).all()
     assert predicted.negative.all()
 
@@ -79,8 +79,8 @@ def test_a_formula_off_by_more_than_half_is_corrected_too() -> None:
     def steep(params: Floats) -> Floats:
         return np.asarray(times_of(params) * np.exp(3 * np.sin(3 * np.log(params[:, 0]))))
 
-    params = drawn(400, 5)
-    samples = EventTimings("kernel", drawn(COUNT, 1), steep(drawn(COUNT, 1)))
+    params = random_params(400, 5)
+    samples = EventTimings("kernel", random_params(COUNT, 1), steep(random_params(COUNT, 1)))
     plain, corrected = (
         relative_errors(
             auto(samples, correction=correction).predict("kernel", params), steep(params)
@@ -93,7 +93,7 @@ def test_a_formula_off_by_more_than_half_is_corrected_too() -> None:
 
 @pytest.mark.parametrize("count", [60, 120])
 def test_few_lines_are_enough_where_the_waves_are_long(count: int) -> None:
-    samples, params = waves(count, 0.01), drawn(400, 5)
+    samples, params = waves(count, 0.01), random_params(400, 5)
     errors = [
         relative_errors(
             auto(samples, correction=correction).predict("kernel", params), times_of(params)
@@ -128,9 +128,9 @@ def test_few_lines_of_many_parameters_are_corrected_on_a_power_law() -> None:
 
 def test_the_report_says_what_it_adds(corrected: Any) -> None:
     text = " ".join(" ".join(corrected.summary()).split())
-    whole = only(corrected).whole
-    before = f"{100 * whole.formula_error:.1f}"
-    after = f"{100 * whole.quality.held_out_error:.1f} %"
+    of_all = only(corrected).whole
+    before = f"{100 * of_all.formula_error:.1f}"
+    after = f"{100 * of_all.quality.held_out_error:.1f} %"
     assert f"corrected: a smooth correction takes the mean error from {before} to {after}" in text
     (described,) = json.loads(json.dumps(corrected.describe(), allow_nan=False))["events"]
     function = described["classes"][0]["function"]
@@ -142,10 +142,10 @@ def test_the_report_says_what_it_adds(corrected: Any) -> None:
 def test_the_report_says_why_a_correction_may_enlarge_the_mean_error(corrected: Any) -> None:
     """Few lines that are far off count little in the choice, and fully in the mean."""
     fit = only(corrected)
-    whole = structs.replace(fit.whole, formula_error=0.9 * fit.whole.quality.held_out_error)
-    said = "most lines are predicted better, and a few that are far off worse"
-    for one, is_said in ((fit, False), (structs.replace(fit, classes=(whole,)), True)):
-        assert (said in " ".join(" ".join(summarise(one)).split())) is is_said
+    of_all = structs.replace(fit.whole, formula_error=0.9 * fit.whole.quality.held_out_error)
+    reason = "most lines are predicted better, and a few that are far off worse"
+    for event_fit, shown in ((fit, False), (structs.replace(fit, classes=(of_all,)), True)):
+        assert (reason in " ".join(" ".join(summarise(event_fit)).split())) is shown
 
 
 def test_half_of_the_intervals_width_goes_and_the_coverage_stays(corrected: Any) -> None:
@@ -175,12 +175,12 @@ def test_beyond_the_range_it_fades_into_the_fit_without_a_correction(corrected: 
 def test_beyond_the_range_of_one_parameter_it_fades_with_the_distance(corrected: Any) -> None:
     """It did not where the growth was that of the corrected formula itself."""
     fit = only(corrected)
-    whole = structs.replace(fit.whole, growth=structs.replace(fit.whole.growth, function=None))
+    of_all = structs.replace(fit.whole, growth=structs.replace(fit.whole.growth, function=None))
     edge = fit.highest
     for factors in ((1.0, 2.0), (4.0, 1.0)):
         rows = np.array([edge, edge * factors])
-        seconds, *_ = whole.predict(rows, fit.lowest, edge)
-        formula = whole.function.formula.predict(rows)
+        seconds, *_ = of_all.predict(rows, fit.lowest, edge)
+        formula = of_all.function.formula.predict(rows)
         at_edge, beyond = np.log(seconds / formula)
         assert beyond == pytest.approx(at_edge / max(factors), rel=1e-6, abs=1e-9)
 
@@ -193,7 +193,7 @@ def test_rows_that_are_no_numbers_are_not_predicted(corrected: Any) -> None:
 
 
 def test_equal_rows_have_equal_times_in_any_order(corrected: Any) -> None:
-    rows = drawn(50, 9)
+    rows = random_params(50, 9)
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(50), 3))
     once = corrected.predict("kernel", rows)
     assert corrected.predict("kernel", rows[order]).tolist() == once[order].tolist()
@@ -205,7 +205,7 @@ def test_rows_of_other_tables_are_predicted_once(
 ) -> None:
     """As of the blocks of a log; what is kept is bounded, and changes no bit."""
     correction = structs.replace(only(corrected).whole.function.correction)  # which knows no row
-    rows, computed = np.column_stack((drawn(80, 9), np.full(80, 1e-4))), list[int]()
+    rows, computed = np.column_stack((random_params(80, 9), np.full(80, 1e-4))), list[int]()
     expected = correction.factors(rows).tolist()
     monkeypatch.setattr(process, "MOST_KNOWN", most)
     means = Kernel.means
@@ -223,12 +223,12 @@ def test_rows_of_other_tables_are_predicted_once(
 
 
 @pytest.mark.parametrize(
-    ("count", "noise", "what"),
+    ("count", "noise", "reason"),
     [(49, 0.02, "too few lines"), (COUNT, 0.0, "no wave")],
 )
-def test_none_is_taken_without_need(count: int, noise: float, what: str) -> None:
+def test_none_is_taken_without_need(count: int, noise: float, reason: str) -> None:
     samples = waves(count, noise)
-    if what == "no wave":
+    if reason == "no wave":
         rng = np.random.default_rng(3)
         params = samples.params
         exact = 1e-7 * params[:, 0] * params[:, 1] ** 0.5
@@ -259,8 +259,8 @@ def test_the_formulas_time_is_no_parameter_in_the_report(corrected: Any) -> None
     kernel = structs.replace(first.kernel, codes=inputs.parameters > 1)
     first = structs.replace(first, inputs=inputs, kernel=kernel)
     correction = structs.replace(correction, processes=(first,))
-    whole = structs.replace(fit.whole, function=structs.replace(function, correction=correction))
-    text = " ".join(" ".join(summarise(structs.replace(fit, classes=(whole,)))).split())
+    of_all = structs.replace(fit.whole, function=structs.replace(function, correction=correction))
+    text = " ".join(" ".join(summarise(structs.replace(fit, classes=(of_all,)))).split())
     assert "the values of p2 count as codes without order" in text
     assert "the times of the formula count as codes without order" in text
     assert "p3" not in text
@@ -302,7 +302,7 @@ def test_corrections_are_averaged_where_that_predicts_better() -> None:
     function = only(fitted).whole.function
     processes = function.correction.processes
     assert len(processes) > 1
-    params = drawn(400, 5)
+    params = random_params(400, 5)
     alone = [
         CorrectedFunction(
             function.formula, structs.replace(function.correction, processes=(process,))
@@ -310,10 +310,11 @@ def test_corrections_are_averaged_where_that_predicts_better() -> None:
         for process in processes
     ]
     errors, *others = (
-        relative_errors(one.predict(params), times_of(params)).mean() for one in (function, *alone)
+        relative_errors(candidate.predict(params), times_of(params)).mean()
+        for candidate in (function, *alone)
     )
     assert errors < np.mean(others)
-    means = np.exp(np.mean([np.log(one.predict(params)) for one in alone], axis=0))
+    means = np.exp(np.mean([np.log(candidate.predict(params)) for candidate in alone], axis=0))
     np.testing.assert_allclose(function.predict(params), means, rtol=1e-12)
 
 
@@ -362,7 +363,7 @@ def test_of_many_lines_some_are_interpolated_between() -> None:
     fitted = auto(waves(3000))
     function = only(fitted).whole.function
     assert len(function.correction.params) == MOST_POINTS
-    params = drawn(200, 11)
+    params = random_params(200, 11)
     assert relative_errors(fitted.predict("kernel", params), times_of(params)).mean() < 0.03
 
 
@@ -372,14 +373,14 @@ def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
     text = model_text(Fitted("auto", corrected, source=source))
     assert len(text) < 100_000
     back = parse_model(text, "m.json").raw
-    rows = np.vstack((drawn(100, 12), 1e3 * drawn(10, 13)))
+    rows = np.vstack((random_params(100, 12), 1e3 * random_params(10, 13)))
     assert back.predict("kernel", rows).tobytes() == corrected.predict("kernel", rows).tobytes()
     assert back.summary() == corrected.summary()
     assert back.describe() == corrected.describe()
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (("processes", 0, "inputs", "parameters", 0), 4, "has 4; the event has 2 parameters"),
         (("processes", 0, "kernel", "smooth_lengths", 0), 0.0, "smooth_lengths: must be above 0"),
@@ -395,7 +396,7 @@ def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
     ],
 )
 def test_a_damaged_correction_is_refused(
-    corrected: Any, path: tuple[Any, ...], value: Any, said: str
+    corrected: Any, path: tuple[Any, ...], value: Any, message: str
 ) -> None:
     source = Source("1", ("t.txt",), COUNT, None, digest_of((waves(),)))
     document = json.loads(model_text(Fitted("auto", corrected, source=source)))
@@ -403,7 +404,7 @@ def test_a_damaged_correction_is_refused(
     for step in path[:-1]:
         part = part[step]
     part[path[-1]] = value
-    with pytest.raises(Exception, match=said) as caught:
+    with pytest.raises(Exception, match=message) as caught:
         parse_model(json.dumps(document), "m.json")
     assert type(caught.value).__name__ == "ModelError"
 

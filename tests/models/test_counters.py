@@ -68,9 +68,9 @@ def test_identical_counters_are_no_measurement_unless_asked(event: MakeTimings) 
 
 
 def test_lines_with_another_number_of_counters_are_a_fit_of_their_own(event: MakeTimings) -> None:
-    one = event([1e6, 2e6, 3e6], seconds=[1e-3, 2e-3, 3e-3])
-    two = event([1e6, 2e6, 3e6], [5.0, 5.0, 5.0], seconds=[2e-3, 4e-3, 6e-3])
-    fitted = by_counters(one, two)
+    single = event([1e6, 2e6, 3e6], seconds=[1e-3, 2e-3, 3e-3])
+    double = event([1e6, 2e6, 3e6], [5.0, 5.0, 5.0], seconds=[2e-3, 4e-3, 6e-3])
+    fitted = by_counters(single, double)
     assert fitted.predict("kernel", np.array([[1.5e6]])) == pytest.approx([1.5e-3], rel=1e-6)
     assert fitted.predict("kernel", np.array([[1.5e6, 5.0]])) == pytest.approx([3e-3], rel=1e-6)
     assert np.isnan(fitted.predict("kernel", np.zeros((1, 3)))).all()

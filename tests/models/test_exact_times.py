@@ -46,11 +46,11 @@ def looked_up(timings: EventTimings, rows: Any) -> Any:
 def test_means_are_those_of_the_rows_grouped_by_hand(columns: int) -> None:
     timings = samples(columns=columns)
     rows = np.random.default_rng(22).integers(0, 14, (3000, columns)).astype(float)
-    seconds, found = looked_up(timings, rows)
+    seconds, exact = looked_up(timings, rows)
     by_hand = means_by_hand(timings.params, timings.seconds)
     expected = [by_hand.get(tuple(row), np.nan) for row in rows.tolist()]
     assert seconds == pytest.approx(expected, rel=1e-14, nan_ok=True)
-    assert found.tolist() == np.isfinite(expected).tolist()
+    assert exact.tolist() == np.isfinite(expected).tolist()
 
 
 def test_shared_hashes_never_mix_up_rows() -> None:
@@ -60,8 +60,8 @@ def test_shared_hashes_never_mix_up_rows() -> None:
     params: Floats = np.column_stack((first, second.view(np.float64)))
     params = params[np.isfinite(params).all(axis=1)]
     timings = EventTimings("kernel", params, np.arange(1.0, len(params) + 1))
-    seconds, found = looked_up(timings, params)
-    assert found.all()
+    seconds, exact = looked_up(timings, params)
+    assert exact.all()
     assert seconds.tolist() == timings.seconds.tolist()
     assert not looked_up(timings, params[:, ::-1])[1].any()
 
@@ -77,9 +77,9 @@ def test_rows_among_others_are_those_with_equal_rows(rows: int) -> None:
 
 def test_minus_zero_is_zero() -> None:
     timings = EventTimings("kernel", np.array([[0.0], [-0.0], [1.0]]), np.array([1.0, 2, 3]))
-    seconds, found = looked_up(timings, np.array([[-0.0], [0.0], [-1.0]]))
+    seconds, exact = looked_up(timings, np.array([[-0.0], [0.0], [-1.0]]))
     assert seconds[:2].tolist() == [1.5, 1.5]
-    assert found.tolist() == [True, True, False]
+    assert exact.tolist() == [True, True, False]
 
 
 def test_equal_times_give_that_time_itself() -> None:

@@ -164,11 +164,11 @@ def test_a_row_has_the_same_bits_whatever_stands_beside_it() -> None:
     params = np.random.default_rng(3).uniform(0.1, 50, (20_001, 4))
     text = "p1^1.5*log1p(p2) + exp(-p3)/sqrt(p4) - p1^p2*log(p3) + log2(p4)^2"
     expression = parse(text)
-    whole = expression.evaluate(params)
-    assert (expression.evaluate(params[7:]) == whole[7:]).all()
-    assert (expression.evaluate(np.asfortranarray(params)) == whole).all()
+    values = expression.evaluate(params)
+    assert (expression.evaluate(params[7:]) == values[7:]).all()
+    assert (expression.evaluate(np.asfortranarray(params)) == values).all()
     for row in (0, 1, 8191, 8192, 20_000):
-        assert expression.evaluate(params[row : row + 1])[0] == whole[row]
+        assert expression.evaluate(params[row : row + 1])[0] == values[row]
 
 
 def test_a_million_rows_need_few_temporaries() -> None:

@@ -21,9 +21,9 @@ def test_growth_beyond_the_range_is_a_line_with_a_factor_for_each_parameter() ->
     params = draw.integers(10, 400, (40, 2))
     seconds = 1e-9 * params[:, 0] ** 2 * np.exp(0.05 * draw.standard_normal(40))
     (line,) = [line for line in summary(params, seconds) if "beyond the range" in line]
-    found = re.fullmatch(r" *beyond the range: ([\d.]+) × for twice p1", line)
-    assert found, line
-    assert 3.5 < float(found[1]) < 4.5
+    growth = re.fullmatch(r" *beyond the range: ([\d.]+) × for twice p1", line)
+    assert growth, line
+    assert 3.5 < float(growth[1]) < 4.5
 
 
 def test_a_mean_of_functions_is_shown_by_the_one_with_the_largest_weight() -> None:
@@ -78,8 +78,8 @@ def with_long_calls(long: int) -> list[str]:
 
 
 def test_long_calls_are_left_out_of_totals_only_if_the_warning_says_so() -> None:
-    (one,) = with_long_calls(1)
-    assert "totals leave it out" in one
+    (warning,) = with_long_calls(1)
+    assert "totals leave it out" in warning
 
 
 def test_totals_that_long_calls_raise_are_named_with_their_factor() -> None:

@@ -41,10 +41,10 @@ def pairs(
             if sum(map(abs, step)) in distances
         ]
     )
-    here = rng.integers(0, 4, (count, 3))
+    cell = rng.integers(0, 4, (count, 3))
     step = steps[rng.integers(0, len(steps), count)]
     work = rng.integers(10, 500, count)
-    params = np.column_stack((work, here, (here + step) % 4)).astype(np.float64)
+    params = np.column_stack((work, cell, (cell + step) % 4)).astype(np.float64)
     unit = np.vectorize(SECONDS.get)(np.abs(step).sum(axis=1))
     seconds = (3e-5 + unit * work) * np.exp(rng.normal(0, noise, count))
     return EventTimings("pair", params, seconds)
@@ -83,7 +83,7 @@ def test_classes_by_the_distance_on_a_torus_have_a_fit_each() -> None:
     predicted = fitted.predict("pair", others.params)
     assert relative_errors(predicted, others.seconds).mean() < 0.01
     fit = fitted.fits["pair", 7]
-    assert [which.value for which in fit.classes[1:]] == [0, 1, 2, 3]
+    assert [category.value for category in fit.classes[1:]] == [0, 1, 2, 3]
     one_for_all = by_formula(PAIRS.rsplit("\n", 2)[0], timings).predict("pair", others.params)
     assert relative_errors(one_for_all, others.seconds).mean() > 0.2
 
@@ -92,8 +92,8 @@ def test_a_class_without_samples_is_predicted_by_the_law_of_all_samples() -> Non
     timings = pairs(distances=(1, 2))
     fitted = by_formula(PAIRS, timings)
     unseen = pairs(seed=3, distances=(3,)).params
-    whole = by_formula(PAIRS.rsplit("\n", 2)[0], timings)
-    assert fitted.predict("pair", unseen).tobytes() == whole.predict("pair", unseen).tobytes()
+    unsplit = by_formula(PAIRS.rsplit("\n", 2)[0], timings)
+    assert fitted.predict("pair", unseen).tobytes() == unsplit.predict("pair", unseen).tobytes()
 
 
 def test_a_class_with_few_samples_is_predicted_by_the_law_of_all_samples() -> None:
@@ -102,7 +102,7 @@ def test_a_class_with_few_samples_is_predicted_by_the_law_of_all_samples() -> No
         "pair", np.vstack((some.params, few.params)), np.concatenate((some.seconds, few.seconds))
     )
     fit = by_formula(PAIRS, timings).fits["pair", 7]
-    assert [which.value for which in fit.classes] == [None, 1]
+    assert [category.value for category in fit.classes] == [None, 1]
 
 
 def test_a_category_that_is_no_number_leaves_its_rows_to_the_law_of_all_samples(
@@ -140,7 +140,9 @@ def test_namds_pairs_fall_into_classes(
     reference_timings: ReferenceTimings,
 ) -> None:
     """By the distance of two patches: the fit of all samples alone is twice as far off."""
-    (pair,) = (one for one in reference_timings("namd") if one.event.startswith("calc_pair"))
+    (pair,) = (
+        samples for samples in reference_timings("namd") if samples.event.startswith("calc_pair")
+    )
     fold = np.random.default_rng(6).permutation(len(pair.seconds)) % 4
     part = EventTimings(pair.event, pair.params[fold > 0], pair.seconds[fold > 0])
     errors = []
@@ -169,13 +171,13 @@ def test_a_term_that_is_not_finite_in_a_class_or_a_line_of_many_is_left_out_of_a
 ) -> None:
     """Other classes had it, and those of many lines that chose terms without such a line."""
     text = '[[formula]]\nevent = "kernel"\nterms = ["p1", "1/(p1 - 4)"]\n'
-    few = np.tile(np.arange(1.0, 41), 2)
+    sizes = np.tile(np.arange(1.0, 41), 2)
     side = np.repeat([0.0, 1.0], 40)
-    few[side == 1] += 10
-    fitted = by_formula(text + 'category = "p2"\n', event(few, side, seconds=1e-6 * few))
+    sizes[side == 1] += 10
+    fitted = by_formula(text + 'category = "p2"\n', event(sizes, side, seconds=1e-6 * sizes))
     assert np.isfinite(fitted.predict("kernel", np.array([[4.0, 0], [4.0, 1]]))).all()
-    many = np.r_[np.arange(10.0, 4000), 4.0]
-    fitted = by_formula(text, event(many, seconds=1e-6 * many))
+    more_sizes = np.r_[np.arange(10.0, 4000), 4.0]
+    fitted = by_formula(text, event(more_sizes, seconds=1e-6 * more_sizes))
     assert np.isfinite(fitted.predict("kernel", np.array([[4.0]]))).all()
     assert "dropped: 1/(p1 - 4) (not finite for 1 sample)" in "\n".join(fitted.summary())
 
@@ -198,9 +200,9 @@ def test_an_event_with_classes_is_judged_by_the_worst_of_them() -> None:
 
 def test_the_table_of_fits_says_that_errors_are_those_of_a_class() -> None:
     """It had the error of one class of four as that of all lines."""
-    split, whole = by_formula(PAIRS, pairs()), by_formula(PAIRS.partition("category")[0], pairs())
+    split, unsplit = by_formula(PAIRS, pairs()), by_formula(PAIRS.partition("category")[0], pairs())
     assert "of the class from which most errors come" in split.overview()[-1]
-    assert "class" not in " ".join(whole.overview())
+    assert "class" not in " ".join(unsplit.overview())
 
 
 def test_a_class_with_few_samples_for_its_terms_is_warned_of(event: MakeTimings) -> None:

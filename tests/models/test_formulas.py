@@ -49,9 +49,9 @@ def listed(values: Any) -> str:
 
 
 def terms(body: str, event: str = "kernel", parameters: int = 3) -> list[str]:
-    found = parse_formulas(entry(body), "my.toml").for_event(event, parameters)
-    assert found is not None
-    return [str(term) for term in found.terms]
+    formula = parse_formulas(entry(body), "my.toml").for_event(event, parameters)
+    assert formula is not None
+    return [str(term) for term in formula.terms]
 
 
 def refused(text: str) -> FormulaError:

@@ -107,12 +107,12 @@ def test_the_bounds_of_an_interval_are_never_too_narrow(count: int) -> None:
 @pytest.mark.slow
 def test_the_spread_of_a_mean_falls_with_the_samples() -> None:
     law = LAWS["linear"]
-    few, many = (
+    of_50, of_800 = (
         auto(law.timings(n, seed=10, noise=0.1)).total_spread("kernel", 1) for n in (50, 800)
     )
-    assert many.single == pytest.approx(0.1, rel=0.2)
-    assert many.common < 0.5 * few.common
-    assert many.common < 0.1 * many.single
+    assert of_800.single == pytest.approx(0.1, rel=0.2)
+    assert of_800.common < 0.5 * of_50.common
+    assert of_800.common < 0.1 * of_800.single
 
 
 @pytest.mark.slow

@@ -144,13 +144,13 @@ def test_what_is_not_fitted_is_not_covered(event: MakeTimings) -> None:
 
 
 def test_each_parameter_count_of_an_event_has_its_own_fit(event: MakeTimings) -> None:
-    one = event([1.0, 2, 3], seconds=[1.0, 2, 3])
-    two = event([1.0, 2, 3, 4], [5.0, 1, 2, 2], seconds=[9.0] * 4)
-    fitted = fit(one, two)
+    single = event([1.0, 2, 3], seconds=[1.0, 2, 3])
+    double = event([1.0, 2, 3, 4], [5.0, 1, 2, 2], seconds=[9.0] * 4)
+    fitted = fit(single, double)
     assert fitted.predict("kernel", np.array([[2.0]])) == pytest.approx([2])
     assert fitted.predict("kernel", np.array([[2.0, 1.0]])) == pytest.approx([9])
     with pytest.raises(ModelError, match="are duplicated"):
-        fit(one, one)
+        fit(single, single)
 
 
 def test_predictions_are_raw_and_rows_outside_are_flagged(event: MakeTimings) -> None:
@@ -167,9 +167,9 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(event: MakeTimings) -> None
     rng = np.random.default_rng(16)
     p = rng.uniform(0, 9, (3, 70_001))
     fitted = fit(event(*p[:, :100], seconds=rng.uniform(1, 2, 100)))
-    whole = fitted.predict("kernel", p.T)
+    predicted = fitted.predict("kernel", p.T)
     parts = [fitted.predict("kernel", part) for part in np.array_split(p.T, 13)]
-    assert np.concatenate(parts).tobytes() == whole.tobytes()
+    assert np.concatenate(parts).tobytes() == predicted.tobytes()
 
 
 def test_exact_matches_replace_the_fit(event: MakeTimings) -> None:
@@ -214,8 +214,8 @@ def test_the_cells_kernels_are_fitted_as_plain_least_squares_does(
     for samples, event_json in zip(timings, fitted.describe()["events"], strict=True):
         described = flattened(event_json)
         truth, predicted = exact_ols(samples.params, samples.seconds)
-        found = [term["value"] for term in described["coefficients"]]
-        assert found == pytest.approx(truth, rel=1e-9)
+        values = [term["value"] for term in described["coefficients"]]
+        assert values == pytest.approx(truth, rel=1e-9)
         assert fitted.predict(samples.event, samples.params) == pytest.approx(predicted, rel=1e-12)
         assert described["r2"] > 0.98
     assert fitted.warnings() == ()
@@ -246,8 +246,8 @@ def test_leverage_is_that_of_the_design() -> None:
     design = np.column_stack([np.ones(40), params])
     inverse = np.linalg.inv(design.T @ design)
     known = np.einsum("ij,jk,ik->i", design, inverse, design)
-    (one,) = fitted.fits.values()
-    assert one.quality.largest_leverage == pytest.approx(known.max())
+    (event_fit,) = fitted.fits.values()
+    assert event_fit.quality.largest_leverage == pytest.approx(known.max())
     rows = np.array([[50.0, 50.0], [100.0, 0.5], [99.0, 99.0]])
     with_one = np.column_stack([np.ones(3), rows])
     far = np.einsum("ij,jk,ik->i", with_one, inverse, with_one) > known.max()

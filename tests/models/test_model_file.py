@@ -65,7 +65,7 @@ def keys_of(form: type) -> set[str]:
     """Return the keys of a form, and of all forms in it, as a file spells them."""
     schema = msgspec.json.schema(form, schema_hook=lambda _: {"title": "numbers"})
     forms = schema.get("$defs", {}).values()
-    return {key for one in forms for key in one.get("properties", {})}
+    return {key for nested in forms for key in nested.get("properties", {})}
 
 
 def test_the_docs_name_every_key_of_an_event() -> None:
@@ -77,7 +77,10 @@ def test_the_docs_name_every_key_of_an_event() -> None:
 
 def some(timings: list[EventTimings]) -> list[EventTimings]:
     """Return every fifth line, for speed."""
-    return [EventTimings(one.event, one.params[::5], one.seconds[::5]) for one in timings]
+    return [
+        EventTimings(samples.event, samples.params[::5], samples.seconds[::5])
+        for samples in timings
+    ]
 
 
 def events_of(file: Fitted) -> FittedEvents:
@@ -104,11 +107,11 @@ def same_bits(first: FittedEvents, second: FittedEvents, timings: Any) -> None:
         numbers = np.linspace(0, 0.999, len(rows))
         pairs = [
             *(
-                (getattr(mine, what), getattr(yours, what))
-                for what in ("seconds", "exact", "outside", "remote", "negative")
+                (getattr(mine, field), getattr(yours, field))
+                for field in ("seconds", "exact", "outside", "remote", "negative")
             ),
             *zip(first.interval(event, rows), second.interval(event, rows), strict=True),
-            tuple(one.drawn_factors(event, rows, numbers) for one in (first, second)),
+            tuple(fitted.drawn_factors(event, rows, numbers) for fitted in (first, second)),
         ]
         for a, b in pairs:
             assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
@@ -236,8 +239,8 @@ def text(event: MakeTimings) -> str:
 @pytest.fixture
 def document(text: str) -> dict[str, Any]:
     """Return the model file as JSON has it."""
-    made: dict[str, Any] = json.loads(text)
-    return made
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
 
 
 LAW = ("events", 1, "classes", 0, "function")
@@ -300,15 +303,15 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "said"), BREAKS, ids=[one[2][:30] for one in BREAKS])
+@pytest.mark.parametrize(("path", "value", "message"), BREAKS, ids=[row[2][:30] for row in BREAKS])
 def test_each_defect_is_named(
-    path: tuple[Any, ...], value: object, said: str, document: dict[str, Any]
+    path: tuple[Any, ...], value: object, message: str, document: dict[str, Any]
 ) -> None:
     place: Any = document
     for step in path[:-1]:
         place = place[step]
     place[path[-1]] = value
-    with pytest.raises(ModelError, match=said) as refused:
+    with pytest.raises(ModelError, match=message) as refused:
         parse_model(json.dumps(document), "m.json")
     assert str(refused.value).startswith("m.json: $")
 
@@ -336,7 +339,7 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "m.json: is not a model file: its JSON is cut off"),
         ('{"format": "rewritelog model", "ver', "m.json: is not a model file: its JSON is cut off"),
@@ -355,8 +358,8 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
         ("[]", r"m\.json: \$: must be an object, not a list"),
     ],
 )
-def test_what_is_no_model_file(text: str, said: str) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_what_is_no_model_file(text: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         parse_model(text, "m.json")
 
 
@@ -365,8 +368,8 @@ def test_a_fit_that_could_not_be_read_back_is_not_written(document: dict[str, An
     (key, fit), *_ = file.fits.items()
     assert isinstance(fit.whole.function, FittedFunction)
     function = structs.replace(fit.whole.function, calibration=math.nan)
-    whole = structs.replace(fit.whole, function=function)
-    fits = {key: structs.replace(fit, classes=(whole,))}
+    of_all = structs.replace(fit.whole, function=function)
+    fits = {key: structs.replace(fit, classes=(of_all,))}
     broken = replace(file, raw=replace(events_of(file), fits=fits))
     with pytest.raises(ModelError, match=r"cannot be written: .*function\.calibration"):
         model_text(broken)
@@ -450,7 +453,7 @@ def walk(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the places of all values within."""
     inner: Any = value.items() if isinstance(value, dict) else ()
     inner = enumerate(value) if isinstance(value, list) else inner
-    return [place, *(one for step, part in inner for one in walk(part, (*place, step)))]
+    return [place, *(deeper for step, part in inner for deeper in walk(part, (*place, step)))]
 
 
 def max_index(place: tuple[Any, ...]) -> int:

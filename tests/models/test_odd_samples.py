@@ -191,8 +191,8 @@ def test_twenty_parameters_come_back(event: MakeTimings) -> None:
     slopes = np.arange(1, 21) * 1e-7
     fitted = fit(event(*columns, seconds=slopes @ columns))
     assert len(coefficients(fitted)) == 41
-    found = [coefficients(fitted)[f"p{number}"] for number in range(1, 21)]
-    assert found == pytest.approx(slopes, rel=1e-6)
+    fitted_slopes = [coefficients(fitted)[f"p{number}"] for number in range(1, 21)]
+    assert fitted_slopes == pytest.approx(slopes, rel=1e-6)
     assert "(p1, ..., p20)" in fitted.summary()[0]
     assert max(map(len, fitted.summary())) <= 100
 

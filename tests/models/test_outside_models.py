@@ -78,9 +78,9 @@ def test_options_are_numbers_and_words_as_they_are_written(plane: EventTimings) 
     fitted = fit("Plane", plane, scale="2", offset="None")
     assert seconds(fitted, [[10, 20]]) == pytest.approx([162])
     assert fitted.options.arguments == {"scale": 2, "offset": None}
-    given = {"a": "1e-3", "b": "true", "c": "sqrt", "d": [1]}
+    options = {"a": "1e-3", "b": "true", "c": "sqrt", "d": [1]}
     with pytest.raises(ModelError, match=r"a=0\.001 b=True c='sqrt' d=\[1\]: TypeError: .*'a'"):
-        load_model("regressors:Plane", given)
+        load_model("regressors:Plane", options)
 
 
 def test_a_function_may_make_the_regressor(plane: EventTimings) -> None:
@@ -244,7 +244,7 @@ def test_real_regressors_of_scikit_learn_agree_with_numpy(plane: EventTimings) -
     assert seconds(linear.fit([plane]), [[10, 20]]) == pytest.approx([81])
     options = {"n_estimators": "5", "max_depth": "3"}
     forests = [load_model("sklearn.ensemble:RandomForestRegressor", options) for _ in range(2)]
-    first, second = (seconds(one.fit([plane]), plane.params) for one in forests)
+    first, second = (seconds(forest.fit([plane]), plane.params) for forest in forests)
     assert (first == second).all()
 
 
@@ -274,7 +274,7 @@ def test_the_command_line_uses_one(sample_logs: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     expected = _sum_of_first_params(logs) * 1e-6
     events = json.loads(report.read_text())["events"]
-    assert sum(one["new_s"] for one in events) == pytest.approx(expected)
+    assert sum(event["new_s"] for event in events) == pytest.approx(expected)
 
 
 def _sum_of_first_params(logs: Path) -> float:

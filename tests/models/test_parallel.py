@@ -40,8 +40,8 @@ def test_threads_that_use_processes_at_once_get_their_own_results() -> None:
         return list(map_in_processes(lambda number: 2 * number, range(first, first + 9)))
 
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(doubled, range(0, 400, 100)))
-    assert found == [[2 * n for n in range(first, first + 9)] for first in range(0, 400, 100)]
+        results = list(threads.map(doubled, range(0, 400, 100)))
+    assert results == [[2 * n for n in range(first, first + 9)] for first in range(0, 400, 100)]
 
 
 def test_one_job_is_this_process() -> None:
@@ -81,7 +81,7 @@ def test_a_library_that_a_fit_would_load_later_has_one_thread_too() -> None:
 
 def test_one_thread_of_linear_algebra_within_the_block_and_as_many_as_before_after_it() -> None:
     def threads() -> set[int]:
-        libraries = [one for one in threadpool_info() if one["user_api"] == "blas"]
+        libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
         return {library["num_threads"] for library in libraries}
 
     with threadpool_limits(2, user_api="blas"):

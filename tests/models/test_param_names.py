@@ -33,7 +33,9 @@ def test_reports_and_model_files_use_the_names(timings: Path, tmp_path: Path) ->
     assert "p1^2" in plain.stdout
     shown = plain.stdout.replace(str(timings), "timings.txt")
     assert all(len(line) <= 80 for line in shown.splitlines() if "/" not in line)
-    asked = [commands.rewritelog("predict", one, timings).stdout for one in (model, tmp_path / "n")]
+    asked = [
+        commands.rewritelog("predict", file, timings).stdout for file in (model, tmp_path / "n")
+    ]
     assert asked[0] == asked[1]
 
 
@@ -52,7 +54,7 @@ def test_formulas_give_names_too(timings: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('k = ["n", "n"]', "names:1:12: the name 'n' is duplicated"),
         ('k = ["log"]', "names:1:7: 'log' is a function"),
@@ -63,7 +65,7 @@ def test_formulas_give_names_too(timings: Path, tmp_path: Path) -> None:
         ("", "names: names no event"),
     ],
 )
-def test_faults_have_a_place(text: str, said: str) -> None:
+def test_faults_have_a_place(text: str, message: str) -> None:
     with pytest.raises(ModelError) as caught:
         parse_param_names(ModelText("names", text))
-    assert str(caught.value).startswith(said), caught.value
+    assert str(caught.value).startswith(message), caught.value

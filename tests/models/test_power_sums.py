@@ -17,7 +17,7 @@ from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Samples, usable_samples
 
 
-def drawn(count: int, seed: int, largest: float = 4.0) -> Floats:
+def random_params(count: int, seed: int, largest: float = 4.0) -> Floats:
     rng = np.random.default_rng(seed)
     columns = (10 ** rng.uniform(1, largest, count), 10 ** rng.uniform(0, 2, count))
     return np.asarray(np.round(np.column_stack(columns)), dtype=np.float64)
@@ -29,33 +29,33 @@ def two_laws(params: Floats) -> Any:
     return np.asarray(4e-8 * n + 5e-10 * n**1.7 * m**0.6)
 
 
-def given(params: Floats, seconds: Any) -> SelectionSamples:
+def selected(params: Floats, seconds: Any) -> SelectionSamples:
     samples = Samples.of(*usable_samples(EventTimings("k", params, seconds)), "relative")
     return SelectionSamples.of(samples, "huber")
 
 
 @pytest.mark.parametrize("seed", by_tier(range(1, 9), [2], range(1, 9)))
 def test_two_laws_are_told_apart_and_extrapolated(seed: int) -> None:
-    params, noise = drawn(120, seed), np.random.default_rng(seed).normal(0, 0.05, 120)
+    params, noise = random_params(120, seed), np.random.default_rng(seed).normal(0, 0.05, 120)
     timings = EventTimings("kernel", params, two_laws(params) * np.exp(noise))
     families = {"sum of power laws": Family(sum_of_power_laws)}
     fit = fit_event(timings, FitConfig(families=families))
     assert len(fit.whole.function.terms) == 2
-    for others in (drawn(200, 100 + seed), drawn(200, 100 + seed, largest=5.0)):
+    for others in (random_params(200, 100 + seed), random_params(200, 100 + seed, largest=5.0)):
         assert np.abs(fit.predict(others) / two_laws(others) - 1).mean() < 0.03
 
 
 def test_auto_reports_both_laws() -> None:
-    params, noise = drawn(120, 3), np.random.default_rng(3).normal(0, 0.05, 120)
+    params, noise = random_params(120, 3), np.random.default_rng(3).normal(0, 0.05, 120)
     timings = EventTimings("kernel", params, two_laws(params) * np.exp(noise))
     fitted = Auto(AutoOptions("relative", "huber", "never")).fit((timings,))
     assert "sum of power laws" in fitted.summary()[0]
 
 
 def test_exact_sums_are_found_to_the_digits_that_are_printed() -> None:
-    params = drawn(100, seed=3)
+    params = random_params(100, seed=3)
     n, m = params.T
-    terms = sum_of_power_laws(given(params, 1e-6 * n + 1e-9 * n**2 * m**0.5))
+    terms = sum_of_power_laws(selected(params, 1e-6 * n + 1e-9 * n**2 * m**0.5))
     assert len(terms) == 2
     values = np.column_stack([term.evaluate(params) for term in terms])
     others = np.column_stack((n, n**2 * np.sqrt(m)))
@@ -65,9 +65,9 @@ def test_exact_sums_are_found_to_the_digits_that_are_printed() -> None:
 
 
 def test_one_power_law_stays_one() -> None:
-    params = drawn(100, seed=4)
+    params = random_params(100, seed=4)
     noise = np.exp(np.random.default_rng(4).normal(0, 0.1, 100))
-    some = given(params, 1e-9 * params[:, 0] ** 1.3 * noise)
+    some = selected(params, 1e-9 * params[:, 0] ** 1.3 * noise)
     assert sum_of_power_laws(some) == power_law(some)
 
 
@@ -77,7 +77,7 @@ def test_zeros_and_negative_values_have_factors_of_their_own() -> None:
     negative = rng.integers(-20, 20, 120) * 1.0
     params = np.column_stack((flag, zero, negative))
     seconds = 1e-6 * (1 + zero) * np.where(flag == 3, 5, 1) + 1e-8 * (1 + np.abs(negative)) ** 3
-    terms = sum_of_power_laws(given(params, seconds))
+    terms = sum_of_power_laws(selected(params, seconds))
     assert len(terms) > 1
     for others in ([[0.0, 0.0, 0.0]], [[3.0, 100.0, -100.0]], [[1.0, 0.5, 9.0]]):
         values = [term.evaluate(np.array(others)) for term in terms]
@@ -92,8 +92,8 @@ def test_laws_are_no_more_than_samples_can_determine(
     samples: int, parameters: int, most: int
 ) -> None:
     params = np.random.default_rng(6).uniform(1, 9, (samples, parameters))
-    assert most_power_laws(given(params, np.ones(samples))) == most
+    assert most_power_laws(selected(params, np.ones(samples))) == most
 
 
 def test_constant_parameters_leave_the_constant() -> None:
-    assert str(sum_of_power_laws(given(np.full((30, 2), 5.0), np.ones(30)))[0]) == "1"
+    assert str(sum_of_power_laws(selected(np.full((30, 2), 5.0), np.ones(30)))[0]) == "1"

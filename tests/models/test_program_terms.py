@@ -27,7 +27,7 @@ def auto(params: Any, seconds: Any) -> Any:
     )
 
 
-def drawn(law: Law, second: Any, count: int, seed: int) -> tuple[Floats, Floats]:
+def random_calls(law: Law, second: Any, count: int, seed: int) -> tuple[Floats, Floats]:
     """Return parameters and times: n over two decades, and a second one drawn by `second`."""
     rng = np.random.default_rng(seed)
     params = np.column_stack((np.round(10 ** rng.uniform(1, 3, count)), second(rng, count)))
@@ -62,8 +62,8 @@ LAWS: dict[str, tuple[Law, Any]] = {
     "name", by_tier(LAWS, LAWS.keys() - {"a tree", "a merge of two sizes"}, LAWS)
 )
 def test_laws_of_programs_are_found(name: str) -> None:
-    params, seconds = drawn(*LAWS[name], count=80, seed=1)
-    others, expected = drawn(*LAWS[name], count=50, seed=2)
+    params, seconds = random_calls(*LAWS[name], count=80, seed=1)
+    others, expected = random_calls(*LAWS[name], count=50, seed=2)
     inside = ((others >= params.min(axis=0)) & (others <= params.max(axis=0))).all(axis=1)
     errors = np.abs(auto(params, seconds).predict("kernel", others) / expected - 1)[inside]
     assert errors.mean() < 0.1
@@ -81,8 +81,8 @@ FACTORS: dict[str, tuple[Law, Any]] = {
 
 @pytest.mark.parametrize("name", FACTORS)
 def test_factors_of_a_power_law_are_found(name: str) -> None:
-    params, seconds = drawn(*FACTORS[name], count=150, seed=1)
-    others, expected = drawn(*FACTORS[name], count=50, seed=2)
+    params, seconds = random_calls(*FACTORS[name], count=150, seed=1)
+    others, expected = random_calls(*FACTORS[name], count=50, seed=2)
     seconds *= np.exp(np.random.default_rng(3).normal(0, 0.03, 150))
     errors = np.abs(auto(params, seconds).predict("kernel", others) / expected - 1)
     assert np.median(errors) < 0.03
@@ -105,7 +105,7 @@ def test_a_parameter_of_zero_that_hardly_matters_changes_hardly_anything() -> No
 
 
 def test_a_tree_goes_on_to_twice_its_depth() -> None:
-    params, seconds = drawn(*LAWS["a tree"], count=80, seed=1)
+    params, seconds = random_calls(*LAWS["a tree"], count=80, seed=1)
     seconds *= np.exp(np.random.default_rng(3).normal(0, 0.03, 80))
     deeper = np.array([[100.0, 16.0], [100.0, 20.0], [100.0, 24.0]])
     predicted = auto(params, seconds).predict("kernel", deeper)
@@ -113,8 +113,8 @@ def test_a_tree_goes_on_to_twice_its_depth() -> None:
 
 
 def test_few_lines_of_a_range_are_better_than_any_power() -> None:
-    params, seconds = drawn(*LAWS["a range, |n - m|"], count=14, seed=4)
-    others, expected = drawn(*LAWS["a range, |n - m|"], count=50, seed=2)
+    params, seconds = random_calls(*LAWS["a range, |n - m|"], count=14, seed=4)
+    others, expected = random_calls(*LAWS["a range, |n - m|"], count=50, seed=2)
     errors = np.abs(auto(params, seconds).predict("kernel", others) / expected - 1)
     assert np.median(errors) < 0.1
 
@@ -178,7 +178,7 @@ def test_two_lines_of_a_multiple_give_the_multiple() -> None:
 
 
 def test_a_sum_as_a_term_has_parentheses() -> None:
-    params, seconds = drawn(lambda n, m: 30 * (n + m), size, count=40, seed=1)
+    params, seconds = random_calls(lambda n, m: 30 * (n + m), size, count=40, seed=1)
     text = "\n".join(auto(params, seconds).summary())
     assert "p1 + p2" not in text.replace("(p1 + p2)", "") or ") p1 + (" in text
 

@@ -216,8 +216,10 @@ def test_wrong_option_values_are_refused(value: Any, kind: Any) -> None:
 
 
 def test_options_are_made_from_text() -> None:
-    made = make_options("least-squares", LeastSquares, {"basis": "linear", "exact-match": "always"})
-    assert made == LeastSquaresOptions(basis="linear", exact_match="always")
+    options = make_options(
+        "least-squares", LeastSquares, {"basis": "linear", "exact-match": "always"}
+    )
+    assert options == LeastSquaresOptions(basis="linear", exact_match="always")
     with pytest.raises(UsageError, match="given more than once"):
         make_options("m", LeastSquares, {"exact-match": "auto", "exact_match": "auto"})
     with pytest.raises(UsageError, match="'cubic' is not one of quadratic, linear"):

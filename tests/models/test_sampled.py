@@ -53,9 +53,9 @@ def test_the_draw_is_the_same_everywhere() -> None:
 def test_the_draw_is_even_and_of_the_size_asked_for() -> None:
     counts = np.zeros(200)
     for seed in range(400):
-        drawn = draw("kernel", 1, 200, 50, seed)
-        assert drawn.sum() == 50
-        counts += drawn
+        chosen = draw("kernel", 1, 200, 50, seed)
+        assert chosen.sum() == 50
+        counts += chosen
     # each line is drawn 100 times of 400 on average, with a standard deviation of 8.7
     assert counts.min() > 60
     assert counts.max() < 140
@@ -64,8 +64,8 @@ def test_the_draw_is_even_and_of_the_size_asked_for() -> None:
 
 
 def test_more_lines_keep_those_drawn_before() -> None:
-    few, many = (draw("kernel", 2, 500, count, 3) for count in (10, 60))
-    assert not (few & ~many).any()
+    ten, sixty = (draw("kernel", 2, 500, count, 3) for count in (10, 60))
+    assert not (ten & ~sixty).any()
 
 
 @pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, float("nan"), float("inf")])
@@ -81,12 +81,12 @@ def test_each_event_keeps_enough_lines_to_fit(noisy: EventTimings) -> None:
 
 @pytest.mark.slow
 def test_the_whole_is_the_automatic_model(noisy: EventTimings) -> None:
-    whole = fit(noisy, fraction=1.0)
+    sampled = fit(noisy, fraction=1.0)
     plain = Auto(AutoOptions()).fit([noisy])
-    assert whole.predict("kernel", noisy.params).tolist() == (
+    assert sampled.predict("kernel", noisy.params).tolist() == (
         plain.predict("kernel", noisy.params).tolist()
     )
-    check = only(whole)["check"]
+    check = only(sampled)["check"]
     assert (check["left_out"], check["mean_relative_error"], check["sum_error"]) == (0, None, None)
 
 
@@ -124,12 +124,12 @@ def test_times_of_zero_and_negative_predictions_do_not_break_the_error(event: Ma
 def test_exact_matches_are_with_the_lines_drawn_only(event: MakeTimings) -> None:
     p = np.arange(100.0)
     samples = event(p, seconds=1 + np.sin(p))
-    drawn = draw("kernel", 1, 100, 10, 4)
+    chosen = draw("kernel", 1, 100, 10, 4)
     judged = fit(samples, fraction=0.1, seed=4, exact_match="always").predict_detailed(
         "kernel", samples.params
     )
-    assert judged.exact.tolist() == drawn.tolist()
-    assert judged.seconds[drawn].tolist() == samples.seconds[drawn].tolist()
+    assert judged.exact.tolist() == chosen.tolist()
+    assert judged.seconds[chosen].tolist() == samples.seconds[chosen].tolist()
 
 
 def test_an_event_that_is_there_twice_is_refused(event: MakeTimings) -> None:

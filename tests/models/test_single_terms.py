@@ -16,15 +16,15 @@ PARAMS = np.column_stack((RANDOM.uniform(10, 500, 80), RANDOM.uniform(1, 9, 80),
 
 def test_the_law_that_made_the_times_comes_first() -> None:
     seconds = 1e-6 + 3e-9 * PARAMS[:, 0] ** 2
-    found = single_term_functions(EventTimings("k", PARAMS, seconds))
-    best = found.of(1)[0]
+    functions = single_term_functions(EventTimings("k", PARAMS, seconds))
+    best = functions.of(1)[0]
     assert str(best.term) == "p1^2"
     assert (best.constant_s, best.slope_s) == pytest.approx((1e-6, 3e-9))
     assert best.held_out_r2 == pytest.approx(1)
     assert best.held_out_error == pytest.approx(0, abs=1e-9)
     assert best.predict(PARAMS) == pytest.approx(seconds)
-    assert (found.of(2)[0].held_out_r2 or 0) < 0.3
-    assert list(found.ignored) == [3]
+    assert (functions.of(2)[0].held_out_r2 or 0) < 0.3
+    assert list(functions.ignored) == [3]
 
 
 def test_an_outlier_does_not_move_a_robust_law() -> None:

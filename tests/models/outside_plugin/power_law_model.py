@@ -32,12 +32,12 @@ class FittedPowerLaw(ModelFit):
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN where there is no fit or no logarithm."""
-        found = self.exponents.get((event, params.shape[1]))
-        if found is None:
+        law = self.exponents.get((event, params.shape[1]))
+        if law is None:
             return np.full(len(params), np.nan)
         with np.errstate(all="ignore"):
-            logs = np.full(len(params), found[0])
-            for column, power in zip(params.T, found[1:], strict=True):
+            logs = np.full(len(params), law[0])
+            for column, power in zip(params.T, law[1:], strict=True):
                 logs += power * np.log(column + self.offset)
             seconds = np.exp(logs)
         return np.where(np.isfinite(seconds), seconds, np.nan)
@@ -46,8 +46,8 @@ class FittedPowerLaw(ModelFit):
         """Return the fit for the JSON report."""
         return {
             "events": [
-                {"event": event, "parameters": count, "log_a": found[0], "b": found[1:].tolist()}
-                for (event, count), found in self.exponents.items()
+                {"event": event, "parameters": count, "log_a": law[0], "b": law[1:].tolist()}
+                for (event, count), law in self.exponents.items()
             ]
         }
 
@@ -74,9 +74,9 @@ class PowerLaw(Model[PowerLawOptions]):
         """Return the fit of every event with enough samples."""
         exponents = {}
         for samples in timings:
-            found = self._fit_event(samples)
-            if found is not None:
-                exponents[samples.event, samples.params.shape[1]] = found
+            law = self._fit_event(samples)
+            if law is not None:
+                exponents[samples.event, samples.params.shape[1]] = law
         return FittedPowerLaw(self.options.offset, exponents)
 
     def _fit_event(self, samples: EventTimings) -> Floats | None:
