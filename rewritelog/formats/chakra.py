@@ -6,13 +6,13 @@ for each node. `core/nodes.c` declares their fields and walks them.
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -27,6 +27,8 @@ PART_BYTES = 8 << 20
 """The bytes that are read at a time; a part has no more, unless one node has."""
 
 _PART_NODES = 1 << 15
+_PACKED_BYTES = 1 << 16
+_GZIP_BITS = 16 + zlib.MAX_WBITS
 _FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
 _ENDS = (".et", ".et.gz")
 _MOST_RANK = (1 << 31) - 1
@@ -168,21 +170,69 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
 """What makes each column; all others are attributes."""
 
 
+class _GzipError(Exception):
+    """Gzip data are damaged at an offset, or cut there, and all that comes before was yielded."""
+
+    def __init__(self, offset_bytes: int, problem: str, *, is_cut: bool = False) -> None:
+        super().__init__(problem)
+        self.offset_bytes = offset_bytes
+        self.is_cut = is_cut
+
+
 def _chunks(unit: Unit) -> Iterator[Bytes]:
-    """Yield the bytes of a unit, unpacked; raise `DamagedLogError` if its size has changed."""
+    """Yield the bytes of a unit, unpacked, `PART_BYTES` at a time.
+
+    Raise `DamagedLogError` if its size has changed, and `_GzipError`.
+    """
     with InputFile(unit.path) as file, file.stream() as raw:
         file.check_size(unit.size_bytes)
-        stream = gzip.GzipFile(fileobj=raw) if unit.is_packed else raw
         try:
-            while chunk := stream.read(PART_BYTES):
+            for chunk in _unpacked(raw) if unit.is_packed else _pieces(raw, PART_BYTES):
                 yield np.frombuffer(chunk, dtype=np.uint8)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            problem = f"damaged gzip data ({error})"
-            if isinstance(error, EOFError):
-                problem = "the gzip data end too early"
-            raise DamagedLogError(Location(unit.path, raw.tell()), problem) from error
         except OSError as error:
             raise RewriteLogError(f"{unit.path}: cannot be read: {error.strerror}") from error
+
+
+def _pieces(raw: BinaryIO, size: int) -> Iterator[bytes]:
+    while piece := raw.read(size):
+        yield piece
+
+
+def _unpacked(raw: BinaryIO) -> Iterator[bytearray]:
+    """Yield what gzip data hold, which may be several files one after the other, with padding."""
+    unpacker, held = zlib.decompressobj(_GZIP_BITS), bytearray()
+    for piece in _pieces(raw, _PACKED_BYTES):
+        rest = piece
+        while rest := rest.lstrip(b"\0") if unpacker.eof else rest:
+            unpacker = zlib.decompressobj(_GZIP_BITS) if unpacker.eof else unpacker
+            before = unpacker.copy()
+            try:
+                held += unpacker.decompress(rest, PART_BYTES - len(held))
+            except zlib.error as error:
+                whole = _bytes_before_damage(before, rest)
+                yield held + before.decompress(rest[:whole])
+                offset = raw.tell() - len(rest) + whole
+                raise _GzipError(offset, f"damaged gzip data ({error})") from error
+            if len(held) == PART_BYTES:
+                yield held
+                held = bytearray()
+            rest = unpacker.unconsumed_tail or unpacker.unused_data
+    yield held
+    if not unpacker.eof:
+        raise _GzipError(raw.tell(), "the gzip data end too early", is_cut=True)
+
+
+def _bytes_before_damage(unpacker: Any, packed: bytes) -> int:
+    """Return how many bytes can be unpacked without an error, given that all of them cannot."""
+
+    def fails(size: int) -> bool:
+        try:
+            unpacker.copy().decompress(packed[:size], PART_BYTES)
+        except zlib.error:
+            return True
+        return False
+
+    return bisect_left(range(len(packed)), True, lo=1, key=fails) - 1
 
 
 class ChakraTraces(Traces):
@@ -198,33 +248,41 @@ class ChakraTraces(Traces):
         nodes = np.empty(_PART_NODES, dtype=core.structs["trace_node"])
         fault = np.zeros(core.FAULT_SIZE, dtype=np.int64)
         buffer, at, offset, first = np.zeros(0, dtype=np.uint8), 0, 0, -1
-        for chunk in _chunks(unit):
-            offset, at, buffer = offset + at, 0, np.concatenate([buffer[at:], chunk])
-            while count := core.walk_nodes(buffer, at, first < 0, nodes, fault):
-                heads = int(first < 0)
-                begin = int(nodes["end"][0]) if heads else at
-                of_part = nodes[heads:count].copy()
-                yield NodePart(unit, max(first, 0), buffer[at:begin], buffer, of_part)
-                first, at = first + count, int(nodes["end"][count - 1])
-            if fault[core.FAULT_CODE] not in (core.WIRE_OK, core.MESSAGE_CUT):
-                raise _damage(unit, first, offset, fault)
+        try:
+            for chunk in _chunks(unit):
+                offset, at, buffer = offset + at, 0, np.concatenate([buffer[at:], chunk])
+                while count := core.walk_nodes(buffer, at, first < 0, nodes, fault):
+                    heads = int(first < 0)
+                    begin = int(nodes["end"][0]) if heads else at
+                    of_part = nodes[heads:count].copy()
+                    yield NodePart(unit, max(first, 0), buffer[at:begin], buffer, of_part)
+                    first, at = first + count, int(nodes["end"][count - 1])
+                if fault[core.FAULT_CODE] not in (core.WIRE_OK, core.MESSAGE_CUT):
+                    raise _fault(unit, first, offset, fault)
+        except _GzipError as error:
+            node = first if at < len(buffer) or error.is_cut else None
+            raise _damage(unit, node, error.offset_bytes, str(error)) from error
         if at < len(buffer):
-            raise _damage(unit, first, offset, fault)
+            raise _fault(unit, first, offset, fault)
         if first < 0:
             raise DamagedLogError(Location(unit.path, 0), "the file is empty: it has no metadata")
 
 
-def _damage(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
-    """Return the error of a fault in a node, or in the metadata before the first one."""
+def _fault(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
+    """Return the error of a fault of the walk, of data that begin at an offset."""
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
     if node < 0:
-        problem = f"the metadata, its first message: {problem} (is it a trace in binary form?)"
+        problem += " (is it a trace in binary form?)"
     if unit.is_packed:
         problem += "; the byte is one of the unpacked data"
-    place = Location(
-        unit.path, offset + int(fault[core.FAULT_AT]), node=node if node >= 0 else None
-    )
-    return DamagedLogError(place, problem)
+    return _damage(unit, node, offset + int(fault[core.FAULT_AT]), problem)
+
+
+def _damage(unit: Unit, node: int | None, offset: int, problem: str) -> DamagedLogError:
+    """Return the error of a node, of the metadata for −1, or of the file for None."""
+    if node is not None and node < 0:
+        node, problem = None, f"the metadata, its first message: {problem}"
+    return DamagedLogError(Location(unit.path, offset, node=node), problem)
 
 
 def open_chakra(path: Path) -> ChakraTraces | None:

@@ -1,6 +1,8 @@
 """Chakra traces read and written: bytes, columns, damage."""
 
 import gzip
+import re
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -203,6 +205,53 @@ def test_offsets_of_damage_are_those_in_the_file(
     path.write_bytes(trace([*nodes, b"\x38\xff"]))
     with pytest.raises(DamagedLogError, match=f"byte {len(trace(nodes)) + 2}, node 50: a number"):
         parts_of(path)
+
+
+def _flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("size", [0.1, 0.5, 0.9])
+def test_cut_gzip_data_are_named_with_the_node_that_is_missing(tmp_path: Path, size: float) -> None:
+    """The node was not named, and what was unpacked before the cut was not read."""
+    rng = np.random.default_rng(2)
+    nodes = [node(k, rng.bytes(8).hex(), int(rng.integers(1000))) for k in range(3000)]
+    packed = gzip.compress(trace(nodes), mtime=0)
+    path, kept = tmp_path / "run.0.et.gz", packed[: int(size * len(packed))]
+    path.write_bytes(kept)
+    left = len(zlib.decompressobj(31).decompress(kept))
+    whole = sum(len(trace(nodes[:count])) <= left for count in range(1, 3001))
+    message = f"{path}, byte {len(kept)}, node {whole}: the gzip data end too early"
+    with pytest.raises(DamagedLogError, match=f"^{re.escape(message)}$"):
+        parts_of(path)
+
+
+def test_damaged_gzip_data_are_named_with_the_node_that_is_missing(tmp_path: Path) -> None:
+    """All that a read had unpacked before the damage was lost with it."""
+    data = trace(node(k) for k in range(501))
+    packer = zlib.compressobj(wbits=31)
+    begin = packer.compress(data[:-3]) + packer.flush(zlib.Z_FULL_FLUSH)
+    end = packer.compress(data[-3:]) + packer.flush()
+    path = tmp_path / "run.0.et.gz"
+    path.write_bytes(begin + b"\x07" + end[1:])  # no block has such a type
+    message = re.escape(f"{path}, byte {len(begin)}, node 500: damaged gzip data")
+    with pytest.raises(DamagedLogError, match=message):
+        parts_of(path)
+
+
+def test_no_node_is_named_where_only_the_checksum_is_wrong(tmp_path: Path) -> None:
+    packed = gzip.compress(trace([node(1), node(2)]), mtime=0)
+    path = tmp_path / "run.0.et.gz"
+    path.write_bytes(_flipped(packed, len(packed) - 8))
+    with pytest.raises(DamagedLogError, match=r"run\.0\.et\.gz, byte [0-9]+: damaged gzip data"):
+        parts_of(path)
+
+
+def test_gzip_data_may_be_in_several_pieces_with_padding(tmp_path: Path) -> None:
+    data = trace(node(k) for k in range(40))
+    path = tmp_path / "run.0.et.gz"
+    path.write_bytes(gzip.compress(data[:50]) + bytes(99) + gzip.compress(data[50:]) + bytes(3))
+    assert sum(map(len, parts_of(path))) == 40
 
 
 def test_files_are_found_by_folder_file_or_beginning(tmp_path: Path) -> None:
