@@ -56,7 +56,8 @@ PROBLEMS: dict[int, str] = {
 """A message for each fault code of the compiled core; `{}` is its value."""
 
 _PER_S = 1e6
-_MOST_LANE = 2.0**31
+_MOST_LANE = 2.0**53
+"""The largest number of a thread that differs from all others; pthreads are numbered by address."""
 _MOST_INSERTED = 20
 """The most bytes by which a new duration makes a node longer."""
 

@@ -71,6 +71,18 @@ def test_lanes_run_beside_each_other_and_each_in_order(tmp_path: Path) -> None:
     assert gains == pytest.approx({"a": 15e-6, "b": 20e-6, "c": 0, "launch": 5e-6})
 
 
+def test_threads_that_are_numbered_by_address_run_beside_each_other(tmp_path: Path) -> None:
+    """All above 2³¹ were one thread, with that number."""
+    tids = [140_000_000_000_000 + k for k in range(3)]
+    nodes = [
+        node(k, duration=10, attributes=CPU | {"tid": ("int64", tid)})
+        for k, tid in enumerate(tids, 1)
+    ]
+    traces = traces_of(tmp_path, [nodes])
+    assert starts(replay(traces, None)) == [0, 0, 0]
+    assert [*rewritelog.info(traces).to_json()["lanes"]] == [f"CPU thread {tid}" for tid in tids]
+
+
 def test_the_lowest_id_of_the_nodes_that_are_ready_is_next(tmp_path: Path) -> None:
     """It was the one that had become ready first, unlike in ASTRA-sim."""
     nodes = [
