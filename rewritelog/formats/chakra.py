@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -210,10 +210,13 @@ def _unpacked(raw: BinaryIO) -> Iterator[bytearray]:
             try:
                 held += unpacker.decompress(rest, PART_BYTES - len(held))
             except zlib.error as error:
-                whole = _bytes_before_damage(before, rest)
-                yield held + before.decompress(rest[:whole])
-                offset = raw.tell() - len(rest) + whole
-                raise _GzipError(offset, f"damaged gzip data ({error})") from error
+                damage = raw.tell() - len(rest)
+                with suppress(zlib.error):  # byte by byte, up to the one that is damaged
+                    for byte in rest:
+                        held += before.decompress(bytes([byte]))
+                        damage += 1
+                yield held
+                raise _GzipError(damage, f"damaged gzip data ({error})") from error
             if len(held) == PART_BYTES:
                 yield held
                 held = bytearray()
@@ -221,19 +224,6 @@ def _unpacked(raw: BinaryIO) -> Iterator[bytearray]:
     yield held
     if not unpacker.eof:
         raise _GzipError(raw.tell(), "the gzip data end too early", is_cut=True)
-
-
-def _bytes_before_damage(unpacker: Any, packed: bytes) -> int:
-    """Return how many bytes can be unpacked without an error, given that all of them cannot."""
-
-    def fails(size: int) -> bool:
-        try:
-            unpacker.copy().decompress(packed[:size], PART_BYTES)
-        except zlib.error:
-            return True
-        return False
-
-    return bisect_left(range(len(packed)), True, lo=1, key=fails) - 1
 
 
 class ChakraTraces(Traces):
