@@ -84,7 +84,7 @@ MOST_FACTORS = 5
 MOST_WITH_SECOND = 8
 """How many products are tried in sums of two terms that both depend on parameters."""
 
-NOISES = (0.01, 0.04, 0.1, 0.25, 0.6)
+NOISES = np.array([0.01, 0.04, 0.1, 0.25, 0.6])
 """Standard deviations of log t about the product, each as probable as the others."""
 
 HEAVY_TAIL = 4.0
@@ -175,10 +175,12 @@ class _Search:
         """Return the most probable functions of so many parameters, the best first."""
         depth = min(MOST_FACTORS, parameters)
         products = np.full((1, depth), -1)
-        candidates, singles = [self._functions(products, 1)], list[_Functions]()
+        candidates = [self._functions(products, self._shapes(products), 1)]
+        singles = list[_Functions]()
         for size in range(depth):
             products = self._extended(products, size)
-            alone, with_constant = (self._functions(products, terms) for terms in (1, 2))
+            shapes = self._shapes(products)
+            alone, with_constant = (self._functions(products, shapes, terms) for terms in (1, 2))
             candidates += [alone, with_constant]
             posteriors = np.maximum(alone.posteriors, with_constant.posteriors)
             singles.append(alone._replace(posteriors=posteriors).best(WIDTH))
@@ -186,7 +188,7 @@ class _Search:
         most = _Functions.together(singles).best(MOST_WITH_SECOND).products
         seconds = np.tile(self._usable_as_second, len(most))
         products = np.repeat(most, len(self._usable_as_second), axis=0)
-        candidates.append(self._functions(products, 2, seconds))
+        candidates.append(self._functions(products, self._shapes(products), 2, seconds))
         return _Functions.together(candidates).best(tuning.MOST_AVERAGED)
 
     def _extended(self, products: Ints, size: int) -> Ints:
@@ -198,35 +200,43 @@ class _Search:
         keys = np.sort(larger, axis=1) @ len(self._uses) ** np.arange(larger.shape[1])
         return np.asarray(larger[np.sort(np.unique(keys, return_index=True)[1])])
 
-    def _functions(self, products: Ints, terms: int, seconds: Ints | None = None) -> _Functions:
-        """Return the functions c·F, or c·F + d·G with the constant or the factors `seconds`."""
-        shapes, scales = self._shapes(products)
+    def _functions(
+        self,
+        products: Ints,
+        shapes: tuple[Floats, Floats],
+        terms: int,
+        seconds: Ints | None = None,
+    ) -> _Functions:
+        """Return the functions c·F, or c·F + d·G with the constant or the factors `seconds`.
+
+        `shapes` are those of the products F.
+        """
+        (firsts, scales), (singles, single_scales) = shapes, self._single
         others = np.full(len(products), -1) if seconds is None else seconds
-        second_shapes, second_scales = (single[others] for single in self._single)
-        logs, ratios = _evidence(shapes, second_shapes if terms == 2 else None, self._times)
+        logs, ratios = _evidence(firsts, singles[others] if terms == 2 else None)
         logs += self._prior[products].sum(axis=1)
         if seconds is not None:
             logs += self._prior[seconds] + np.log(SECOND)
-        ratios *= np.exp(np.minimum(scales - second_scales, LARGEST_LOG))
+        ratios *= np.exp(np.minimum(scales - single_scales[others], LARGEST_LOG))
         return _Functions(np.where(np.isfinite(logs), logs, -np.inf), products, others, ratios)
 
     def _shapes(self, products: Ints) -> tuple[Floats, Floats]:
-        """Return the products' values over the largest one of each, and its logarithm."""
+        """Return the products' values over the largest one of each and the times, and its log."""
         logs = self._logs[products[:, 0]]
         for column in products.T[1:]:
             logs += self._logs[column]
         largest = logs.max(axis=1)
-        return np.exp(logs - largest[:, None]), largest
+        return np.exp(logs - largest[:, None]) / self._times, largest
 
 
-def _evidence(shapes: Floats, others: Floats | None, times: Floats) -> tuple[Floats, Floats]:
-    """Return the log marginal likelihood of c·shape or c·shape + d·other for each row, and d/c.
+def _evidence(first: Floats, second: Floats | None) -> tuple[Floats, Floats]:
+    """Return the log marginal likelihood of c·first or c·first + d·second for each row, and d/c.
 
-    c and d are those of a robust fit; each one costs log(noise / √n), the width of its posterior
-    relative to that of its prior (Laplace's approximation). The likelihood is NaN without a fit.
+    Both are in units of the times. c and d are those of a robust fit; each one costs
+    log(noise / √n), the width of its posterior relative to that of its prior (Laplace's
+    approximation). The likelihood is NaN without a fit.
     """
-    first, second = shapes / times, None if others is None else others / times
-    count, terms = len(times), 1 if others is None else 2
+    count, terms = first.shape[1], 1 if second is None else 2
     _, _, relative = _lines(first, second, np.ones_like(first))
     errors = np.abs(relative - 1)
     medians = np.partition(errors, count // 2, axis=1)[:, count // 2, None]
@@ -234,13 +244,11 @@ def _evidence(shapes: Floats, others: Floats | None, times: Floats) -> tuple[Flo
     c, d, relative = _lines(first, second, np.sqrt(huber_weights(errors, corners)))
     logs = np.log(np.maximum(relative, np.exp(-LARGEST_ERROR)))
     squares = np.minimum(logs, LARGEST_ERROR) ** 2
-    chunks = np.arange(0, count, CHUNK)
-    likelihoods = [
-        np.log(np.multiply.reduceat(1 + squares / (HEAVY_TAIL * noise**2), chunks, axis=1)).sum(1)
-        * (-(HEAVY_TAIL + 1) / 2)
-        + (terms - count) * np.log(noise)
-        for noise in NOISES
-    ]
+    noises = NOISES[:, None]
+    densities = 1 + squares / (HEAVY_TAIL * noises**2)[:, :, None]
+    densities = np.multiply.reduceat(densities, np.arange(0, count, CHUNK), axis=2)
+    likelihoods = np.log(densities).sum(axis=2) * (-(HEAVY_TAIL + 1) / 2)
+    likelihoods += (terms - count) * np.log(noises)
     return np.logaddexp.reduce(likelihoods) - terms / 2 * np.log(count), d / c
 
 
