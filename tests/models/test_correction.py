@@ -421,3 +421,26 @@ def test_parameters_that_hardly_vary_have_no_correction(varying: str) -> None:
     seconds = np.exp(0.3 * rng.normal(size=2000))
     fitted = auto(EventTimings("kernel", params, seconds))
     assert not isinstance(only(fitted).whole.function, CorrectedFunction)
+
+
+def test_the_most_probable_kernel_is_found_where_lines_are_repeated() -> None:
+    """A point is taken once, with the mean of its values: the probability is that of all lines."""
+    rng = np.random.default_rng(2)
+    sizes, calls = rng.normal(size=(60, 2)), rng.integers(0, 60, 200)
+    steps = np.sin(sizes.sum(axis=1)) + rng.normal(0, 0.3, 60)
+    points, values = sizes[calls], steps[calls] + rng.normal(0, 0.1, 200)
+    start = Kernel(np.zeros(2, bool), np.full(2, 1.3), np.full(2, 1.1), 0.7, 0.4, 0.2)
+
+    def improbability(kernel: Kernel) -> float:
+        covariance = kernel.covariance(points)
+        lengths = np.log([*kernel.smooth_lengths, *kernel.rough_lengths])
+        misfit = values @ np.linalg.solve(covariance, values) + np.linalg.slogdet(covariance)[1]
+        prior = ((lengths - process.LIKELY_LENGTH) / process.LENGTH_DEVIATION) ** 2
+        return float(misfit + prior.sum()) / 2
+
+    learnt = process.learn(points, values, start.codes, start, steps=500)
+    least = improbability(learnt)
+    for name in ("smooth_lengths", "rough_lengths", "smooth", "rough", "noise"):
+        for factor in (0.98, 1.02):
+            other = structs.replace(learnt, **{name: getattr(learnt, name) * factor})
+            assert improbability(other) > least - 1e-6, (name, factor)

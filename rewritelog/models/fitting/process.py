@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Meta, structs
@@ -460,6 +460,28 @@ def _blocks(points: Floats, rows: Ints, count: int) -> Iterator[Ints]:
     yield from _blocks(points, rows[middle:], count - less)
 
 
+class _Block(NamedTuple):
+    """Points whose values tell of one another, each once: its values count by their mean."""
+
+    coordinates: Floats
+    """Those of the distinct points, shape (points, coordinates)."""
+    values: Floats
+    """The mean value at each of them."""
+    counts: Ints
+    """The number of values at each of them."""
+    square: float
+    """The sum of the squared differences from these means: noise alone."""
+
+    @classmethod
+    def of(cls, coordinates: Floats, values: Floats) -> _Block:
+        """Return the block of points, some of which may be the same, with a value each."""
+        distinct = DistinctPoints.of_rows(coordinates)
+        place, counts = distinct.point_of_row, distinct.counts
+        means = np.bincount(place, values) / counts
+        square = float(((values - means[place]) ** 2).sum())
+        return cls(distinct.params, means, counts, square)
+
+
 class _Likelihood:
     """The negative logarithm of the probability of values, less the priors of lengths."""
 
@@ -468,7 +490,7 @@ class _Likelihood:
     ) -> None:
         self.codes = codes
         coordinates, self.inputs = _coordinates(points, codes)
-        self.blocks = [(coordinates[rows], values[rows]) for rows in blocks]
+        self.blocks = [_Block.of(coordinates[rows], values[rows]) for rows in blocks]
 
     def kernel(self, logs: Floats) -> Kernel:
         sizes = np.exp(logs)
@@ -482,21 +504,25 @@ class _Likelihood:
         from_usual = (logs[:-3] - LIKELY_LENGTH) / LENGTH_DEVIATION
         cost = 0.5 * float(from_usual @ from_usual)
         slopes = np.append(from_usual / LENGTH_DEVIATION, [0.0, 0.0, 0.0])
-        for coordinates, values in self.blocks:
+        for block in self.blocks:
             try:
-                cost_of_block, slopes_of_block = self._cost_of_block(kernel, coordinates, values)
+                cost_of_block, slopes_of_block = self._cost_of_block(kernel, block)
             except np.linalg.LinAlgError:
                 return 1e10, np.zeros(len(logs))
             cost += cost_of_block
             slopes += slopes_of_block
         return cost, slopes
 
-    def _cost_of_block(
-        self, kernel: Kernel, coordinates: Floats, values: Floats
-    ) -> tuple[float, Floats]:
-        """Return what values at these coordinates add to the cost and to its gradient."""
+    def _cost_of_block(self, kernel: Kernel, block: _Block) -> tuple[float, Floats]:
+        """Return what a block adds to the cost and to its gradient.
+
+        The probability of n values at a point is that of their mean, whose noise has the n-th part
+        of the variance, and that of their differences from it.
+        """
         from scipy.linalg import lapack  # noqa: PLC0415 - heavy
         from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
+
+        coordinates, values, counts, square = block
 
         def squares(scales: Floats) -> Floats:
             """Return those of distances, scaled; faster, and less exact, than for a kernel."""
@@ -517,16 +543,23 @@ class _Likelihood:
 
         smooth_scales, rough_scales = kernel.scales
         smooth, rough = _matern_5_2(squares(smooth_scales)), _matern_1_2(squares(rough_scales))
-        factor, inverse = _factor_and_inverse(kernel.matrix(smooth[0], rough[0]))
+        covariance = kernel.matrix(smooth[0], rough[0])
+        variance, again = kernel.noise**2, int(counts.sum()) - len(counts)
+        less = 1 - 1 / counts
+        covariance.flat[:: len(counts) + 1] -= variance * less
+        factor, inverse = _factor_and_inverse(covariance)
         weights = lapack.dpotrs(factor, values, lower=True)[0]
         cost = 0.5 * float(values @ weights) + float(np.log(np.diag(factor)).sum())
+        cost += 0.5 * (square / variance + float(np.log(counts).sum()))
+        cost += again * math.log(kernel.noise)
         # ½ tr((K⁻¹ − ααᵀ) ∂K) for each length and deviation; pairs count twice
         pairs = squareform(inverse.T - np.outer(weights, weights), checks=False)
         ends = 0.5 * float(np.trace(inverse) - weights @ weights)
+        of_noise = ends - 0.5 * float(less @ (np.diag(inverse) - weights**2))
         by_deviation = [
             2 * kernel.smooth**2 * (ends + float(pairs @ smooth[0])),
             2 * kernel.rough**2 * (ends + float(pairs @ rough[0])),
-            2 * kernel.noise**2 * ends,
+            2 * variance * of_noise - square / variance + again,
         ]
         return cost, np.concatenate(
             (
