@@ -170,13 +170,19 @@ class Timings:
     def where(self, entry: int, row: int) -> str:
         """Return the location of a sample of an entry of `timings`, as `file:line`.
 
+        Raise `UsageError` for one that there is not.
+
         >>> rewritelog.read_timings("sample_logs/cells/timings.txt").where(entry=0, row=0)
         'sample_logs/cells/timings.txt:1'
         """
+        try:
+            number = range(len(self.timings[entry].seconds))[row]
+        except (IndexError, TypeError) as error:
+            raise UsageError(f"entry {entry!r} of {self!r} has no sample {row!r}") from error
         if not self.locations:
-            return f"sample {row + 1}"
+            return f"sample {number + 1}"
         locations = self.locations[entry]
-        return f"{self.inputs[int(locations.file[row])]}:{locations.line[row]}"
+        return f"{self.inputs[int(locations.file[number])]}:{locations.line[number]}"
 
     @property
     def warnings(self) -> tuple[str, ...]:

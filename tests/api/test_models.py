@@ -51,6 +51,17 @@ def test_one_path_or_several_as_text_or_path(timings: Timings) -> None:
     assert timings.events == ("Cell::pairForces", "Cell::bonded")
 
 
+@pytest.mark.parametrize(("entry", "row"), [(0, 9999), (7, 0), (0, 1.0), ("Cell::bonded", 0)])
+def test_the_location_of_a_sample_that_there_is_not(entry: Any, row: Any, timings: Timings) -> None:
+    """It was a bare `IndexError` or `TypeError`; without files, any number had a location."""
+    alone = Timings.from_arrays({"k": ([[1.0]], [1.0])})
+    for samples in (timings, alone):
+        with pytest.raises(UsageError, match=f"entry {entry!r} of <Timings: .* no sample {row!r}"):
+            samples.where(entry, row)
+    assert alone.where(0, 0) == "sample 1"
+    assert timings.where(-1, -1) == f"{LINES}:600"
+
+
 def test_sample_takes_timings_in_every_form_that_fit_takes(timings: Timings) -> None:
     """A column of a DataFrame was a file that does not exist."""
     pytest.importorskip("pandas")
