@@ -29,6 +29,8 @@ _SHOWN = 20
 _VALUE_WIDTH = 26
 """Longer values of fields are shortened where they are alike."""
 
+NO_TIME = "-1"
+
 _OTHERS = "(all other names)"
 _NO_RECORD = "(brackets without a record)"
 _HEADINGS = {
@@ -245,14 +247,18 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
 
 
 def _shown_values(kind: FieldKind, example: FirstDifference) -> tuple[str, ...]:
-    """Return both values; of times as many digits, at least four, as distinguish them."""
+    """Return both values; of times as many digits, at least four, as distinguish them.
+
+    A `recvTime` or `endTime` of −1 says that there is none, and is left as it is.
+    """
     values = example.a, example.b
     if kind is not FieldKind.TIME:
         return values
-    times = [None if value == ABSENT else float(value) for value in values]
+    times = [None if value in (ABSENT, NO_TIME) else float(value) for value in values]
     pairs = (tuple(time_text(time, digits) for time in times) for digits in range(4, 17))
     shown = next((pair for pair in pairs if pair[0] != pair[1]), values)
-    return tuple(ABSENT if time is None else text for time, text in zip(times, shown, strict=True))
+    triples = zip(values, times, shown, strict=True)
+    return tuple(value if time is None else text for value, time, text in triples)
 
 
 def _row_lines(what: str, rows: Rows) -> list[str]:

@@ -199,6 +199,14 @@ def test_every_field_that_differs_is_named(
     assert (first["pe"], first["seb"], first["a"], first["b"]) == (1, 1, old, new)
 
 
+def test_no_time_is_not_shown_as_a_time(tmp_path: Path) -> None:
+    """A `recvTime` of −1 says that no message started the SEB; it was `-1.000 s`."""
+    write_logs(tmp_path / "a", [[seb(0, 1, recv_time=-1.0)]])
+    write_logs(tmp_path / "b", [[seb(0, 1, recv_time=0.25)]])
+    assert "PE 0, SEB 0  -1 → 250.0 ms" in compared(tmp_path / "a", tmp_path / "b").text()
+    assert "PE 0, SEB 0  250.0 ms → -1" in compared(tmp_path / "b", tmp_path / "a").text()
+
+
 def test_bytes_after_a_names_nul_are_told_from_the_name(tmp_path: Path) -> None:
     folder = write_logs(tmp_path / "a", [[seb(0, 1)]])
     other = write_logs(tmp_path / "b", [[seb(0, 1)]])
