@@ -160,6 +160,10 @@ class SampleReport(Readable):
         ]
         return "\n".join(lines)
 
+    def top_lines(self) -> list[str]:
+        """Return the lines of the text from what is chosen on, which its `repr` begins with."""
+        return [line.strip() for line in self.text().split("\n")[1:]]
+
     @property
     def table(self) -> TextTable:
         """The strata with their points."""
