@@ -13,6 +13,7 @@ from rewritelog import units
 from rewritelog.arrays import Columns, Floats, Ints, check_columns, new_frame
 from rewritelog.errors import DamagedLogError, Location, UsageError
 from rewritelog.formats import ParamRecords
+from rewritelog.formats.bgtrace.heads import SUMMARY_NAME
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import (
     ParamFolder,
@@ -108,9 +109,11 @@ def read_params(
 ) -> Params:
     """Read the `param.P` files of a folder, for all or some PEs, or one such file.
 
+    The `bgTrace` file of a log set stands for its folder.
+
     With `strict` a malformed line is an error; `columns="counters"` reads performance counters.
-    Raise `MissingFileError` if the folder does not exist, `UsageError` for a PE without a file, and
-    `TimingError` for a malformed line with `strict`.
+    Raise `MissingFileError` if the folder does not exist, `UsageError` for another file and for a
+    PE without a file, and `TimingError` for a malformed line with `strict`.
 
     >>> rewritelog.read_params("sample_logs/cells").events
     ('Cell::pairForces', 'Cell::bonded')
@@ -119,6 +122,8 @@ def read_params(
     path = to_input(folder, "the folder of params")
     source = list_params(path if path.is_dir() else path.parent)
     own = [pe for pe in source.pes if path.name == f"param.{pe}"]
+    if not (own or path.is_dir() or path.name == SUMMARY_NAME):
+        raise UsageError(f"{path}: is neither a folder of param files nor one of them, as param.0")
     numbers = own or source.pes if pes is None else units.pes(pes, "pes")
     if isinstance(numbers, str):
         numbers = units.parse_pes(numbers, max(source.pes, default=-1) + 1)

@@ -100,6 +100,13 @@ def test_params_of_one_file_are_those_of_its_pe() -> None:
     assert len(rewritelog.read_params(CELLS / "bgTrace")) == len(rewritelog.read_params(CELLS))
 
 
+@pytest.mark.parametrize("name", ["timings.txt", "bgTrace0", "MANIFEST.md"])
+def test_a_file_that_has_no_params_is_refused(name: str) -> None:
+    """The params of its folder were read in its place."""
+    with pytest.raises(rewritelog.UsageError, match=f"{name}: is neither a folder of param files"):
+        rewritelog.read_params(CELLS / name)
+
+
 def test_tables_of_logs_become_frames() -> None:
     pytest.importorskip("pandas")
     logs = rewritelog.open_logs(CELLS)
