@@ -224,7 +224,8 @@ class Declaration:
         try:
             return self.converted(value)
         except ValueError as error:
-            raise UsageError(f"{self.label} must be {self.expected}, not {value!r}") from error
+            said = units.said(value)
+            raise UsageError(f"{self.label} must be {self.expected}, not {said}") from error
 
     def opened(self, value: Any) -> Any:
         """Return a value as jobs take it; raise `UsageError` for one that is not as declared."""
@@ -418,10 +419,13 @@ def convert(value: Any, kind: Any) -> object:
 
 
 def pairs(values: Any, name: str) -> tuple[tuple[str, Any], ...]:
-    """Return the items of a mapping, pairs, or `NAME=VALUE` texts; raise `UsageError` otherwise."""
-    items = units.items_of(values.items() if isinstance(values, Mapping) else values)
+    """Return the items of a mapping, pairs, or `NAME=VALUE` texts; raise `UsageError` otherwise.
+
+    A Series of pandas has items as a mapping has.
+    """
+    items = units.items_of(values.items() if hasattr(values, "items") else values)
     if items is None or isinstance(values, str):
-        raise UsageTypeError(f"{name} takes names with values, not {values!r}")
+        raise UsageTypeError(f"{name} takes names with values, not {units.said(values)}")
     named_values = []
     for item in items:
         key, value = item if isinstance(item, tuple) and len(item) == 2 else (None, None)
@@ -446,7 +450,7 @@ def factors(values: Any, name: str) -> tuple[tuple[str, float], ...]:
     """Return factors by name, given as for `pairs`; raise `UsageError` unless they are above 0."""
     read = []
     for key, value in pairs(values, name):
-        factor = units.number(value, f"{name} {key}={value}")
+        factor = units.number(value, f"{name} {key}")
         check_factor(f"{name} {key}", factor)
         read.append((key, factor))
     return tuple(read)
@@ -456,7 +460,7 @@ def listed(names: Any, what: str) -> tuple[str, ...]:
     """Return names, given as texts with commas; raise `UsageTypeError` for anything else."""
     texts = [names] if isinstance(names, str) else units.items_of(names)
     if texts is None or not all(isinstance(text, str) for text in texts):
-        raise UsageTypeError(f"{what} takes names, not {names!r}")
+        raise UsageTypeError(f"{what} takes names, not {units.said(names)}")
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 

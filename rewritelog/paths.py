@@ -80,7 +80,7 @@ def to_inputs(value: object, what: str) -> tuple[Path, ...]:
     """Return the paths of one or more inputs; raise as `to_input` does."""
     if isinstance(value, str | os.PathLike):
         return (to_input(value, what),)
-    listed = None if hasattr(value, "columns") else items_of(value)  # a DataFrame's are no paths
+    listed = items_of(value)
     if listed is None:
         raise UsageTypeError(f"{what} must be a path or several, not {type(value).__name__}")
     paths = tuple(to_input(path, what) for path in listed)

@@ -82,7 +82,13 @@ def number(value: object, what: str) -> float:
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(value, bool):
             return float(value)  # type: ignore[arg-type]
-    raise UsageError(f"{what}: {value!r} is not a number")
+    raise UsageError(f"{what}: {said(value)} is not a number")
+
+
+def said(value: object) -> str:
+    """Return a value as messages name it: that of several lines, as a table, by its type."""
+    text = repr(value)
+    return f"a {type(value).__name__}" if "\n" in text else text
 
 
 def moment(value: object, what: str) -> float:
@@ -133,7 +139,12 @@ _LONGEST_RANGE = 24
 
 
 def items_of(values: Any) -> list[Any] | None:
-    """Return the items of what can be iterated over; None for anything else."""
+    """Return the items of what can be iterated over; None for anything else.
+
+    Also for bytes, open files and tables, whose items are numbers, lines and names of columns.
+    """
+    if isinstance(values, bytes) or hasattr(values, "read") or hasattr(values, "columns"):
+        return None
     try:
         return list(values)
     except TypeError:  # also of an array without dimensions, which is an `Iterable`
@@ -148,7 +159,7 @@ def pes(value: object, what: str) -> str | tuple[int, ...]:
     if numbers == []:
         raise UsageError(f"{what}: no PE is chosen")
     are_numbers = (isinstance(n, Integral) and not isinstance(n, bool) for n in numbers or [None])
-    if isinstance(value, bytes) or numbers is None or not all(are_numbers):
+    if numbers is None or not all(are_numbers):
         raise UsageTypeError(f"{what} must be a text such as 0-31,40 or integers, not {value!r}")
     return tuple(map(int, numbers))
 

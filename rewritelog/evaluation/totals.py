@@ -139,7 +139,7 @@ def to_point(variables: Any, what: str) -> dict[str, float]:
 
     Raise `UsageError` for anything else.
     """
-    named = settings(variables if isinstance(variables, Mapping) else listed(variables, what), what)
+    named = settings(variables if hasattr(variables, "items") else listed(variables, what), what)
     values = {name.strip(): number(value, f"{what} {name}") for name, value in named.items()}
     for name, value in values.items():
         if not math.isfinite(value):

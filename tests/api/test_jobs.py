@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -105,6 +106,13 @@ def test_a_file_that_has_no_params_is_refused(name: str) -> None:
     """The params of its folder were read in its place."""
     with pytest.raises(rewritelog.UsageError, match=f"{name}: is neither a folder of param files"):
         rewritelog.read_params(CELLS / name)
+
+
+@pytest.mark.parametrize("pe", [np.arange(2), [1], True, "x", None])
+def test_a_timeline_is_that_of_one_pe(pe: Any) -> None:
+    """Of an array it was numpy's error on the truth of one, and True was PE 1."""
+    with pytest.raises(rewritelog.UsageError, match=f"PE {re.escape(repr(pe))} is not in the log"):
+        rewritelog.open_logs(CELLS).timeline(pe)
 
 
 def test_tables_of_logs_become_frames() -> None:

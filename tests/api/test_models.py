@@ -239,6 +239,25 @@ def test_paths_of_timings_come_in_any_collection(collection: Any, tmp_path: Path
         rewritelog.fit(tmp_path.glob("*.out"))
 
 
+def test_what_is_no_collection_of_paths_is_named(fitted: rewritelog.FittedModel) -> None:
+    """The lines of an open file, and the bytes of a path, were taken for paths."""
+    with LINES.open() as opened:
+        for given in (opened, bytes(LINES)):
+            what = f"must be a path or several, not {type(given).__name__}"
+            with pytest.raises(UsageTypeError, match=f"timings {what}"):
+                rewritelog.fit(given)
+            with pytest.raises(UsageTypeError, match=f"logs {what}"):
+                rewritelog.replay(given)  # type: ignore[arg-type]
+            with pytest.raises(UsageTypeError, match="give files, or an event"):
+                rewritelog.predict(fitted, given)  # type: ignore[arg-type]
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"p1": [53.0]})
+    with pytest.raises(UsageTypeError, match="logs must be a path or several, not DataFrame"):
+        rewritelog.replay(frame)
+    with pytest.raises(UsageTypeError, match=r"not a DataFrame: FittedModel.predict takes tables"):
+        rewritelog.predict(fitted, frame)
+
+
 def test_wrong_tables_and_events_are_refused(fitted: rewritelog.FittedModel) -> None:
     with pytest.raises(UsageError, match="X must have 1 column, not 2"):
         fitted.predict("Cell::bonded", [[1, 2]])

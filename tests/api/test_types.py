@@ -77,6 +77,38 @@ def test_a_value_that_cannot_be_used(call: Callable[[], object], message: str) -
         call()
 
 
+def test_a_series_of_pandas_has_names_with_values() -> None:
+    """It had no names, or its values were taken for names."""
+    pd = pytest.importorskip("pandas")
+    study = rewritelog.fit({"lost::idle": ([[16], [32], [64]], [0.16, 0.32, 0.64])})
+    run = rewritelog.predict_run(study, pd.Series({"P": 4096}))
+    assert run.total_s == rewritelog.predict_run(study, {"P": 4096}).total_s
+    factors = {"msgep": 0.5, "addMsg": 2.0}
+    of_series, of_dict = (
+        rewritelog.rewrite(LOGS, dilation_for=named).to_json()["durations_s"]
+        for named in (pd.Series(factors), factors)
+    )
+    assert of_series == of_dict
+
+
+def test_a_table_in_place_of_a_value_is_named_in_one_line() -> None:
+    """Its rows were part of the message."""
+    pd = pytest.importorskip("pandas")
+    study = rewritelog.fit({"lost::idle": ([[16], [32], [64]], [0.16, 0.32, 0.64])})
+    values: Any = pd.Series([64, 128])
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: rewritelog.predict_run(study, {"P": values}), "at P: a Series is not a number"),
+        (lambda: rewritelog.rewrite(LOGS, dilation=values), "dilation must .*, not a Series"),
+        (
+            lambda: rewritelog.rewrite(LOGS, dilation_for={"msgep": values}),
+            "dilation_for msgep: a Series is not a number",
+        ),
+    ]
+    for call, said in calls:
+        with pytest.raises(rewritelog.UsageError, match=f"^{said}$"):
+            call()
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import chain
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -115,8 +116,10 @@ class LogSet(Opened):
 
     def timeline_block(self, pe: int) -> Block:
         """Return the timeline of a PE as a block; raise `UsageError` for an unknown PE."""
-        if pe not in self.pes:
-            raise UsageError(f"PE {pe!r} is not in the log: it has PEs 0 to {self.pes[-1]}")
+        is_number = isinstance(pe, Number) and not isinstance(pe, bool)
+        if not is_number or pe not in self.pes:
+            known = f"it has PEs 0 to {self.pes[-1]}"
+            raise UsageError(f"PE {units.said(pe)} is not in the log: {known}")
         file, index = self.summary.timeline_of(int(pe))
         return timelines_of(self.files[file], index, index + 1)
 
