@@ -69,6 +69,8 @@ class ReplayReport(Readable):
     path: CriticalPath
     communication_s: float
     """The part of the critical path in messages and collectives."""
+    communicating: frozenset[str]
+    """The names of nodes on the critical path that are communication."""
     worst_pes: tuple[BusyPe, ...]
     blocked: Blocked
     remarks: tuple[str, ...]
@@ -129,8 +131,10 @@ class ReplayReport(Readable):
         if self.predicted_s > 0:
             chain = f"  bounded by {count_text(path.length, terms.item)}"
             chain += " one after the other" * (path.length > 1)
-            named = [(s, name or NO_NAME) for name, s in [*path.by_name_s.items()][:1]]
-            parts = [(s, shorten(name, LABEL_WIDTH)) for s, name in named]
+            others = [n for n in path.by_name_s if n not in self.communicating]
+            parts = [
+                (path.by_name_s[name], shorten(name or NO_NAME, LABEL_WIDTH)) for name in others[:1]
+            ]
             parts.append((self.communication_s, terms.transfer))
             shares = (f"{_share_text(s, self.predicted_s)} in {name}" for s, name in parts)
             lines.append(f"{chain}: {', '.join(shares)}")

@@ -146,6 +146,7 @@ def _report(
         BusyPe(pe, float(pe_s[pe]), int(counts[pe]), lanes[pe] if nodes else f"PE {pe}")
         for pe in np.argsort(-pe_s, kind="stable")[:WORST_PES].tolist()
     ]
+    communication_s, communicating = _communication(workload, path)
     return ReplayReport(
         logs=logs,
         network=outcome.case.network,
@@ -158,7 +159,8 @@ def _report(
         utilisation=float(computing_s.sum()) / whole_s if whole_s > 0 else 0.0,
         lost=lost,
         path=path,
-        communication_s=_communication_s(workload, path),
+        communication_s=communication_s,
+        communicating=communicating,
         worst_pes=tuple(worst),
         blocked=blocked,
         remarks=remarks,
@@ -169,12 +171,14 @@ def _report(
     )
 
 
-def _communication_s(workload: Workload, path: CriticalPath) -> float:
-    """Return the part of the critical path in messages and collectives."""
+def _communication(workload: Workload, path: CriticalPath) -> tuple[float, frozenset[str]]:
+    """Return the part of the critical path in messages and collectives, and these by name."""
     if workload.nodes is None:
-        return sum(share.seconds for share in path.messages)
-    where = workload.nodes.lanes.where[workload.sebs.pe[path.seb]]
-    return float(path.ran_s[where == NETWORK].sum())
+        return sum(share.seconds for share in path.messages), frozenset()
+    communicates = workload.nodes.lanes.where[workload.sebs.pe[path.seb]] == NETWORK
+    names = set(workload.sebs.name[path.seb[communicates]].tolist())
+    seconds = float(path.ran_s[communicates].sum())
+    return seconds, frozenset(workload.names[name] for name in names)
 
 
 def _largest_first(gains: list[Gain]) -> tuple[Gain, ...]:

@@ -187,6 +187,19 @@ def test_without_a_network_collectives_take_the_longest_recorded_time(tmp_path: 
     assert replayed(tmp_path, programs).predicted_s == pytest.approx(9e-6)
 
 
+def test_the_first_lines_name_the_time_of_a_collective_once(tmp_path: Path) -> None:
+    """It was `90.0 % in all, 90.0 % in communication`."""
+    nodes = [
+        node(1, "work", 10, attributes=gpu()),
+        node(2, "all", 90, kind=COLL, deps=[1], attributes=gpu(9)),
+    ]
+    both = rewritelog.replay(write_traces(tmp_path / "a", [nodes])).text()
+    assert "10.0 % in work, 90.0 % in communication" in " ".join(both.split())
+    alone = [node(2, "all", 90, kind=COLL, attributes=gpu(9))]
+    text = rewritelog.replay(write_traces(tmp_path / "b", [alone])).text()
+    assert "bounded by 1 node: 100.0 % in communication\n" in text
+
+
 def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
     group = [{**gpu(), "pg_name": ("string", name)} for name in ("0", "0", "1", "1")]
     programs = [
