@@ -324,6 +324,28 @@ def test_a_first_fit_that_fails_is_told_to_the_page(tmp_path: Path) -> None:
     converse(session, talk)
 
 
+def test_errors_on_the_lines_of_a_fit_with_classes_are_those_of_all_of_them(
+    tmp_path: Path,
+) -> None:
+    """R² was that of the class from which most errors come, beside the error of all lines."""
+    n, kind = np.tile(np.arange(1.0, 41), 2), np.repeat([0.0, 1.0], 40)
+    disturbed = np.where(kind > 0, np.tile([0.6, 1.4], 40), 1.0)
+    seconds = 1e-6 * n * (1 + 9 * (1 - kind)) * disturbed
+    lines = [("kinds", *map(float, row)) for row in zip(seconds, n, kind, strict=True)]
+    session = session_of(tmp_path, *lines)
+    event = number_of(session, "kinds")
+    chosen = changed_to(session, event, FitChoices(("p1",), category="p2"))
+    numbers = result_of(session, event, chosen).numbers(session.events[event])
+    predicted = result_of(session, event, chosen).fit.predict(np.column_stack([n, kind]))
+    unexplained, variation = (
+        ((seconds - predicted) ** 2).sum(),
+        ((seconds - seconds.mean()) ** 2).sum(),
+    )
+    assert numbers["R² on the lines of the fit"] == pytest.approx(1 - unexplained / variation)
+    error = np.mean(np.abs(predicted - seconds) / seconds)
+    assert numbers["mean error on the lines of the fit"] == pytest.approx(error)
+
+
 def test_a_refit_is_told_to_the_page(session: Session) -> None:
     event = number_of(session, "sync")
 

@@ -32,7 +32,7 @@ from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
 from rewritelog.models.formulas import MAX_TERMS, EventFormula, ParamNames, parse_formulas
-from rewritelog.models.metrics import mean_relative_error
+from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.text import json_number, some_text
 from rewritelog.timings.samples import Timings
@@ -128,12 +128,15 @@ class Result:
     single_terms: SingleTermFunctions
 
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
-        """Return measures of the fit's quality on its own lines and on held-out lines, by name."""
+        """Return measures of the fit's quality on its own lines and on held-out lines, by name.
+
+        Of an event with classes, the latter are those of the class by which it is judged.
+        """
         quality = self.fit.quality
         samples = timings.part(self.choices.kept(len(timings.seconds)))
         predicted = np.maximum(self.fit.predict(samples.params), 0.0)
         numbers = {
-            "R² on the lines of the fit": quality.r2,
+            "R² on the lines of the fit": r_squared(predicted, samples.seconds),
             "mean error on the lines of the fit": mean_relative_error(predicted, samples.seconds),
             "R² on held-out lines": quality.held_out_r2,
             "mean error on held-out lines": quality.held_out_error,
