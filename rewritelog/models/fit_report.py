@@ -180,7 +180,8 @@ def overview(fits: Iterable[EventFit]) -> list[str]:
         lines.append(f"  and {len(others):,} more with {of_time}")
     lines.append("  error and sum: of held-out lines; ±: nine of ten calls are within")
     if any(fit.judged is not fit.whole for fit in shown):
-        lines.append("  of an event with classes: of the class from which most errors come")
+        which = "±, verdict " * any(fit.left_out for fit in shown)  # error and sum are of all lines
+        lines.append(f"  {which}of an event with classes: of the class from which most errors come")
     return lines
 
 

@@ -13,7 +13,7 @@ from kinds import MakeTimings, ReferenceTimings
 from rewritelog.arrays import Flags, random_ranks
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.models.auto import Auto, AutoOptions
-from rewritelog.models.base import EventTimings, ModelFit
+from rewritelog.models.base import EventTimings, ModelFit, ModelText
 from rewritelog.models.registry import load_model
 from rewritelog.models.sampled import Sampled, SampledOptions
 
@@ -137,6 +137,23 @@ def test_an_event_that_is_there_twice_is_refused(event: MakeTimings) -> None:
     short, long = (event(p, seconds=p) for p in (np.arange(1.0, 10), np.arange(1.0, 20)))
     with pytest.raises(ModelError, match="are duplicated"):
         fit(short, long)
+
+
+def test_the_table_says_which_figures_are_those_of_a_class(event: MakeTimings) -> None:
+    """Errors of all lines left out were said to be those of a class."""
+    rng = np.random.default_rng(5)
+    kind = np.tile([0.0, 1.0], 200)
+    p = rng.uniform(1, 100, 400)
+    seconds = 1e-6 * p * np.exp(rng.normal(0, np.where(kind > 0, 0.3, 0.01)))
+    formulas = '[[formula]]\nevent = "kernel"\nterms = ["p1"]\ncategory = "p2"\n'
+    model = load_model("sampled", {"fraction": 0.3}, {"formulas": ModelText("f.toml", formulas)})
+    fitted: Any = model.fit([event(p, kind, seconds=seconds)])
+    predicted = fitted.predict("kernel", np.column_stack([p, kind]))
+    left_out = ~draw("kernel", 2, 400, 120, 1)
+    error = np.mean(np.abs(predicted / seconds - 1)[left_out])
+    *_, row, _, note = fitted.overview()
+    assert f"{100 * error:.1f} %" in row
+    assert note.startswith("  ±, verdict of an event with classes:")
 
 
 def test_the_sum_of_the_lines_left_out_may_overflow(event: MakeTimings) -> None:
