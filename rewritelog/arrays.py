@@ -164,8 +164,8 @@ def to_table(table: ArrayLike, columns: int | None, what: str = "X") -> Floats:
     The columns of a DataFrame with exactly the names p1, p2, … are taken in that order. Raise
     `UsageError` for values of one dimension, which might be a row or a column.
     """
-    names = getattr(table, "columns", None)
-    if names is not None and len(names):
+    names = column_names(table, what) if hasattr(table, "columns") else []
+    if names:
         ordered = [f"p{number}" for number in range(1, len(names) + 1)]
         if set(names) == set(ordered):
             table = table[ordered]  # type: ignore[call-overload,index]
@@ -180,6 +180,18 @@ def to_table(table: ArrayLike, columns: int | None, what: str = "X") -> Floats:
             f"{what} must have {count_text(columns, 'column')}, not {numbers.shape[1]}"
         )
     return numbers
+
+
+def column_names(table: Any, what: str) -> list[Any]:
+    """Return the names of the columns of a DataFrame, of pandas or another library.
+
+    Raise `UsageTypeError` for a table of pyarrow, whose `columns` are the values, and for a lazy
+    one of polars, which has none yet.
+    """
+    names = list(table.columns) if hasattr(table, "__len__") else None
+    if names is None or not all(isinstance(name, Hashable) for name in names):
+        raise UsageTypeError(f"{what} cannot be a {type(table).__name__}: make it a DataFrame")
+    return names
 
 
 def to_column(values: ArrayLike, rows: int, what: str = "y") -> Floats:
@@ -284,7 +296,7 @@ class Rows(np.ndarray[Any, np.dtype[Any]]):
 
         Raise `RewriteLogError` if pandas is not installed.
         """
-        return new_frame(columns_of(self.view(np.ndarray)))
+        return new_frame(columns_of(np.ravel(self.view(np.ndarray))))
 
 
 def new_frame(columns: NamedColumns) -> pd.DataFrame:
@@ -309,7 +321,7 @@ def to_pandas(table: Table) -> Any:
     """
     if getattr(getattr(table, "dtype", None), "names", None) is None:
         raise UsageTypeError(f"expected a table of a log set, not {type(table).__name__}")
-    return new_frame(columns_of(np.atleast_1d(np.asarray(table))))
+    return new_frame(columns_of(np.ravel(np.asarray(table))))
 
 
 def with_text(rows: Table) -> Rows:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, new_frame, to_floats, to_table
+from rewritelog.arrays import Floats, column_names, new_frame, to_column, to_floats, to_table
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import write_model
 from rewritelog.models.base import EventKey, FitByEvent, entry_of, unknown_event
@@ -242,7 +242,7 @@ class FittedModel(Fitted):
 
     def _by_name(self, event: str, counts: list[int], X: Any) -> Any:
         """Return the columns of X that the parameters of an event name, in their order."""
-        labels: set[object] = set(getattr(X, "columns", X))
+        labels: set[object] = set(column_names(X, "X") if hasattr(X, "columns") else X)
         names: list[str] = []
         named = isinstance(X, Mapping)
         if not counts and self.timings is not None:  # as of a plug-in, which need not say them
@@ -283,7 +283,10 @@ def _number(value: float | None) -> float:
 
 def _columns(X: Any, names: Sequence[str]) -> Any:
     """Return the columns of these names; single values are repeated."""
-    columns = [np.atleast_1d(to_floats(X[name], f"the column {name!r}")) for name in names]
+    columns = []
+    for name in names:
+        column = np.atleast_1d(to_floats(X[name], f"the column {name!r}"))
+        columns.append(to_column(column, len(column), f"the column {name!r}"))
     try:
         return np.column_stack(np.broadcast_arrays(*columns))
     except ValueError as error:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import (
     Columns,
     Ints,
+    column_names,
     new_frame,
     numbered,
     rows_by_key,
@@ -110,7 +111,7 @@ class Timings:
         """
         if not hasattr(frame, "columns"):
             raise UsageTypeError(f"timings cannot be a {type(frame).__name__}")
-        names = list(frame.columns)
+        names = column_names(frame, "timings")
         if odd := [name for name in names if not isinstance(name, str)]:
             raise UsageError(f"the column {odd[0]!r} has no name that is a text; rename it")
         missing = {"event", "seconds"} - set(names)

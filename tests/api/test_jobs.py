@@ -129,6 +129,9 @@ def test_tables_of_logs_become_frames() -> None:
     assert {type(name) for name in sebs["name"]} == {str}
     assert len(rewritelog.to_pandas(logs.messages([0]))) == len(logs.messages([0]))
     assert rewritelog.to_pandas(logs.sebs([0])[1])["seb"].tolist() == [1]
+    squared = logs.sebs([0])[:4].reshape(2, 2)  # it was a bare IndexError
+    assert rewritelog.to_pandas(squared)["seb"].tolist() == [0, 1, 2, 3]
+    assert squared.to_pandas().equals(rewritelog.to_pandas(squared))
     assert logs.timeline(np.float64(1)).sebs["pe"][0] == 1  # type: ignore[arg-type]
     assert "text" in rewritelog.to_pandas(logs.log_events([0])).columns
     assert repr(logs) == f"<LogSet {CELLS}: 16 PEs in 2 files, log version 6>" or "…" in repr(logs)

@@ -183,6 +183,40 @@ def test_a_data_frame_of_another_library_is_taken() -> None:
     assert fitted.predict("k", frame).tolist() == pytest.approx([2e-6, 4e-6, 8e-6])
 
 
+def test_a_table_that_is_no_data_frame_is_named(fitted: rewritelog.FittedModel) -> None:
+    """They were a bare `TypeError`: the columns of one are its values, the other has none yet."""
+
+    class Lazy:
+        columns = ("event", "p1", "p2", "seconds")
+
+        def __getitem__(self, name: str) -> Any:
+            raise TypeError("not subscriptable")
+
+    class Values(Lazy):
+        columns = ([1.0], [2.0])  # type: ignore[assignment]
+
+        def __len__(self) -> int:
+            return 1
+
+    for table in (Lazy(), Values()):
+        with pytest.raises(UsageTypeError, match=f"timings cannot be a {type(table).__name__}:"):
+            rewritelog.fit(table)
+        with pytest.raises(UsageTypeError, match=f"X cannot be a {type(table).__name__}: make"):
+            fitted.predict("Cell::pairForces", table)
+
+
+def test_a_column_of_several_columns_is_named(fitted: rewritelog.FittedModel) -> None:
+    """`the columns of X have 2, 2 values`, or more columns than the table has."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[53.0, 11.0, 12.0], [66, 17, 18]], columns=["p1", "p2", "p2"])
+    said = r"the column 'p2' must have 2 values, but has shape \(2, 2\)"
+    with pytest.raises(UsageError, match=said):
+        fitted.predict("Cell::pairForces", frame)
+    column = np.array([[53.0], [66]])
+    expected = fitted.predict("Cell::pairForces", [[53, 11], [66, 11]])
+    assert (fitted.predict("Cell::pairForces", {"p1": column, "p2": 11}) == expected).all()
+
+
 def test_negative_times_and_columns_of_texts_are_refused() -> None:
     pd = pytest.importorskip("pandas")
     with pytest.raises(UsageError, match=r"y of 'k' must hold seconds, .*, not -1"):
