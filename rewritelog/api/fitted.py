@@ -23,6 +23,7 @@ from rewritelog.options import PathLike
 from rewritelog.output.files import check_outputs
 from rewritelog.paths import to_input, to_output
 from rewritelog.text import (
+    Lines,
     TextTable,
     count_text,
     event_label,
@@ -208,7 +209,7 @@ class FittedModel(Fitted):
 
     def summary(self) -> str:
         """Return the fit as text: formula, quality and range of each event."""
-        return "\n".join(self.lines("summary"))
+        return Lines("\n".join(self.lines("summary")))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the model file; raise `ModelError` if there can be none."""

@@ -159,6 +159,8 @@ def test_columns_of_a_frame_name_the_parameters() -> None:
     assert fitted.formula("work") == "2e-06*atoms"
     assert fitted.formula("send") == "1.25e-07*bytes"
     assert "work(atoms)" in fitted.summary()
+    shown: Any = fitted.summary()  # a notebook showed the text as one line, with \\n
+    assert "\n  seconds = " in shown._repr_html_()
     report = rewritelog.rewrite(SAMPLE_LOGS / "cells", timings=frame, dilation=1.0)
     assert "work(atoms)" in report.details()
     with pytest.raises(rewritelog.UsageError, match=r"'two words' is not a valid name.*rename"):
