@@ -100,6 +100,8 @@ def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
         if counts[sender, receiver]
     ]
     sentences = []
+    if info.traffic.messages.sum() > info.messages - info.traffic.multicasts:
+        sentences.append("A message to several PEs, as a broadcast, counts for each of them.")
     if group > 1:
         sentences.append(f"{group} neighbouring PEs share a row and a column.")
     if info.traffic.multicasts:
