@@ -224,8 +224,8 @@ class Declaration:
         try:
             return self.converted(value)
         except ValueError as error:
-            said = units.said(value)
-            raise UsageError(f"{self.label} must be {self.expected}, not {said}") from error
+            text = units.value_text(value)
+            raise UsageError(f"{self.label} must be {self.expected}, not {text}") from error
 
     def opened(self, value: Any) -> Any:
         """Return a value as jobs take it; raise `UsageError` for one that is not as declared."""
@@ -425,7 +425,7 @@ def pairs(values: Any, name: str) -> tuple[tuple[str, Any], ...]:
     """
     items = units.items_of(values.items() if hasattr(values, "items") else values)
     if items is None or isinstance(values, str):
-        raise UsageTypeError(f"{name} takes names with values, not {units.said(values)}")
+        raise UsageTypeError(f"{name} takes names with values, not {units.value_text(values)}")
     named_values = []
     for item in items:
         key, value = item if isinstance(item, tuple) and len(item) == 2 else (None, None)
@@ -460,7 +460,7 @@ def listed(names: Any, what: str) -> tuple[str, ...]:
     """Return names, given as texts with commas; raise `UsageTypeError` for anything else."""
     texts = [names] if isinstance(names, str) else units.items_of(names)
     if texts is None or not all(isinstance(text, str) for text in texts):
-        raise UsageTypeError(f"{what} takes names, not {units.said(names)}")
+        raise UsageTypeError(f"{what} takes names, not {units.value_text(names)}")
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 

@@ -82,10 +82,10 @@ def number(value: object, what: str) -> float:
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(value, bool):
             return float(value)  # type: ignore[arg-type]
-    raise UsageError(f"{what}: {said(value)} is not a number")
+    raise UsageError(f"{what}: {value_text(value)} is not a number")
 
 
-def said(value: object) -> str:
+def value_text(value: object) -> str:
     """Return a value as messages name it: that of several lines, as a table, by its type."""
     text = repr(value)
     return f"a {type(value).__name__}" if "\n" in text else text

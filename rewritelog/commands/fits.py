@@ -41,6 +41,7 @@ from rewritelog.options import (
     PathsLike,
     Seed,
     argument,
+    listed,
     option,
 )
 
@@ -261,9 +262,10 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
         """Raise `UsageError` if a model stands where a file that does not exist is named."""
         from rewritelog.models.registry import known_models
 
-        word = str(error).partition(":")[0]
-        if word in known_models():
-            models = ",".join(dict.fromkeys((*self.models, word)))
+        word, known = str(error).partition(":")[0], known_models()
+        if word in known:
+            names = [n for n in listed(self.models, "models") if n in known or ":" in n]
+            models = ",".join(dict.fromkeys((*names, word)))
             raise UsageError(f"{word} is a model, not a file: write {spelled('models', models)}")
 
 

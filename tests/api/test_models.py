@@ -670,6 +670,23 @@ def test_options_of_a_model_are_for_one_by_name(tmp_path: Path) -> None:
     assert rewritelog.rewrite(CELLS, dry_run=yes).out is None
 
 
+@pytest.mark.parametrize(
+    ("models", "written"),
+    [
+        ("least-squares", "least-squares,auto"),
+        ("least-squares,auto", "least-squares,auto"),
+        (["least-squares", "file.py:Mine"], "least-squares,file.py:Mine,auto"),
+        (str(LINES), "auto"),  # swapped
+    ],
+)
+def test_a_model_among_files_is_named_with_the_models(models: Any, written: str) -> None:
+    """It was `models='l,e,a,s,t,-,s,q,u,r,auto'`."""
+    with pytest.raises(UsageError, match=f"auto is a model, not a file: write models='{written}'$"):
+        rewritelog.compare("auto", models)
+    with pytest.raises(UsageTypeError, match="models takes names, not 5"):
+        rewritelog.compare("auto", 5)  # type: ignore[arg-type]
+
+
 def test_columns_with_numbers_have_all_of_them() -> None:
     """p2 alone became p1."""
     pd = pytest.importorskip("pandas")

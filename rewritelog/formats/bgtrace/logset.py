@@ -119,7 +119,7 @@ class LogSet(Opened):
         is_number = isinstance(pe, Number) and not isinstance(pe, bool)
         if not is_number or pe not in self.pes:
             known = f"it has PEs 0 to {self.pes[-1]}"
-            raise UsageError(f"PE {units.said(pe)} is not in the log: {known}")
+            raise UsageError(f"PE {units.value_text(pe)} is not in the log: {known}")
         file, index = self.summary.timeline_of(int(pe))
         return timelines_of(self.files[file], index, index + 1)
 
