@@ -229,6 +229,9 @@ def to_floats(values: ArrayLike, what: str) -> Floats:
     if raw.dtype.kind in "UScmM":
         kind = {"U": "str", "S": "bytes"}.get(raw.dtype.kind, raw.dtype.name)
         raise UsageTypeError(f"{what} must hold numbers, not {kind}")
+    kinds = set(map(type, raw.flat)) if raw.dtype.kind == "O" else ()
+    if any(issubclass(kind, str | bytes) for kind in kinds):
+        raise UsageTypeError(f"{what} must hold numbers, not texts of numbers")
     return floats
 
 

@@ -198,7 +198,8 @@ def test_a_table_that_is_no_data_frame_is_named(fitted: rewritelog.FittedModel) 
         def __len__(self) -> int:
             return 1
 
-    for table in (Lazy(), Values()):
+    tables: tuple[Any, ...] = (Lazy(), Values())
+    for table in tables:
         with pytest.raises(UsageTypeError, match=f"timings cannot be a {type(table).__name__}:"):
             rewritelog.fit(table)
         with pytest.raises(UsageTypeError, match=f"X cannot be a {type(table).__name__}: make"):
@@ -224,6 +225,10 @@ def test_negative_times_and_columns_of_texts_are_refused() -> None:
     frame = pd.DataFrame({"event": ["k"] * 2, "n": [1, 2], "kind": ["a", "b"], "seconds": [1, 2]})
     with pytest.raises(UsageTypeError, match="the column 'kind' must"):
         rewritelog.fit(frame)
+    for kind in ("str", "object", "category"):  # these were taken, where an array was not
+        numbered = frame.assign(kind=pd.Series(["1", "2"], dtype=kind))
+        with pytest.raises(UsageTypeError, match="'kind' must hold numbers, not texts of numbers"):
+            rewritelog.fit(numbered)
     with pytest.raises(UsageError, match="the column 'seconds' must hold seconds"):
         rewritelog.fit(frame[["event", "n"]].assign(seconds=-1.0))
 
