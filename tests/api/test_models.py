@@ -210,8 +210,8 @@ def test_a_column_of_several_columns_is_named(fitted: rewritelog.FittedModel) ->
     """`the columns of X have 2, 2 values`, or more columns than the table has."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([[53.0, 11.0, 12.0], [66, 17, 18]], columns=["p1", "p2", "p2"])
-    said = r"the column 'p2' must have 2 values, but has shape \(2, 2\)"
-    with pytest.raises(UsageError, match=said):
+    message = r"the column 'p2' must have 2 values, but has shape \(2, 2\)"
+    with pytest.raises(UsageError, match=message):
         fitted.predict("Cell::pairForces", frame)
     column = np.array([[53.0], [66]])
     expected = fitted.predict("Cell::pairForces", [[53, 11], [66, 11]])
@@ -281,14 +281,14 @@ def test_paths_of_timings_come_in_any_collection(collection: Any, tmp_path: Path
 def test_what_is_no_collection_of_paths_is_named(fitted: rewritelog.FittedModel) -> None:
     """The lines of an open file, and the bytes of a path, were taken for paths."""
     with LINES.open() as opened:
-        for given in (opened, bytes(LINES)):
-            what = f"must be a path or several, not {type(given).__name__}"
+        for source in (opened, bytes(LINES)):
+            what = f"must be a path or several, not {type(source).__name__}"
             with pytest.raises(UsageTypeError, match=f"timings {what}"):
-                rewritelog.fit(given)
+                rewritelog.fit(source)
             with pytest.raises(UsageTypeError, match=f"logs {what}"):
-                rewritelog.replay(given)  # type: ignore[arg-type]
+                rewritelog.replay(source)  # type: ignore[arg-type]
             with pytest.raises(UsageTypeError, match="give files, or an event"):
-                rewritelog.predict(fitted, given)  # type: ignore[arg-type]
+                rewritelog.predict(fitted, source)  # type: ignore[arg-type]
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"p1": [53.0]})
     with pytest.raises(UsageTypeError, match="logs must be a path or several, not DataFrame"):

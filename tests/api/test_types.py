@@ -104,8 +104,8 @@ def test_a_table_in_place_of_a_value_is_named_in_one_line() -> None:
             "dilation_for msgep: a Series is not a number",
         ),
     ]
-    for call, said in calls:
-        with pytest.raises(rewritelog.UsageError, match=f"^{said}$"):
+    for call, message in calls:
+        with pytest.raises(rewritelog.UsageError, match=f"^{message}$"):
             call()
 
 

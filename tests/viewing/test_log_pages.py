@@ -182,13 +182,13 @@ def test_the_colours_of_a_matrix_begin_at_its_smallest_number(tmp_path: Path) ->
 
 def test_a_page_says_where_a_broadcast_counts(tmp_path: Path) -> None:
     """The matrix had more messages than the first line of the page, without a word."""
-    said = "A message to several PEs, as a broadcast, counts for each of them."
+    sentence = "A message to several PEs, as a broadcast, counts for each of them."
     for to, times in ((1, 0), (-1, 2)):  # in the matrix of messages, and in that of bytes
         sent = [message(0.5, dst_node=to, tid=-1)]
         logs = write_logs(tmp_path / str(to), [[seb(0, 1, messages=sent)], [seb(0, 1)]])
         page = tmp_path / f"{to}.html"
         assert run("info", logs, "--html", page).returncode == 0
-        assert page.read_text().count(said) == times
+        assert page.read_text().count(sentence) == times
 
 
 def test_the_page_of_logs_shows_the_names_that_take_the_time(tmp_path: Path) -> None:
