@@ -46,7 +46,7 @@ The map of the package, lowest layer first:
 - `sampling`: the choice of SEBs to time: `sample`
 - `evaluation`: fits without a rewrite: `fit`, `predict`, `verify` and `compare`
 - `viewing`: figures and HTML pages of logs and fits: `timeline`, `explore`
-- `api`: what Python has besides the commands: fitted models, and the pages of results
+- `api`: what Python has besides the commands: fitted models, a regressor, pages of results
 - `cli`: the command line
 
 `tracebigsim`, a separate package, contains the instrumentation and the grammar of timing lines.
@@ -59,6 +59,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel, load_model
     from rewritelog.api.pages import page
+    from rewritelog.api.regressor import AutoRegressor
     from rewritelog.arrays import to_pandas
     from rewritelog.commands.fits import (
         compare,
@@ -96,7 +97,6 @@ if TYPE_CHECKING:
     )
     from rewritelog.formats.bgtrace.logset import LogSet
     from rewritelog.formats.opening import open_logs, open_traces
-    from rewritelog.models.regressor import AutoRegressor
     from rewritelog.replaying.network import Network
     from rewritelog.timings.params import Params, read_params
     from rewritelog.timings.read import read_timings
@@ -154,11 +154,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "api.fitted": ("FittedModel", "load_model"),
     "api.pages": ("page",),
+    "api.regressor": ("AutoRegressor",),
     "arrays": ("to_pandas",),
     "commands.fits": ("write_timings",),
     "formats.bgtrace.logset": ("LogSet",),
     "formats.opening": ("open_logs", "open_traces"),
-    "models.regressor": ("AutoRegressor",),
     "replaying.network": ("Network",),
     "timings.params": ("Params", "read_params"),
     "timings.read": ("read_timings",),

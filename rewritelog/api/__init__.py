@@ -1,1 +1,1 @@
-"""What the Python interface has besides the commands: fitted models, and the pages of results."""
+"""What Python has besides the commands: fitted models, a regressor, and the pages of results."""
