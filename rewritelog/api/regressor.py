@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, to_column, to_seconds, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings
-from rewritelog.models.expressions import name_problem
+from rewritelog.models.expressions import usable_names
 from rewritelog.models.fit_report import formula_text
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import r_squared
@@ -115,11 +115,8 @@ class AutoRegressor:
         """The seconds as a formula of the columns of X, without the correction, if there is one."""
         if not hasattr(self, "model_"):
             raise not_fitted("this AutoRegressor is not fitted: call fit first")
-        names = getattr(self, "feature_names_in_", ())
-        problems = (name_problem(name, number) for number, name in enumerate(names, 1))
-        usable = len(set(names)) == len(names) and not any(problems)
-        fit = self.model_.fits[EVENT, self.n_features_in_]
-        return formula_text(fit.named(tuple(names) if usable else ()))
+        names = usable_names(getattr(self, "feature_names_in_", ()))
+        return formula_text(self.model_.fits[EVENT, self.n_features_in_].named(names))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters by name."""

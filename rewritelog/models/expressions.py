@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from keyword import iskeyword
@@ -448,6 +448,14 @@ def name_problem(text: str, number: int) -> str:
     if parameter_number(text) not in (None, number):
         return f"{text!r} cannot be the name of p{number}"
     return ""
+
+
+def usable_names(names: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of columns if all of them can be those of parameters; otherwise none."""
+    named = tuple(names)
+    are_texts = all(isinstance(name, str) for name in named) and len({*named}) == len(named)
+    is_usable = are_texts and not any(name_problem(name, n) for n, name in enumerate(named, 1))
+    return named if is_usable else ()
 
 
 class _Parser:

@@ -24,7 +24,7 @@ from rewritelog.arrays import (
 )
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings, entry_of, span_texts
-from rewritelog.models.expressions import name_problem
+from rewritelog.models.expressions import name_problem, usable_names
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.text import Remark, TextTable, count_text, events_text, merged, parameter_names
@@ -79,21 +79,25 @@ class Timings:
         """Return timings from `{event: (X, y)}`: a row of X and a time in seconds per sample.
 
         X has shape (samples, parameters), y has shape (samples,). Masked values are NaN. Samples
-        that have any are left out of fits. Raise `UsageError` for other shapes and negative times,
-        and `UsageTypeError` for what is no number.
+        that have any are left out of fits. The columns of a DataFrame name the parameters, if
+        formulas can have these names. Raise `UsageError` for other shapes and negative times, and
+        `UsageTypeError` for what is no number.
 
         >>> rewritelog.Timings.from_arrays({"kernel": ([[8], [16]], [1e-6, 2e-6])})["kernel"].params
         array([[ 8.],
                [16.]])
         """
-        timings = []
+        timings, called = [], {}
         for event, pair in samples.items() if isinstance(samples, Mapping) else [(None, None)]:
             if not isinstance(event, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageTypeError("timings are a mapping of an event's name to (X, y)")
             params = to_table(pair[0], None, f"X of {event!r}")
             seconds = to_seconds(pair[1], len(params), f"y of {event!r}")
             timings.append(EventTimings(event, params.copy(), seconds.copy()))
-        return cls._of(tuple(timings))
+            names = usable_names(getattr(pair[0], "columns", ()))
+            if names != (*parameter_names(len(names)),):
+                called[event] = names
+        return replace(cls._of(tuple(timings)), names=called)
 
     @classmethod
     def from_pandas(cls, frame: Any) -> Timings:

@@ -145,6 +145,23 @@ def test_a_fit_of_named_columns_takes_them_by_name_in_any_order() -> None:
             fitted.predict("k", wrong)
 
 
+def test_columns_of_one_events_frame_keep_their_names() -> None:
+    """They were taken as they came later on, n for m, and P for D of a study."""
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame({"n": [1, 2, 4, 8] * 3, "m": [1] * 4 + [3] * 4 + [9] * 4})
+    fitted = rewritelog.fit({"k": (X, 2e-6 * X.n)})
+    assert fitted.formula("k") == "2e-06*n"
+    assert fitted.predict("k", X[["m", "n"]]) == pytest.approx(2e-6 * X.n)
+    swapped = rewritelog.verify(fitted, {"k": (X[["m", "n"]], 2e-6 * X.n)})
+    assert swapped.overall.mean_relative_error == pytest.approx(0, abs=1e-6)
+    runs = pd.DataFrame({"D": [1] * 4 + [3] * 4 + [9] * 4, "P": [16, 32, 64, 128] * 3})
+    study = rewritelog.fit({"lost::idle": (runs, 0.01 * runs.P)})
+    assert rewritelog.predict_run(study, {"P": 64, "D": 3}).predicted_s == pytest.approx(0.01)
+    for names in (["my n", "m"], [0, 1], ["n", "n"], ["p1", "p2"]):
+        other = rewritelog.fit({"k": (X.set_axis(names, axis=1), 2e-6 * X.n)})
+        assert other.formula("k") == "2e-06*p1"
+
+
 @pytest.mark.parametrize(
     "model", ["regressors.py:Plane", "outside_plugin/power_law_model.py:PowerLaw"]
 )
