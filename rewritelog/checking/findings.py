@@ -312,6 +312,10 @@ class CheckReport(Readable):
         lines += [f"not checked: {printable(text)}" for text in self.not_checked]
         return "\n".join([*lines, self._end()])
 
+    def top_lines(self) -> list[str]:
+        """Return the last line of the text, the answer, which its `repr` has."""
+        return [self._end()]
+
     def _head(self) -> str:
         if self.traces is not None:
             return f"{self.traces.text()}, {count_text(self.findings.sebs, self.traces.terms.item)}"

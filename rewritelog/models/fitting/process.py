@@ -544,22 +544,22 @@ class _Likelihood:
         smooth_scales, rough_scales = kernel.scales
         smooth, rough = _matern_5_2(squares(smooth_scales)), _matern_1_2(squares(rough_scales))
         covariance = kernel.matrix(smooth[0], rough[0])
-        variance, again = kernel.noise**2, int(counts.sum()) - len(counts)
-        less = 1 - 1 / counts
-        covariance.flat[:: len(counts) + 1] -= variance * less
+        variance, repetitions = kernel.noise**2, int(counts.sum()) - len(counts)
+        averaged_out = 1 - 1 / counts  # of the variance of the noise
+        covariance.flat[:: len(counts) + 1] -= variance * averaged_out
         factor, inverse = _factor_and_inverse(covariance)
         weights = lapack.dpotrs(factor, values, lower=True)[0]
         cost = 0.5 * float(values @ weights) + float(np.log(np.diag(factor)).sum())
         cost += 0.5 * (square / variance + float(np.log(counts).sum()))
-        cost += again * math.log(kernel.noise)
+        cost += repetitions * math.log(kernel.noise)
         # ½ tr((K⁻¹ − ααᵀ) ∂K) for each length and deviation; pairs count twice
         pairs = squareform(inverse.T - np.outer(weights, weights), checks=False)
         ends = 0.5 * float(np.trace(inverse) - weights @ weights)
-        of_noise = ends - 0.5 * float(less @ (np.diag(inverse) - weights**2))
+        of_noise = ends - 0.5 * float(averaged_out @ (np.diag(inverse) - weights**2))
         by_deviation = [
             2 * kernel.smooth**2 * (ends + float(pairs @ smooth[0])),
             2 * kernel.rough**2 * (ends + float(pairs @ rough[0])),
-            2 * variance * of_noise - square / variance + again,
+            2 * variance * of_noise - square / variance + repetitions,
         ]
         return cost, np.concatenate(
             (
