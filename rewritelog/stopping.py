@@ -50,7 +50,8 @@ class _Request:
     raised_at_s = 0.0
     requested: Stopped | None = None
     """The request of another thread."""
-    installed = False
+    process: int | None = None
+    """The process whose signals raise it."""
     printing = False
     """Whether an exception is being reported as unraisable; another one would be lost, too."""
 
@@ -63,7 +64,7 @@ def stop_on_signals() -> None:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
-    _request.installed = True
+    _request.process = os.getpid()
     sys.unraisablehook = _raise_again
     os.register_at_fork(after_in_child=_leave_to_defaults)
 
@@ -94,6 +95,10 @@ def _repeat_stop(reason: Stopped) -> None:
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
+    if _request.process != os.getpid():  # it has just been forked
+        _leave_to_defaults()
+        os.kill(os.getpid(), number)
+        return
     if _request.printing:
         return
     now_s = time.monotonic()
@@ -146,5 +151,5 @@ def forget_frames() -> None:
 def is_stop(error: BaseException) -> bool:
     """Return whether an exception is a request of the user, not one that other code raised."""
     return isinstance(error, Stopped) or (
-        isinstance(error, KeyboardInterrupt) and not _request.installed
+        isinstance(error, KeyboardInterrupt) and _request.process is None
     )

@@ -208,6 +208,21 @@ def test_processes_that_a_model_forks_end_as_any_others() -> None:
     assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
 
 
+def test_a_process_that_has_just_been_forked_ends_as_any_other() -> None:
+    """A signal between the fork and the change of its handlers ended it with lines on stderr."""
+    code = textwrap.dedent("""
+        import os, signal
+        from rewritelog.stopping import stop_on_signals
+        os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
+        stop_on_signals()
+        if not (process := os.fork()):
+            raise SystemExit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{-signal.SIGTERM}\n", "")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_at_any_moment_from_the_start_ends_as_such(
