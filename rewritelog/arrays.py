@@ -299,7 +299,7 @@ class Rows(np.ndarray[Any, np.dtype[Any]]):
 
         Raise `RewriteLogError` if pandas is not installed.
         """
-        return new_frame(columns_of(np.ravel(self.view(np.ndarray))))
+        return to_pandas(self)
 
 
 def new_frame(columns: NamedColumns) -> pd.DataFrame:

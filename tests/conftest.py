@@ -116,6 +116,16 @@ def event() -> MakeTimings:
     return make
 
 
+@pytest.fixture(scope="session")
+def two_classes(event: MakeTimings) -> EventTimings:
+    """Samples whose second parameter, 0 or 1, says how much their times vary."""
+    rng = np.random.default_rng(5)
+    kind = np.tile([0.0, 1.0], 200)
+    p = rng.uniform(1, 100, 400)
+    seconds = 1e-6 * p * np.exp(rng.normal(0, np.where(kind > 0, 0.3, 0.01)))
+    return event(p, kind, seconds=seconds)
+
+
 def _present(folder: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"no reference data at {folder} (REWRITELOG_REFERENCE names the folder)")

@@ -187,10 +187,8 @@ class Command(Options, Generic[Result], group=OUTPUT):
         kinds = {field: option.kind for field, option in declared.items()}
         kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
         unopened = {field: getattr(self, field) for field in kinds}
-        for field, kind in kinds.items():
-            if kind.opener.startswith(
-                "formats.opening:"
-            ):  # first: a format has no use for some files
+        for field, kind in kinds.items():  # logs first: a format has no use for some files
+            if kind.opener.startswith("formats.opening:"):
                 settle(self, **{field: declared[field].opened(unopened[field])})
                 for logs in _items(getattr(self, field)):
                     self._check_format(logs)

@@ -264,8 +264,9 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
 
         word, known = str(error).partition(":")[0], known_models()
         if word in known:
-            names = [n for n in listed(self.models, "models") if n in known or ":" in n]
-            models = ",".join(dict.fromkeys((*names, word)))
+            named = listed(self.models, "models")
+            others = [name for name in named if name in known or ":" in name]
+            models = ",".join(dict.fromkeys((*others, word)))
             raise UsageError(f"{word} is a model, not a file: write {spelled('models', models)}")
 
 

@@ -29,7 +29,8 @@ _SHOWN = 20
 _VALUE_WIDTH = 26
 """Longer values of fields are shortened where they are alike."""
 
-NO_TIME = "-1"
+_NO_TIME = "-1"
+"""How a `recvTime` or `endTime` that does not exist is written."""
 
 _OTHERS = "(all other names)"
 _NO_RECORD = "(brackets without a record)"
@@ -249,12 +250,12 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
 def _shown_values(kind: FieldKind, example: FirstDifference) -> tuple[str, ...]:
     """Return both values; of times as many digits, at least four, as distinguish them.
 
-    A `recvTime` or `endTime` of −1 says that there is none, and is left as it is.
+    Values that are no times are left as they are.
     """
     values = example.a, example.b
     if kind is not FieldKind.TIME:
         return values
-    times = [None if value in (ABSENT, NO_TIME) else float(value) for value in values]
+    times = [None if value in (ABSENT, _NO_TIME) else float(value) for value in values]
     pairs = (tuple(time_text(time, digits) for time in times) for digits in range(4, 17))
     shown = next((pair for pair in pairs if pair[0] != pair[1]), values)
     triples = zip(values, times, shown, strict=True)

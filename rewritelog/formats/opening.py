@@ -99,8 +99,10 @@ def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
         return [logs]
     path = to_path(logs, what)
     # before `is_dir`, whose error does not name a path that cannot be looked at
-    if is_log_set(path) or not path.is_dir() or open_event_traces(path):
+    if is_log_set(path) or not path.is_dir():
         return [logs]
+    if traces := open_event_traces(path):
+        return [traces]
     sets = sorted(filter(is_log_set, path.iterdir()), key=_by_numbers)
     return sets or [logs]
 

@@ -131,11 +131,10 @@ class ReplayReport(Readable):
         if self.predicted_s > 0:
             chain = f"  bounded by {count_text(path.length, terms.item)}"
             chain += " one after the other" * (path.length > 1)
-            others = [n for n in path.by_name_s if n not in self.communicating]
-            parts = [
-                (path.by_name_s[name], shorten(name or NO_NAME, LABEL_WIDTH)) for name in others[:1]
-            ]
-            parts.append((self.communication_s, terms.transfer))
+            computing = (name for name in path.by_name_s if name not in self.communicating)
+            parts = [(self.communication_s, terms.transfer)]
+            if (name := next(computing, None)) is not None:
+                parts.insert(0, (path.by_name_s[name], shorten(name or NO_NAME, LABEL_WIDTH)))
             shares = (f"{_share_text(s, self.predicted_s)} in {name}" for s, name in parts)
             lines.append(f"{chain}: {', '.join(shares)}")
         lines.append(f"  network: {printable(self.network.text(terms.recorded))}")

@@ -124,13 +124,9 @@ def test_a_formula_that_does_not_fit_the_parameters_is_said(event: MakeTimings) 
     assert any("kernel" in text and "my.toml" in text for text in fitted.warnings())
 
 
-def test_intervals_and_spread_are_those_of_the_class(event: MakeTimings) -> None:
-    rng = np.random.default_rng(5)
-    kind = np.tile([0.0, 1.0], 200)
-    p = rng.uniform(1, 100, 400)
-    seconds = 1e-6 * p * np.exp(rng.normal(0, np.where(kind > 0, 0.3, 0.01)))
+def test_intervals_and_spread_are_those_of_the_class(two_classes: EventTimings) -> None:
     text = '[[formula]]\nevent = "kernel"\nterms = ["p1"]\ncategory = "p2"\n'
-    fitted = by_formula(text, event(p, kind, seconds=seconds))
+    fitted = by_formula(text, two_classes)
     low, high = fitted.interval("kernel", np.array([[50.0, 0.0], [50.0, 1.0]]))
     assert high[0] / low[0] < 1.1
     assert high[1] / low[1] > 1.8

@@ -139,18 +139,14 @@ def test_an_event_that_is_there_twice_is_refused(event: MakeTimings) -> None:
         fit(short, long)
 
 
-def test_the_table_says_which_figures_are_those_of_a_class(event: MakeTimings) -> None:
+def test_the_table_says_which_figures_are_those_of_a_class(two_classes: EventTimings) -> None:
     """Errors of all lines left out were said to be those of a class."""
-    rng = np.random.default_rng(5)
-    kind = np.tile([0.0, 1.0], 200)
-    p = rng.uniform(1, 100, 400)
-    seconds = 1e-6 * p * np.exp(rng.normal(0, np.where(kind > 0, 0.3, 0.01)))
     formulas = '[[formula]]\nevent = "kernel"\nterms = ["p1"]\ncategory = "p2"\n'
     model = load_model("sampled", {"fraction": 0.3}, {"formulas": ModelText("f.toml", formulas)})
-    fitted: Any = model.fit([event(p, kind, seconds=seconds)])
-    predicted = fitted.predict("kernel", np.column_stack([p, kind]))
+    fitted: Any = model.fit([two_classes])
+    predicted = fitted.predict("kernel", two_classes.params)
     left_out = ~draw("kernel", 2, 400, 120, 1)
-    error = np.mean(np.abs(predicted / seconds - 1)[left_out])
+    error = np.mean(np.abs(predicted / two_classes.seconds - 1)[left_out])
     *_, row, _, note = fitted.overview()
     assert f"{100 * error:.1f} %" in row
     assert note.startswith("  ±, verdict of an event with classes:")
