@@ -41,55 +41,6 @@ commands that fit too.
 This page is generated from the declarations by `python docs/generate_api.py`.
 """
 
-PARTS = {
-    "Models": (
-        "read_timings",
-        "Timings",
-        "stats",
-        "merge",
-        "write_timings",
-        "fit",
-        "load_model",
-        "FittedModel",
-        "AutoRegressor",
-        "verify",
-        "compare",
-        "predict",
-    ),
-    "Logs": (
-        "open_logs",
-        "open_traces",
-        "LogSet",
-        "to_pandas",
-        "read_params",
-        "Params",
-        "info",
-        "dump",
-        "rewrite",
-        "export",
-        "sample",
-        "check",
-        "rules",
-        "diff",
-        "convert",
-        "synth",
-        "timeline",
-        "page",
-        "explore",
-    ),
-    "Whole runs": ("replay", "Network", "sweep", "lost_cycles", "predict_run"),
-    "Errors": (
-        "RewriteLogError",
-        "UsageError",
-        "UsageTypeError",
-        "MissingFileError",
-        "DamagedLogError",
-        "TimingError",
-        "ModelError",
-        "OutputError",
-    ),
-}
-
 CONFIG = {
     "heading_level": 3,
     "show_root_full_path": False,
@@ -112,10 +63,25 @@ def api_page() -> str:
     """Return the page."""
     package: Any = griffe.load("rewritelog")
     parts = [HEAD]
-    for title, names in PARTS.items():
+    for title, names in sections().items():
         parts.append(f"## {title}\n")
         parts += [_described(package, name) for name in names]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def sections() -> dict[str, list[str]]:
+    """Return the public names: functions as the help lists their commands, the others, errors."""
+    public = dict.fromkeys(rewritelog.__all__)
+    by_title = {
+        panel: [name for each in names if (name := each.replace("-", "_")) in public]
+        for panel, names in rewritelog.COMMANDS.items()
+    }
+    functions = {name for names in by_title.values() for name in names}
+    others = [name for name in public if name not in functions]
+    errors = [name for name in others if name.endswith("Error")]
+    by_title["Models, timings and logs"] = [name for name in others if name not in errors]
+    by_title["Errors"] = sorted(errors, key=lambda name: len(getattr(rewritelog, name).__mro__))
+    return {title: names for title, names in by_title.items() if names}
 
 
 def _described(package: Any, name: str) -> str:
@@ -147,7 +113,7 @@ def _signature(function: Callable[..., Any]) -> str:
 def commands_page() -> str:
     """Return the page of the command line."""
     parts = [COMMANDS_HEAD]
-    for panel, names in commands.PANELS.items():
+    for panel, names in rewritelog.COMMANDS.items():
         parts.append(f"## {panel}\n")
         for name in names:
             text = command_help(name, rare=True)

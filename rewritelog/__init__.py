@@ -151,6 +151,19 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+COMMANDS = {
+    "Rewrite logs": {"rewrite": "logs"},
+    "Fit models": {
+        **dict.fromkeys(("stats", "merge", "timings", "fit", "predict", "verify"), "fits"),
+        **dict.fromkeys(("compare", "sample", "explore", "models"), "fits"),
+    },
+    "Predict whole runs": dict.fromkeys(("replay", "sweep", "lost-cycles", "predict-run"), "runs"),
+    "Inspect logs": dict.fromkeys(("check", "rules", "info", "diff", "dump", "timeline"), "logs"),
+    "Create logs": dict.fromkeys(("convert", "export", "synth"), "logs"),
+    "Set up": {"completion": "completion"},
+}
+"""The registry: commands by purpose, in the order of the help, and their modules in `commands`."""
+
 _HOMES = {
     "api.fitted": ("FittedModel", "load_model"),
     "api.pages": ("page",),
@@ -173,10 +186,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'rewritelog' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - kept off the import of the package
 
-    from rewritelog.commands import MODULES  # noqa: PLC0415 - as above
-
     homes = {public: module for module, names in _HOMES.items() for public in names}
-    homes |= {name.replace("-", "_"): f"commands.{module}" for name, module in MODULES.items()}
+    for modules in COMMANDS.values():
+        homes |= {name.replace("-", "_"): f"commands.{module}" for name, module in modules.items()}
     return getattr(import_module(f"rewritelog.{homes.get(name, 'errors')}"), name)
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rewritelog import commands
+from rewritelog import COMMANDS, commands
 from rewritelog.commands.command import ALWAYS, SHELL_OPTIONS, Command
 from rewritelog.commands.completion import COMPLETE, COMPLETERS
 from rewritelog.commands.durations import NETWORK
@@ -242,7 +242,7 @@ def overview() -> str:
     lines = ["Usage: rewritelog [OPTIONS] COMMAND [ARGS]...", "", *_paragraph(ABOUT), ""]
     lines += _section("Options", [_record(option) for option in TOP_LEVEL])
     width = max(map(len, commands.NAMES))
-    for panel, names in commands.PANELS.items():
+    for panel, names in COMMANDS.items():
         records = [(name, commands.summary(name)) for name in names]
         lines += ["", *_section(panel, records, width)]
     return "\n".join(lines)

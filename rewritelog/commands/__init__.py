@@ -6,23 +6,12 @@ import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rewritelog import COMMANDS
+
 if TYPE_CHECKING:
     from rewritelog.commands.command import Command
 
-PANELS = {
-    "Rewrite logs": {"rewrite": "logs"},
-    "Fit models": {
-        **dict.fromkeys(("stats", "merge", "timings", "fit", "predict", "verify"), "fits"),
-        **dict.fromkeys(("compare", "sample", "explore", "models"), "fits"),
-    },
-    "Predict whole runs": dict.fromkeys(("replay", "sweep", "lost-cycles", "predict-run"), "runs"),
-    "Inspect logs": dict.fromkeys(("check", "rules", "info", "diff", "dump", "timeline"), "logs"),
-    "Create logs": dict.fromkeys(("convert", "export", "synth"), "logs"),
-    "Set up": {"completion": "completion"},
-}
-"""The registry: commands by purpose, in the order of the help, and the modules that have them."""
-
-MODULES = {name: module for panel in PANELS.values() for name, module in panel.items()}
+MODULES = {name: module for panel in COMMANDS.values() for name, module in panel.items()}
 NAMES = tuple(MODULES)
 
 
