@@ -15,7 +15,7 @@ import numpy as np
 from rewritelog.arrays import Ints, spans
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.formats import NO_RECORDS
+from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.declaration import FAULTS, Record, format_names
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -91,27 +91,46 @@ def columns_of(
     if params is not None:
         records, _ = read_params(params, loaded, strict=task.strict, columns=fitted.columns)
     predicted = task.predictor.predict(records if fitted.uses_params else NO_RECORDS, loaded.pes)
-    paired, seconds = Paired.of(block, records), list[Seconds]()
-    for each in tasks:
+    paired = Paired.of(block, records)
+    levels = _recorded(block, records, paired)
+    for number, each in enumerate(tasks):
         after = block
         if each.changes_durations:
             copy = replace(loaded, buffer=loaded.buffer.copy())
             each.rewrite_loaded(copy, predicted)
             after = replace(block, loaded=copy)
-        seconds.append(_seconds(after, paired))
+        seconds = _seconds(after, paired)
+        for name, level in _LEVELS.items():
+            levels[level][name, number] = getattr(seconds, name)
+    of_rows = (np.arange(len(block.sebs)), block.messages.seb, block.backward.seb, paired.seb)
+    counts = [np.bincount(block.piece[of], minlength=len(block.pieces.counts)) for of in of_rows]
+    return BlockColumns(
+        levels,
+        loaded.pes.copy(),
+        loaded.pieces.firsts.copy(),
+        np.column_stack(counts),
+        float(block.sebs["end_time"].max(initial=0.0)),
+        block.names[0],
+        records.events,
+        predicted.uncovered(),
+    )
+
+
+def _recorded(
+    block: BlockRecords, records: ParamRecords, paired: Paired
+) -> dict[str, dict[Any, Any]]:
+    """Return the columns that are the same after each task."""
     sebs, messages, backward = block.sebs, block.messages, block.backward
-    names, name_of_seb = block.names
-    depends = block.walked["backward"] > 0
-    levels: dict[str, dict[Any, Any]] = {
+    depends = block.walked["backward"]
+    waits = (depends > 0) & (sebs["recv_time"] == -1.0)
+    return {
         "sebs": {
-            "name": name_of_seb.astype(np.int32),
-            "follows": (block.index > 0)
-            & (sebs["msg_id"] < 0)
-            & (~depends | (sebs["recv_time"] != -1.0)),
+            "name": block.names[1].astype(np.int32),
+            "follows": (block.index > 0) & (sebs["msg_id"] < 0) & ~waits,
             "source": sebs["src_pe"],
             "number": sebs["msg_id"],
             "messages": block.walked["messages"].astype(np.int32),
-            "dependencies": block.walked["backward"].astype(np.int32),
+            "dependencies": depends.astype(np.int32),
         },
         "messages": {
             "size_bytes": messages["size"],
@@ -123,21 +142,6 @@ def columns_of(
             "event": records.event[paired.record].astype(np.int32),
         },
     }
-    for number, times in enumerate(seconds):
-        for name, level in _LEVELS.items():
-            levels[level][name, number] = getattr(times, name)
-    of_rows = (np.arange(len(sebs)), messages.seb, backward.seb, paired.seb)
-    counts = [np.bincount(block.piece[of], minlength=len(block.pieces.counts)) for of in of_rows]
-    return BlockColumns(
-        levels,
-        loaded.pes.copy(),
-        loaded.pieces.firsts.copy(),
-        np.column_stack(counts),
-        float(sebs["end_time"].max(initial=0.0)),
-        names,
-        records.events,
-        predicted.uncovered(),
-    )
 
 
 @np.errstate(over="ignore")
@@ -207,12 +211,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("pes", "firsts", "counts")
     )
-    sizes = counts.sum(axis=0).tolist()
-    if max(sizes) >= _MOST:
-        raise RewriteLogError(
-            f"{logs.folder}: a replay takes at most {_MOST:,} SEBs, messages and "
-            f"dependencies; the log set has {max(sizes):,}"
-        )
+    _refuse_too_many(logs, int(counts.sum(axis=0).max()))
     names = _renumbered(parts, "sebs", "name", [part.names for part in parts])
     events = _renumbered(parts, "regions", "event", [list(part.events) for part in parts])
     order = np.lexsort((firsts, pes))
@@ -225,11 +224,9 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
     regions["seb"] += first_of_pe[np.repeat(pes[order], counts[order, 3])]
     pe = np.repeat(np.arange(len(of_pe), dtype=np.int32), np.diff(first_of_pe))
     first_message = _first(sebs.pop("messages"))
-    bounds, source, number = first_message[first_of_pe], sebs.pop("source"), sebs.pop("number")
-    starter, repeated = _starters(messages["number"], bounds, source, number)
-    lacking = np.flatnonzero(starter == NOT_SENT)
-    not_sent = np.column_stack([lacking, source[lacking], number[lacking]])
-    del source, number
+    starter, not_sent, repeated = _starters(
+        messages["number"], first_message[first_of_pe], sebs.pop("source"), sebs.pop("number")
+    )
     depends, follows = sebs.pop("dependencies"), sebs.pop("follows")
     waiting, beyond = _waiting(first_of_pe, pe, depends, follows, backward.pop("other"))
     links = np.empty(len(pe) + 1, dtype=core.structs["seb_links"])
@@ -265,6 +262,14 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
     )
 
 
+def _refuse_too_many(logs: LogSet, most: int) -> None:
+    if most >= _MOST:
+        raise RewriteLogError(
+            f"{logs.folder}: a replay takes at most {_MOST:,} SEBs, messages and "
+            f"dependencies; the log set has {most:,}"
+        )
+
+
 def _renumbered(
     parts: list[BlockColumns], level: str, column: str, lists: list[list[Name]]
 ) -> list[Name]:
@@ -290,12 +295,15 @@ def _joined(parts: list[BlockColumns], level: str, counts: Ints, order: Ints) ->
     return columns
 
 
-def _starters(sent: Numbers, bounds: Ints, source: Numbers, number: Numbers) -> tuple[Numbers, int]:
+def _starters(
+    sent: Numbers, bounds: Ints, source: Numbers, number: Numbers
+) -> tuple[Numbers, Numbers, int]:
     """Return the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
 
     `sent` has the numbers of all messages, and `bounds` the first message of each PE; `source` and
-    `number` are what SEBs name. Of messages with the same number the first one is found, and the
-    others are counted in the second result.
+    `number` are what SEBs name. The second result has the SEBs whose message is not sent, with its
+    source and number. Of messages with the same number the first one is found, and the third result
+    counts the others.
     """
     keys, order = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)) << 32, None
     keys += sent
@@ -314,7 +322,9 @@ def _starters(sent: Numbers, bounds: Ints, source: Numbers, number: Numbers) -> 
         starters = np.full(len(named), NOT_SENT, dtype=np.int32)
         starters[known[hit]] = at[hit] if order is None else order[at[hit]]
         starter[step][named] = starters
-    return starter, int(np.count_nonzero(keys[1:] == keys[:-1]))
+    lacking = np.flatnonzero(starter == NOT_SENT)
+    not_sent = np.column_stack([lacking, source[lacking], number[lacking]])
+    return starter, not_sent, int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 
 def _waiting(

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -111,41 +112,17 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
 def _report(
     logs: AnyTraces, outcome: ReplayedRun, options: ReplayOptions, remarks: tuple[str, ...]
 ) -> ReplayReport:
-    """Return the report; replays for gains run in parallel to the analysis of this one.
-
-    The time of PEs is divided into categories; that of threads and streams is not.
-    """
+    """Return the report; the time of PEs is divided into categories, not that of threads."""
     workload, busy_s = outcome.workload, outcome.busy_s
-    sebs, regions, nodes = workload.sebs, workload.regions, workload.nodes
+    sebs, nodes = workload.sebs, workload.nodes
     name_s = np.bincount(sebs.name, busy_s, len(workload.names))
-    event_s = np.bincount(regions.event, outcome.regions_s[1], len(workload.events))
+    event_s = np.bincount(workload.regions.event, outcome.regions_s[1], len(workload.events))
     most = options.gains if len(outcome.times.order) else 0
     names, events, left_out = questions(workload, name_s, event_s, most)
-    cases = [replace(outcome.case, free=gain.name) for gain in names]
-    cases += [replace(outcome.case, free_event=gain.name) for gain in events]
-    pairs = zip((*names, *events), cases, strict=True)
-    replays = [partial(with_gain, outcome, gain, case) for gain, case in pairs]
-
-    def analysis() -> tuple[LostCycles, CriticalPath, Blocked]:
-        lost = NO_LOST_CYCLES if nodes else lost_cycles(outcome, options.lost_as)
-        return lost, find_critical_path(outcome), find_never_run(outcome)
-
-    answers, workers = list[Gain](), cores()
-    with ThreadPoolExecutor(workers) as executor:
-        analysing = executor.submit(analysis)
-        for answer in in_order(executor, operator.call, replays, workers):
-            answers.append(answer)
-            report_progress("replaying without a name or event", len(answers), len(replays))
-        lost, path, blocked = analysing.result()
+    answers, (lost, path, blocked) = _analysed(outcome, names, events, options)
     pe_s = np.bincount(sebs.pe, busy_s, workload.pes)
-    counts = np.diff(sebs.first_of_pe)
-    lanes = [] if nodes is None else nodes.lanes.names
     computing_s = pe_s if nodes is None else pe_s[nodes.lanes.computing]
     whole_s = len(computing_s) * outcome.predicted_s
-    worst = [
-        BusyPe(pe, float(pe_s[pe]), int(counts[pe]), lanes[pe] if nodes else f"PE {pe}")
-        for pe in np.argsort(-pe_s, kind="stable")[:WORST_PES].tolist()
-    ]
     communication_s, communicating = _communication(workload, path)
     return ReplayReport(
         logs=logs,
@@ -161,13 +138,45 @@ def _report(
         path=path,
         communication_s=communication_s,
         communicating=communicating,
-        worst_pes=tuple(worst),
+        worst_pes=_busiest(workload, pe_s),
         blocked=blocked,
         remarks=remarks,
         gains=_largest_first(answers[: len(names)]),
         event_gains=_largest_first(answers[len(names) :]),
         gains_left_out=left_out,
         notes=() if nodes is None else nodes.notes(recorded=outcome.case.network.recorded),
+    )
+
+
+def _analysed(
+    outcome: ReplayedRun, names: list[Gain], events: list[Gain], options: ReplayOptions
+) -> tuple[list[Gain], tuple[LostCycles, CriticalPath, Blocked]]:
+    """Return the gains of names and events, by replays in parallel, and what else is found."""
+    cases = [replace(outcome.case, free=gain.name) for gain in names]
+    cases += [replace(outcome.case, free_event=gain.name) for gain in events]
+    pairs = zip((*names, *events), cases, strict=True)
+    replays = [partial(with_gain, outcome, gain, case) for gain, case in pairs]
+    divided = outcome.workload.nodes is None
+
+    def analysis() -> tuple[LostCycles, CriticalPath, Blocked]:
+        lost = lost_cycles(outcome, options.lost_as) if divided else NO_LOST_CYCLES
+        return lost, find_critical_path(outcome), find_never_run(outcome)
+
+    answers, workers = list[Gain](), cores()
+    with ThreadPoolExecutor(workers) as executor:
+        analysing = executor.submit(analysis)
+        for answer in in_order(executor, operator.call, replays, workers):
+            answers.append(answer)
+            report_progress("replaying without a name or event", len(answers), len(replays))
+        return answers, analysing.result()
+
+
+def _busiest(workload: Workload, pe_s: Any) -> tuple[BusyPe, ...]:
+    """Return the PEs, or threads and streams, with the most busy time."""
+    counts, nodes = np.diff(workload.sebs.first_of_pe), workload.nodes
+    return tuple(
+        BusyPe(pe, float(pe_s[pe]), int(counts[pe]), nodes.lanes.names[pe] if nodes else f"PE {pe}")
+        for pe in np.argsort(-pe_s, kind="stable")[:WORST_PES].tolist()
     )
 
 
