@@ -31,7 +31,7 @@ FAMILIES = {
         most=tuning.ENOUGH - 1,
     ),
     "power law with breaks": Family(power_law_with_breaks, fewest=tuning.ENOUGH_FOR_BREAKS),
-    "sum of power laws": Family(sum_of_power_laws, fewest=tuning.ENOUGH),
+    "sum of power laws": Family(sum_of_power_laws, fewest=tuning.ENOUGH_FOR_BREAKS),
 }
 """By the names in reports, simple ones first: a later one is taken only if it predicts clearly
 better."""

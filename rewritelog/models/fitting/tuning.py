@@ -86,7 +86,7 @@ MOST_AVERAGED, LEAST_PROBABILITY = 5, 0.05
 
 # ---- The choice of a family
 
-ENOUGH_FOR_BREAKS = 20  # with fewer samples a change of slope, or 1/p, is hardly known from noise
+ENOUGH_FOR_BREAKS = 20  # with fewer a change of slope, a second power law or 1/p is hardly known
 POWER_LAW_PRIOR_WEIGHT, AVERAGE_PRIOR_WEIGHT = 8.0, 16.0  # of families with prior distributions
 LARGEST_ERROR = 2.0  # larger errors count as this, so that no single sample decides
 CLEARLY = 1.0  # a less simple family has to be better by so many standard errors of the difference

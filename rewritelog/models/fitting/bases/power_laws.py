@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Flags, Floats
 from rewritelog.core import core
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
@@ -153,19 +153,28 @@ SETTLED = 1e-4
 
 
 def sum_of_power_laws(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose up to three power laws, as many as lower BIC; one is the power law."""
-    most = most_power_laws(selection)
-    if most == 1:
+    """Choose up to three power laws, as many as lower BIC; one is the power law.
+
+    Among few samples one of several may be a constant, whose exponents would be due to noise.
+    """
+    parameters = len(selection.parameters.used)
+    if not 0 < parameters <= tuning.MOST_PARAMETERS_OF_LAWS:
         return selection.chosen(power_law)
     part = selection.random_part(MOST_SAMPLES)
     terms = [power_of(number, selection.parameters) for number in selection.parameters.used]
     columns, logs = part.values([term.column for term in terms]), np.log(part.samples.sigma_s)
     exponents = posterior_mean(columns, logs)
     regression = _Regression.about(exponents, columns, logs)
-    laws = regression.prior[None]
-    for _ in range(most - 1):
+    most_numbers = len(selection.samples) // tuning.FEWEST_PER_NUMBER
+    laws, are_few = regression.prior[None], len(selection.samples) < tuning.ENOUGH
+    further = 1 if are_few else 1 + parameters
+    while len(laws) < tuning.MOST_POWER_LAWS and laws.size + further <= most_numbers:
         tried = regression.first(MOST_TRIED_WITH).improved(_splits(laws), TRYING)
         extended = regression.improved(tried[:1], FINISHING)[0]
+        if are_few:
+            constant = regression.with_constant(extended)
+            if extended.size > most_numbers or not regression.prefers(extended, constant):
+                extended = constant
         if not regression.prefers(extended, laws):
             break
         laws = extended
@@ -174,15 +183,6 @@ def sum_of_power_laws(selection: SelectionSamples) -> tuple[Expression, ...]:
     least = tuning.LEAST_EFFECT / np.ptp(columns, axis=0)
     products = [product_of_powers(terms, law[1:], least) for law in laws]
     return tuple(dict.fromkeys(products))
-
-
-def most_power_laws(selection: SelectionSamples) -> int:
-    """Return how many power laws the samples can determine together, at least 1."""
-    parameters = len(selection.parameters.used)
-    if not 0 < parameters <= tuning.MOST_PARAMETERS_OF_LAWS:
-        return 1
-    enough_for = len(selection.samples) // (tuning.FEWEST_PER_NUMBER * (1 + parameters))
-    return max(1, min(tuning.MOST_POWER_LAWS, enough_for))
 
 
 def _splits(laws: Floats) -> Floats:
@@ -230,8 +230,20 @@ class _Regression:
         """Return the regression with the first samples only."""
         return _Regression(self.design[:count], self.logs[:count], self.prior)
 
+    def with_constant(self, laws: Floats) -> Floats:
+        """Return the laws with the flattest of them as a constant."""
+        effects = np.abs(laws[:, 1:]) @ np.ptp(self.design[:, 1:], axis=0)
+        flattest = int(np.argmin(effects))
+        _, shares = self._errors(laws[None])
+        share = shares[0, :, flattest]
+        constant = laws.copy()
+        constant[flattest] = 0.0
+        constant[flattest, 0] = (self.design @ laws[flattest]) @ share / share.sum()
+        (improved,) = self.improved(constant[None], TRYING + FINISHING)
+        return np.asarray(improved)
+
     def prefers(self, laws: Floats, fewer: Floats) -> bool:
-        """Return whether BIC of the laws is lower than that of fewer ones.
+        """Return whether BIC of the laws is lower than that of fewer ones, or with a constant.
 
         The logarithms of the likelihoods are Huber's loss, in units of the spread of the errors of
         the larger sum.
@@ -240,17 +252,21 @@ class _Regression:
         errors_of_fewer, _ = self._errors(fewer[None])
         spreads = robust_spreads(errors, LEAST_SPREAD)
         gain = _losses(errors_of_fewer, spreads) - _losses(errors, spreads)
-        count = len(self.logs)
-        return bool(
-            gain[0] > core.bic_penalty(laws.size, count) - core.bic_penalty(fewer.size, count)
+        penalty, penalty_of_fewer = (
+            core.bic_penalty(np.count_nonzero(_is_fitted(each)), len(self.logs))
+            for each in (laws, fewer)
         )
+        return bool(gain[0] > penalty - penalty_of_fewer)
 
     def improved(self, laws: Floats, steps: int) -> Floats:
-        """Return the laws of each try after some steps of the method, the best try first."""
-        width = laws.shape[2]
-        precision = np.full(width, DEVIATION**-2)
-        precision[0] = LEVEL_DEVIATION**-2
-        precision = np.tile(precision, laws.shape[1])
+        """Return the laws of each try after some steps of the method, the best try first.
+
+        Laws without exponents stay constant, the same ones in all tries.
+        """
+        deviations = np.full(laws.shape[1:], DEVIATION)
+        deviations[:, 0] = LEVEL_DEVIATION
+        deviations[~_is_fitted(laws[0])] = np.inf
+        precision = deviations.ravel() ** -2
         damping = np.full(len(laws), 1e-2)
         errors, shares = self._errors(laws)
         spreads = robust_spreads(errors, LEAST_SPREAD)
@@ -293,20 +309,30 @@ class _Regression:
         precision: Floats,
         damping: Floats,
     ) -> Floats:
-        """Return the step of each try: a Gauss-Newton step, shortened by the damping."""
-        spread = spreads[:, None]
+        """Return the step of each try: a Gauss-Newton step, shortened by the damping.
+
+        Numbers whose prior has no precision are not fitted: their step is 0.
+        """
+        spread, is_fitted = spreads[:, None], precision > 0
         weights = huber_weights(errors / spread, HUBER) / spread**2
         slopes = shares[:, :, :, None] * self.design[:, None, :]
-        slopes = slopes.reshape(*errors.shape, -1)
+        slopes = slopes.reshape(*errors.shape, -1) * is_fitted
         weighted = np.swapaxes(slopes * weights[:, :, None], 1, 2)
         gradient = (weighted @ errors[:, :, None])[:, :, 0]
         gradient += precision * (laws - self.prior).reshape(len(laws), -1)
         curvature = weighted @ slopes
         diagonal = np.einsum("bii->bi", curvature)
-        diagonal += precision
+        diagonal += np.where(is_fitted, precision, 1.0)
         diagonal *= 1 + damping[:, None]
         steps = np.linalg.solve(curvature, -gradient[:, :, None])
         return np.asarray(steps.reshape(laws.shape))
+
+
+def _is_fitted(laws: Floats) -> Flags:
+    """Return which numbers of a sum of laws are fitted: not the exponents of one that has none."""
+    is_fitted = np.ones(laws.shape, dtype=np.bool_)
+    is_fitted[~laws[:, 1:].any(axis=1), 1:] = False
+    return is_fitted
 
 
 def _losses(errors: Floats, spreads: Floats) -> Floats:
