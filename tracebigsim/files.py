@@ -11,13 +11,13 @@ import stat
 import sys
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,10 @@ _MAGICS: Final = {
     b"\x28\xb5\x2f\xfd": ("Zstandard", "compression.zstd"),
 }
 """The kind of compressed data that begin so, and the module that reads them."""
+_DECOMPRESSORS: Final = {"bz2": "BZ2Decompressor", "lzma": "LZMADecompressor"}
+"""Of modules whose own files end at damage after a stream, as if nothing followed it."""
+_PACKED_BYTES: Final = 1 << 16
+"""So many bytes are decompressed at a time."""
 _LONGEST_MAGIC: Final = max(map(len, _MAGICS))
 _MANY_LETTERS: Final = 64
 """So many bytes of ASCII letters and zeros are UTF-16."""
@@ -171,9 +175,49 @@ def _decompressed(
     package = module.replace("compression.", "backports.")
     for name in (module, package):
         with suppress(ImportError):
-            return cast(BinaryIO, import_module(name).open(raw))
+            found = import_module(name)
+            if module in _DECOMPRESSORS:
+                return BufferedReader(_Streams(raw, getattr(found, _DECOMPRESSORS[module])))
+            return cast(BinaryIO, found.open(raw))
     advice = f"install the package {package}" if package != module else "decompress it"
     raise TraceFileError(path, f"is compressed by {kind}, which this Python cannot read: {advice}")
+
+
+class _Streams(RawIOBase):
+    """What compressed streams hold that follow one another, with or without zeros between them."""
+
+    def __init__(self, raw: BinaryIO, new_decompressor: Callable[[], Any]) -> None:
+        self._raw = raw
+        self._new = new_decompressor
+        self._decompressor = new_decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fill in bytes, 0 at the end; raise `EOFError` for a stream that is cut short."""
+        data = b""
+        while not data:
+            packed = b""
+            if self._decompressor.eof:
+                packed = self._next_stream()
+                if not packed:
+                    return 0
+                self._decompressor = self._new()
+            elif self._decompressor.needs_input:
+                packed = self._raw.read(_PACKED_BYTES)
+                if not packed:
+                    raise EOFError
+            data = self._decompressor.decompress(packed, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next_stream(self) -> bytes:
+        """Return the first bytes of the stream that follows, none if the file ends here."""
+        packed: bytes = self._decompressor.unused_data.lstrip(b"\0")
+        while not packed and (more := self._raw.read(_PACKED_BYTES)):
+            packed = more.lstrip(b"\0")
+        return packed
 
 
 def _whole_lines(stream: BinaryIO, chunk_bytes: int) -> Iterator[TextChunk]:

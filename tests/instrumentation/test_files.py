@@ -204,6 +204,31 @@ def test_corrupt_gzip(tmp_path: Path) -> None:
     assert_refused(path, "corrupt gzip data")
 
 
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_damage_after_a_compressed_stream_is_not_the_end_of_the_file(
+    kind: str, tmp_path: Path
+) -> None:
+    """Files of many ranks joined into one ended at the first damage, without a word."""
+    path, packed = tmp_path / "ranks", COMPRESSORS[kind](TEXT + b"\n")
+    path.write_bytes(3 * packed)
+    assert events_of(path) == 3 * EVENTS
+    for at in (1, len(packed) // 2):
+        path.write_bytes(packed + packed[:at] + bytes([packed[at] ^ 0x55]) + packed[at + 1 :])
+        assert_refused(path, f"corrupt {kind} data")
+    path.write_bytes(packed + TEXT)
+    assert_refused(path, f"corrupt {kind} data")
+    path.write_bytes(packed + packed[:-12])
+    assert_refused(path, f"the {kind} data are truncated")
+
+
+def test_padding_of_an_xz_file_is_passed_over(tmp_path: Path) -> None:
+    """The format allows zeros, four at a time, after a stream."""
+    packed = lzma.compress(TEXT + b"\n")
+    for zeros in (4, 1 << 17):
+        (tmp_path / "t.xz").write_bytes(packed + bytes(zeros) + packed + bytes(zeros))
+        assert events_of(tmp_path / "t.xz") == 2 * EVENTS
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_is_named(tmp_path: Path, encoding: str) -> None:
     """As some shells redirect output; no line was found in it."""
