@@ -424,6 +424,20 @@ def test_an_output_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     assert b"lines are lost: No space left on device" in ran.stderr
 
 
+def test_lost_lines_are_reported_after_any_number_of_reports(tmp_path: Path) -> None:
+    """Brackets that were reported before took up all reports of a process."""
+    body = """for (int i = 0; i < 100; i++) endTraceBigSim("k");
+              startTraceBigSim(); endTraceBigSim("lost");"""
+    program = build(tmp_path, ("a.c", main(body)))
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            [program], stdout=full, stderr=subprocess.PIPE, check=False, env=environment()
+        )
+    reports = ran.stderr.splitlines()
+    assert reports[-1] == b"tracebigsim: 1 lines are lost: No space left on device"
+    assert len(reports) == 21
+
+
 def test_buffered_lines_are_there_after_a_flush(tmp_path: Path) -> None:
     body = """startTraceBigSim(); endTraceBigSim("kept"); flushTraceBigSim();
               startTraceBigSim(); endTraceBigSim("lost"); _exit(0);"""
