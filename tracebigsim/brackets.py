@@ -317,7 +317,7 @@ def bracketed(
     def decorate(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
         try:
             signature = inspect.signature(function)
-        except ValueError as error:  # of a built-in function
+        except (TypeError, ValueError) as error:  # of a class method, of a built-in function
             raise BracketError(f"bracketed({event!r}): {error}") from error
         _check_function(event, function, signature, params)
 
@@ -349,7 +349,8 @@ def _check_function(
         if isinstance(param, str) and param not in signature.parameters:
             raise BracketError(f"bracketed({event!r}): the function has no argument {param!r}")
     kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-    if any(kind(function) for kind in kinds):
+    within = getattr(function, "__func__", type(function).__call__)  # a static method, an object
+    if any(kind(function) or kind(within) for kind in kinds):
         raise BracketError(
             f"bracketed({event!r}): a generator or coroutine does its work after the call; "
             "bracket the work inside it"

@@ -315,8 +315,15 @@ def test_functions_that_cannot_be_decorated() -> None:
         yield 1
 
     decorated = tracebigsim.bracketed("k")
-    with pytest.raises(BracketError, match="generator or coroutine"):
-        decorated(generates)
+
+    class Generates:
+        def __call__(self) -> Iterator[int]:
+            yield 1
+
+    for function in (generates, staticmethod(generates), Generates(), Generates().__call__):
+        with pytest.raises(BracketError, match="generator or coroutine"):
+            decorated(function)
+    assert decorated(staticmethod(len))([1]) == 1
 
 
 @pytest.fixture
@@ -366,6 +373,8 @@ def test_a_list_comes_back_as_it_was(chosen: Path) -> None:
     assert read_chosen(chosen) == ((3, 19, "a {b}", (53.0, 0.1)), (0, 2, "none", ()))
 
 
+    with pytest.raises(BracketError, match=r"bracketed\('largest'\): <classmethod.* is not a call"):
+        decorate(classmethod(lambda cls: None))
 def test_the_package_is_light(chosen: Path) -> None:
     """A program that only prints lines loads neither numpy nor the core, nor rewritelog."""
     program = "import sys, tracebigsim\nwith tracebigsim.bracket('k', 1): pass\n"
