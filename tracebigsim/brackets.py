@@ -122,10 +122,14 @@ def _write(target: Target, text: str) -> None:
     """Write whole lines in one write."""
     if isinstance(target, Path):
         _append(target, text)
-    else:
+        return
+    try:
         target.flush()
         target.write(text)
         target.flush()
+    except (OSError, ValueError) as error:  # the latter if it is closed, or its encoding too small
+        name = "standard output" if target is sys.stdout else "the stream of lines"
+        raise TraceFileError(name, getattr(error, "strerror", None) or str(error)) from error
 
 
 def _append(path: Path, text: str) -> None:

@@ -59,8 +59,9 @@ if __name__ == "__main__":
     try:
         main()
         sys.stdout.flush()
-    except OSError as error:  # nobody reads the output, or there is no room for it
+    except (OSError, tracebigsim.TraceFileError) as error:
+        # Nobody reads the output, or there is no room for it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error.__cause__ or error, BrokenPipeError):
             sys.exit(141)
-        sys.exit(f"solver.py: standard output: {error.strerror}")
+        sys.exit(f"solver.py: {error}")

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
-from building import environment, params_of
+from building import environment, events_of, params_of
 from chosen import by_tier
 from faulty import HANGS_S
 
@@ -176,6 +177,33 @@ def test_standard_output_is_the_default(
         tracebigsim.end("k")
 
 
+def test_lines_that_standard_output_does_not_take_are_errors_of_this_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They were an OSError, a ValueError and a UnicodeEncodeError."""
+    monkeypatch.delenv("TRACEBIGSIM_OUTPUT", raising=False)
+    closed = io.StringIO()
+    closed.close()
+    full = Path("/dev/full").open("w")  # noqa: SIM115 - to close it is an error, too
+    streams: dict[str, TextIO] = {
+        "No space left on device": full,
+        "I/O operation on closed file": closed,
+        "codec can't encode": io.TextIOWrapper(io.BytesIO(), encoding="ascii"),
+    }
+    for problem, stream in streams.items():
+        monkeypatch.setattr(sys, "stdout", stream)
+        tracebigsim.start()
+        with pytest.raises(TraceFileError, match=f"standard output: .*{problem}"):
+            tracebigsim.end("é")
+    with suppress(OSError):
+        full.close()
+    tracebigsim.output(closed)
+    tracebigsim.start()
+    with pytest.raises(TraceFileError, match="the stream of lines: I/O operation on closed file"):
+        tracebigsim.end("k")
+    tracebigsim.output(None)
+
+
 @pytest.mark.parametrize(
     "buffer", by_tier(["", "300", "100000000", "nonsense"], ["300"], ["", "100000000", "nonsense"])
 )
@@ -304,6 +332,8 @@ def test_a_function_that_does_not_say_what_it_takes_is_refused() -> None:
     decorate: Any = tracebigsim.bracketed("largest")
     with pytest.raises(BracketError, match=r"bracketed\('largest'\): no signature found for"):
         decorate(max)
+    with pytest.raises(BracketError, match=r"bracketed\('largest'\): <classmethod.* is not a call"):
+        decorate(classmethod(lambda cls: None))
 
 
 def test_functions_that_cannot_be_decorated() -> None:
@@ -373,8 +403,6 @@ def test_a_list_comes_back_as_it_was(chosen: Path) -> None:
     assert read_chosen(chosen) == ((3, 19, "a {b}", (53.0, 0.1)), (0, 2, "none", ()))
 
 
-    with pytest.raises(BracketError, match=r"bracketed\('largest'\): <classmethod.* is not a call"):
-        decorate(classmethod(lambda cls: None))
 def test_the_package_is_light(chosen: Path) -> None:
     """A program that only prints lines loads neither numpy nor the core, nor rewritelog."""
     program = "import sys, tracebigsim\nwith tracebigsim.bracket('k', 1): pass\n"

@@ -81,6 +81,7 @@ def test_a_program_fails_where_standard_output_is_full(name: str, tmp_path: Path
         )
     assert done.returncode == 1
     assert b"No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("name", by_tier(SOURCES, ["solver.py"], ["particles.c", "stencil.cpp"]))
