@@ -49,6 +49,7 @@ class Output:
         """Send further lines to a file, a stream, or (None) the default target."""
         self.flush()
         with self._lock:
+            _close_pipes()
             self._target = (
                 Path(target).absolute() if isinstance(target, str | os.PathLike) else target
             )
@@ -132,19 +133,39 @@ def _write(target: Target, text: str) -> None:
         raise TraceFileError(name, getattr(error, "strerror", None) or str(error)) from error
 
 
+_pipes: Final = dict[Path, int]()
+"""Named pipes that stay open, since the reader of one that is closed finds the end; -1 of files."""
+
+
 def _append(path: Path, text: str) -> None:
     """Append to a file with a single system call."""
     data = text.encode()
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        if path not in _pipes:
+            _pipes[path] = _opened(path) if path.is_fifo() else -1
+        descriptor = pipe if (pipe := _pipes[path]) >= 0 else _opened(path)
         try:
             written = os.write(descriptor, data)
         finally:
-            os.close(descriptor)
+            if pipe < 0:
+                os.close(descriptor)
     except OSError as error:
         raise TraceFileError(path, error.strerror or str(error)) from error
     if written != len(data):
         raise TraceFileError(path, f"only {written} of {len(data)} bytes of lines were written")
+
+
+def _opened(path: Path) -> int:
+    """Return a descriptor that appends to a file."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _close_pipes() -> None:
+    """Close the named pipes, so that their readers find the end."""
+    while _pipes:
+        _, pipe = _pipes.popitem()
+        if pipe >= 0:
+            os.close(pipe)
 
 
 OUTPUT: Final = Output()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -235,7 +236,7 @@ def test_buffered_lines_do_not_tear_in_a_named_pipe(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", program], env=environment(**more)) for _ in range(3)
     ]
     data = bytearray()
-    kept = os.open(fifo, os.O_RDWR)  # it never ends, although each write opens and closes it
+    kept = os.open(fifo, os.O_RDWR)  # it never ends, although each program opens and closes it
     try:
         while data.count(b"\n") < 6000 and select.select([kept], [], [], HANGS_S)[0]:
             data += os.read(kept, 1000)  # less than what is written at once
@@ -244,6 +245,39 @@ def test_buffered_lines_do_not_tear_in_a_named_pipe(tmp_path: Path) -> None:
     assert [process.wait() for process in running] == [0, 0, 0]
     table = scan(bytes(data))
     assert (len(table), table.fault_count) == (6000, 0)
+
+
+def test_a_named_pipe_ends_when_the_program_does(tmp_path: Path) -> None:
+    """Its reader found the end after the first line, and the program waited for another reader."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    program = """import os, time, tracebigsim
+for i in range(10):
+    with tracebigsim.bracket("parent", i): pass
+    time.sleep(0.01)
+if os.fork() == 0:
+    with tracebigsim.bracket("child"): pass
+    os._exit(0)
+os.wait()
+"""
+    more = {"TRACEBIGSIM_OUTPUT": str(fifo)}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment(**more)) as process:
+        table = scan(fifo.read_bytes())
+        if len(table) < 11:
+            process.kill()
+    assert events_of(table) == [*10 * ["parent"], "child"]
+
+
+def test_another_output_ends_a_named_pipe(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(fifo.read_bytes)
+        tracebigsim.output(fifo)
+        with tracebigsim.bracket("k"):
+            pass
+        tracebigsim.output(None)
+        assert scan(read.result()).events == ("k",)
 
 
 def test_buffered_lines_are_written_once_by_a_program_that_forks(tmp_path: Path) -> None:
