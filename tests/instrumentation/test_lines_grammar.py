@@ -90,6 +90,7 @@ GOOD = {
     "19 TRACEBIGSIM Foo<Bar, 3>::baz 5 3": Record("Foo<Bar, 3>::baz", [5, 3], seb=19),
     "19 TRACEBIGSIM phase 2 of nano info 7": Record("phase 2 of nano info", [7], seb=19),
     "19 TRACEBIGSIM phase 2.5.1": Record("phase 2.5.1", seb=19),
+    "\ufeff 19 TRACEBIGSIM k 1": Record("k", [1], seb=19),
     "19 TRACEBIGSIM ::global 1": Record("::global", [1], seb=19),
     "TRACEBIGSIM Cell::pairForces 53.0 11.0": Record("Cell::pairForces", [53, 11]),
 }
@@ -110,6 +111,7 @@ NOT_RECORDS = [
     "Charm++> Running on 4 processors",
     '# this file holds only the lines containing "TRACEBIGSIM"',
     "  # TRACEBIGSIM: event:{ k } time:{ 1 }",
+    "\ufeff# TRACEBIGSIM: event:{ k } time:{ 1 }",
     "a line containing TRACEBIGSIM",
     "TRACEBIGSIM",
     "TRACEBIGSIM ",

@@ -41,12 +41,20 @@ static int64_t search_keyword(const line_reader *line, int64_t at, int *words)
     return keyword_end;
 }
 
+/* Move past blanks at a line's beginning, and past the mark of UTF-8 that some editors write. */
+static int64_t skip_margin(const line_reader *line, int64_t at)
+{
+    if (line->end - at >= 3 && !memcmp(line->text + at, "\xef\xbb\xbf", 3))
+        at += 3;
+    return skip_blanks(line->text, at, line->end);
+}
+
 /* Move past the TRACEBIGSIM that counts, and read the number before it. */
 static int find_keyword(line_reader *line, int64_t start)
 {
     int code = FINE, words;
     const uint8_t *text = line->text;
-    int64_t at = skip_blanks(text, start, line->end);
+    int64_t at = skip_margin(line, start);
     if (at < line->end && text[at] == '#')
         return NOTHING;
     if (at < line->end && text[at] >= '0' && text[at] <= '9') {
