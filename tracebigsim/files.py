@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from io import BufferedReader, RawIOBase
+from io import BufferedReader, FileIO, RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from select import select
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ from numpy.typing import NDArray
 from tracebigsim.errors import TraceFileError
 from tracebigsim.lines import LineTable, scan
 from tracebigsim.writing import MAX_LINE_BYTES
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 CHUNK_BYTES: Final = 4 << 20
 STANDARD_INPUT: Final = "-"
@@ -159,13 +163,34 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def _opened_raw(path: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file, a pipe or standard input."""
     if os.fspath(path) == STANDARD_INPUT:
-        return open(0, "rb", closefd=False)
+        return BufferedReader(_FilledReads(0, closefd=False))
     mode = Path(path).stat().st_mode
     if stat.S_ISDIR(mode):
         raise TraceFileError(path, "is a folder, not a file")
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         raise TraceFileError(path, "is not a regular file or a pipe")
-    return Path(path).open("rb")
+    return BufferedReader(_FilledReads(os.fspath(path)))
+
+
+class _FilledReads(FileIO):
+    """A file or a pipe whose reads are complete, except for the last one.
+
+    A pipe gives what there is, which may be too little to tell compressed data; a non-blocking one
+    gives nothing where there is none yet, which is not its end.
+    """
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fill in bytes; return how many, fewer than there is room for only at the end."""
+        room, filled = memoryview(buffer).cast("B"), 0
+        while filled < len(room):
+            count = super().readinto(room[filled:])
+            if count == 0:
+                break
+            if count is None:
+                select([self], [], [])
+            else:
+                filled += count
+        return filled
 
 
 def _decompressed(
@@ -194,9 +219,9 @@ class _Streams(RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: WriteableBuffer) -> int:
         """Fill in bytes, 0 at the end; raise `EOFError` for a stream that is cut short."""
-        data = b""
+        room, data = memoryview(buffer).cast("B"), b""
         while not data:
             packed = b""
             if self._decompressor.eof:
@@ -208,8 +233,8 @@ class _Streams(RawIOBase):
                 packed = self._raw.read(_PACKED_BYTES)
                 if not packed:
                     raise EOFError
-            data = self._decompressor.decompress(packed, len(buffer))
-        buffer[: len(data)] = data
+            data = self._decompressor.decompress(packed, len(room))
+        room[: len(data)] = data
         return len(data)
 
     def _next_stream(self) -> bytes:

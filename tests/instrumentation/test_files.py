@@ -8,6 +8,7 @@ import lzma
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -165,6 +166,33 @@ def test_a_pipe_is_read(tmp_path: Path) -> None:
     writer.start()
     assert events_of(tmp_path / "fifo") == EVENTS
     writer.join()
+
+
+@pytest.mark.parametrize("kind", ["plain", *COMPRESSORS])
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "non-blocking"])
+def test_a_pipe_is_read_to_its_end_however_its_bytes_come(kind: str, blocking: bool) -> None:
+    """It ended where no byte was there yet if it did not block; one byte does not tell a kind."""
+    data = TEXT if kind == "plain" else COMPRESSORS[kind](TEXT)
+
+    def write(writer: int) -> None:
+        for piece in (data[:1], data[1:9], data[9:]):
+            time.sleep(0.02)  # the reader waits for it
+            os.write(writer, piece)
+        os.close(writer)
+
+    before = os.dup(0)
+    reader, writer = os.pipe()
+    os.set_blocking(reader, blocking)
+    os.dup2(reader, 0)
+    os.close(reader)
+    writing = threading.Thread(target=write, args=(writer,))
+    writing.start()
+    try:
+        assert events_of("-") == EVENTS
+    finally:
+        writing.join()
+        os.dup2(before, 0)
+        os.close(before)
 
 
 def test_standard_input_is_read(file: Path) -> None:
