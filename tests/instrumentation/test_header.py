@@ -527,7 +527,7 @@ def test_only_chosen_brackets_print_lines(tmp_path: Path) -> None:
     wrong = ["3 x TRACEBIGSIM: event:{ named }"]
     wrong += [
         f"1 2 TRACEBIGSIM: event:{{ named }} seqno: {{ 2 }} params:{{ {params} }}"
-        for params in ("nan", "1e999", "0x1", "0.1,", "1 " * 21, "1 } more: {")
+        for params in ("nan", "1e999", "0x1", "0.1,", "0.1.1", "1-1", "1 " * 21, "1 } more: {")
     ]
     chosen.write_text("\n".join([*wrong, LIST]))
     printed = run([program], more=more)

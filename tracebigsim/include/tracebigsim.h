@@ -577,7 +577,7 @@ static inline int tracebigsim_finite_(double value) {
 static inline const char *tracebigsim_read_number_(const char *at, double *value) {
   char *after;
   *value = strtod(at, &after);
-  if (after == at || strspn(at, "+-.0123456789eE") < (size_t)(after - at)) return NULL;
+  if (after == at || strspn(at, "+-.0123456789eE") != (size_t)(after - at)) return NULL;
   return tracebigsim_finite_(*value) ? after : NULL;
 }
 
