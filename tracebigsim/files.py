@@ -200,10 +200,10 @@ def _decompressed(
     package = module.replace("compression.", "backports.")
     for name in (module, package):
         with suppress(ImportError):
-            found = import_module(name)
+            library = import_module(name)
             if module in _DECOMPRESSORS:
-                return BufferedReader(_Streams(raw, getattr(found, _DECOMPRESSORS[module])))
-            return cast(BinaryIO, found.open(raw))
+                return BufferedReader(_Streams(raw, getattr(library, _DECOMPRESSORS[module])))
+            return cast(BinaryIO, library.open(raw))
     advice = f"install the package {package}" if package != module else "decompress it"
     raise TraceFileError(path, f"is compressed by {kind}, which this Python cannot read: {advice}")
 
