@@ -224,7 +224,7 @@ def test_rows_of_other_tables_are_predicted_once(
 
 @pytest.mark.parametrize(
     ("count", "noise", "reason"),
-    [(49, 0.02, "too few lines"), (COUNT, 0.0, "no wave")],
+    [(19, 0.02, "too few lines"), (COUNT, 0.0, "no wave")],
 )
 def test_none_is_taken_without_need(count: int, noise: float, reason: str) -> None:
     samples = waves(count, noise)

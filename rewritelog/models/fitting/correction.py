@@ -9,7 +9,7 @@ is 0, and the formula alone predicts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import Literal, TypeAlias
@@ -148,15 +148,19 @@ class CorrectedFit:
         return CorrectedFunction(formula, structs.replace(corrections[0], processes=processes))
 
 
-def choose_correction(selected: str, validation: CrossValidation) -> CorrectedFit | None:
+def choose_correction(
+    weights: Mapping[str, float], validation: CrossValidation
+) -> CorrectedFit | None:
     """Return the corrected fit that predicts held-out samples best, if clearly; None if none does.
 
-    `selected` is the family whose formula predicts them best without a correction.
+    `weights` are of the families whose formulas predict them best without a correction.
     """
     families, samples = validation.families, validation.selection.samples
-    if len(samples) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
+    plain_s, selected = validation.predicted_by(weights), next(iter(weights))
+    is_enough = len(samples) >= tuning.FEWEST_CORRECTED and (samples.seconds > 0).all()
+    if plain_s is None or not is_enough:
         return None
-    plain = validation.predictions[selected]
+    plain = HeldOutPredictions.compared(plain_s, samples)
     if plain.mean_error < tuning.GOOD_ENOUGH:
         return None
     few, many = (random_rows(len(samples), most) for most in (TRIED_POINTS, MOST_POINTS))

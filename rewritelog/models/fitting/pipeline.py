@@ -121,11 +121,11 @@ def _fit_class(
     validation = cross_validate(_families(selection, config, params), selection)
     weights = validation.select()
     corrected = None
-    if config.correction == "auto" and config.families is None and len(weights) == 1:
-        corrected = choose_correction(next(iter(weights)), validation)
+    if config.correction == "auto" and config.families is None:
+        corrected = choose_correction(weights, validation)
     final_s = corrected.held_out.predicted_s if corrected else validation.predicted_by(weights)
     growth = None if config.families is not None else growth_of(weights, validation, final_s)
-    if corrected is not None and corrected.family not in weights:
+    if corrected is not None and [*weights] != [corrected.family]:
         if growth is not None and growth.function is None:
             growth = structs.replace(growth, function=validation.solve(weights))
         weights = {corrected.family: 1.0}

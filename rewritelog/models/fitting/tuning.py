@@ -97,7 +97,7 @@ NEARLY_AS_GOOD = 2.0  # families with errors up to this multiple of the least ar
 
 # ---- Corrections
 
-FEWEST_CORRECTED = 50  # with fewer samples there is no correction
+FEWEST_CORRECTED = 20  # with fewer samples there is no correction
 
 # Nor is there one of a formula with a smaller held-out error than the first, which has little to
 # gain, nor where a corrected one has a larger error than the second: such samples are too noisy to
