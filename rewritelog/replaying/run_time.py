@@ -28,12 +28,13 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     """Return the report of a rewrite with the run time before and after.
 
     Unless a network is given, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
-    be: the report says why. Otherwise raise a `RewriteLogError` for these.
+    be: the report says why. Otherwise raise a `RewriteLogError` for these. OUT gets its name after
+    the replays, so that it is as it was where one of them fails or is interrupted.
     """
     network, is_given = command.read_network(), command.describes_network
     most = sys.maxsize if is_given else MOST_SEBS
-    with nullcontext() if command.progress is None else listening(command.progress):
-        report = rewrite(command.logs, command.out, command, most)
+
+    def with_run_time(report: RewriteReport) -> RewriteReport:
         if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:
             network_log = spelled("network", "log")
             why = (
@@ -47,6 +48,9 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
             if is_given:
                 raise
             return replace(report, no_run_time=str(error))
+
+    with nullcontext() if command.progress is None else listening(command.progress):
+        return rewrite(command.logs, command.out, command, most, with_run_time)
 
 
 def _run_time(report: RewriteReport, network: Network) -> RunTime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,11 +85,13 @@ def rewrite(
     out: str | Path | None,
     options: RewriteOptions | None = None,
     most_kept: int = 0,
+    completed: Callable[[RewriteReport], RewriteReport] = lambda report: report,
 ) -> RewriteReport:
     """Rewrite a log set or traces into the folder `out`, or only report if `out` is None.
 
-    The nodes of traces are kept for a replay unless there are more than `most_kept`. Raise a
-    `RewriteLogError` for any invalid input; `out` is then not changed.
+    The nodes of traces are kept for a replay unless there are more than `most_kept`. `completed`
+    adds to the report before `out` gets its name, so that `out` is as it was if that fails or is
+    interrupted. Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     options, out = options or RewriteOptions(), None if out is None else Path(out)
     report_progress("reading the heads of the logs")
@@ -109,20 +111,21 @@ def rewrite(
             draft = stack.enter_context(new_output(source, out, options))
             write_provenance(draft, source, options, predictor.fitted, read)
         statistics = _add_up(task, draft, most_kept, flush=not options.no_flush)
-        expected = expected_of(predictor.fitted, statistics.events)
         used = engine()
-    return RewriteReport(
-        task=task,
-        out=out,
-        options=options,
-        fitted=predictor.fitted,
-        timings=read,
-        statistics=statistics,
-        expected=expected,
-        engine=used.name,
-        workers=used.workers,
-        seconds=time.perf_counter() - started,
-    )
+        report = RewriteReport(
+            task=task,
+            out=out,
+            options=options,
+            fitted=predictor.fitted,
+            timings=read,
+            statistics=statistics,
+            expected=expected_of(predictor.fitted, statistics.events),
+            engine=used.name,
+            workers=used.workers,
+            seconds=time.perf_counter() - started,
+        )
+        report = completed(report)
+    return dataclasses.replace(report, seconds=time.perf_counter() - started)
 
 
 @contextmanager

@@ -106,3 +106,20 @@ def test_logs_that_cannot_be_replayed_are_rewritten_all_the_same(
     assert "no predicted run time: too many links" in report.text()
     with pytest.raises(rewritelog.RewriteLogError, match="too many links"):
         rewritelog.rewrite(logs, tmp_path / "other", dilation=0.5, network="log")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_rewrite_that_is_interrupted_in_its_replays_keeps_the_old_set(
+    logs: Path, tmp_path: Path
+) -> None:
+    def interrupt(stage: str, *_: object) -> None:
+        if stage.startswith("replaying"):
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    rewritelog.rewrite(logs, out, dilation=3)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(KeyboardInterrupt):
+        rewritelog.rewrite(logs, out, dilation=0.5, force=True, progress=interrupt)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert {path.name for path in tmp_path.iterdir()} == {logs.name, "out"}
