@@ -153,18 +153,20 @@ def _point(model: str, fit: EventFit, values: Mapping[str, float]) -> tuple[tupl
     Without names of these, the variables are sorted by name, as in the lines of a study. Raise
     `UsageError` for others than those of the fit.
     """
-    others = sorted(values.keys() - {PES})
-    if fit.parameters != 1 + len(others):
-        raise UsageError(
-            f"{model}: the number of variables besides P is {fit.parameters - 1}, but "
-            f"{spelled('at')} has {len(others)}"
-        )
-    names = fit.names if fit.names and "_" not in fit.names else (PES, *others)
-    if {*names} != {*values}:
-        raise UsageError(
-            f"{model}: its variables are {', '.join(names)}; "
-            f"{spelled('at')} has {', '.join(values)}"
-        )
+    if fit.names and "_" not in fit.names:
+        names = fit.names
+        if {*names} != {*values}:
+            raise UsageError(
+                f"{model}: its variables are {', '.join(names)}; "
+                f"{spelled('at')} has {', '.join(values)}"
+            )
+    else:
+        names = (PES, *sorted(values.keys() - {PES}))
+        if fit.parameters != len(names):
+            raise UsageError(
+                f"{model}: the number of variables besides P is {fit.parameters - 1}, but "
+                f"{spelled('at')} has {len(names) - 1}"
+            )
     return tuple((name, values[name]) for name in names)
 
 

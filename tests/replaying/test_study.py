@@ -110,7 +110,8 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--at", "P=4"], 2, "the number of variables besides P is 1, but --at has 0"),
+        (["--at", "P=4"], 2, "its variables are P, D; --at has P"),
+        (["--at", "P=4,D=9,N=2"], 2, "its variables are P, D; --at has P, D, N"),
         (["--at", "P=4,size=9"], 2, "its variables are P, D; --at has P, size"),
         (["--at", "D=4"], 2, "P, the number of PEs"),
         (["--at", "P=1.5,D=4"], 2, "a whole number above 0"),
@@ -125,6 +126,18 @@ def test_wrong_use_of_at(small_study: Path, words: list[str], code: int, message
     done = run("predict-run", model, *words)
     assert done.returncode == code
     assert message in done.stderr
+
+
+def test_variables_without_names_are_counted(small_study: Path, tmp_path: Path) -> None:
+    """Lines without the comment at their head are those of a study all the same."""
+    _, *lines = (small_study / "study.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "study.txt").write_text("".join(lines))
+    model = tmp_path / "model.json"
+    fit(FitCommand((tmp_path / "study.txt",), "least-squares", output=model))
+    done = run("predict-run", model, "--at", "P=4")
+    assert done.returncode == 2
+    assert "the number of variables besides P is 1, but --at has 0" in done.stderr
+    assert "at P = 4, size = 32000" in run("predict-run", model, "--at", "size=32000,P=4").stdout
 
 
 def test_a_model_without_lost_cycles_is_refused(sample_logs: Path, tmp_path: Path) -> None:
