@@ -33,7 +33,7 @@ _NO_TIME = "-1"
 """How a `recvTime` or `endTime` that does not exist is written."""
 
 _OTHERS = "(all other names)"
-_NO_RECORD = "(brackets without a record)"
+_NO_RECORD = "(without a record)"
 _HEADINGS = {
     FieldKind.TIME: "times",
     FieldKind.CONTENT: "everything else, which no rewrite changes",

@@ -326,8 +326,11 @@ def test_events_are_named_by_the_param_files(tmp_path: Path) -> None:
     }
     assert comparison["sebs_with_other_brackets"] == 1
     assert comparison["irregular_brackets"] == [0, 1]
-    without = report_of(tmp_path / "a", tmp_path / "b")
-    assert [(row["name"], row["counts"]) for row in without["durations_by_event"]] == [("", [3, 3])]
+    without = compared(tmp_path / "a", tmp_path / "b")
+    assert [(row["name"], row["counts"]) for row in without.to_json()["durations_by_event"]] == [
+        ("", [3, 3])
+    ]
+    assert "  (without a record)  3  3 " in without.text()
 
 
 def test_brackets_of_different_events_are_not_compared(tmp_path: Path) -> None:
