@@ -220,7 +220,8 @@ class ReplayComparison(Readable):
                 "change": time_column([pairs[name][1] - pairs[name][0] for name in names]),
             }
         )
-        where = f"on {count_text(after.pes, after.logs.terms.lane)}"
+        was = f"{before.pes:,} → " if before.pes != after.pes else ""
+        where = f"on {was}{count_text(after.pes, after.logs.terms.lane)}"
         return (
             f"Predicted run time: {times[0]} → {times[1]}, {faster_text(self.speedup)}\n"
             f"  {where}, {printable(after.network.text(after.logs.terms.recorded))}"

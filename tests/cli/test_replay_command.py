@@ -190,7 +190,15 @@ def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Pat
         1.25,
     )
     done = run("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
-    assert done.stdout.startswith("Predicted run time: 2.500 s → 1.250 s, 2 × faster\n")
+    assert done.stdout.startswith(
+        "Predicted run time: 2.500 s → 1.250 s, 2 × faster\n  on 2 PEs, latency 0 s"
+    )
+
+
+def test_against_a_run_on_another_number_of_pes_states_both(sample_logs: Path) -> None:
+    """The time before was said to be on the PEs after, too."""
+    done = run("replay", sample_logs / "cells", "--against", sample_logs / "cells-2workers")
+    assert "× faster\n  on 24 → 16 PEs, " in done.stdout
 
 
 def test_rewritten_logs_are_compared_by_the_params_that_they_left_behind(
