@@ -74,6 +74,8 @@ class BlockColumns:
     events: tuple[str, ...]
     uncovered: Counter[str]
     """The number of param records of each event that the model does not cover."""
+    unpaired: int
+    """The number of param records that belong to no bracket."""
 
 
 def columns_of(
@@ -113,6 +115,7 @@ def columns_of(
         block.names[0],
         records.events,
         predicted.uncovered(),
+        paired.unpaired,
     )
 
 
@@ -259,6 +262,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         beyond=beyond,
         repeated_numbers=repeated,
         uncovered=sum((part.uncovered for part in parts), Counter()),
+        unpaired=sum(part.unpaired for part in parts),
     )
 
 

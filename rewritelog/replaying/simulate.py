@@ -233,6 +233,10 @@ def prepare(
         workload = load_workload(tasks, params)
         if predictor.fitted.uses_params and not len(workload.regions.seb):
             remarks = ("no bracket has a param record, so the model predicts nothing",)
+        if workload.unpaired:
+            unpaired = count_text(workload.unpaired, "param record")
+            why = "the params may belong to other logs; `rewritelog check` says which"
+            remarks = (*remarks, f"{unpaired} not used, since no bracket belongs to them: {why}")
         first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
         if dilates and np.array_equal(first_s, last_s):
             remarks = (*remarks, "the dilation that is varied changes no duration")

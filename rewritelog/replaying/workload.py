@@ -234,6 +234,8 @@ class Workload:
     """The number of messages with a number that their PE had used before; the first one counts."""
     uncovered: Mapping[str, int] = field(default_factory=dict)
     """How many param records or nodes of each event the model does not cover."""
+    unpaired: int = 0
+    """The number of param records that belong to no bracket."""
     nodes: Nodes | None = None
     """What there is of traces alone."""
 

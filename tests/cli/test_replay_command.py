@@ -225,6 +225,17 @@ def test_another_program_is_not_compared_by_params_that_are_not_its_own(
     assert not [category for category in of_other if category.startswith("useful[")]
 
 
+@pytest.mark.parametrize("command", ["replay", "lost-cycles"])
+def test_params_of_other_logs_are_told_from_a_program_without_useful_time(
+    command: str, sample_logs: Path
+) -> None:
+    """Useful time fell from 31 % to 6.5 % without a word."""
+    logs, others = sample_logs / "cells", sample_logs / "cells-2workers"
+    warning = "70 param records not used, since no bracket belongs to them: the params may belong"
+    assert warning in run(command, logs, "--params", others).stderr
+    assert run(command, logs).stderr == ""
+
+
 def test_an_event_with_the_name_of_a_seb_is_told_from_it(logs: Path) -> None:
     (logs / "param.0").unlink()
     write_params(logs, 0, (0, "first", 4))

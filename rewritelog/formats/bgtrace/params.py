@@ -352,6 +352,8 @@ class Paired:
     record: Ints
     bracket: Ints
     """The index of each one among the brackets of the block, −1 without marks."""
+    unpaired: int
+    """The number of other records, without those of SEBs that are not usable."""
 
     @classmethod
     def of(cls, block: BlockRecords, params: ParamRecords, usable: Flags | None = None) -> Paired:
@@ -367,10 +369,11 @@ class Paired:
         records = np.bincount(rows, minlength=len(block.sebs))
         marked = usable & (records > 0) & (brackets.counts == records)
         chosen = (marked | usable & (brackets.counts == 0) & (records == 1))[rows]
+        unpaired = len(params.seb) - int(np.count_nonzero(chosen | ~usable[rows]))
         seb = rows[chosen]
         bracket = np.full(len(seb), -1)
         bracket[marked[seb]] = np.flatnonzero(marked[brackets.seb])
-        return cls(seb, known[chosen], bracket)
+        return cls(seb, known[chosen], bracket, unpaired)
 
     def times(self, block: BlockRecords) -> Floats:
         """Return start and end of each bracket in seconds since its SEB's start, shape (…, 2).
