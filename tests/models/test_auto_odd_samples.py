@@ -116,6 +116,19 @@ def test_negative_parameters_are_as_good_as_others(event: MakeTimings) -> None:
     )
 
 
+@pytest.mark.parametrize(("lowest", "highest"), [(-50, 50), (-50, -1)])
+def test_times_grow_beyond_negative_parameters_as_beyond_positive_ones(
+    event: MakeTimings, lowest: int, highest: int
+) -> None:
+    """No prediction below a negative least value was longer than the longest line."""
+    p = np.arange(lowest, highest + 1.0)
+    seconds = 1e-6 * (10 + p**2) * np.random.default_rng(5).normal(1, 0.02, len(p))
+    fitted, mirrored = auto(event(p, seconds=seconds)), auto(event(-p, seconds=seconds))
+    rows = np.array([[-100.0], [-500.0], [-5000.0]])
+    assert predicted(fitted, rows) == pytest.approx(1e-6 * (10 + rows[:, 0] ** 2), rel=0.1)
+    assert predicted(mirrored, -rows) == pytest.approx(predicted(fitted, rows), rel=0.1)
+
+
 def test_times_that_fall_towards_zero_stay_above_it(event: MakeTimings) -> None:
     p = np.arange(0.0, 100)
     fitted = auto(event(p, seconds=1e-6 * (100.5 - p)))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Growth(Form, frozen=True):
     """The longest measured time; None for no upper bound. The upper bound of a prediction is the
     larger of this time and the value at the edge, times p/highest for each parameter above its
     range, to the local power of the function at the edge, at least 1, and times lowest/p for each
-    one below its range, to that power, at least 0."""
+    one below its range, to that power, at least 0; of negative parameters sizes count."""
 
     @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
@@ -106,22 +107,23 @@ def _largest_growth(
         inside[:, column] *= within
         return np.log(growth_between(function, inside, edge[rows]))
 
-    for column, values in enumerate(params.T):
-        low, high = lowest[column], highest[column]
-        above = np.flatnonzero((values > high) & (high > 0))
+    for column, sign in product(range(params.shape[1]), (1, -1)):  # negative ones by their size
+        sizes = sign * params[:, column]
+        low, high = sorted((sign * lowest[column], sign * highest[column]))
+        above = np.flatnonzero((sizes > high) & (high > 0))
         if len(above):
-            growth, further = growth_to_edge(above, column, tuning.WITHIN), values[above] / high
+            growth, further = growth_to_edge(above, column, tuning.WITHIN), sizes[above] / high
             power = np.fmax(growth / -math.log(tuning.WITHIN), 1.0)
             most = further**power
             if high <= tuning.DEEPEST:
                 rate = np.fmax(growth, 0.0) / (1 - tuning.WITHIN)
                 most = np.fmax(most, np.exp(rate * (further - 1)))
             factor[above] *= most
-        below = np.flatnonzero((values > 0) & (values < low))
+        below = np.flatnonzero((sizes > 0) & (sizes < low))
         if len(below):
             growth = growth_to_edge(below, column, 1 / tuning.WITHIN)
             power = np.fmax(growth / -math.log(tuning.WITHIN), 0.0)
-            factor[below] *= (low / values[below]) ** power
+            factor[below] *= (low / sizes[below]) ** power
     return factor
 
 
