@@ -96,6 +96,33 @@ def test_zero_times_do_not_pull_the_others_down(event: MakeTimings) -> None:
     assert predicted(fitted, [[30.0]]) == pytest.approx([30e-6], rel=0.02)
 
 
+@pytest.mark.parametrize("seed", [3, 6, 7])
+def test_zero_times_of_large_calls_do_not_pull_the_others_down(
+    event: MakeTimings, seed: int
+) -> None:
+    """In units of the median they weighed up to a hundred times as much as any other."""
+    rng = np.random.default_rng(seed)
+    p = np.exp(rng.uniform(np.log(10), np.log(1e5), 100))
+    seconds = (1e-7 + 2e-9 * p) * rng.lognormal(0, 0.05, 100)
+    seconds[rng.random(100) < 0.3] = 0.0
+    sizes = np.geomspace(10, 1e5, 41)
+    ratios = predicted(auto(event(p, seconds=seconds)), sizes[:, None]) / (1e-7 + 2e-9 * sizes)
+    assert 0.8 < ratios.min() <= ratios.max() < 1.3
+
+
+@pytest.mark.parametrize(("count", "seed"), [(100, 3), (200, 4)])
+def test_times_over_twelve_decades_are_all_as_good(
+    event: MakeTimings, count: int, seed: int
+) -> None:
+    """Those below a thousandth of the median counted little: more than ten times was predicted."""
+    rng = np.random.default_rng(seed)
+    p = 10 ** rng.uniform(0, 12, count)
+    fitted = auto(event(p, seconds=1e-9 * (1 + p) * rng.lognormal(0, 0.2, count)))
+    sizes = np.geomspace(1, 1e12, 49)
+    ratios = predicted(fitted, sizes[:, None]) / (1e-9 * (1 + sizes))
+    assert 0.5 < ratios.min() <= ratios.max() < 2
+
+
 def test_all_zero_times_are_predicted_as_zero(event: MakeTimings) -> None:
     p = np.arange(1.0, 21)
     assert predicted(auto(event(p, seconds=np.zeros(20))), [[1.0], [30.0]]) == pytest.approx([0, 0])

@@ -169,12 +169,16 @@ def _midranks(values: Floats) -> Floats:
 def without_short_scales(samples: Samples, loss: Loss) -> Samples:
     """Return the samples with the expected time as the scale of each short outlier.
 
-    Without a robust loss, or relative weights, they are as they were.
+    Expected is what a rough fit to the times above 0 says. A time of 0 has the expected time as its
+    scale where that is longer than the median. Where it is below a thousandth of the median, a
+    time as short has a scale as short. Without a robust loss, or relative weights, scales are as
+    they were.
     """
     fewest = tuning.FEWEST_PER_NUMBER * (1 + 2 * samples.params.shape[1])
-    if loss != "huber" or not samples.relative or len(samples) < fewest:
+    sizes = np.abs(samples.seconds)
+    if loss != "huber" or not samples.relative or np.count_nonzero(sizes) < fewest:
         return samples
-    part = samples.random_part(MOST_ROUGH)
+    part = samples.part(sizes > 0).random_part(MOST_ROUGH)
     units = np.where(part.params != 0, np.abs(part.params), np.inf).min(axis=0)
     columns, logs = _rough_columns(part.params, units), np.log(part.sigma_s)
     weights, spread = np.ones(len(logs)), 0.0
@@ -185,10 +189,11 @@ def without_short_scales(samples: Samples, loss: Loss) -> Samples:
         weights = row_weights(rest, spread)
     least = max(np.log(tuning.SHORT), tuning.SHORT_BY_SPREADS * spread)
 
-    expected = _rough_columns(samples.params, units) @ coefficients
-    short = np.log(samples.sigma_s) < expected - least
-    scales = np.where(short, np.exp(np.minimum(expected, 600.0)), samples.sigma_s)
-    return replace(samples, sigma_s=scales)
+    logs = (_rough_columns(samples.params, units) @ coefficients).clip(-600.0, 600.0)
+    expected_s, own_s = np.exp(logs), samples.sigma_s
+    scales_s = np.where(sizes > 0, expected_s.clip(sizes, own_s), np.maximum(expected_s, own_s))
+    short = np.log(scales_s) < logs - least
+    return replace(samples, sigma_s=np.where(short, expected_s, scales_s))
 
 
 def _rough_columns(params: Floats, units: Floats) -> Floats:
