@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import threading
 from ast import literal_eval
 from collections.abc import Mapping
 from contextlib import suppress
@@ -35,12 +34,13 @@ from rewritelog.models.base import (
     uncovered_text,
 )
 from rewritelog.models.fitted import checked_seconds, errors_as_model_errors, problem_of
+from rewritelog.running.locks import process_lock
 from rewritelog.text import count_text, event_label
 
 _NAME = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 _FILE = re.compile(r"(?P<file>.+\.py):(?P<path>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 _WORDS = {"true": "True", "false": "False", "none": "None"}
-_ONE_AT_A_TIME = threading.Lock()
+_ONE_AT_A_TIME = process_lock()
 """Held while a regressor predicts, since third-party classes need not be thread-safe."""
 
 

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from rewritelog.errors import ModelError, spelled
 from rewritelog.progress import listening
 from rewritelog.running.engines import cores, limited_to
+from rewritelog.running.locks import process_lock
 from rewritelog.stopping import SIGNALS
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ _ALIVE_S = 1.0
 """How long a result is waited for before the processes are looked at."""
 
 _limits: list[threadpool_limits] = []
-_limits_lock = threading.Lock()
+_limits_lock = process_lock()
 """The limits that the `with` blocks of `one_blas_thread` set, in all threads."""
 
-_forking = threading.Lock()
+_forking = process_lock()
 """Held while processes are forked: what is done about warnings is done for all threads."""
 
 _work: list[Callable[[], Any]] = []

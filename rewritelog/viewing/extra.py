@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from rewritelog.errors import OutputWarning, UsageError
+from rewritelog.running.locks import process_lock
 from rewritelog.text import printable, shorten
 
 
@@ -34,7 +34,7 @@ _CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 _SETTINGS = {"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "text.parse_math": False}
 """Names may contain `$`; the text of an SVG is in the fonts of whoever looks at it."""
 
-_ONE_AT_A_TIME = threading.RLock()
+_ONE_AT_A_TIME = process_lock()
 """Held while the settings of matplotlib, which all threads share, are those of a figure."""
 
 

@@ -99,6 +99,30 @@ def test_one_thread_of_linear_algebra_within_the_block_and_as_many_as_before_aft
         assert threads() == {2}
 
 
+def test_a_process_forked_during_a_fit_of_another_thread_fits_as_well() -> None:
+    """It waited for a lock of that thread, which is not in it."""
+    program = """import os, signal, threading, time, threadpoolctl
+class Slow(threadpoolctl.threadpool_limits):
+    def __init__(self, *limits, **more):
+        begun.set()
+        time.sleep(0.2)
+        super().__init__(*limits, **more)
+begun, threadpoolctl.threadpool_limits = threading.Event(), Slow
+import rewritelog
+def fit():
+    rewritelog.fit({"work": ([[1], [2]], [1, 2])})
+threading.Thread(target=fit).start()
+begun.wait()
+child = os.fork()
+signal.alarm(600)
+fit()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=600)
+
+
 def test_a_process_that_is_killed_ends_the_fit_with_an_error() -> None:
     """The pool would wait for ever, as when the system's memory ends."""
 
