@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +20,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords
 from rewritelog.formats.traces import Traces
+from rewritelog.running.locks import cached_property
 from rewritelog.text import Readable, count_text, printable, wrapped
 
 SHOWN = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from rewritelog.formats.bgtrace.records import (
     records_of,
 )
 from rewritelog.running.engines import map_blocks
+from rewritelog.running.locks import cached_property
 
 Result = TypeVar("Result")
 

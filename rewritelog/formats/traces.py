@@ -12,7 +12,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
@@ -23,6 +23,7 @@ from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts, spans
 from rewritelog.errors import Location, RewriteLogError, UsageError
 from rewritelog.formats.files import InputFile
 from rewritelog.running.engines import map_blocks
+from rewritelog.running.locks import cached_property
 from rewritelog.text import TextTable, bytes_text, count_text, printable
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ from rewritelog.inspection.survey import (
     survey_of_block,
     time_table,
 )
+from rewritelog.running.locks import cached_property
 from rewritelog.text import (
     Readable,
     bytes_text,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
 from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
 from rewritelog.models.metrics import relative_errors
+from rewritelog.running.locks import cached_property
 
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 

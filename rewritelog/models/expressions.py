@@ -20,7 +20,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from keyword import iskeyword
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -28,6 +28,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
+from rewritelog.running.locks import cached_property
 from rewritelog.text import count_text, printable, shortest_text
 
 Value: TypeAlias = Any

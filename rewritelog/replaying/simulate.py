@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +28,7 @@ from rewritelog.rewriting.predicting import (
     warnings_of_uncovered,
     warnings_of_unused,
 )
+from rewritelog.running.locks import cached_property
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.text import count_text, matching
 from rewritelog.timings.samples import Timings

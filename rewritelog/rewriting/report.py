@@ -7,7 +7,6 @@ import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -43,6 +42,7 @@ from rewritelog.rewriting.statistics import (
     predicted_expected,
 )
 from rewritelog.running import EngineName
+from rewritelog.running.locks import cached_property
 from rewritelog.text import (
     MOST_ALIKE,
     Readable,

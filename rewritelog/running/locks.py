@@ -1,9 +1,13 @@
-"""Locks of a process that others may be forked from."""
+"""Locks of a process that others may be forked from, and what needs none."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar, overload
+
+Value = TypeVar("Value")
 
 
 def process_lock() -> threading.RLock:
@@ -16,3 +20,27 @@ def process_lock() -> threading.RLock:
         before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
     )
     return lock
+
+
+class cached_property(Generic[Value]):  # noqa: N801 - it is used as that of functools
+    """A property that is computed when it is first used, as by `functools` since Python 3.12.
+
+    That of Python 3.11 has a lock for all objects of a class, for which a process that is forked
+    while another thread computes one would wait for ever. Here two threads may both compute.
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.__doc__ = compute.__doc__
+        self._compute = compute
+        self._name = compute.__name__
+
+    @overload
+    def __get__(self, owner: None, owner_type: type) -> Self: ...
+    @overload
+    def __get__(self, owner: object, owner_type: type) -> Value: ...
+    def __get__(self, owner: object, owner_type: type) -> Self | Value:
+        """Return the value, which hides the property from now on."""
+        if owner is None:
+            return self
+        value = vars(owner)[self._name] = self._compute(owner)
+        return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +26,7 @@ from rewritelog.models.fitting.single_terms import (
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
+from rewritelog.running.locks import cached_property
 from rewritelog.text import (
     LABEL_WIDTH,
     count_text,

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import MESSAGE_ROW, message_rows, records_of
 from rewritelog.formats.traces import AnyTraces, Events
 from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.running.locks import cached_property
 from rewritelog.text import NO_NAME, printable
 
 

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -24,6 +24,7 @@ from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.replaying.workload import Lanes
+from rewritelog.running.locks import cached_property
 from rewritelog.text import count_text, printable, time_range_text
 from rewritelog.viewing.plots import BRACKET, COLOURS, OTHER, OUTSIDE
 from rewritelog.viewing.spans import Extent, MessageLines, Spans, message_lines

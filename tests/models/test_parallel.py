@@ -123,6 +123,34 @@ os._exit(0)
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=600)
 
 
+def test_a_fit_in_processes_ends_while_another_thread_fits() -> None:
+    """Properties of Python 3.11 have locks, and the other thread held one that processes need."""
+    program = """import os, signal, threading
+import rewritelog
+from rewritelog.models.fitting import samples
+range_of = samples.column_range
+def column_range(rows):
+    if threading.current_thread() is other:
+        begun.set()
+        forked.wait()
+    return range_of(rows)
+samples.column_range = column_range
+begun, forked = threading.Event(), threading.Event()
+os.register_at_fork(after_in_child=lambda: signal.alarm(600))
+timings = {f"event{number}": ([[1], [2], [4]], [1, 2, 4]) for number in range(9)}
+other = threading.Thread(target=rewritelog.fit, args=[{"other": timings["event0"]}], daemon=True)
+other.start()
+begun.wait()
+print(rewritelog.fit(timings, jobs=2))
+forked.set()
+other.join()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "<FittedModel auto: 9 events (event0, event1, …) of 27 samples>\n"
+
+
 def test_a_process_that_is_killed_ends_the_fit_with_an_error() -> None:
     """The pool would wait for ever, as when the system's memory ends."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from itertools import chain
 from numbers import Number
 from pathlib import Path
@@ -91,7 +90,7 @@ class LogSet(Opened):
         """The size of the timelines, without the heads of their files."""
         return sum(file.size_bytes - file.head_bytes for file in self.files)
 
-    @cached_property
+    @property
     def layout(self) -> Layout:
         """The byte layout of the records in timelines."""
         return layout(self.summary.log_version, self.summary.order)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from rewritelog.formats.bgtrace.declaration import (
     newest_layout,
     raise_first,
 )
+from rewritelog.running.locks import cached_property
 from rewritelog.text import count_text
 
 EXEC_SLACK_S = 1e-6

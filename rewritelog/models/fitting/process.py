@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import robust_spreads
 from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
+from rewritelog.running.locks import cached_property
 
 FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
 """Lengths and variances are at first learnt from so many points, in so many steps: in fewer ones if

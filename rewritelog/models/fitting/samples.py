@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ from rewritelog.arrays import GOLDEN, Flags, Floats, Ints, Keys, column_range, m
 from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss, least_squares, robust_spread, row_weights
+from rewritelog.running.locks import cached_property
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
@@ -20,6 +19,7 @@ from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.solving import fit_terms
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
+from rewritelog.running.locks import cached_property
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
