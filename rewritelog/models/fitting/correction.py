@@ -155,7 +155,7 @@ def choose_correction(
 
     `weights` are of the families whose formulas predict them best without a correction.
     """
-    families, samples = validation.families, validation.selection.samples
+    samples = validation.selection.samples
     plain_s, selected = validation.predicted_by(weights), next(iter(weights))
     is_enough = len(samples) >= tuning.FEWEST_CORRECTED and (samples.seconds > 0).all()
     if plain_s is None or not is_enough:
@@ -166,52 +166,53 @@ def choose_correction(
     few, many = (random_rows(len(samples), most) for most in (TRIED_POINTS, MOST_POINTS))
     if not Inputs.of(samples.params[few]).kinds:
         return None  # no parameter varies
-
-    def residuals(name: str, rows: Ints) -> tuple[Floats, Floats]:
-        """Return the table of all samples, and the residuals at these rows, of a formula."""
-        formula = fit_family(families[name], validation.selection)
-        raw = formula.raw(samples.params)
-        table = with_seconds(samples.params, raw)
-        return table, _residuals(samples.seconds[rows], formula.bounded(raw[rows]))
-
-    def corrected(name: str, table: Floats, similarity: Similarity, rows: Ints) -> CorrectedFit:
-        held_out = _held_out(similarity, rows, validation, name, table)
-        return CorrectedFit(name, (similarity,), held_out, samples.part(rows))
-
-    def trial(name: str, similar: Similarity | None) -> CorrectedFit:
-        table, logs = residuals(name, few)
-        return corrected(name, table, Similarity.learnt(table[few], logs, similar), few)
-
-    def error_with_length(fit: CorrectedFit) -> float:
-        """Return the held-out error, enlarged for a formula that is not short."""
-        short = fit.family in SHORT_FORMULAS
-        return fit.held_out.mean_error * (1.0 if short else tuning.NEARLY_AS_GOOD_CORRECTED)
-
     short = SHORT_FORMULAS if len(samples) <= TRIED_POINTS else SHORT_FORMULAS[:-1]
-    names = [name for name in dict.fromkeys((*short, selected)) if name in families]
+    names = [name for name in dict.fromkeys((*short, selected)) if name in validation.families]
     tried = list[CorrectedFit]()
     for name in names:
         report_progress("corrections", len(tried), len(names) + 1)
-        tried.append(trial(name, tried[0].similarities[0] if tried else None))
+        tried.append(_trial(name, few, validation, tried[0].similarities[0] if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
-    best = min(tried, key=error_with_length)
+    best = min(tried, key=_error_with_length)
     enough = min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR)
     if best.held_out.mean_error > enough:
         return None
-    family, (similarity,) = best.family, best.similarities
-    table, logs = residuals(family, many)
-    likely = similarity.limited(table[many], logs)
-    refined = list(
-        map_in_processes(
-            lambda start: corrected(family, table, start.refined(table[many], likely), many),
-            tuple(similarity.alternatives(*samples.params.shape)),
-            takes_long=len(samples) > FIRST_LEARNT_FROM,
-        )
-    )
-    best = min(_means(refined, samples), key=lambda fit: fit.held_out.mean_error)
+    best = _refined(best, many, validation)
     least_gain = max(tuning.LEAST_GAIN_CORRECTED, len(samples) ** -0.5)
-    clearly = best.held_out.clearly_better(plain, least_gain)
-    return best if clearly else None
+    return best if best.held_out.clearly_better(plain, least_gain) else None
+
+
+def _trial(
+    family: str, rows: Ints, validation: CrossValidation, similar: Similarity | None
+) -> CorrectedFit:
+    """Return a family's formula with a correction learnt from these samples."""
+    table, logs = _left_by(family, rows, validation)
+    similarity = Similarity.learnt(table[rows], logs, similar)
+    return _corrected(family, table, similarity, rows, validation)
+
+
+def _refined(best: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
+    """Return the formula with the correction learnt from these samples that predicts best."""
+    family, (similarity,) = best.family, best.similarities
+    samples = validation.selection.samples
+    table, logs = _left_by(family, rows, validation)
+    likely = similarity.limited(table[rows], logs)
+
+    def corrected(start: Similarity) -> CorrectedFit:
+        return _corrected(family, table, start.refined(table[rows], likely), rows, validation)
+
+    refined = map_in_processes(
+        corrected,
+        tuple(similarity.alternatives(*samples.params.shape)),
+        takes_long=len(samples) > FIRST_LEARNT_FROM,
+    )
+    return min(_means(list(refined), samples), key=lambda fit: fit.held_out.mean_error)
+
+
+def _error_with_length(fit: CorrectedFit) -> float:
+    """Return the held-out error, enlarged for a formula that is not short."""
+    is_short = fit.family in SHORT_FORMULAS
+    return fit.held_out.mean_error * (1.0 if is_short else tuning.NEARLY_AS_GOOD_CORRECTED)
 
 
 def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[CorrectedFit]:
@@ -230,14 +231,21 @@ def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[Corrected
         )
 
 
-def _held_out(
-    similarity: Similarity,
-    rows: Ints,
-    validation: CrossValidation,
-    family: str,
-    table: Floats,
-) -> HeldOutPredictions:
-    """Return predictions of all samples, each by a formula and a correction without it.
+def _left_by(family: str, rows: Ints, validation: CrossValidation) -> tuple[Floats, Floats]:
+    """Return the table of all samples (`with_seconds`), and what a formula leaves of these rows."""
+    samples = validation.selection.samples
+    formula = fit_family(validation.families[family], validation.selection)
+    raw = formula.raw(samples.params)
+    return (
+        with_seconds(samples.params, raw),
+        _residuals(samples.seconds[rows], formula.bounded(raw[rows])),
+    )
+
+
+def _corrected(
+    family: str, table: Floats, similarity: Similarity, rows: Ints, validation: CrossValidation
+) -> CorrectedFit:
+    """Return a corrected fit with its predictions, each by a formula and a correction without it.
 
     Corrections interpolate between what the formula fitted without one fold leaves of these `rows`,
     but for the sample itself. `table` has the parameters and seconds (`with_seconds`) of all.
@@ -254,7 +262,8 @@ def _held_out(
         factors[rows] = np.exp(without)
         factors[others] = correction.factors(table[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
-    return HeldOutPredictions.compared(predicted_s, samples)
+    held_out = HeldOutPredictions.compared(predicted_s, samples)
+    return CorrectedFit(family, (similarity,), held_out, samples.part(rows))
 
 
 def _residuals(seconds: Floats, predicted_s: Floats) -> Floats:
