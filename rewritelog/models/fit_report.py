@@ -282,10 +282,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
 
     `event` is its name in them, unless that is the whole name.
     """
-    rename, quality, whole = renaming(fit.names), fit.quality, fit.whole
-    plain = [drop for drop in whole.dropped if "^" not in drop.term]
-    constant = [drop.term for drop in plain if drop.cause == "constant"]
-    tied = [drop.term for drop in plain if drop.cause == "tied"]
+    rename, quality = renaming(fit.names), fit.quality
     texts = dict[str, str]()
     if fit.unusable:
         left_out = count_text(fit.unusable, "sample")
@@ -296,23 +293,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
             "take no time; time many calls at once, or with a finer clock"
         )
     texts["few lines"] = rename(_few_lines(fit))
-    if constant:
-        texts["constant"] = (
-            f"the samples have only one value of {rename(some_text(constant, 5))}, so "
-            f"{'its' if len(constant) == 1 else 'their'} influence is unknown; if the "
-            "logs have other values, time those too"
-        )
-    if tied:
-        texts["tied"] = (
-            f"other parameters determine {rename(some_text(tied, 5))} in all samples; if that is "
-            "not so in the logs, time values that vary independently"
-        )
-    undefined = [drop.term for drop in whole.dropped if drop.cause == "undefined"]
-    if undefined:
-        texts["undefined"] = (
-            f"{rename(some_text(undefined, 5))}: not finite for some samples, so left out of the "
-            "formula; write it such that it is, as in log(max(p1, 1))"
-        )
+    texts |= _about_parameters(fit)
     texts["small classes"] = rename(_small_classes(fit))
     inaccurate, advice = _cause(fit)
     texts[inaccurate] = _inaccuracy(fit, advice)
@@ -337,6 +318,32 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
         )
     label = event_label(event or fit.event, fit.parameters, names=fit.names)
     return [Remark(cause, label, fit.seconds, text) for cause, text in texts.items() if text]
+
+
+def _about_parameters(fit: EventFit) -> dict[str, str]:
+    """Return what is wrong with the values of parameters, as sentences by their causes."""
+    rename, dropped, texts = renaming(fit.names), fit.whole.dropped, dict[str, str]()
+    plain = [drop for drop in dropped if "^" not in drop.term]
+    constant = [drop.term for drop in plain if drop.cause == "constant"]
+    tied = [drop.term for drop in plain if drop.cause == "tied"]
+    undefined = [drop.term for drop in dropped if drop.cause == "undefined"]
+    if constant:
+        texts["constant"] = (
+            f"the samples have only one value of {rename(some_text(constant, 5))}, so "
+            f"{'its' if len(constant) == 1 else 'their'} influence is unknown; if the "
+            "logs have other values, time those too"
+        )
+    if tied:
+        texts["tied"] = (
+            f"other parameters determine {rename(some_text(tied, 5))} in all samples; if that is "
+            "not so in the logs, time values that vary independently"
+        )
+    if undefined:
+        texts["undefined"] = (
+            f"{rename(some_text(undefined, 5))}: not finite for some samples, so left out of the "
+            "formula; write it such that it is, as in log(max(p1, 1))"
+        )
+    return texts
 
 
 def _few_lines(fit: EventFit) -> str:
