@@ -236,6 +236,16 @@ def test_none_is_taken_without_need(count: int, noise: float, reason: str) -> No
     assert only(auto(samples)).whole.formula_error is None
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_noise_is_not_corrected_however_many_parameters_there_are(seed: int) -> None:
+    """With a length for each of them some noise was always alike: 20 flags got a correction."""
+    rng = np.random.default_rng(seed)
+    params = rng.integers(0, 2, (60, 20)).astype(np.float64)
+    seconds = 1e-6 * (1 + 3 * params[:, 3]) * (1 + params[:, 1]) * rng.lognormal(0, 0.05, 60)
+    fitted = auto(EventTimings("kernel", params, seconds))
+    assert "corrected" not in "".join(fitted.summary())
+
+
 def test_values_unlike_their_neighbours_count_as_codes() -> None:
     """A code with a pattern of its own over n for each value: 4 is nothing like 3 or 5."""
     rng = np.random.default_rng(4)

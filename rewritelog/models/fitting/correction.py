@@ -9,6 +9,7 @@ is 0, and the formula alone predicts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
@@ -178,7 +179,8 @@ def choose_correction(
     if best.held_out.mean_error > enough:
         return None
     best = _refined(best, many, validation)
-    least_gain = max(tuning.LEAST_GAIN_CORRECTED, len(samples) ** -0.5)
+    free = max(1.0, len(validation.selection.parameters.used) / tuning.LENGTHS_LIKE_ONE)
+    least_gain = max(tuning.LEAST_GAIN_CORRECTED, math.sqrt(free / len(samples)))
     return best if best.held_out.clearly_better(plain, least_gain) else None
 
 
