@@ -6,10 +6,12 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -29,6 +31,9 @@ Result = TypeVar("Result")
 
 FEWEST = 8
 """With fewer items of unknown length starting processes does not pay."""
+
+_LIBRARIES = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance")
+"""What fits import when they need it."""
 
 _ALIVE_S = 1.0
 """How long a result is waited for before the processes are looked at."""
@@ -130,6 +135,9 @@ def take_signals(ctrl_c: signal.Handlers = signal.SIG_DFL) -> None:
 
 def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> tuple[Pool, list[BaseProcess]]:
     """Return a pool of processes, and these."""
+    if threading.active_count() > 1:  # or a process may wait for the import of another thread
+        for library in _LIBRARIES:
+            import_module(library)
     with forking():
         others = multiprocessing.active_children()
         pool = multiprocessing.get_context("fork").Pool(processes, _set_up, (work,))

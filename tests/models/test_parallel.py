@@ -151,6 +151,36 @@ other.join()
     assert done.stdout == "<FittedModel auto: 9 events (event0, event1, …) of 27 samples>\n"
 
 
+def test_processes_do_not_wait_for_a_library_that_another_thread_imports() -> None:
+    program = """import os, signal, sys, threading
+from importlib.abc import MetaPathFinder
+from rewritelog.models.parallel import map_in_processes
+from rewritelog.running.engines import limited_to
+class Slow(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "scipy.optimize" and threading.current_thread() is other:
+            begun.set()
+            forked.wait(1)
+def work(number):
+    import scipy.optimize
+    return number
+def load():
+    import scipy.optimize
+sys.meta_path.insert(0, Slow())
+begun, forked = threading.Event(), threading.Event()
+os.register_at_fork(after_in_parent=forked.set, after_in_child=lambda: signal.alarm(600))
+other = threading.Thread(target=load)
+other.start()
+begun.wait()
+with limited_to(2):
+    print(list(map_in_processes(work, range(9))))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[0, 1, 2, 3, 4, 5, 6, 7, 8]\n"
+
+
 def test_a_process_that_is_killed_ends_the_fit_with_an_error() -> None:
     """The pool would wait for ever, as when the system's memory ends."""
 
