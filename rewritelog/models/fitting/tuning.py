@@ -105,8 +105,8 @@ FEWEST_CORRECTED = 20  # with fewer samples there is no correction
 GOOD_ENOUGH, TOO_POOR = 0.02, 0.4
 # The share by which a correction has to lower the held-out error, or √(m/samples), if that is more,
 # m being 1 or this part of the number of parameters: their lengths are learnt from the samples that
-# are then held out. From twelve parameters on every third kernel's noise was corrected without it.
-LEAST_GAIN_CORRECTED, LENGTHS_LIKE_ONE = 0.05, 3
+# are then held out. Without it noise was corrected from ten parameters on, for half of the kernels.
+LEAST_GAIN_CORRECTED, LENGTHS_LIKE_ONE = 0.05, 4
 LEAST_GAIN_TRIED = 0.01  # the share by which one from fewer points has to, or no more are tried
 NEARLY_AS_GOOD_CORRECTED = 1.05  # a longer formula has to be better by more than this factor
 LONGEST = 60.0  # an input of a greater length, in standard deviations, has no effect
