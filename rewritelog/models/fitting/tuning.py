@@ -103,9 +103,10 @@ FEWEST_CORRECTED = 20  # with fewer samples there is no correction
 # gain, nor where a corrected one has a larger error than the second: such samples are too noisy to
 # learn from.
 GOOD_ENOUGH, TOO_POOR = 0.02, 0.4
-# The share by which a correction has to lower the held-out error, or √(m/samples), if that is more,
-# m being 1 or this part of the number of parameters: their lengths are learnt from the samples that
-# are then held out. Without it noise was corrected from ten parameters on, for half of the kernels.
+# The share by which a correction has to lower the held-out error, or √(m/samples), if that is more:
+# m is the number of parameters over the second number, at least 1, since lengths are learnt from
+# the samples that are then held out. Else the noise of ten parameters and more is corrected for
+# half of the kernels.
 LEAST_GAIN_CORRECTED, LENGTHS_LIKE_ONE = 0.05, 4
 LEAST_GAIN_TRIED = 0.01  # the share by which one from fewer points has to, or no more are tried
 NEARLY_AS_GOOD_CORRECTED = 1.05  # a longer formula has to be better by more than this factor
