@@ -71,7 +71,7 @@ def api_page() -> str:
 
 def sections() -> dict[str, list[str]]:
     """Return the public names: functions as the help lists their commands, the others, errors."""
-    public = dict.fromkeys(rewritelog.__all__)
+    public = rewritelog.__all__
     by_title = {
         panel: [name for each in names if (name := each.replace("-", "_")) in public]
         for panel, names in rewritelog.COMMANDS.items()

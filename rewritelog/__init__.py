@@ -164,6 +164,8 @@ COMMANDS = {
 }
 """The registry: commands by purpose, in the order of the help, and their modules in `commands`."""
 
+MODULES = {name: module for panel in COMMANDS.values() for name, module in panel.items()}
+
 _HOMES = {
     "api.fitted": ("FittedModel", "load_model"),
     "api.pages": ("page",),
@@ -187,8 +189,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415 - kept off the import of the package
 
     homes = {public: module for module, names in _HOMES.items() for public in names}
-    for modules in COMMANDS.values():
-        homes |= {name.replace("-", "_"): f"commands.{module}" for name, module in modules.items()}
+    homes |= {name.replace("-", "_"): f"commands.{module}" for name, module in MODULES.items()}
     return getattr(import_module(f"rewritelog.{homes.get(name, 'errors')}"), name)
 
 

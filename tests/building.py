@@ -33,6 +33,29 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(Path(tracebigsim.__file__).resolve().parents[1]), **more}
 
 
+def forks(program: str) -> None:
+    """Run a program and fork it at its end; the process and its child then do its `work()`.
+
+    A child that waits for a lock of a thread that is not in it is ended after ten minutes.
+    """
+    ending = """
+child = os.fork()
+signal.alarm(600)
+work()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+    words = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        f"import os, signal, threading, time\n{program}{ending}",
+    ]
+    subprocess.run(words, check=True, timeout=600, env=environment())
+
+
 @dataclass(frozen=True)
 class Printed:
     """What a program printed, which ended well."""

@@ -133,8 +133,9 @@ def _write(target: Target, text: str) -> None:
         raise TraceFileError(name, getattr(error, "strerror", None) or str(error)) from error
 
 
-_pipes: Final = dict[Path, int]()
-"""Named pipes that stay open, since the reader of one that is closed finds the end; -1 of files."""
+_pipes: Final = dict[Path, int | None]()
+"""Named pipes that stay open, since the reader of one that is closed finds the end; None of files.
+"""
 
 
 def _append(path: Path, text: str) -> None:
@@ -142,12 +143,13 @@ def _append(path: Path, text: str) -> None:
     data = text.encode()
     try:
         if path not in _pipes:
-            _pipes[path] = _opened(path) if path.is_fifo() else -1
-        descriptor = pipe if (pipe := _pipes[path]) >= 0 else _opened(path)
+            _pipes[path] = _opened(path) if path.is_fifo() else None
+        pipe = _pipes[path]
+        descriptor = _opened(path) if pipe is None else pipe
         try:
             written = os.write(descriptor, data)
         finally:
-            if pipe < 0:
+            if pipe is None:
                 os.close(descriptor)
     except OSError as error:
         raise TraceFileError(path, error.strerror or str(error)) from error
@@ -164,7 +166,7 @@ def _close_pipes() -> None:
     """Close the named pipes, so that their readers find the end."""
     while _pipes:
         _, pipe = _pipes.popitem()
-        if pipe >= 0:
+        if pipe is not None:
             os.close(pipe)
 
 

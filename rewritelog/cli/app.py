@@ -90,7 +90,7 @@ def _failed(error: BaseException, message: str, code: int) -> int:
 def _run_command(texts: list[str]) -> int:
     """Run the command that a command line names; return its exit code."""
     if completing():
-        named = commands.MODULES.keys() & set(words_to_complete())
+        named = {*commands.NAMES} & {*words_to_complete()}
         known = {name: words_of(commands.command_class(name)) for name in named}
         parse(
             (), {name: [*declared, *flags_of_models(declared)] for name, declared in known.items()}

@@ -6,12 +6,11 @@ import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rewritelog import COMMANDS
+from rewritelog import MODULES
 
 if TYPE_CHECKING:
     from rewritelog.commands.command import Command
 
-MODULES = {name: module for panel in COMMANDS.values() for name, module in panel.items()}
 NAMES = tuple(MODULES)
 
 

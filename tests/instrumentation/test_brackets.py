@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from building import environment, events_of, params_of
+from building import environment, events_of, forks, params_of
 from chosen import by_tier
 from faulty import HANGS_S
 
@@ -319,28 +319,21 @@ if __name__ == "__main__":
 
 def test_a_child_of_a_program_with_threads_has_brackets() -> None:
     """Its lock was that of a thread that was writing during the fork, and is not in the child."""
-    program = """import io, os, signal, threading, time
+    forks("""import io
 class Slow(io.StringIO):
     def flush(self):
         writing.set()
         time.sleep(0.2)
-def bracket():
+def work():
     with tracebigsim.bracket("k"): pass
 def right_before_fork():
-    threading.Thread(target=bracket).start()
+    threading.Thread(target=work).start()
     writing.wait(0.5)
 writing = threading.Event()
 os.register_at_fork(before=right_before_fork)  # the first one registered is the last one called
 import tracebigsim
 tracebigsim.output(Slow())
-child = os.fork()
-signal.alarm(600)
-bracket()
-if child:
-    assert os.waitpid(child, 0)[1] == 0
-os._exit(0)
-"""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, env=environment())
+""")
 
 
 def test_a_decorated_function_takes_params_from_its_arguments(lines: io.StringIO) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from building import forks
 from commands import rewritelog
 from kinds import MakeTimings
 from numpy.typing import ArrayLike
@@ -168,7 +169,7 @@ def test_one_thread_at_a_time_asks_a_regressor(plane: EventTimings) -> None:
 
 def test_a_process_forked_while_a_regressor_predicts_predicts_as_well() -> None:
     """It waited for the thread that had asked the regressor, which is not in it."""
-    program = """import os, signal, threading, time, rewritelog
+    forks("""import rewritelog
 class Slow:
     def fit(self, X, y):
         pass
@@ -176,20 +177,13 @@ class Slow:
         asked.set()
         time.sleep(0.2)
         return X[:, 0]
-def predict():
+def work():
     fitted.predict("work", [[1]])
 asked = threading.Event()
 fitted = rewritelog.fit({"work": ([[1], [2]], [1, 2])}, "__main__:Slow")
-threading.Thread(target=predict).start()
+threading.Thread(target=work).start()
 asked.wait()
-child = os.fork()
-signal.alarm(600)
-predict()
-if child:
-    assert os.waitpid(child, 0)[1] == 0
-os._exit(0)
-"""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=600)
+""")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
+from building import forks
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from rewritelog.errors import ModelError
@@ -101,7 +102,7 @@ def test_one_thread_of_linear_algebra_within_the_block_and_as_many_as_before_aft
 
 def test_a_process_forked_during_a_fit_of_another_thread_fits_as_well() -> None:
     """It waited for a lock of that thread, which is not in it."""
-    program = """import os, signal, threading, time, threadpoolctl
+    forks("""import threadpoolctl
 class Slow(threadpoolctl.threadpool_limits):
     def __init__(self, *limits, **more):
         begun.set()
@@ -109,18 +110,11 @@ class Slow(threadpoolctl.threadpool_limits):
         super().__init__(*limits, **more)
 begun, threadpoolctl.threadpool_limits = threading.Event(), Slow
 import rewritelog
-def fit():
+def work():
     rewritelog.fit({"work": ([[1], [2]], [1, 2])})
-threading.Thread(target=fit).start()
+threading.Thread(target=work).start()
 begun.wait()
-child = os.fork()
-signal.alarm(600)
-fit()
-if child:
-    assert os.waitpid(child, 0)[1] == 0
-os._exit(0)
-"""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=600)
+""")
 
 
 def test_a_fit_in_processes_ends_while_another_thread_fits() -> None:

@@ -10,7 +10,7 @@ is 0, and the formula alone predicts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import Literal, TypeAlias
@@ -150,16 +150,15 @@ class CorrectedFit:
 
 
 def choose_correction(
-    weights: Mapping[str, float], validation: CrossValidation
+    selected: str, plain_s: Floats, validation: CrossValidation
 ) -> CorrectedFit | None:
     """Return the corrected fit that predicts held-out samples best, if clearly; None if none does.
 
-    `weights` are of the families whose formulas predict them best without a correction.
+    `selected` is the family whose formula predicts them best without a correction, or that with the
+    largest weight in a mixture; `plain_s` is what it, or the mixture, predicts of them.
     """
     samples = validation.selection.samples
-    plain_s, selected = validation.predicted_by(weights), next(iter(weights))
-    is_enough = len(samples) >= tuning.FEWEST_CORRECTED and (samples.seconds > 0).all()
-    if plain_s is None or not is_enough:
+    if len(samples) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
         return None
     plain = HeldOutPredictions.compared(plain_s, samples)
     if plain.mean_error < tuning.GOOD_ENOUGH:

@@ -110,7 +110,9 @@ def _largest_growth(
     for column, sign in product(range(params.shape[1]), (1, -1)):  # negative ones by their size
         sizes = sign * params[:, column]
         low, high = sorted((sign * lowest[column], sign * highest[column]))
-        above = np.flatnonzero((sizes > high) & (high > 0))
+        if high <= 0:
+            continue
+        above = np.flatnonzero(sizes > high)
         if len(above):
             growth, further = growth_to_edge(above, column, tuning.WITHIN), sizes[above] / high
             power = np.fmax(growth / -math.log(tuning.WITHIN), 1.0)

@@ -120,19 +120,19 @@ def _fit_class(
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
     validation = cross_validate(_families(selection, config, params), selection)
     weights = validation.select()
-    corrected = None
-    if config.correction == "auto" and config.families is None:
-        corrected = choose_correction(weights, validation)
-    final_s = corrected.held_out.predicted_s if corrected else validation.predicted_by(weights)
+    corrected, plain_s = None, validation.predicted_by(weights)
+    if config.correction == "auto" and config.families is None and plain_s is not None:
+        corrected = choose_correction(next(iter(weights)), plain_s, validation)
+    final_s = corrected.held_out.predicted_s if corrected else plain_s
     growth = None if config.families is not None else growth_of(weights, validation, final_s)
     if corrected is not None and [*weights] != [corrected.family]:
         if growth is not None and growth.function is None:
             growth = structs.replace(growth, function=validation.solve(weights))
         weights = {corrected.family: 1.0}
-    held_out_s = validation.predicted_by(weights)
+        plain_s = validation.predicted_by(weights)
     report_progress("coefficients")
     formula = validation.solve(weights, samples)
-    diagnosis = diagnose(formula, samples, selection.samples, held_out_s)
+    diagnosis = diagnose(formula, samples, selection.samples, plain_s)
     simplest = next(name for name in validation.families if name in weights)
     family = validation.families[simplest]
     coefficients = _coefficients(formula, diagnosis)

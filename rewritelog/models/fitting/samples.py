@@ -190,10 +190,10 @@ def without_short_scales(samples: Samples, loss: Loss) -> Samples:
         weights = row_weights(rest, spread)
     least = max(np.log(tuning.SHORT), tuning.SHORT_BY_SPREADS * spread)
 
-    logs = (_rough_columns(samples.params, units) @ coefficients).clip(-600.0, 600.0)
-    expected_s, own_s = np.exp(logs), samples.sigma_s
+    expected = (_rough_columns(samples.params, units) @ coefficients).clip(-600.0, 600.0)
+    expected_s, own_s = np.exp(expected), samples.sigma_s
     scales_s = np.where(sizes > 0, expected_s.clip(sizes, own_s), np.maximum(expected_s, own_s))
-    short = np.log(scales_s) < logs - least
+    short = np.log(scales_s) < expected - least
     return replace(samples, sigma_s=np.where(short, expected_s, scales_s))
 
 

@@ -239,8 +239,7 @@ class _Regression:
         constant = laws.copy()
         constant[flattest] = 0.0
         constant[flattest, 0] = (self.design @ laws[flattest]) @ share / share.sum()
-        (improved,) = self.improved(constant[None], TRYING + FINISHING)
-        return np.asarray(improved)
+        return np.asarray(self.improved(constant[None], TRYING + FINISHING)[0])
 
     def prefers(self, laws: Floats, fewer: Floats) -> bool:
         """Return whether BIC of the laws is lower than that of fewer ones, or with a constant.
