@@ -74,6 +74,11 @@ class DistinctPoints:
         distinct = table if len(rows.first) == len(table) else table[rows.first]
         return cls(distinct, counts, rows.numbers, rows)
 
+    def means(self, values: Floats) -> Floats:
+        """Return the mean of each point's values, given one for each row."""
+        sums = np.bincount(self.point_of_row, values, minlength=len(self))
+        return np.asarray(sums / self.counts)
+
     def find(self, params: Floats) -> Ints:
         """Return the index of the point that each row is, −1 for one that is none."""
         numbers = np.full(len(params), -1, dtype=np.int64)

@@ -189,6 +189,8 @@ class TotalSpread:
     """Standard deviation of the error common to all, which more brackets do not average out."""
     coverage: float | None = None
     """Share of held-out samples within their 90 % interval; None: not measured."""
+    exact: TotalSpread | None = None
+    """The errors of exact matches; None: the same as those of other predictions."""
 
 
 class ModelFit(ABC):

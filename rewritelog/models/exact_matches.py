@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.diagnosis import ratios_of
 from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
 from rewritelog.models.metrics import relative_errors
 from rewritelog.running.locks import cached_property
@@ -28,11 +29,15 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
     """The sets, shape (sets, parameters)."""
     weights: Floats
     """The weight of each set's mean, in [0, 1]; the fit has the rest."""
+    ratios: Floats
+    """Measured / predicted seconds of samples measured again, ascending: each is predicted by the
+    others with its parameters, and the fit."""
 
     def __post_init__(self) -> None:
         require_shape(".seconds", self.seconds, len(self.rows))
         require_shape(".samples", self.counts, len(self.rows))
         require_shape(".weights", self.weights, len(self.rows))
+        require_shape(".ratios", self.ratios, len(self.ratios))
         if not ((self.weights >= 0) & (self.weights <= 1)).all():
             raise misfit("must be between 0 and 1", ".weights")
 
@@ -40,6 +45,12 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
     def points(self) -> DistinctPoints:
         """The sets, which all differ."""
         return DistinctPoints.of_rows(self.rows)
+
+    @property
+    def mean_error(self) -> float | None:
+        """Mean of |predicted − measured| / measured over the samples measured again."""
+        positive = self.ratios[self.ratios > 0]
+        return float(np.abs(1 / positive - 1).mean()) if len(positive) else None
 
     def blend(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
         """Return the weighted means of the fit's and the measured seconds; flag exact matches."""
@@ -69,15 +80,17 @@ def exact_matches_of(
         return None
     points, variance_ratio = DistinctPoints.of_rows(usable.params), np.inf
     means = mean_times(points, usable.seconds)
+    again = _timed_again(means, points, held_out, predicted_s)
     if mode == "auto":
-        variance_ratio = _variance_ratio(means, points, held_out, predicted_s)
+        variance_ratio = _variance_ratio(again)
     if variance_ratio == 0:
         return None
     # in an order that does not depend on that of the samples
     order = np.lexsort((means, *points.params.T))
     counts = points.counts[order]
     weights = _weight(variance_ratio, counts)
-    return ExactMatches(means[order], counts, points.params[order], weights)
+    ratios = ratios_of(again.measured_s, again.blended(variance_ratio))
+    return ExactMatches(means[order], counts, points.params[order], weights, ratios)
 
 
 def mean_times(points: DistinctPoints, seconds: Floats) -> Floats:
@@ -98,22 +111,41 @@ def _weight(variance_ratio: float, counts: Ints) -> Floats:
     return np.asarray(variance_ratio * counts / (1 + variance_ratio * counts))
 
 
-def _variance_ratio(
+class _TimedAgain(NamedTuple):
+    """The held-out samples with parameters that others have too."""
+
+    measured_s: Floats
+    predicted_s: Floats
+    """What a fit without the sample predicts."""
+    mean_s: Floats
+    """The mean of the other samples with its parameters."""
+    others: Ints
+    """Their number."""
+
+    def blended(self, variance_ratio: float) -> Floats:
+        """Return the weighted means of what the fit and the others predict."""
+        weights = _weight(variance_ratio, self.others)
+        return self.predicted_s + weights * (self.mean_s - self.predicted_s)
+
+
+def _timed_again(
     means: Floats, points: DistinctPoints, held_out: EventTimings, predicted_s: Floats
-) -> float:
-    """Return λ, the variance of the fit's errors divided by that of a single measurement."""
+) -> _TimedAgain:
     index = points.find(held_out.params)
     again = (index >= 0) & (points.counts[index] > 1) & (held_out.seconds > 0)
-    if np.count_nonzero(again) < tuning.FEWEST_AGAIN:
+    index, measured_s = index[again], held_out.seconds[again]
+    others = points.counts[index] - 1
+    mean_s = (means[index] * points.counts[index] - measured_s) / others
+    return _TimedAgain(measured_s, predicted_s[again], mean_s, others)
+
+
+def _variance_ratio(again: _TimedAgain) -> float:
+    """Return λ, the variance of the fit's errors divided by that of a single measurement."""
+    if len(again.measured_s) < tuning.FEWEST_AGAIN:
         return 0.0
-    index, measured = index[again], held_out.seconds[again]
-    predicted, others = predicted_s[again], points.counts[index] - 1
-    mean = (means[index] * points.counts[index] - measured) / others
-    best, least = 0.0, _limited_errors(predicted, measured)
+    best, least = 0.0, _limited_errors(again.predicted_s, again.measured_s)
     for variance_ratio in tuning.VARIANCE_RATIOS[1:]:
-        errors = _limited_errors(
-            predicted + _weight(variance_ratio, others) * (mean - predicted), measured
-        )
+        errors = _limited_errors(again.blended(variance_ratio), again.measured_s)
         gain = least - errors
         if gain.mean() > gain.std() / np.sqrt(len(gain)):
             best, least = variance_ratio, errors

@@ -126,6 +126,7 @@ def summarise(fit: EventFit) -> list[str]:
             lines.append(" " * len(head) + text)
         add(f"{indent}corrected: ", _correction_texts(part), "; ")
         if is_whole:
+            add("  where parameters were timed: ", _timed_texts(fit), "")
             add("  beyond the range: ", _growth_texts(fit), ", ")
     ranges = (
         f"p{number} {low:.6g} to {high:.6g}"
@@ -231,6 +232,13 @@ def _held_out_texts(quality: Quality) -> list[str]:
     return texts
 
 
+def _timed_texts(fit: EventFit) -> list[str]:
+    """Return how well exact matches predict, or nothing."""
+    if fit.exact_matches is None or fit.exact_matches.mean_error is None:
+        return []
+    return [f"mean error {share_text(fit.exact_matches.mean_error, 2)}"]
+
+
 def _term_texts(fit: ClassFit) -> list[str]:
     """Return the terms as in `(1.2e-06 ± 3e-08) p1^2`, those of the main function of a mixture."""
     coefficients = fit.coefficients
@@ -304,7 +312,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
         )
     accurate = fit.samples >= ENOUGH and (quality.held_out_error or 0.0) <= LARGE_ERROR
     accurate = accurate and inaccurate != "coarse clock"
-    usual = quantiles(fit.ratios, ENDS)[1] if len(fit.ratios) else 0.0
+    usual = quantiles(fit.ratios, ENDS, fit.judged.points)[1] if len(fit.ratios) else 0.0
     if accurate and (quality.first_call or 0.0) >= max(FIRST_CALL, usual):
         texts["first call"] = (
             f"the first call took {quality.first_call:.1f} times as long as the fit predicts: cold "
@@ -422,10 +430,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"more, and {effect_on_totals(fit)}; time the event again on an idle machine"
         )
     if error > LARGE_ERROR:
-        return "poor", (
-            "the parameters explain little of the time; pass parameters that determine it, split "
-            "the event by a category, or add timing lines"
-        )
+        return _cause_of_large_error(fit)
     long = np.count_nonzero(ratios > OUTLIER_FACTOR)
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR)
     # calls that vary are as often much longer as much shorter
@@ -437,6 +442,19 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"{spelled('total', 'typical')}"
         )
     return "", "look for disturbed measurements or for a missing parameter"
+
+
+def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
+    timed = None if fit.exact_matches is None else fit.exact_matches.mean_error
+    if timed is not None and timed <= FAIR_ERROR:
+        return "good if timed", (
+            f"where other lines have the same parameters it is {share_text(timed, 1)}, but these "
+            "have those of no other; time all parameters that the logs have"
+        )
+    return "poor", (
+        "the parameters explain little of the time; pass parameters that determine it, split "
+        "the event by a category, or add timing lines"
+    )
 
 
 def one_long_call(fit: EventFit) -> float | None:

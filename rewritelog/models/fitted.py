@@ -293,7 +293,8 @@ class Fitted:
         where = self._place(event, "total_spread")
         with errors_as_model_errors(where):
             spread = self.raw.total_spread(event, parameters)
-            for value in () if spread is None else (spread.single, spread.common):
+            known = [] if spread is None else [spread, spread.exact or spread]
+            for value in (value for of in known for value in (of.single, of.common)):
                 if not 0 <= value < math.inf:
                     raise ModelError(f"{where} returned a spread of {value}")
         return spread

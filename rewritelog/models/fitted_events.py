@@ -68,19 +68,24 @@ class FittedEvents(FitByEvent):
         """Return the spread of single errors and of the common one, from held-out samples.
 
         The common error is that of a sum of n effective samples, single / √n. Both are wider for
-        few samples: by Student's t, for the terms fitted, and for the choice of terms.
+        few points: by Student's t, for the terms fitted, and for the choice of terms.
         """
         fit = self.fits.get((event, parameters))
-        if fit is None or len(fit.ratios) < 2:
+        count = 0 if fit is None else min(fit.judged.points, len(fit.ratios))
+        if fit is None or count < 2:
             return None
-        quality, ratios, count = fit.quality, fit.ratios, len(fit.ratios)
+        exact, quality, ratios = None, fit.quality, fit.ratios
         terms = min(len(fit.judged.function.terms), count - 2)
         single = float(ratios.std(ddof=1)) * math.sqrt(count / max(count - terms, 1))
         upper = np.interp(1 / (count - 1), 1 / DOF, STUDENT_UPPER)
-        single *= float(upper / STUDENT_UPPER[0])  # wider for few samples
+        single *= float(upper / STUDENT_UPPER[0])  # wider for few points
         common = single / math.sqrt(quality.effective_sample_size)
         common *= math.sqrt(max(tuning.ENOUGH / count, 1.0))
-        return TotalSpread(single, common, quality.coverage)
+        matches = fit.exact_matches
+        if matches is not None and len(matches.ratios) > 1:
+            of_one = float(matches.ratios.std(ddof=1))
+            exact = TotalSpread(of_one, of_one / math.sqrt(matches.counts.sum()))
+        return TotalSpread(single, common, quality.coverage, exact)
 
     def named(self, names: ParamNames) -> FittedEvents:
         """Return the fits with names of their parameters; those that a formula gives are kept.
@@ -128,7 +133,11 @@ def event_in_report(fit: EventFit) -> dict[str, Any]:
             for process in correction["processes"]:
                 del process["weights"]
     if fit.exact_matches is not None:
-        weights = fit.exact_matches.weights
+        weights, error = fit.exact_matches.weights, fit.exact_matches.mean_error
         mean = json_number(float(weights.mean())) if len(weights) else None
-        document["exact_matches"] = {"sets": len(weights), "mean_weight": mean}
+        document["exact_matches"] = {
+            "sets": len(weights),
+            "mean_weight": mean,
+            "mean_relative_error": None if error is None else json_number(error),
+        }
     return document

@@ -186,7 +186,8 @@ class Predicted:
             [np.where(properties[name], seconds, 0.0) for seconds in (old, new)]
             for name in ("dilated", "by_exact")
         )
-        return old, new, *dilated, predicted, squares, *exact
+        exact_squares = np.where(properties["by_exact"], squares, 0.0)
+        return old, new, *dilated, predicted, squares, *exact, exact_squares
 
 
 def dilations_of(

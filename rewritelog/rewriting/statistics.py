@@ -4,10 +4,11 @@ The durations of each timeline are added in the order of its SEBs, and the recor
 number of parameters in their order in a block, with twice the digits of a double; these sums are
 then added exactly, however the work is divided.
 
-The variance of a sum of predictions is Σ predicted² · single² + (Σ predicted)² · common², where
-`single` and `common` are the relative standard deviations in `TotalSpread`: independent errors of
-durations average out, the common error of their mean does not. The errors of different fits are
-independent, so that their variances add up. Dilated durations count as certain.
+The variance of a sum of predictions is Σ predicted² · single² + (Σ predicted · common)², where
+`single` and `common` are the relative standard deviations in `TotalSpread`, other ones for exact
+matches: independent errors of durations average out, the common error of their mean does not. The
+errors of different fits are independent, so that their variances add up. Dilated durations count as
+certain.
 
 The parts of all time are complete and disjoint, as in Lost Cycles analysis (Crovella and LeBlanc,
 "Parallel performance prediction using lost cycles analysis", Supercomputing '94).
@@ -96,8 +97,9 @@ class EventSums(NamedTuple):
     squares_s2: ExactSum = NOTHING
     """The sum of the squares of these predictions."""
     exact_old_s: ExactSum = NOTHING
-    """The sum over exact matches, of which the page of a rewrite shows the share."""
+    """The sum over exact matches, whose errors are others, and whose share a page shows."""
     exact_new_s: ExactSum = NOTHING
+    exact_squares_s2: ExactSum = NOTHING
 
     def __add__(self, other: tuple[Any, ...]) -> EventSums:
         return EventSums(*(a + b for a, b in zip(self, other, strict=True)))
@@ -250,8 +252,14 @@ def _event_expected(fitted: Fitted, event: str, statistics: EventStatistics) -> 
         if spread is None:
             deviations.append(None)
             continue
-        single_s = spread.single * math.sqrt(float(sums.squares_s2))
-        deviations.append(math.hypot(single_s, spread.common * predicted_s))
+        exact, exact_s = spread.exact or spread, float(sums.exact_new_s)
+        exact_squares_s2 = float(sums.exact_squares_s2)
+        squares_s2 = max(float(sums.squares_s2) - exact_squares_s2, 0.0)
+        single_s = math.hypot(
+            spread.single * math.sqrt(squares_s2), exact.single * math.sqrt(exact_squares_s2)
+        )
+        common_s = spread.common * max(predicted_s - exact_s, 0.0) + exact.common * exact_s
+        deviations.append(math.hypot(single_s, common_s))
         if predicted_s > most_s:
             most_s, coverage = predicted_s, spread.coverage
     total = statistics.total

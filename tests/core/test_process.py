@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from rewritelog.core import DistinctPoints
 from rewritelog.models.fitting.process import Kernel, conditioned, learn
 
 
@@ -59,15 +60,36 @@ def test_far_from_all_points_the_mean_is_zero() -> None:
 def test_held_out_means_are_those_of_processes_without_the_point() -> None:
     points, values = points_of(60, 3, 8), np.random.default_rng(9).normal(size=60)
     kernel = kernel_of(3)
-    ((own_weights, held_out, _),) = conditioned(kernel, points, values)
+    ((own_weights, held_out, _),) = conditioned(
+        kernel, points, DistinctPoints.of_rows(points), values
+    )
     noise = kernel.noise**2 * np.eye(60)
     weights = np.linalg.solve(covariances(kernel, points, points) + noise, values)
     np.testing.assert_allclose(own_weights, weights, rtol=1e-8)
     for index in range(0, 60, 7):
         others = np.arange(60) != index
-        ((alone, *_),) = conditioned(kernel, points[others], values[others])
+        ((alone, *_),) = conditioned(
+            kernel, points[others], DistinctPoints.of_rows(points[others]), values[others]
+        )
         mean = kernel.means(points[others], alone, points[index : index + 1])
         np.testing.assert_allclose(held_out[index], mean[0], rtol=1e-4)
+
+
+def test_held_out_means_of_repeated_values_are_those_without_any_of_them() -> None:
+    distinct, repeats = points_of(12, 2, 11), [1, 3, 12, 2, 1, 5, 7, 1, 1, 2, 2, 2]
+    points = np.repeat(distinct, repeats, axis=0)
+    values = np.sin(points[:, 0]) + 0.1 * np.random.default_rng(12).normal(size=len(points))
+    kernel, known = kernel_of(2), DistinctPoints.of_rows(points)
+    ((_, held_out, counted),) = conditioned(kernel, points, known, values)
+    for index, point in enumerate(distinct):
+        rows = (points == point).all(axis=1)
+        others = covariances(kernel, points[~rows], points[~rows])
+        others += kernel.noise**2 * np.eye(len(others))
+        mean = covariances(kernel, point[None], points[~rows]) @ np.linalg.solve(
+            others, counted[~rows]
+        )
+        assert rows.sum() == repeats[index]
+        np.testing.assert_allclose(held_out[rows], mean[0], rtol=1e-4)
 
 
 def test_a_value_unlike_all_around_it_counts_for_little() -> None:
@@ -75,7 +97,9 @@ def test_a_value_unlike_all_around_it_counts_for_little() -> None:
     values = np.sin(points[:, 0])
     values[40] = 4.0
     kernel = Kernel(np.zeros(1, dtype=np.bool_), np.ones(1), np.ones(1), 1.0, 0.01, 0.1)
-    ((weights, held_out, limited),) = conditioned(kernel, points, values)
+    ((weights, held_out, limited),) = conditioned(
+        kernel, points, DistinctPoints.of_rows(points), values
+    )
     means = kernel.means(points, weights, points)
     np.testing.assert_allclose(means, np.sin(points[:, 0]), atol=0.2)
     assert abs(held_out[40]) < 0.2

@@ -127,7 +127,7 @@ def test_times_far_too_short_do_not_draw_the_fit_to_them(name: str, factor: floa
 
 def test_squares_follow_outliers_and_huber_does_not() -> None:
     law = LAWS["linear"]
-    timings = law.timings(60, seed=10)
+    timings = law.timings(100, seed=10)
     timings.seconds[1::6] *= 1.9
     huber = errors_elsewhere(auto(timings), law).mean()
     squares = errors_elsewhere(auto(timings, loss="squares"), law).mean()

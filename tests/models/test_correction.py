@@ -12,6 +12,7 @@ from models.laws import auto, relative_errors
 from msgspec import structs
 
 from rewritelog.arrays import Floats
+from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
@@ -330,7 +331,8 @@ def test_corrections_are_averaged_where_that_predicts_better() -> None:
 
 def test_means_of_predictions_of_zero_and_less_warn_of_nothing() -> None:
     """Numpy's warnings of their logarithms would have been printed."""
-    samples: Any = SimpleNamespace(seconds=np.array([1.0, 2.0]), sigma_s=np.array([1.0, 2.0]))
+    seconds, points = np.array([1.0, 2.0]), DistinctPoints.of_rows(np.array([[1.0], [2.0]]))
+    samples: Any = SimpleNamespace(seconds=seconds, sigma_s=seconds, points=points)
     fits = [
         CorrectedFit(
             "sum", (), HeldOutPredictions.compared(np.array(predicted_s), samples), samples

@@ -97,7 +97,7 @@ def test_an_exact_law_has_an_interval_of_no_width() -> None:
 def test_the_bounds_of_an_interval_are_never_too_narrow(count: int) -> None:
     """Of n + 1 values in random order, each place of the last one is as likely as any other."""
     rising = np.arange(count, dtype=np.float64)
-    low, high = quantiles(rising, np.array([0.05, 0.95]))
+    low, high = quantiles(rising, np.array([0.05, 0.95]), len(rising))
     further = np.arange(count + 1) - 0.5
     assert ((further >= low) & (further <= high)).mean() >= min(
         0.9, (count - 1) / (count + 1)
@@ -142,7 +142,7 @@ def test_totals_of_few_lines_spread_further_than_their_noise_alone() -> None:
 
 def test_intervals_of_few_ratios_bear_ratios_below_zero() -> None:
     """A fit may predict less than 0, as ordinary least squares does: its ratios are below 0 too."""
-    low, high = quantiles(np.array([-0.5, 0.8, 1.0, 1.1, 1.3]), np.array([0.05, 0.95]))
+    low, high = quantiles(np.array([-0.5, 0.8, 1.0, 1.1, 1.3]), np.array([0.05, 0.95]), 5)
     assert low == -0.5
     assert high > 1.3
 
@@ -152,10 +152,10 @@ def test_nine_in_ten_lines_of_a_trial_lie_within_intervals_that_widen() -> None:
     ratios = np.sort(np.exp(rng.normal(0, 0.05, 200)))
     distances = rng.uniform(0, 2, 400)
     tried = np.exp(rng.normal(0, 0.05, 400) + rng.normal(0, 0.4, 400) * distances)
-    rate = widening_rate(ratios, tried, distances)
+    rate = widening_rate(ratios, len(ratios), tried, distances)
     assert rate is not None
     assert rate > LEAST_RATE
-    low, high = quantiles(ratios, ENDS)
+    low, high = quantiles(ratios, ENDS, len(ratios))
     wider = np.exp(rate * np.maximum(distances, NEAREST))
     inside = (tried >= low / wider) & (tried <= high * wider)
     assert 0.895 <= inside.mean() <= 0.92
@@ -164,8 +164,8 @@ def test_nine_in_ten_lines_of_a_trial_lie_within_intervals_that_widen() -> None:
 def test_noise_within_the_range_does_not_widen_intervals_beyond_it() -> None:
     rng = np.random.default_rng(22)
     ratios, tried = np.sort(np.exp(rng.normal(0, 0.2, 300))), np.exp(rng.normal(0, 0.2, 100))
-    assert widening_rate(ratios, tried, np.full(100, 1.5)) == LEAST_RATE
-    assert widening_rate(ratios, tried, np.zeros(100)) is None
+    assert widening_rate(ratios, 300, tried, np.full(100, 1.5)) == LEAST_RATE
+    assert widening_rate(ratios, 300, tried, np.zeros(100)) is None
 
 
 def test_an_interval_however_far_beyond_the_range_is_found_in_silence(event: MakeTimings) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import structs
 
 from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.core import DistinctPoints
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, with_seconds
 from rewritelog.models.fitting.process import (
@@ -95,7 +96,7 @@ class Similarity:
 
     def limited(self, params: Floats, logs: Floats) -> Floats:
         """Return residuals, those limited that are unlike what the others say of them."""
-        ((_, _, likely),) = conditioned(self.kernel, self.inputs.columns(params), logs)
+        ((_, _, likely),) = self._conditioned(params, logs)
         return likely
 
     def refined(self, params: Floats, likely: Floats) -> Similarity:
@@ -113,13 +114,19 @@ class Similarity:
         """Yield the correction for each of several formulas' residuals at some samples.
 
         There are at most `MOST_POINTS` samples. Each correction comes with the logarithm of the
-        factor at each sample of a correction without that sample.
+        factor at each sample of a correction without the samples of that point.
         """
-        results = conditioned(self.kernel, self.inputs.columns(params), *logs)
+        results = self._conditioned(params, *logs)
         for values, (weights, without, _) in zip(logs, results, strict=True):
             most = float(np.abs(values).max())
             process = Process(self.inputs, self.kernel, weights)
             yield Correction(most, params, (process,)), without
+
+    def _conditioned(
+        self, params: Floats, *logs: Floats
+    ) -> Iterator[tuple[Floats, Floats, Floats]]:
+        points, distinct = self.inputs.columns(params), DistinctPoints.of_rows(params)
+        return conditioned(self.kernel, points, distinct, *logs)
 
 
 @dataclass(frozen=True)
@@ -158,7 +165,7 @@ def choose_correction(
     largest weight in a mixture; `plain_s` is what it, or the mixture, predicts of them.
     """
     samples = validation.selection.samples
-    if len(samples) < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
+    if samples.effective_count < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
         return None
     plain = HeldOutPredictions.compared(plain_s, samples)
     if plain.mean_error < tuning.GOOD_ENOUGH:
@@ -179,7 +186,7 @@ def choose_correction(
         return None
     best = _refined(best, many, validation)
     free = max(1.0, len(validation.selection.parameters.used) / tuning.LENGTHS_LIKE_ONE)
-    least_gain = max(tuning.LEAST_GAIN_CORRECTED, math.sqrt(free / len(samples)))
+    least_gain = max(tuning.LEAST_GAIN_CORRECTED, math.sqrt(free / samples.effective_count))
     return best if best.held_out.clearly_better(plain, least_gain) else None
 
 
@@ -249,7 +256,8 @@ def _corrected(
     """Return a corrected fit with its predictions, each by a formula and a correction without it.
 
     Corrections interpolate between what the formula fitted without one fold leaves of these `rows`,
-    but for the sample itself. `table` has the parameters and seconds (`with_seconds`) of all.
+    but for those of the sample's point. `table` has the parameters and seconds (`with_seconds`) of
+    all.
     """
     samples = validation.selection.samples
     formulas_s = validation.predicted_by_fold_s[family]

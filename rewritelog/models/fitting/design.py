@@ -78,7 +78,7 @@ class Parameters:
             else:
                 scaled[number] = units
         least, correlations = lowest / 2, samples.rank_correlations(tuple(scaled))
-        enough = len(samples) >= tuning.ENOUGH_FOR_BREAKS
+        enough = samples.effective_count >= tuning.ENOUGH_FOR_BREAKS
         for number, correlation in correlations.items():
             if enough and correlation < tuning.FALLING:
                 low = lowest[number - 1]

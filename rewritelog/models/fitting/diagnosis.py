@@ -101,8 +101,8 @@ class Quality(
     """Condition number of the weighted design matrix, its columns scaled to length 1."""
     largest_leverage: Exact
     effective_sample_size: Annotated[float, Meta(gt=0)]
-    """Effective sample size for the sum of the times t, (Σ t)² / Σ t² (L. Kish, Survey Sampling,
-    1965): this many samples of equal duration determine a sum as precisely."""
+    """Effective sample size for the sum of the times t of the points, (Σ t)² / Σ t² (L. Kish,
+    Survey Sampling, 1965): this many points of equal duration determine a sum as precisely."""
     outliers: Count = 0
     """Number of samples off by more than `OUTLIER_FACTOR`."""
     first_call: float | None = None
@@ -117,6 +117,7 @@ class Diagnosis(NamedTuple):
     quality: Quality
     leverage_root: Floats
     ratios: Floats
+    points: int
     total_ratio: float
 
 
@@ -143,7 +144,7 @@ def diagnose(
     first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
     # in units of the longest time squares cannot overflow
     units = measured_s / (np.abs(measured_s).max(initial=0.0) or 1.0)
-    squares = float((units**2).sum())
+    squares = float(((samples.points.means(units) * samples.points.counts) ** 2).sum())
     quality = Quality(
         r2=r_squared(predicted_s, measured_s),
         chi2=float(np.nansum(((measured_s - predicted_s) / scale_s) ** 2)),
@@ -158,55 +159,64 @@ def diagnose(
         negative=int((raw_s < 0).sum()),
     )
     if held_out_s is None:
-        return Diagnosis(quality, root, np.zeros(0), 1.0)
-    held_s, later = validated.seconds, ~validated.first & np.isfinite(held_out_s)
-    quality, ratios = on_held_out(quality, held_s, held_out_s, later)
-    total_ratio = _total_ratio(held_s[later], held_out_s[later]) if samples.relative else 1.0
-    return Diagnosis(quality, root, ratios, total_ratio)
+        return Diagnosis(quality, root, np.zeros(0), 0, 1.0)
+    later = ~validated.first & np.isfinite(held_out_s)
+    quality, ratios = on_held_out(quality, validated, held_out_s, later)
+    total_ratio = (
+        _total_ratio(validated.part(later), held_out_s[later]) if samples.relative else 1.0
+    )
+    points = min(len(validated.points), len(ratios))
+    return Diagnosis(quality, root, ratios, points, total_ratio)
 
 
 def on_held_out(
-    quality: Quality, measured_s: Floats, predicted_s: Floats, later: Flags
+    quality: Quality, validated: Samples, predicted_s: Floats, later: Flags
 ) -> tuple[Quality, Floats]:
     """Return the quality with that of predictions of held-out samples, and the ratios of these.
 
     `later` are the samples but for first calls.
     """
-    ratios = ratios_of(measured_s, predicted_s)
-    if len(ratios) > MOST_RATIOS:
-        ratios = np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
+    measured_s, first = validated.seconds, validated.points.rows.first
     quality = replace(
         quality,
         held_out_r2=r_squared(predicted_s, measured_s),
         held_out_error=mean_relative_error(predicted_s, measured_s),
         held_out_sum_error=sum_error(predicted_s[later], measured_s[later]),
-        coverage=coverage(measured_s / predicted_s),
+        coverage=coverage(measured_s[first] / predicted_s[first]),
     )
-    return quality, ratios
+    return quality, ratios_of(measured_s, predicted_s)
 
 
 def ratios_of(measured: Floats, predicted: Floats) -> Floats:
-    """Return measured over predicted times where they are finite, ascending."""
+    """Return measured over predicted times where they are finite, ascending.
+
+    Of more than `MOST_RATIOS` that are so many quantiles.
+    """
     with np.errstate(all="ignore"):
         ratios = measured / predicted
-    return np.sort(ratios[np.isfinite(ratios)])
+    ratios = np.sort(ratios[np.isfinite(ratios)])
+    if len(ratios) > MOST_RATIOS:
+        return np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
+    return ratios
 
 
-def _total_ratio(measured: Floats, predicted: Floats) -> float:
+def _total_ratio(samples: Samples, predicted: Floats) -> float:
     """Return the factor that corrects sums of predictions, drawn towards 1 if it is uncertain.
 
-    Its standard error is that of a weighted mean of ratios (W. Cochran, Sampling Techniques, 1977,
-    6.5); the shrinkage is firm (H.-Y. Gao and A. Bruce, Statistica Sinica 7, 1997).
+    Its standard error is that of a weighted mean of ratios in clusters, the points (W. Cochran,
+    Sampling Techniques, 1977, 6.5 and 9A); the shrinkage is firm (H.-Y. Gao and A. Bruce,
+    Statistica Sinica 7, 1997).
     """
     known = predicted > 0
-    measured, predicted = measured[known], predicted[known]
-    count = len(measured)
+    samples, predicted = samples.part(known), predicted[known]
+    count, points = len(samples.points), samples.points
     if count < tuning.FEWEST_FOR_TOTAL:
         return 1.0
-    ratios, weights = measured / predicted, predicted**tuning.SIZE_WEIGHT
+    ratios, weights = samples.seconds / predicted, predicted**tuning.SIZE_WEIGHT
     weights /= weights.sum()
     ratio = float(weights @ ratios)
-    variance = float((weights**2) @ (ratios - ratio) ** 2) * count / (count - 1)
+    of_points = points.means(weights * (ratios - ratio)) * points.counts
+    variance = float(of_points @ of_points) * count / (count - 1)
     if not ratio > 0 or not math.isfinite(variance):
         return 1.0
     variances = (ratio - 1) ** 2 / variance if variance > 0 else math.inf
@@ -215,38 +225,39 @@ def _total_ratio(measured: Floats, predicted: Floats) -> float:
     return 1 + share * (ratio - 1)
 
 
-def quantiles(ascending: Floats, levels: Floats) -> Floats:
-    """Return conservative quantiles of a sample, given in ascending order, for a further value.
+def quantiles(ascending: Floats, levels: Floats, points: int) -> Floats:
+    """Return conservative quantiles of the values at some points, ascending, for a further point.
 
     Levels from 0.5 use the order statistic of rank ⌈(n + 1)·level⌉, those below it the one of rank
     ⌊(n + 1)·level⌋: a further value of the same distribution then lies between two of them with at
-    least the nominal probability. Fewer than `ENOUGH_RATIOS` values have no order statistics that
-    far out: positive quantiles are then moved away from the median.
+    least the nominal probability. With k values at each of n points it is k times that rank. Fewer
+    than `ENOUGH_RATIOS` points have no order statistics that far out: positive quantiles are then
+    moved away from the median.
     """
     count = len(ascending)
-    upper = np.ceil((count + 1) * levels) - 1
-    lower = np.floor((count + 1) * levels) - 1
+    upper = np.ceil(np.ceil((points + 1) * levels) * count / points) - 1
+    lower = np.floor((np.floor((points + 1) * levels) - 1) * count / points)
     rank = np.where(levels < 0.5, lower, upper)
     quantiles = ascending[np.clip(rank, 0, count - 1).astype(np.int64)]
     middle = float(np.median(ascending))
-    if count >= tuning.ENOUGH_RATIOS or not middle > 0:
+    if points >= tuning.ENOUGH_RATIOS or not middle > 0:
         return quantiles
-    wider = 1 + tuning.WIDER_WITH_FEW * (tuning.ENOUGH_RATIOS / count - 1)
+    wider = 1 + tuning.WIDER_WITH_FEW * (tuning.ENOUGH_RATIOS / points - 1)
     return np.where(quantiles > 0, middle * np.maximum(quantiles / middle, 0) ** wider, quantiles)
 
 
-def widening_rate(ratios: Floats, tried: Floats, distances: Floats) -> float | None:
+def widening_rate(ratios: Floats, points: int, tried: Floats, distances: Floats) -> float | None:
     """Return how fast intervals have to widen beyond the range, in logarithms per unit of distance.
 
     In a trial `tried` are the measured over the predicted times of samples at these `distances`
     beyond the range. Nine in ten of them lie within the intervals that widen at this rate, at the
-    rank that `quantiles` uses; `ratios` are the ascending ones within the range. It is from
-    `LEAST_RATE` to `MOST_RATE`, and None without a sample beyond the range.
+    rank that `quantiles` uses; `ratios` are the ascending ones at so many points within the range.
+    It is from `LEAST_RATE` to `MOST_RATE`, and None without a sample beyond the range.
     """
     far = distances > 0
     if not far.any():
         return None
-    low, high = quantiles(ratios, ENDS) if len(ratios) else (1.0, 1.0)
+    low, high = quantiles(ratios, ENDS, points) if len(ratios) else (1.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(tried[far])
         outside = np.fmax(np.fmax(logs - np.log(high), np.log(low) - logs), 0.0)
@@ -262,7 +273,7 @@ def coverage(ratios: Floats) -> float | None:
         return None
     halves, inside = (finite[::2], finite[1::2]), 0
     for tested, calibrating in (halves, halves[::-1]):
-        low, high = quantiles(np.sort(calibrating), ENDS)
+        low, high = quantiles(np.sort(calibrating), ENDS, len(calibrating))
         inside += int(((tested >= low) & (tested <= high)).sum())
     return inside / len(finite)
 

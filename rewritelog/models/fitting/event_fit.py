@@ -62,6 +62,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
     relative weights of t over the predicted time."""
     ratios: Floats
     """Measured / predicted seconds of held-out samples, ascending."""
+    points: Count
+    """The number of distinct parameters that these have: what is known of a further one."""
 
     def __post_init__(self) -> None:
         terms = len(self.function.terms)
@@ -70,6 +72,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
         require_shape(".ratios", self.ratios, len(self.ratios))
         if not (np.diff(self.ratios) >= 0).all():
             raise misfit("`ratios` are not in ascending order")
+        if not min(1, len(self.ratios)) <= self.points <= len(self.ratios):
+            raise misfit(f"must be from 1 to the number of `ratios`, {len(self.ratios)}", ".points")
 
     def predict(
         self, params: Floats, lowest: Floats, highest: Floats
@@ -216,20 +220,24 @@ class EventFit(
 
         They are the prediction times quantiles of the ratios measured / predicted of held-out
         samples, with the ranks that guarantee the coverage for any distribution of the errors
-        (as in split conformal prediction, Lei et al., JASA 113, 2018). They are extended
-        to a prediction, such as an exact match, that lies outside of them. NaN with too few
-        samples.
+        (as in split conformal prediction, Lei et al., JASA 113, 2018). Those of exact matches are
+        made of the ratios of samples measured again. They are extended to a prediction that lies
+        outside of them. NaN with too few samples.
         """
         seconds = self.predict(params)
         far = distance(params, self.lowest, self.highest)
         low, high = np.full((2, len(params)), np.nan)
         for class_fit, rows in self._by_class(params):
             if len(class_fit.ratios):
-                shortest, longest = quantiles(class_fit.ratios, ENDS)
+                shortest, longest = quantiles(class_fit.ratios, ENDS, class_fit.points)
                 wider = class_fit.widening(far[rows])
                 low[rows] = seconds[rows] * shortest / wider
                 high[rows] = seconds[rows] * longest * wider
-        predicted, _ = self._with_exact_matches(params, seconds)
+        predicted, exact = self._with_exact_matches(params, seconds)
+        if self.exact_matches is not None and len(self.exact_matches.ratios):
+            ratios = self.exact_matches.ratios
+            ends = quantiles(ratios, ENDS, len(ratios))
+            low[exact], high[exact] = predicted[exact] * ends[:, None]
         return np.minimum(low, predicted), np.maximum(high, predicted)
 
     def retransformation(self, params: Floats) -> Floats:
@@ -245,11 +253,15 @@ class EventFit(
         Those to predictions below zero are left out.
         """
         factors = np.ones(len(params))
-        for class_fit, rows in self._by_class(params):
-            ratios = class_fit.ratios[class_fit.ratios >= 0]
-            if len(ratios):
-                index = (numbers[rows] * len(ratios)).astype(np.int64)
-                factors[rows] = ratios[np.minimum(index, len(ratios) - 1)]
+        drawn_from = [(class_fit.ratios, rows) for class_fit, rows in self._by_class(params)]
+        if self.exact_matches is not None:
+            _, exact = self.exact_matches.blend(params, factors)
+            drawn_from.append((self.exact_matches.ratios, exact))
+        for ratios, rows in drawn_from:
+            known = ratios[ratios >= 0]
+            if len(known):
+                index = (numbers[rows] * len(known)).astype(np.int64)
+                factors[rows] = known[np.minimum(index, len(known) - 1)]
         return factors
 
     def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:

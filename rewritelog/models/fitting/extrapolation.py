@@ -168,7 +168,8 @@ def growth_of(
         weights = _weights(own, validation, logs)
         residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
         ratios = np.zeros(0) if held_out_s is None else ratios_of(samples.seconds, held_out_s)
-        error = widening_rate(ratios, np.exp(-residual), distances)
+        points = min(len(samples.points), len(ratios))
+        error = widening_rate(ratios, points, np.exp(-residual), distances)
     function = None if weights == own else validation.solve(weights)
     return Growth(function, error, most_s)
 

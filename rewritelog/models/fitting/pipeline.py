@@ -118,8 +118,12 @@ def _fit_class(
     usable_part = all_samples.random_part(tuning.MOST_FITTED)
     samples = without_short_scales(usable_part, config.loss)
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
-    validation = cross_validate(_families(selection, config, params), selection)
-    weights = validation.select()
+    families = _families(selection, config, params)
+    validation = cross_validate(families, selection)
+    # what has a value for each code predicts no other code, but more than a trend that is none
+    by_line = validation.are_codes and config.families is None
+    chosen_by = cross_validate(families, selection, by_line=True) if by_line else validation
+    weights = chosen_by.select()
     corrected, plain_s = None, validation.predicted_by(weights)
     if config.correction == "auto" and config.families is None and plain_s is not None:
         corrected = choose_correction(next(iter(weights)), plain_s, validation)
@@ -167,7 +171,7 @@ def _families(
     """Return the families to choose from."""
     if config.families is not None:
         return {name: family.finite_in(params) for name, family in config.families.items()}
-    return automatic_families(len(selection.samples))
+    return automatic_families(selection.samples.effective_count)
 
 
 def _classes(

@@ -362,14 +362,15 @@ def _coordinates(points: Floats, codes: Flags) -> tuple[Floats, Ints]:
 
 
 def conditioned(
-    kernel: Kernel, points: Floats, *values: Floats
+    kernel: Kernel, points: Floats, distinct: DistinctPoints, *values: Floats
 ) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Yield the weights of the points given each of several sets of values there.
 
     They are the inverse covariance times the values, and come with the mean at each point without
-    that point, and with the values as they count: one further than `FARTHEST` deviations above that
-    mean, or `SHORTER` times as far below it, counts as that far from it, so that a disturbed
-    measurement hardly affects its surroundings.
+    all values of that point, of which `distinct` says which are the same, and with the values as
+    they count: one further than `FARTHEST` deviations above what all others say of it, or `SHORTER`
+    times as far below it, counts as that far from it, so that a disturbed measurement hardly
+    affects its surroundings.
     """
     lower = _factor_and_inverse(kernel.covariance(points))[1]
     inverse = np.asarray(lower + np.tril(lower, -1).T)
@@ -381,7 +382,13 @@ def conditioned(
         means, reach = limited - errors, tuning.FARTHEST * deviations
         limited = np.clip(plain, means - tuning.SHORTER * reach, means + reach)
     weights = limited @ inverse
-    yield from zip(weights, limited - weights / precisions, limited, strict=True)
+    # of the mean of k values at a point, given those elsewhere: the block of the inverse at a point
+    # is σ⁻² on the diagonal less the same number everywhere
+    noise, precision = kernel.noise**-2, distinct.means(precisions)
+    precision -= (distinct.counts - 1) * (noise - precision)
+    for limited_set, weights_set in zip(limited, weights, strict=True):
+        without = distinct.means(limited_set) - distinct.means(weights_set) / precision
+        yield weights_set, without[distinct.point_of_row], limited_set
 
 
 def learn(

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rewritelog.arrays import GOLDEN, Flags, Floats, Ints, Keys, column_range, median, mix, sequence
+from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss, least_squares, robust_spread, row_weights
@@ -56,6 +57,26 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.seconds)
+
+    @cached_property
+    def points(self) -> DistinctPoints:
+        """The distinct parameters: however often a point was timed, it tells of others once.
+
+        Of fewer than `FEWEST_TO_VALIDATE` points none can be held out: then each sample counts as
+        one.
+        """
+        points = DistinctPoints.of_rows(self.params)
+        if len(points) < tuning.FEWEST_TO_VALIDATE:
+            return DistinctPoints.of_rows(np.arange(len(self), dtype=np.float64)[:, None])
+        return points
+
+    @property
+    def effective_count(self) -> int:
+        """How many samples a function can be chosen by: points, if they were timed often.
+
+        Where hardly any was timed more than twice, a second time tells as much as another point.
+        """
+        return len(self) if len(self) <= 2 * len(self.points) else len(self.points)
 
     @classmethod
     def of(cls, timings: EventTimings, first: Flags, weighting: Weighting) -> Samples:

@@ -33,7 +33,7 @@ SHORT, SHORT_BY_SPREADS = 5.0, 8.0
 
 MOST_CROSSES = 500  # with more products of two functions only parameters themselves are multiplied
 MOST_FOR_TRIPLES = 9  # the most parameters with which products of three of them are candidates
-DEEPEST = 64.0  # a parameter up to this may be the depth of a tree, with exponential times
+DEEPEST = 64.0  # a parameter up to this may be the depth of a tree, times exponential, or a code
 MOST_VALUES = 8  # a parameter with at most so many distinct values may have a term for each
 KNOTS = (0.15, 0.3, 0.5, 0.7, 0.85)  # quantiles at which a threshold or a change of slope may be
 EXPONENTS = (-3.0, 4.0)  # the least and the largest exponent of a power law
@@ -93,6 +93,7 @@ CLEARLY = 1.0  # a less simple family has to be better by so many standard error
 LEAST_GAIN = 0.02  # and by this share of the error: with many samples any gain is significant
 FEW_TO_COMPARE = 12  # errors of fewer samples mean little, so that prior weights count too
 EXACT = 1e-5  # predictions with a smaller mean error leave nothing to average
+SHARE_OF_CODES = 0.5  # parameters that leave more of the error of the median time may be codes
 NEARLY_AS_GOOD = 2.0  # families with errors up to this multiple of the least are in a mixture
 
 # ---- Corrections

@@ -39,13 +39,14 @@ class HeldOutPredictions:
     predicted_s: Floats
     """Shape (samples,)."""
     errors: Floats
-    """|predicted − measured| in units of each sample's scale, at most `LARGEST_ERROR`."""
+    """|predicted − measured| in units of each sample's scale, at most `LARGEST_ERROR`, and the mean
+    over the samples of a point: these share the error of the function. Shape (points,)."""
 
     @classmethod
     def compared(cls, predicted_s: Floats, samples: Samples) -> HeldOutPredictions:
         """Return the predictions with their errors, the largest for those that are not finite."""
         errors = np.abs(predicted_s - samples.seconds) / samples.sigma_s
-        return cls(predicted_s, np.fmin(errors, tuning.LARGEST_ERROR))
+        return cls(predicted_s, samples.points.means(np.fmin(errors, tuning.LARGEST_ERROR)))
 
     @property
     def mean_error(self) -> float:
@@ -86,6 +87,22 @@ class CrossValidation:
             for name, seconds in self.predicted_by_fold_s.items()
         }
 
+    @property
+    def are_codes(self) -> bool:
+        """Whether the parameters may be codes, which say nothing of a point that was not timed.
+
+        They are small whole numbers, points were timed often, and no family predicts those held out
+        with less than `SHARE_OF_CODES` of the error of the median time.
+        """
+        samples = self.selection.samples
+        are_small = (np.abs(samples.params) <= tuning.DEEPEST) & (samples.params % 1 == 0)
+        if not self.predictions or samples.effective_count == len(samples) or not are_small.all():
+            return False
+        middle_s = np.full(len(samples), np.median(samples.points.means(samples.seconds)))
+        of_median = HeldOutPredictions.compared(middle_s, samples).mean_error
+        least = min(tried.mean_error for tried in self.predictions.values())
+        return least > tuning.SHARE_OF_CODES * of_median
+
     def predicted_by(self, weights: Mapping[str, float]) -> Floats | None:
         """Return a mixture's held-out predictions in seconds; None where there are none."""
         if not self.predictions:
@@ -98,7 +115,7 @@ class CrossValidation:
     def select(self) -> dict[str, float]:
         """Return the family that predicts held-out samples best, or several, with their weights.
 
-        Families are in order of simplicity: with many samples a later one is taken only if it is
+        Families are in order of simplicity: with many points a later one is taken only if it is
         clearly better, much as in the one-standard-error rule (Breiman et al., Classification and
         Regression Trees, 1984). With few the best one is best by chance as often as not, but for
         the first whose predictions are exact, as those of a simulator may be. Families
@@ -108,7 +125,7 @@ class CrossValidation:
         """
         if not self.predictions:
             return {next(iter(self.families)): 1.0}
-        count = len(self.selection.samples)
+        count = self.selection.samples.effective_count
         if count >= tuning.ENOUGH:
             best = next(iter(self.families))
             for name, tried in self.predictions.items():
@@ -176,10 +193,10 @@ def fit_family(
 
 
 def folds_of(count: int) -> Ints:
-    """Return the fold of each sample.
+    """Return the fold of each point.
 
-    There are as many folds as samples up to 10 samples (leave-one-out), 10 folds below 20 samples,
-    and 5 folds for more. The division is pseudo-random, and always the same.
+    There are as many folds as points up to 10 points (leave-one-out), 10 folds below 20 points, and
+    5 folds for more. The division is pseudo-random, and always the same.
     """
     parts = min(count, 10) if count < 20 else 5
     folds = np.empty(count, dtype=np.int64)
@@ -187,10 +204,16 @@ def folds_of(count: int) -> Ints:
     return folds
 
 
-def cross_validate(families: Mapping[str, Family], selection: SelectionSamples) -> CrossValidation:
-    """Fit each family to all folds but one, and predict that one; not with too few samples."""
-    samples = selection.samples
-    folds = folds_of(len(samples))
+def cross_validate(
+    families: Mapping[str, Family], selection: SelectionSamples, *, by_line: bool = False
+) -> CrossValidation:
+    """Fit each family to all folds but one, and predict that one; not with too few samples.
+
+    Unless they are held out `by_line`, the samples of one point are in one fold: a function may
+    pass through their mean, however wrong it is in between.
+    """
+    samples, points = selection.samples, selection.samples.points
+    folds = folds_of(len(samples)) if by_line else folds_of(len(points))[points.point_of_row]
     if len(samples) < tuning.FEWEST_TO_VALIDATE:
         return CrossValidation(families, selection, folds, {})
     parts = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
