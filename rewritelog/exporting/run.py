@@ -100,6 +100,7 @@ def export(options: ExportCommand) -> Exported:
         return map_contents(opened, pes, options.interval, params, work, "exporting")
 
     left_out: Counter[str] = Counter()
+    of_network = list[str]()
     with new_folder(options.out, force=options.force) as folder:
         if options.to in SIMULATORS:
             program = load_program(opened, network)
@@ -110,6 +111,8 @@ def export(options: ExportCommand) -> Exported:
                 traces = program.parts(simgrid_part)
                 counts = write_simgrid(folder, opened.summary.num_wth, traces)
             counts, left_out = {"sebs": len(program.workload.sebs), **counts}, program.lacking
+            if network is not None:
+                of_network += program.workload.without_effect([network])
         elif options.to == "chrome":
             with (
                 matched(opened, folder) as matching,
@@ -123,7 +126,7 @@ def export(options: ExportCommand) -> Exported:
                 left_out["overlapping"] = counted["overlapping"]
         else:
             counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
-    warnings = (*_warnings(left_out), *_about_time(options, counts))
+    warnings = (*_warnings(left_out), *of_network, *_about_time(options, counts))
     return Exported(options.out, options.to, len(pes), counts, warnings)
 
 

@@ -100,7 +100,7 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     """Replay as `replay_whole` does, with logs or traces that have been loaded."""
     report_progress("replaying")
     outcome = simulate(prepared.workload, prepared.case(network))
-    warnings = (*prepared.warnings, *prepared.workload.warnings(recorded=network.recorded))
+    warnings = (*prepared.warnings, *prepared.workload.warnings([network]))
     report = _report(prepared.logs, outcome, options, warnings)
     if options.write is not None:
         from rewritelog.replaying.write import write_replayed  # noqa: PLC0415 - few runs need it

@@ -67,7 +67,7 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
         workload = workload_of(task.logs, joined(report.statistics.kept), durations)
         report.statistics.kept.clear()  # they take memory
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
-    warnings, never_ran = workload.warnings(recorded=network.recorded), runs[0].never_ran
+    warnings, never_ran = workload.warnings([network]), runs[0].never_ran
     if never_ran:
         never = f"{count_text(never_ran, report.terms.item)} never ran"
         which = "`rewritelog replay` says which"

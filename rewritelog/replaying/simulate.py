@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -188,9 +188,9 @@ class Prepared:
         """What was loaded."""
         return self.task.logs
 
-    def warnings_of(self, never_ran: int, networks: Iterable[Network]) -> tuple[str, ...]:
+    def warnings_of(self, never_ran: int, networks: Collection[Network]) -> tuple[str, ...]:
         """Return the warnings of replays over some networks that could not run so many SEBs."""
-        of_links = self.workload.warnings(recorded=any(network.recorded for network in networks))
+        of_links = self.workload.warnings(networks)
         never = count_text(never_ran, self.logs.terms.item)
         stuck = [f"{never} never ran: not included in the times"] if never_ran else []
         return (*self.warnings, *stuck, *of_links)

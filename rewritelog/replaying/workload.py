@@ -7,7 +7,7 @@ the logs that is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.errors import spelled
+from rewritelog.replaying.network import Network
 from rewritelog.text import count_text
 
 Numbers: TypeAlias = NDArray[np.signedinteger[Any]]
@@ -255,8 +256,9 @@ class Workload:
         """Return the name of a SEB."""
         return self.names[int(self.sebs.name[seb])]
 
-    def warnings(self, *, recorded: bool) -> list[str]:
-        """Return the warnings, for a network with `recorded` transit times or another one."""
+    def warnings(self, networks: Collection[Network]) -> list[str]:
+        """Return the warnings of replays over some networks."""
+        recorded = any(network.recorded for network in networks)
         warnings = [] if self.nodes is None else [*self.nodes.warnings(recorded=recorded)]
         if self.repeated_numbers:
             warnings.append(
@@ -269,7 +271,17 @@ class Workload:
                 f"{count_text(int(negative), 'message')} with an invalid transit time "
                 f"(received before sent), delivered immediately by {spelled('network', 'log')}"
             )
-        return warnings
+        return [*warnings, *self.without_effect(networks)]
+
+    def without_effect(self, networks: Collection[Network]) -> Iterator[str]:
+        """Yield a warning for what some networks have that no message can take."""
+        if self.nodes is not None:
+            return
+        near = spelled("node_latency")
+        if self.workers == 1 and any(network.node_latency for network in networks):
+            yield f"{near} has no effect: each node of the logs has one PE"
+        if 1 < self.pes <= self.workers and not all(network.recorded for network in networks):
+            yield f"all PEs of the logs are on one node: of the network only {near} has an effect"
 
 
 def grouped(keys: Numbers, values: Numbers, count: int) -> tuple[Numbers, Numbers]:

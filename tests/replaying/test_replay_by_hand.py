@@ -156,6 +156,31 @@ def test_workers_of_a_node_have_a_latency_of_their_own(tmp_path: Path) -> None:
     assert replay(logs, Network(latency=0.0)).predicted_s == 2
 
 
+def test_a_network_that_no_message_can_take_is_said_to_have_no_effect(tmp_path: Path) -> None:
+    """A latency within nodes of one PE each was shown in the report, and changed nothing."""
+    lines = [[seb(0, 1, messages=[message(1.0, 1.0, dst_node=0, tid=1)])], [seb(1, 2)]]
+    apart = write_logs(tmp_path / "apart", lines)
+    together = write_logs(tmp_path / "together", lines, wth=2)
+    near, far = ("--node-latency", "1us"), ("--latency", "1us")
+    jobs = {
+        "replay": (),
+        "lost-cycles": (),
+        "rewrite": (tmp_path / "out", "--dilation", 2, "--force"),
+        "export": (tmp_path / "out", "--to", "goal", "--replayed", "--force"),
+    }
+    for command, more in jobs.items():
+        of_one = "warning: --node-latency has no effect: each node of the logs has one PE\n"
+        assert of_one in run(command, apart, *more, *near).stderr, command
+        assert "effect" not in run(command, apart, *more, *far).stderr
+        assert "effect" not in run(command, together, *more, *near).stderr
+        of_all = "all PEs of the logs are on one node: of the network only --node-latency has"
+        assert of_all in run(command, together, *more, *far).stderr.replace("\n ", ""), command
+    swept = rewritelog.sweep(apart, {"node_latency": [0, "1us"]})
+    assert swept.warnings == ("node_latency has no effect: each node of the logs has one PE",)
+    alone = write_logs(tmp_path / "alone", [[seb(0, 1)]])
+    assert "effect" not in run("replay", alone, *far).stderr  # the first of runs on 1, 2, 4, … PEs
+
+
 def test_a_seb_never_closed_takes_no_time_and_sends_as_it_starts(tmp_path: Path) -> None:
     first = seb(0, 1, messages=[message(0.5, 0.5, dst_node=1)])
     exits = seb(2, -1, exec_time=0.0, messages=[message(2.5, 2.5, msg_id=1, dst_node=1)])
