@@ -56,6 +56,13 @@ _RULES = (
         "ASTRA-sim ends with an error where one is missing; nothing else here needs all of them.",
     ),
     Rule(
+        "file-name",
+        Severity.STOP,
+        "The name of every file ends in .et.",
+        "ASTRA-sim looks for NAME.RANK.et, whether that is packed by gzip or not, and ends with an "
+        "error where one is missing; everything here reads NAME.RANK.et.gz, too.",
+    ),
+    Rule(
         "cycle",
         Severity.STOP,
         "No node waits for itself, through whatever others.",
@@ -87,6 +94,10 @@ def check_traces(traces: Traces) -> CheckReport:
         findings.add_all(of_rank)
     if traces.absent:
         findings.add("rank-missing", [Finding(Location(traces.path), traces.absent)])
+    for unit in traces.files:
+        if not unit.path.name.endswith(traces.ending):
+            name = f"the name does not end in {traces.ending}"
+            findings.add("file-name", [Finding(Location(unit.path), name)])
     return CheckReport(traces.path, findings, TRACE_RULES, traces=traces)
 
 

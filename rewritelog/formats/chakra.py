@@ -231,6 +231,7 @@ class ChakraTraces(Traces):
 
     title = "Chakra execution traces"
     types = NODE_TYPES
+    ending = ".et"
     computing = "COMP"
     communicating = ("COLL", "SEND", "RECV")
 

@@ -346,6 +346,8 @@ class Traces(Opened):
     """The types of events."""
     communicating: ClassVar[tuple[str, str, str]] = ("", "", "")
     """The types of collectives, and of events that send and receive messages."""
+    ending: ClassVar[str] = ""
+    """How the names of files end that simulators look for."""
     computing: ClassVar[str] = ""
     """The type of events that compute, whose durations are rewritten by default."""
 

@@ -1,5 +1,6 @@
 """The commands on Chakra traces."""
 
+import gzip
 import json
 import re
 import subprocess
@@ -265,6 +266,23 @@ def test_the_file_of_one_rank_is_one_rank(tmp_path: Path) -> None:
     assert report.to_json()["busy_time"]["old"] == {
         "largest_s": 1e-5, "largest_pe": 5, "mean_s": 1e-5, "imbalance": 1,
     }  # fmt: skip
+
+
+def test_a_packed_file_is_read_and_its_name_is_one_that_no_simulator_finds(tmp_path: Path) -> None:
+    """The check of a file beside others, packed by gzip as that names it, found nothing."""
+    path = write_traces(tmp_path / "t", [[node(1)], [node(1)]])
+    plain = rewritelog.replay(path).predicted_s
+    packed = path / "run.1.et.gz"
+    packed.write_bytes(gzip.compress((path / "run.1.et").read_bytes()))
+    done = run("check", path)
+    assert (done.returncode, "rank 1 has another file" in done.stderr) == (1, True)
+    (path / "run.1.et").unlink()
+    assert (rewritelog.replay(path).pes, rewritelog.replay(path).predicted_s) == (2, plain)
+    report = rewritelog.check(path)
+    assert report.findings.counts["file-name"] == 1
+    assert f"{packed}: the name does not end in .et" in report.text()
+    packed.rename(path / "run.1.et")
+    assert "file-name" not in rewritelog.check(path).findings.counts
 
 
 def test_some_of_the_ranks_are_enough(tmp_path: Path) -> None:
