@@ -108,8 +108,8 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
     rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
 
     logs: ManyTraces = argument(
-        "The log folder, or Chakra traces; of several log folders, or a folder of them, a table "
-        "compares the runs.",
+        "The log folder, or Chakra traces; of several, or of a folder with a folder for each, a "
+        "table compares the runs.",
         metavar="LOGS...", kw_only=False,
     )  # fmt: skip
     against: OptionalTraces = option(

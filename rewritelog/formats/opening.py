@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -81,7 +81,7 @@ def is_log_set(path: Path) -> bool:
 def to_many_traces(sets: TracesLike | Iterable[TracesLike], what: str) -> tuple[AnyTraces, ...]:
     """Return open logs or traces; raise `UsageError` for none.
 
-    A folder that has log sets in its folders stands for all of these.
+    A folder that has log sets in its folders stands for all of these, or else for the traces there.
     """
     named = [sets] if isinstance(sets, str | os.PathLike | Opened) else units.items_of(sets)
     if named is None:
@@ -94,7 +94,7 @@ def to_many_traces(sets: TracesLike | Iterable[TracesLike], what: str) -> tuple[
 
 
 def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
-    """Return the log sets in the folders of a folder, run2 before run10, or else the logs."""
+    """Return the log sets or traces in the folders of a folder, run2 before run10, or the logs."""
     if isinstance(logs, Opened):
         return [logs]
     path = to_path(logs, what)
@@ -103,8 +103,15 @@ def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
         return [logs]
     if traces := open_event_traces(path):
         return [traces]
-    sets = sorted(filter(is_log_set, path.iterdir()), key=_by_numbers)
-    return sets or [logs]
+    paths = sorted(path.iterdir(), key=_by_numbers)
+    return [*filter(is_log_set, paths)] or [*_traces_in(paths)] or [logs]
+
+
+def _traces_in(paths: Iterable[Path]) -> Iterator[Traces]:
+    """Yield the traces in those of some paths that are folders."""
+    for path in paths:
+        if path.is_dir() and (traces := open_event_traces(path)):
+            yield traces
 
 
 def _by_numbers(path: Path) -> list[tuple[str, int]]:

@@ -511,3 +511,14 @@ def test_communication_that_never_runs_may_take_longer_than_a_float_holds(tmp_pa
     alone = node(2, "r", kind=RECV, attributes={**gpu(comm_src=1), "comm_size": huge})
     report = replayed(tmp_path, [[waits, alone, node(3)], [waits]], slow)
     assert report.predicted_s == pytest.approx(1e-5)
+
+
+def test_a_folder_of_folders_of_traces_stands_for_all_of_them(tmp_path: Path) -> None:
+    """Only one of log sets did; of traces it was said to have no log set."""
+    (tmp_path / "runs/notes").mkdir(parents=True)
+    for ranks in (2, 10):
+        write_traces(tmp_path / f"runs/p{ranks}", [[node(1, duration=ranks)]] * ranks)
+    (tmp_path / "runs/notes.0.et.txt").touch()
+    table = json.loads(run("replay", tmp_path / "runs", "--json").stdout)
+    assert [row["pes"] for row in table["runs"]] == [2, 10]
+    assert [row["predicted_s"] for row in table["runs"]] == pytest.approx([2e-6, 10e-6])
