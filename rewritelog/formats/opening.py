@@ -24,6 +24,9 @@ TracesLike: TypeAlias = LogSet | Traces | PathLike
 def open_logs(path: TracesLike) -> LogSet:
     """Open a log set, given its folder or its `bgTrace` file.
 
+    Timelines are read each time they are needed, also for the page of a rewrite's report: a program
+    that changes its working folder has to give the complete path.
+
     Raise `MissingFileError` if it does not exist, and `DamagedLogError` with file and offset if the
     summary or the head of a timeline file is damaged.
 
