@@ -87,6 +87,7 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new
     sent, received = _messages(events, sends, receives)
     deps = events.deps()
     known = deps != MISSING
+    kind = np.nan_to_num(events["comm_type"], nan=_ALL_REDUCE)
     lanes, lane = lanes_of(traces, events)
     joint = transfers.seb[: len(transfers.ranks)]
     lane[joint] = _first_of_group(lane[joint], events["group"].number[joint])
@@ -109,6 +110,7 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new
         received=seb[receives],
         missing=len(known) - int(np.count_nonzero(known)),
         unmatched=len(receives) - len(received),
+        mismatched=len(np.unique(together[kind != kind[together]])),
     )
     sebs = Sebs(
         name=events["name"].number[order].astype(np.int32),

@@ -165,6 +165,8 @@ class Nodes:
     """The number of dependencies on nodes that are not there."""
     unmatched: int
     """The number of messages received that no rank sends."""
+    mismatched: int
+    """The number of collectives that are not of one type on all ranks."""
 
     def durations_s(self, of_nodes: Floats) -> Floats:
         """Return the duration of each SEB, the longest of its nodes."""
@@ -199,6 +201,10 @@ class Nodes:
         if self.unmatched:
             received = count_text(self.unmatched, "message")
             yield f"{received} received that no rank sends: not waited for"
+        if self.mismatched:
+            collectives = count_text(self.mismatched, "collective")
+            used = "that of the lowest rank is used; a rank may lack an earlier one"
+            yield f"{collectives} whose type differs between ranks: {used}"
         alone = int(np.count_nonzero(self.transfers.ranks == 1))
         if alone and not recorded:
             collectives = count_text(alone, "collective")

@@ -187,6 +187,24 @@ def test_without_a_network_collectives_take_the_longest_recorded_time(tmp_path: 
     assert replayed(tmp_path, programs).predicted_s == pytest.approx(9e-6)
 
 
+def test_collectives_that_do_not_belong_together_are_reported(tmp_path: Path) -> None:
+    """An all-gather was replayed as the all-reduce of another rank without a word."""
+    first, second = (
+        [
+            node(place, "c", 5, kind=COLL, attributes=gpu(9, comm_type=kind, comm_size=4000))
+            for place, kind in enumerate(kinds, start=1)
+        ]
+        for kinds in ((0, 2, 2), (0, 0, 2))
+    )
+    for name, network in (("recorded", None), ("given", NETWORK)):
+        traces = write_traces(tmp_path / name, [first, second])
+        (warning,) = replay(rewritelog.open_traces(traces), network).warnings
+        assert warning.startswith("1 collective whose type differs between ranks")
+    untyped = node(2, "c", 5, kind=COLL, attributes=gpu(9, comm_size=4000))  # an all-reduce
+    same = [second[0], untyped, second[2]]
+    assert replayed(tmp_path, [second, same], NETWORK).warnings == ()
+
+
 def test_the_first_lines_name_the_time_of_a_collective_once(tmp_path: Path) -> None:
     """It was `90.0 % in all, 90.0 % in communication`."""
     nodes = [
