@@ -82,6 +82,8 @@ class Program:
     workload: Workload
     order: Numbers | None
     """All SEBs PE by PE, in the order in which these run them; None for what links allow."""
+    never_ran: int = 0
+    """How many of them a replay for that order could not run."""
 
     def parts(self, make: Callable[[Steps], Part]) -> Iterator[Part]:
         """Yield what a function makes of the steps of successive PEs, on the engine of the job."""
@@ -105,6 +107,7 @@ class Program:
         - `not sent`: SEBs whose starting message was never sent, which do not wait for it
         - `not received`: messages that start no SEB, which are left out
         - `invalid`: backward dependencies that do not refer to an earlier SEB
+        - `never ran`: SEBs that the replay for their order could not run
         """
         sebs, messages = self.workload.sebs, self.workload.messages
         awaited, waiting = sebs.waits(0, len(sebs))
@@ -115,6 +118,7 @@ class Program:
             "not sent": len(self.workload.not_sent),
             "not received": int(np.count_nonzero(np.diff(messages.first_receiver) == 0)),
             "invalid": len(self.workload.beyond) + int(invalid + by_itself),
+            "never ran": self.never_ran,
         })  # fmt: skip
 
     def _steps(self, pes: range) -> Steps:
@@ -194,4 +198,4 @@ def load_program(logs: LogSet, network: Network | None) -> Program:
     run = simulate(workload, Case(network, workload.seconds[0]))
     turn = np.full(len(workload.sebs), len(workload.sebs))
     turn[run.times.order] = np.arange(len(run.times.order))
-    return Program(workload, np.lexsort((turn, workload.sebs.pe)))
+    return Program(workload, np.lexsort((turn, workload.sebs.pe)), run.never_ran)

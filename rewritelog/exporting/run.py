@@ -135,6 +135,9 @@ def _warnings(counts: Counter[str]) -> Iterator[str]:
     if counts["not sent"]:
         sebs = count_text(counts["not sent"], "SEB")
         yield f"{sebs} started by a message that is never sent, and exported without it"
+    if counts["never ran"]:
+        sebs = count_text(counts["never ran"], "SEB")
+        yield f"{sebs} never ran in the replay, and come last on their PE: a simulation may not end"
     if counts["not received"]:
         yield f"left out: {count_text(counts['not received'], 'message')} without a SEB to start"
     if counts["invalid"]:

@@ -159,6 +159,19 @@ def test_the_first_message_of_a_repeated_number_counts_as_in_a_replay(tmp_path: 
     assert replay(logs, Network(latency=1.0)).predicted_s == 8
 
 
+@pytest.mark.parametrize("to", ["goal", "simgrid"])
+def test_sebs_that_never_ran_in_the_replay_are_reported(tmp_path: Path, to: Any) -> None:
+    """A simulation of what two SEBs wait for each other in does not end, and nothing said so."""
+    lines = [
+        [seb(0, 1, src_pe=1 - pe, msg_id=0, messages=[message(0.5, dst_node=1 - pe)]), seb(1, 2)]
+        for pe in (0, 1)
+    ]
+    logs = write_logs(tmp_path / "logs", lines)
+    done = rewritelog.export(logs, tmp_path / "out", to, replayed=True)
+    (warning,) = done.warnings
+    assert warning.startswith("4 SEBs never ran in the replay, and come last on their PE")
+
+
 def test_dependencies_waits_and_order_are_those_of_replay(tmp_path: Path) -> None:
     line = [
         seb(0, 1),
