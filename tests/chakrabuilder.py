@@ -37,6 +37,19 @@ def field(number: int, value: int | bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
+def group(number: int, *fields: bytes) -> bytes:
+    """A group, protobuf's older form of a message: fields between two tags."""
+    return b"".join((varint(number << 3 | 3), *fields, varint(number << 3 | 4)))
+
+
+def groups(depth: int) -> bytes:
+    """Groups within each other."""
+    body = b""
+    for number in range(depth):
+        body = group(40 + number, body)
+    return body
+
+
 def attribute(name: str, kind: str, value: object) -> bytes:
     """An attribute of a node with one value, or a list for `KIND list`."""
     kind, _, is_list = kind.partition(" ")

@@ -138,6 +138,8 @@ enum wire_fault_code {
     FIELD_CUT,
     FIELD_TYPE,
     WIRE_TYPE,
+    GROUP_END,
+    GROUPS_DEEP,
     PACKED_CUT,
     WIRE_FAULTS
 };

@@ -5,7 +5,10 @@
 
 #include "walk.h"
 
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5, MOST_VARINT_BYTES = 10 };
+enum {
+    WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_GROUP, WIRE_GROUP_END, WIRE_FIXED32,
+    MOST_VARINT_BYTES = 10, MOST_GROUPS = 100 /* within each other, as in protobuf */
+};
 
 /* What a field may hold: SEVERAL is added where numbers may be packed; IS + k is the message k. */
 enum { ANYTHING, VARINT, FIXED64, FIXED32, TEXT, SEVERAL = 8, IS = 16 };
@@ -73,9 +76,10 @@ static inline int64_t read_varint(const uint8_t *buf, int64_t at, int64_t end, u
     return set_fault(fault, VARINT_TOO_LONG, at, 0);
 }
 
-/* Read the tag at `at` and skip the field's value; return the offset after it, or -1. */
-static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
-                                 int64_t *fault)
+/* Read the tag at `at` and skip the field's value, which the tags of a group do not have; return the
+   offset after it, or -1. */
+static inline int64_t read_one(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
+                               int64_t *fault)
 {
     uint64_t tag;
     *field = (wire_field){.at = at};
@@ -92,6 +96,8 @@ static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wi
             return set_fault(fault, FIELD_CUT, field->value, width);
         return field->end = field->value + width;
     }
+    if (field->wire == WIRE_GROUP || field->wire == WIRE_GROUP_END)
+        return field->end = field->value;
     if (field->wire != WIRE_VARINT && field->wire != WIRE_BYTES)
         return set_fault(fault, WIRE_TYPE, at, field->wire);
     int64_t next = read_varint(buf, field->value, end, &field->bits, fault);
@@ -101,6 +107,37 @@ static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wi
         return set_fault(fault, FIELD_CUT, next, (int64_t)(field->bits >> 1));
     field->content = next;
     return field->end = next + (int64_t)field->bits;
+}
+
+/* Skip a group from its first tag on, with the groups in it; return the offset after it, or -1. */
+static int64_t skip_group(const uint8_t *buf, int64_t end, const wire_field *first, int64_t *fault)
+{
+    int64_t open[MOST_GROUPS], depth = 0;
+    for (wire_field field = *first;;) {
+        if (field.wire == WIRE_GROUP) {
+            if (depth == MOST_GROUPS)
+                return set_fault(fault, GROUPS_DEEP, field.at, MOST_GROUPS);
+            open[depth++] = field.number;
+        } else if (field.wire == WIRE_GROUP_END && (!depth || open[--depth] != field.number)) {
+            return set_fault(fault, GROUP_END, field.at, field.number);
+        }
+        if (!depth)
+            return field.end;
+        if (field.end == end)
+            return set_fault(fault, FIELD_CUT, first->at, first->number);
+        if (read_one(buf, field.end, end, &field, fault) < 0)
+            return -1;
+    }
+}
+
+/* Read the tag at `at` and skip the field's value or its group; return the offset after it, or -1. */
+static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
+                                 int64_t *fault)
+{
+    int64_t next = read_one(buf, at, end, field, fault);
+    if (next < 0 || (field->wire != WIRE_GROUP && field->wire != WIRE_GROUP_END))
+        return next;
+    return field->end = skip_group(buf, end, field, fault);
 }
 
 /* Read the field that follows one of a message that the walk has checked; return false at `end`. */

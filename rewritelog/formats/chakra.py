@@ -51,6 +51,8 @@ PROBLEMS: dict[int, str] = {
     core.FIELD_CUT: "a field reaches beyond its message",
     core.FIELD_TYPE: "the field with the number {} has another type than the schema says",
     core.WIRE_TYPE: "a field with the unknown wire type {}",
+    core.GROUP_END: "the end of a group with the number {}, which has not begun",
+    core.GROUPS_DEEP: "more than {} groups within each other",
     core.PACKED_CUT: "a list of {} bytes holds no whole number of values",
 }
 """A message for each fault code of the compiled core; `{}` is its value."""

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chakrabuilder import COLL, COMP, METADATA, field, node, trace, unpacked, varint, write_traces
+from chakrabuilder import (
+    COLL,
+    COMP,
+    METADATA,
+    field,
+    group,
+    groups,
+    node,
+    trace,
+    unpacked,
+    varint,
+    write_traces,
+)
 
 import rewritelog
 from rewritelog.errors import DamagedLogError, RewriteLogError
@@ -99,6 +111,24 @@ def test_odd_protobuf_reads_as_others_read_it(tmp_path: Path) -> None:
     )
 
 
+def test_groups_that_nobody_knows_keep_their_bytes(tmp_path: Path) -> None:
+    """They were refused. Fields in them are not the node's, whatever their numbers."""
+    unknown = group(60, field(7, 99), group(60), field(2, b"x"), b"\x29" + bytes(8), group(1))
+    body = node(1, deps=[4], extra=groups(100) + field(10, field(1, b"k") + unknown + field(9, 8)))
+    odd = unknown + body + field(8, field(2, b"[[1]]") + unknown) + unknown
+    metadata = unknown + METADATA + unknown
+    path = tmp_path / "run.0.et"
+    path.write_bytes(trace([odd, node(2)], metadata))
+    traces = opened(path)
+    (part,) = traces.read(traces.files[0])
+    expected = {"id": 1, "name": "aten::mm", "duration_us": 10, "shapes": "[[1]]", "k": 8}
+    assert {name: part[name].tolist()[0] for name in expected} == expected
+    assert part["waited_for"].tolist() == [4]
+    assert written(traces, traces.files[0], 20.0) == trace(
+        [odd.replace(field(7, 10), field(7, 200)), node(2, duration=200)], metadata
+    )
+
+
 def test_texts_are_told_apart_by_all_of_their_bytes(tmp_path: Path) -> None:
     texts = ["a", "", "a\0", "ab", "a", "a\0b", ""]
     nodes = [node(k, name=text, shapes=text) for k, text in enumerate(texts)]
@@ -175,7 +205,16 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
         (trace([node(1)]) + bytes(7), "node 1: an empty message"),
         (trace([node(1), b"\x00\x01"]), "node 1: a field with the invalid number 0"),
         (trace([field(1, b"ten")]), "the field with the number 1 has another type"),
-        (trace([b"\x0b"]), "a field with the unknown wire type 3"),
+        (trace([b"\x0e"]), "a field with the unknown wire type 6"),
+        (trace([group(3)]), "the field with the number 3 has another type"),
+        (trace([varint(60 << 3 | 4)]), "node 0: the end of a group with the number 60, which has"),
+        (trace([group(60, field(1, 2))[:-2] + varint(61 << 3 | 4)]), "group with the number 61"),
+        (trace([group(60, group(61)[:2])]), "group with the number 60, which has not begun"),
+        (trace([group(60, field(1, 2))[:-2]]), "a field reaches beyond its message"),
+        (trace([group(60, b"\x0a\x09")]), "a field reaches beyond its message"),
+        (trace([field(10, group(60)[:2]), group(60)]), "a field reaches beyond its message"),
+        (trace([group(60, b"\x00\x01")]), "a field with the invalid number 0"),
+        (trace([groups(101)]), "node 0: more than 100 groups within each other"),
         (trace([varint(10 << 3 | 2) + b"\x7f"]), "a field reaches beyond its message"),
         (trace([field(10, field(4, field(1, b"123")))]), "a list of 3 bytes holds no whole number"),
         (trace([field(10, field(8, field(1, b"\x80")))]), "a number is cut off"),

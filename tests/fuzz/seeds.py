@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chakrabuilder import COLL, field, node
+from chakrabuilder import COLL, field, group, groups, node
 
 import rewritelog
 from rewritelog import LogSet, open_logs
@@ -15,6 +15,7 @@ NODES = [
     node(2, "kernel", 0, deps=[1, 300], attributes={"is_cpu_op": ("bool", False)}, start=9),
     node(3, kind=COLL, attributes={"d": ("double", 0.5), "l": ("fixed32 list", [1, 2])}),
     node(4, attributes={"tid": ("sint32", -4), "s": ("string", "x")}, extra=field(60, b"new")),
+    node(5, extra=group(60, field(7, 1), groups(3))),
 ]
 """Nodes of a Chakra trace, as messages."""
 
