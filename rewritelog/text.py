@@ -303,6 +303,12 @@ def some_text(names: Sequence[str], shown: int) -> str:
     return f"{', '.join(names[:shown])}{rest}"
 
 
+def some_quoted(names: Sequence[str], shown: int) -> list[str]:
+    """Return names, the first `shown` of them in quotes and shortened, as a sentence has them."""
+    short = shorten_all(names[:shown], LABEL_WIDTH)
+    return [*(f"'{name}'" for name in short), *names[shown:]]
+
+
 MOST_ALIKE = 5
 """Of more remarks with the same cause, a single sentence says all."""
 

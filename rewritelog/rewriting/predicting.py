@@ -36,7 +36,7 @@ from rewritelog.rewriting.statistics import (
     EventSums,
     exact_sum,
 )
-from rewritelog.text import count_text, matching, some_text, unused_patterns
+from rewritelog.text import count_text, matching, some_quoted, some_text, unused_patterns
 from rewritelog.timings.read import read_param_names, read_texts, samples_of
 from rewritelog.timings.samples import Timings
 
@@ -268,7 +268,8 @@ def warnings_of_uncovered(
         counts_of.setdefault(event, []).append(str(parameters))
     names = []
     most_first = sorted(uncovered, key=lambda event: (-uncovered[event], event))
-    for event in sorted(most_first, key=lambda event: event not in counts_of):
+    known_first = sorted(most_first, key=lambda event: event not in counts_of)
+    for event, name in zip(known_first, some_quoted(known_first, _EVENTS_NAMED), strict=True):
         counts = " and ".join(counts_of.get(event, ()))
         what = fitted.columns.removesuffix("s").replace("param", "parameter")
         what += "s" * (counts != "1")
@@ -278,8 +279,8 @@ def warnings_of_uncovered(
             timed += "but the model has no answer for these values"
         else:
             timed += f"not as many as its {terms.record}s have"
-        names.append(f"{event!r} ({uncovered[event]:,}{timed if counts else ''})")
-    covered = some_text([repr(event) for event in counts_of], _EVENTS_NAMED)
+        names.append(f"{name} ({uncovered[event]:,}{timed if counts else ''})")
+    covered = some_text(some_quoted([*counts_of], _EVENTS_NAMED), _EVENTS_NAMED)
     renamed = ""
     if terms.names:
         renamed = f", or name them as the timings do with {spelled(terms.names)}"
@@ -309,7 +310,8 @@ def warnings_of_unused(
         why = f"no {terms.item}'s name matches{more}"
         yield f"the dilation for {pattern!r} was not used: {why}"
     if isinstance(fitted.raw, FittedCoefficients):
-        unused = [repr(event) for event in fitted.raw.events if event not in events]
+        unused = [event for event in fitted.raw.events if event not in events]
         if unused:
-            names = f"coefficients for {some_text(unused, _EVENTS_NAMED)}"
+            listed = some_text(some_quoted(unused, _EVENTS_NAMED), _EVENTS_NAMED)
+            names = f"coefficients for {listed}"
             yield f"the {names} were not used: no {terms.predicted} has such a name"

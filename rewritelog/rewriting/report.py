@@ -44,6 +44,7 @@ from rewritelog.rewriting.statistics import (
 from rewritelog.running import EngineName
 from rewritelog.running.locks import cached_property
 from rewritelog.text import (
+    LABEL_WIDTH,
     MOST_ALIKE,
     Readable,
     TextTable,
@@ -53,6 +54,7 @@ from rewritelog.text import (
     percent_text,
     printable,
     ratio_text,
+    shorten,
     speedup,
     time_column,
     wrapped,
@@ -598,13 +600,14 @@ def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
     for name, counts in events.items():
         for doubt, names in concerned.items():
             if counts[doubt] and len(names) <= MOST_ALIKE:
-                yield f"event {name!r}: {_doubt_text(doubt, counts, terms)}"
+                yield f"event '{shorten(name, LABEL_WIDTH)}': {_doubt_text(doubt, counts, terms)}"
     for doubt, names in concerned.items():
         if len(names) > MOST_ALIKE:
             most = max(names, key=lambda name: events[name]["records"])
             together = sum((events[name] for name in names), Counter[str]())
             text = _doubt_text(doubt, together, terms).replace("this event", "these events")
-            yield f"{len(names):,} events, the largest being {most!r}: {text}"
+            largest = f"'{shorten(most, LABEL_WIDTH)}'"
+            yield f"{len(names):,} events, the largest being {largest}: {text}"
 
 
 def _doubt_text(doubt: str, counts: Counter[str], terms: Terms) -> str:

@@ -393,6 +393,25 @@ def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
         assert "".join(c for c in shown if ord(c) < 32 or 127 <= ord(c) < 160) == "", words
 
 
+def test_long_names_are_short_in_warnings(tmp_path: Path) -> None:
+    """Five names of kernels were a page of text, and one of a megabyte was a megabyte."""
+    kernels = [f"void at::{of}_kernel<{'4, ' * 99}int>" for of in ("copy", "add")]
+    timed = write_traces(tmp_path / "timed", [[node(k, kernels[k]) for k in (0, 1)]])
+    path = write_traces(tmp_path / "t", [[node(1, "a" * 1_000_000), node(2, kernels[0])]])
+    lines, model = tmp_path / "lines.txt", tmp_path / "model.json"
+    run("timings", timed, "-o", lines)
+    run("fit", lines, "-o", model)
+    done = run("rewrite", path, tmp_path / "o", "--fitted", model, "--dilation", "1")
+    (uncovered,) = re.findall("warning: (1 node dilated.*)", done.stderr)
+    short = r"'[^']{1,60}'"
+    found = re.fullmatch(f".* them: {short} \\(1\\); it covers ({short}), ({short}); .*", uncovered)
+    assert found is not None, uncovered
+    assert found[1] != found[2]
+    run("timings", path, "-o", lines)
+    done = run("verify", model, lines)
+    assert re.search(f"no fit for 1 of 1 line of {short};", done.stderr), done.stderr
+
+
 def test_check_counts_what_would_stop_a_simulator(tmp_path: Path) -> None:
     path = write_traces(
         tmp_path / "t",
