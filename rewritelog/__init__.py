@@ -11,7 +11,7 @@
 
 Models: `read_timings`, `write_timings`, `stats`, `merge`, `fit`, `load_model`, `FittedModel`,
 `Timings`, `AutoRegressor`, `verify`, `compare`, `predict`. Logs: `open_logs`, `LogSet`,
-`open_traces`, `read_params`, `Params`, `to_pandas`, `info`, `dump`, `rewrite`, `export`, `check`,
+`open_traces`, `read_params`, `Params`, `to_frame`, `info`, `dump`, `rewrite`, `export`, `check`,
 `rules`, `diff`, `convert`, `synth`, and `sample` for which SEBs to time. Whole runs: `replay`,
 `Network`, `sweep`, `lost_cycles`, `predict_run`. Pictures: `timeline`, `page` for the pages of
 `--html`, `explore`.
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from rewritelog.api.fitted import FittedModel, load_model
     from rewritelog.api.pages import page
     from rewritelog.api.regressor import AutoRegressor
-    from rewritelog.arrays import to_pandas
+    from rewritelog.arrays import to_frame
     from rewritelog.commands.fits import (
         compare,
         explore,
@@ -144,7 +144,7 @@ __all__ = [
     "sweep",
     "synth",
     "timeline",
-    "to_pandas",
+    "to_frame",
     "verify",
     "write_timings",
 ]
@@ -170,7 +170,7 @@ _HOMES = {
     "api.fitted": ("FittedModel", "load_model"),
     "api.pages": ("page",),
     "api.regressor": ("AutoRegressor",),
-    "arrays": ("to_pandas",),
+    "arrays": ("to_frame",),
     "commands.fits": ("write_timings",),
     "formats.bgtrace.logset": ("LogSet",),
     "formats.opening": ("open_logs", "open_traces"),

@@ -294,12 +294,12 @@ class Rows(np.ndarray[Any, np.dtype[Any]]):
             return rows.view(np.ndarray)
         return rows
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame, with the columns of `rewritelog export`.
 
         Raise `RewriteLogError` if pandas is not installed.
         """
-        return to_pandas(self)
+        return to_frame(self)
 
 
 def new_frame(columns: NamedColumns) -> pd.DataFrame:
@@ -311,7 +311,7 @@ def new_frame(columns: NamedColumns) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def to_pandas(table: Table) -> Any:
+def to_frame(table: Table) -> Any:
     """Return a table of `LogSet` as a pandas DataFrame, with the columns of `rewritelog export`.
 
     Names become `str`, array fields one column for each element, such as `obj_id_0` to `obj_id_3`;
@@ -319,7 +319,7 @@ def to_pandas(table: Table) -> Any:
     `RewriteLogError` if pandas is not installed.
 
     >>> logs = rewritelog.open_logs("sample_logs/cells")
-    >>> list(rewritelog.to_pandas(logs.log_events([0])).columns)
+    >>> list(rewritelog.to_frame(logs.log_events([0])).columns)
     ['pe', 'seb', 'log_event', 'offset_bytes', 'type', 'r_time_s', 'index', 'text']
     """
     if getattr(getattr(table, "dtype", None), "names", None) is None:

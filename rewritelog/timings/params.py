@@ -66,13 +66,13 @@ class Params(ParamRecords):
         rows = np.flatnonzero(kind == number)
         return self.pe[rows], self.seb[rows], self.params_of(rows, kinds[number][1])
 
-    def to_pandas(self, rows: Ints | None = None) -> Any:
+    def to_frame(self, rows: Ints | None = None) -> Any:
         """Return a DataFrame with the columns `pe`, `seb`, `event`, `p1`, `p2`, ….
 
         Parameters that an event does not have are NaN; `rows` selects some of the records, by their
         indices or as flags. Raise `UsageError` for others.
 
-        >>> rewritelog.read_params("sample_logs/cells").to_pandas([0]).values.tolist()
+        >>> rewritelog.read_params("sample_logs/cells").to_frame([0]).values.tolist()
         [[0, 19, 'Cell::pairForces', 53.0, 11.0]]
         """
         try:

@@ -100,7 +100,7 @@ class Timings:
         return replace(cls._of(tuple(timings)), names=called)
 
     @classmethod
-    def from_pandas(cls, frame: Any) -> Timings:
+    def from_frame(cls, frame: Any) -> Timings:
         """Return timings from a DataFrame with the columns `event` and `seconds`.
 
         All other columns are parameters, and their names are those of the parameters in formulas
@@ -208,13 +208,13 @@ class Timings:
                 mixed.append(Remark("", repr(event), sum(counts), text))
         return (*self.notes, *merged(mixed, "event {}"))
 
-    def to_pandas(self) -> Any:
+    def to_frame(self) -> Any:
         """Return a DataFrame with the columns `event`, one for each parameter, and `seconds`.
 
         Parameters without names are `p1`, `p2`, …; those that an event does not have are NaN. Raise
         `UsageError` for a parameter with the name of another column.
 
-        >>> list(rewritelog.read_timings("sample_logs/cells/timings.txt").to_pandas().columns)
+        >>> list(rewritelog.read_timings("sample_logs/cells/timings.txt").to_frame().columns)
         ['event', 'p1', 'p2', 'seconds']
         """
         counts = np.array([len(timings.seconds) for timings in self], dtype=np.int64)
@@ -295,7 +295,7 @@ def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path
     if isinstance(samples, Mapping):
         return Timings.from_arrays(samples)
     if hasattr(samples, "columns") and hasattr(samples, "__getitem__"):
-        return Timings.from_pandas(samples)
+        return Timings.from_frame(samples)
     return to_inputs(samples, what)
 
 

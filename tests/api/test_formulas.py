@@ -130,7 +130,7 @@ def test_an_event_with_several_numbers_of_parameters_asks_for_one() -> None:
         for samples in (pairs, bonded)
         for row, seconds in zip(samples.params.tolist(), samples.seconds.tolist(), strict=True)
     ]
-    timings = rewritelog.Timings.from_pandas(pandas.DataFrame(rows))
+    timings = rewritelog.Timings.from_frame(pandas.DataFrame(rows))
     fitted = rewritelog.fit(timings, "least-squares")
     with pytest.raises(rewritelog.UsageError, match="parameters must be 1 or 2, not None"):
         fitted.formula("k")

@@ -118,7 +118,7 @@ def test_a_timeline_is_that_of_one_pe(pe: Any) -> None:
 def test_tables_of_logs_become_frames() -> None:
     pytest.importorskip("pandas")
     logs = rewritelog.open_logs(CELLS)
-    sebs = rewritelog.to_pandas(logs.sebs([0, 3]))
+    sebs = rewritelog.to_frame(logs.sebs([0, 3]))
     assert len(sebs) == len(logs.sebs([0, 3]))
     for pes in ("3,0,3", [3, 0, 3]):  # there is one row for each SEB
         assert logs.sebs(pes).tobytes() == logs.sebs([0, 3]).tobytes()
@@ -127,20 +127,20 @@ def test_tables_of_logs_become_frames() -> None:
     assert {f"obj_id_{k}" for k in range(4)} <= set(sebs.columns)
     assert "obj_id" not in sebs.columns
     assert {type(name) for name in sebs["name"]} == {str}
-    assert len(rewritelog.to_pandas(logs.messages([0]))) == len(logs.messages([0]))
-    assert rewritelog.to_pandas(logs.sebs([0])[1])["seb"].tolist() == [1]
+    assert len(rewritelog.to_frame(logs.messages([0]))) == len(logs.messages([0]))
+    assert rewritelog.to_frame(logs.sebs([0])[1])["seb"].tolist() == [1]
     squared = logs.sebs([0])[:4].reshape(2, 2)  # it was a bare IndexError
-    assert rewritelog.to_pandas(squared)["seb"].tolist() == [0, 1, 2, 3]
-    assert squared.to_pandas().equals(rewritelog.to_pandas(squared))
+    assert rewritelog.to_frame(squared)["seb"].tolist() == [0, 1, 2, 3]
+    assert squared.to_frame().equals(rewritelog.to_frame(squared))
     assert logs.timeline(np.float64(1)).sebs["pe"][0] == 1  # type: ignore[arg-type]
-    assert "text" in rewritelog.to_pandas(logs.log_events([0])).columns
+    assert "text" in rewritelog.to_frame(logs.log_events([0])).columns
     assert repr(logs) == f"<LogSet {CELLS}: 16 PEs in 2 files, log version 6>" or "…" in repr(logs)
 
 
 def test_data_frames_without_pandas_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(rewritelog.RewriteLogError, match="data frames need pandas: pip install"):
-        rewritelog.to_pandas(rewritelog.open_logs(CELLS).sebs([0]))
+        rewritelog.to_frame(rewritelog.open_logs(CELLS).sebs([0]))
 
 
 def test_params_are_read_as_they_stand() -> None:
@@ -179,10 +179,10 @@ def test_params_that_there_are_not(tmp_path: Path) -> None:
 
 def test_params_become_a_frame() -> None:
     pytest.importorskip("pandas")
-    frame = rewritelog.read_params(CELLS).to_pandas()
+    frame = rewritelog.read_params(CELLS).to_frame()
     assert list(frame.columns) == ["pe", "seb", "event", "p1", "p2"]
     assert frame[frame["event"] == "Cell::bonded"]["p2"].isna().all()
-    some = rewritelog.read_params(CELLS).to_pandas(np.array([3, 1]))
+    some = rewritelog.read_params(CELLS).to_frame(np.array([3, 1]))
     assert some["seb"].tolist() == frame["seb"][[3, 1]].tolist()
 
 

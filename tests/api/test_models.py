@@ -65,7 +65,7 @@ def test_the_location_of_a_sample_that_there_is_not(entry: Any, row: Any, timing
 def test_sample_takes_timings_in_every_form_that_fit_takes(timings: Timings) -> None:
     """A column of a DataFrame was a file that does not exist."""
     pytest.importorskip("pandas")
-    frame = timings.to_pandas()
+    frame = timings.to_frame()
     of_files, *others = (
         rewritelog.sample(CELLS, timings=form, fraction=0.2).text()
         for form in (LINES, timings, frame)
@@ -82,28 +82,28 @@ def test_a_fit_names_the_files_of_timings_that_were_read_before(timings: Timings
 
 def test_timings_go_to_a_frame_and_back(timings: Timings) -> None:
     pytest.importorskip("pandas")
-    frame = timings.to_pandas()
+    frame = timings.to_frame()
     assert list(frame.columns) == ["event", "p1", "p2", "seconds"]
     assert len(frame) == 600
     with pytest.raises(UsageError, match="the DataFrame has no column 'seconds'"):
         rewritelog.fit(frame[["event", "p1", "p2"]])
-    back = Timings.from_pandas(frame.sample(frac=1, random_state=3).sort_index())
+    back = Timings.from_frame(frame.sample(frac=1, random_state=3).sort_index())
     for mine, theirs in zip(timings, back, strict=True):
         assert mine.event == theirs.event
         assert mine.params.tobytes() == theirs.params.tobytes()
         assert mine.seconds.tobytes() == theirs.seconds.tobytes()
-    named = Timings.from_pandas(frame[["event", "p1", "seconds"]].rename(columns={"p1": "n"}))
-    assert list(named.to_pandas().columns) == ["event", "n", "seconds"]
-    assert list(Timings(()).to_pandas().columns) == ["event", "seconds"]
+    named = Timings.from_frame(frame[["event", "p1", "seconds"]].rename(columns={"p1": "n"}))
+    assert list(named.to_frame().columns) == ["event", "n", "seconds"]
+    assert list(Timings(()).to_frame().columns) == ["event", "seconds"]
 
 
 def test_a_frame_of_timings_keeps_the_names_of_parameters_and_may_be_empty() -> None:
     pd = pytest.importorskip("pandas")
     columns = {"event": ["a", "a", "b"], "n": [1, 2, np.nan], "m": [3, 4, 5], "seconds": [1, 1, 2]}
     frame = pd.DataFrame(columns)
-    timings = Timings.from_pandas(frame)
-    pd.testing.assert_frame_equal(timings.to_pandas(), frame, check_dtype=False)
-    assert list(Timings(()).to_pandas().columns) == ["event", "seconds"]
+    timings = Timings.from_frame(frame)
+    pd.testing.assert_frame_equal(timings.to_frame(), frame, check_dtype=False)
+    assert list(Timings(()).to_frame().columns) == ["event", "seconds"]
 
 
 def test_a_missing_truth_in_a_frame_is_no_number() -> None:
@@ -113,7 +113,7 @@ def test_a_missing_truth_in_a_frame_is_no_number() -> None:
         frame = pd.DataFrame(
             {"event": "k", "n": pd.array([1, None], dtype=kind), "seconds": [1, 2]}
         )
-        assert np.isnan(Timings.from_pandas(frame)["k"].params).tolist() == [[False], [True]]
+        assert np.isnan(Timings.from_frame(frame)["k"].params).tolist() == [[False], [True]]
 
 
 def test_columns_of_a_frame_are_taken_by_their_names(fitted: rewritelog.FittedModel) -> None:
@@ -135,7 +135,7 @@ def test_a_fit_of_named_columns_takes_them_by_name_in_any_order() -> None:
     assert fitted.predict("k", other).tolist() == expected.tolist()
     assert fitted.predict("k", {"n": [4, 8], "m": 3}).tolist() == expected.tolist()
     assert fitted.predict("k", frame).shape == (12,)
-    of_records = pd.DataFrame({"p2": [3, 1], "p1": [4, 8]})  # as to_pandas names them
+    of_records = pd.DataFrame({"p2": [3, 1], "p1": [4, 8]})  # as to_frame names them
     assert fitted.predict("k", of_records).tolist() == expected.tolist()
     with pytest.raises(UsageError, match="the columns of X have 2, 3 values"):
         fitted.predict("k", {"n": [4, 8], "m": [3, 1, 2]})
@@ -256,7 +256,7 @@ def test_a_frame_without_parameters_is_fitted() -> None:
     frame = pd.DataFrame({"event": ["k", "m"] * 3, "seconds": [2.0, 3.0] * 3})
     fitted = rewritelog.fit(frame)
     assert fitted.predict("m", [[], []]).tolist() == [3, 3]
-    assert Timings.from_pandas(frame)["k"].params.shape == (3, 0)
+    assert Timings.from_frame(frame)["k"].params.shape == (3, 0)
 
 
 @pytest.mark.parametrize("name", ["event", "n", "seconds"])

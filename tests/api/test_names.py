@@ -224,7 +224,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.sweep(CELLS, {"speed": [1]}), ValueError, "the names are dilation"),
         (lambda: rewritelog.lost_cycles(CELLS, variables={"P": 3}), ValueError, "P is the number"),
         (lambda: public.export(CELLS, "x", "gaol"), ValueError, "gaol"),
-        (lambda: public.to_pandas([1]), TypeError, "not list"),
+        (lambda: public.to_frame([1]), TypeError, "not list"),
         (
             lambda: public.check(CELLS, jobs="many"),
             ValueError,
@@ -260,8 +260,8 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
             ValueError,
             "give folds or fraction, not both",
         ),
-        (lambda: public.read_params(CELLS).to_pandas([99]), ValueError, "rows: index 99"),
-        (lambda: public.read_params(CELLS).to_pandas("x"), ValueError, "rows: only integers"),
+        (lambda: public.read_params(CELLS).to_frame([99]), ValueError, "rows: index 99"),
+        (lambda: public.read_params(CELLS).to_frame("x"), ValueError, "rows: only integers"),
         (
             lambda: rewritelog.rewrite(CELLS, "x", dry_run=True),
             ValueError,

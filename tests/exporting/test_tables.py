@@ -168,5 +168,5 @@ def test_data_frames_have_the_columns_of_the_files(
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     logs = open_logs(sample_logs / "cells-2workers")
     rewritelog.export(logs, tmp_path / "out", "parquet")
-    frame = getattr(logs, name)().to_pandas()
+    frame = getattr(logs, name)().to_frame()
     pandas.testing.assert_frame_equal(frame, pandas.read_parquet(tmp_path / f"out/{name}.parquet"))

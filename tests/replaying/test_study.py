@@ -188,7 +188,7 @@ def test_no_variable_of_a_study_takes_the_place_of_a_column(variable: str, tmp_p
     with pytest.raises(
         rewritelog.UsageError, match=f"parameter '{variable}' of .* has the name of"
     ):
-        rewritelog.read_timings(lines).to_pandas()
+        rewritelog.read_timings(lines).to_frame()
 
 
 def test_a_number_of_pes_is_shown_with_all_its_digits() -> None:
