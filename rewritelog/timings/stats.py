@@ -34,7 +34,7 @@ LINES_KEPT = 500_000
 _UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
 
 
-@dataclass
+@dataclass(slots=True)
 class KindStats:
     """The lines of one event with one number of parameters, and times in one unit."""
 
@@ -44,28 +44,30 @@ class KindStats:
     lines: int = 0
     total: float = 0.0
     """The sum of the times; NaN for lines without a time."""
-    lowest: Floats = field(default_factory=lambda: np.empty(0))
-    """The least value of each parameter."""
-    highest: Floats = field(default_factory=lambda: np.empty(0))
-    kept: list[EventTimings] = field(default_factory=list)
-    """The lines for the variation of times."""
+    ranges: Floats = field(default_factory=lambda: np.empty(0))
+    """The least value of each parameter, and the greatest, shape (2, parameters)."""
+    kept: bytearray = field(default_factory=bytearray)
+    """The lines for the variation of times, each its parameters and its time: logs may have more
+    events than memory has room for arrays of each."""
 
     def add(self, params: Floats, times: Floats) -> None:
         """Add lines; `params` has the shape (lines, parameters)."""
-        known = [self.lowest, self.highest] if self.lines else []
-        rows = np.vstack([params, *known])
-        self.lowest, self.highest = rows.min(axis=0), rows.max(axis=0)
+        rows = np.vstack([params, self.ranges]) if self.lines else params
+        self.ranges = np.array([rows.min(axis=0), rows.max(axis=0)])
         self.lines += len(times)
         self.total += float(times.sum())
+
+    def keep(self, params: Floats, times: Floats) -> None:
+        """Keep lines for the variation of times."""
+        self.kept += np.column_stack([params, times]).tobytes()
 
     @property
     def spread(self) -> ReplicateSpread | None:
         """The variation of times with identical parameters; None if there are none."""
         if self.lines < 2 or not self.kept:
             return None
-        params = np.concatenate([lines.params for lines in self.kept])
-        times = np.concatenate([lines.seconds for lines in self.kept])
-        spread = spread_of(EventTimings(self.event, params, times))
+        rows = np.frombuffer(self.kept).reshape(-1, self.parameters + 1)
+        spread = spread_of(EventTimings(self.event, rows[:, :-1], rows[:, -1]))
         return spread if spread.points or spread.left_out else None
 
     def to_json(self) -> dict[str, Any]:
@@ -76,8 +78,8 @@ class KindStats:
             "parameters": self.parameters,
             "unit": _UNIT_NAMES.get(self.unit),
             "lines": self.lines,
-            "lowest": list(self.lowest),
-            "highest": list(self.highest),
+            "lowest": list(self.ranges[0]),
+            "highest": list(self.ranges[1]),
             "total": self.total,
             "mean": self.total / self.lines,
             "relative_spread": None if spread is None else spread.relative,
@@ -96,7 +98,7 @@ class KindStats:
             times = f"{self.total:.6g} cycles in all, {mean:.6g} cycles on average"
         count = count_text(self.lines, "line")
         yield f"{printable(self.event)}({', '.join(names)}): {count}, {times}"
-        ranges = zip(names, self.lowest, self.highest, strict=True)
+        ranges = zip(names, *self.ranges, strict=True)
         if listed := ", ".join(f"{name} {low:.6g} to {high:.6g}" for name, low, high in ranges):
             yield f"  range: {listed}"
         if (spread := self.spread) is not None:
@@ -138,7 +140,7 @@ class LineStats(Readable):
                     stats, times = self.by_kind.setdefault(kind, KindStats(*kind)), table.time[rows]
                     stats.add(params, times)
                     if unit != TimeUnit.NONE and self.kept < LINES_KEPT:
-                        stats.kept.append(EventTimings(event, params, times))
+                        stats.keep(params, times)
                         self.kept += len(rows)
 
     def to_json(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import tracemalloc
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -181,6 +182,18 @@ def test_stats_keep_a_bounded_number_of_lines(
     assert (kind.spread.relative, kind.spread.points) == (0.0, 4)
     assert 10 <= kind.spread.lines < 100
     assert f"the variation is that of the first {kind.spread.lines} lines" in report.text()
+
+
+def test_stats_hold_little_for_each_of_many_events(tmp_path: Path) -> None:
+    """Those of 300,000 events took 560 MB: arrays for each, most of them of one line."""
+    path, events = tmp_path / "out", 4000
+    path.write_text("".join(format_line(f"k{n}", (n, 1), time_s=1) for n in range(events)))
+    tracemalloc.start()
+    report = StatsCommand(path).run()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(report.kinds) == events
+    assert held < 800 * events
 
 
 def sorted_records(path: Path) -> list[tuple[str, list[float], int, float]]:
