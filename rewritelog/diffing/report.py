@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
 from rewritelog.diffing.records import ABSENT, Change, FieldKind, FirstDifference, Totals
@@ -41,6 +41,9 @@ _HEADINGS = {
 }
 
 
+SideName: TypeAlias = Literal["A", "B"]
+
+
 @dataclass(frozen=True)
 class HeadDifference:
     """A difference in the summaries or machine headers."""
@@ -63,6 +66,8 @@ class Comparison(Readable):
     """Differences of representation: log version, byte order, files."""
     machine: tuple[HeadDifference, ...] = ()
     """Differences of the machine, or of what comes before the nodes of a rank."""
+    without_params: SideName | None = None
+    """The side that has no param files, if the other has: its events have the names there."""
 
     @property
     def counted(self) -> dict[str, str]:
@@ -148,6 +153,7 @@ class Comparison(Readable):
                 "furthest_later_s": json_number(totals.later_s),
                 "other_transit_time": totals.common["transit"],
             },
+            "without_param_files": self.without_params,
             "sebs_with_other_brackets": totals.common["unpaired"],
             "malformed_param_lines": totals.faulty_lines,
         }
@@ -175,6 +181,11 @@ class Comparison(Readable):
                 lines += self._field_lines(chosen)
         lines += _row_lines(f"{self.sides[0].terms.item} name", self.totals.by_name)
         lines += _row_lines("event", self.totals.by_event)
+        if self.totals.by_event and self.without_params is not None:
+            other = "A" if self.without_params == "B" else "B"
+            lines.append(
+                f"  {self.without_params} has no param files: those of {other} name its events"
+            )
         return "\n".join([*lines, *(self._message_lines() if self.sides[0].has_messages else [])])
 
     def _field_lines(self, fields: dict[str, Change]) -> list[str]:

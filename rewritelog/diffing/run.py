@@ -16,7 +16,7 @@ import numpy as np
 
 from rewritelog.commands.logs import DiffCommand
 from rewritelog.diffing.records import Totals, compare_loaded
-from rewritelog.diffing.report import Comparison, HeadDifference
+from rewritelog.diffing.report import Comparison, HeadDifference, SideName
 from rewritelog.errors import NotComparableError
 from rewritelog.formats.bgtrace.blocks import (
     Block,
@@ -147,20 +147,27 @@ def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison
     two blocks per thread, whatever the size of the logs. Raise `DamagedLogError` if a side is
     damaged, and `RewriteLogError` if a file cannot be read.
     """
-    work = partial(_compare_pair, a, b, _params(a, b, params))
+    folders, without_params = _params(a, b, params)
+    work = partial(_compare_pair, a, b, folders)
     total_bytes = a.units_bytes + b.units_bytes
     totals = Totals()
     for _, of_pair in map_blocks(work, plan_pairs(a, b), "comparing", total_bytes):
         totals.add(of_pair)
     (old_machine, old), (new_machine, new) = map(_facts, (a, b))
-    return Comparison((a, b), totals, _changes(old, new), _changes(old_machine, new_machine))
+    representation, machine = _changes(old, new), _changes(old_machine, new_machine)
+    return Comparison((a, b), totals, representation, machine, without_params)
 
 
-def _params(a: LogSet, b: LogSet, params: Path | None) -> tuple[ParamFolder, ParamFolder]:
+def _params(
+    a: LogSet, b: LogSet, params: Path | None
+) -> tuple[tuple[ParamFolder, ParamFolder], SideName | None]:
+    """Return what names the events of each side, and the side that has none, if one has."""
     folders = [params or logs.folder for logs in (a, b)]
     listed = {folder: list_params(folder) for folder in folders}
     of_a, of_b = (listed[folder] for folder in folders)
-    return of_a if of_a.pes else of_b, of_b if of_b.pes else of_a
+    if bool(of_a.pes) == bool(of_b.pes):
+        return (of_a, of_b), None
+    return ((of_a, of_a), "B") if of_a.pes else ((of_b, of_b), "A")
 
 
 def _facts(logs: LogSet) -> tuple[dict[str, str], dict[str, str]]:

@@ -352,6 +352,25 @@ def test_brackets_of_different_events_are_not_compared(tmp_path: Path) -> None:
     assert "2 SEBs with different brackets" in text
 
 
+def test_events_named_by_the_other_side_are_said_to_be(tmp_path: Path) -> None:
+    """Logs of another run, without param files, seemed to have the events of A."""
+    for name in "abc":
+        write_logs(tmp_path / name, [[seb(0, 1, events=bracket(0, 0.5))]])
+    write_params(tmp_path / "a", 0, (0, "k"))
+    for a, b, without, line in (
+        ("a", "b", "B", "  B has no param files: those of A name its events"),
+        ("b", "a", "A", "  A has no param files: those of B name its events"),
+        ("a", "a", None, ""),
+        ("b", "c", None, ""),
+    ):
+        comparison = compared(tmp_path / a, tmp_path / b)
+        assert comparison.to_json()["without_param_files"] == without
+        said = [each for each in comparison.text().split("\n") if "no param files" in each]
+        assert said == [line] * bool(line)
+    given = compared(tmp_path / "a", tmp_path / "b", params=tmp_path / "a")
+    assert "no param files" not in given.text()
+
+
 def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:
     """More than the kernel's tables have room for at first, on either side."""
     marks = [event for k in range(100) for event in bracket(k / 128, (k + 0.5) / 128)]
