@@ -214,7 +214,7 @@ def timeline_sections(view: TimelineView) -> list[Section]:
             "run": [panel.from_s, panel.to_s],
             "pes": len(view.pes),
             "columns": view.columns,
-            "shares": view.over_time(panel)[:, shown],
+            "shares": panel.over_time[:, shown],
         })  # fmt: skip
     return sections
 

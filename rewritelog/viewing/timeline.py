@@ -37,6 +37,9 @@ MOST_BARS = 20_000
 
 COLUMNS = 1600
 
+MOST_STEPS = 400
+"""Shares over time are told in at most so many steps."""
+
 _BUSIEST = 1.001
 """A larger share of a column's time is not due to rounding."""
 
@@ -125,6 +128,8 @@ class Panel:
     run: Run
     cells: Floats
     """Share of the row's PE time, shape (rows, columns, layers)."""
+    over_time: Floats
+    """Share of all PEs' time, shape (columns, layers)."""
     bars: Bars | None
     """The individual SEBs and brackets; None if there are too many."""
     from_s: float
@@ -213,16 +218,10 @@ class TimelineView:
         shown = [layer for layer in range(len(self.layers)) if busy[layer] > 0]
         return shown if self.colour_by == "name" else sorted(shown, key=lambda k: k < shown[-1])
 
-    def over_time(self, panel: Panel) -> Floats:
-        """Return the share of all PEs' time in each column by layer, shape (columns, layers)."""
-        members = np.full(self.rows, self.group)
-        members[-1] = len(self.pes) - (self.rows - 1) * self.group
-        return np.asarray(np.einsum("rcl,r->cl", panel.cells, members / members.sum()))
-
-    def in_steps(self, panel: Panel, most: int = 400) -> tuple[Floats, Floats]:
-        """Return the bounds of at most `most` columns, and the shares over time in these."""
-        shares = self.over_time(panel)
-        columns = np.linspace(0, len(shares), min(len(shares), most) + 1).astype(np.int64)
+    def in_steps(self, panel: Panel) -> tuple[Floats, Floats]:
+        """Return the bounds of at most `MOST_STEPS` steps, and the shares over time in these."""
+        shares = panel.over_time
+        columns = np.linspace(0, len(shares), min(len(shares), MOST_STEPS) + 1).astype(np.int64)
         shares = np.add.reduceat(shares, columns[:-1], axis=0) / np.diff(columns)[:, None]
         return self.from_s + columns / columns[-1] * (self.to_s - self.from_s), shares
 
@@ -245,7 +244,7 @@ class TimelineView:
     def shares(self, panel: Panel) -> Floats:
         """Return the share of the PEs' time over the run's own length by layer."""
         share = (panel.to_s - panel.from_s) / (self.to_s - self.from_s)
-        return np.asarray(self.over_time(panel).mean(axis=0) / (share if share > 0 else 1.0))
+        return np.asarray(panel.over_time.mean(axis=0) / (share if share > 0 else 1.0))
 
     def busy_share(self, panel: Panel) -> float:
         """Return the share of the PEs' time in SEBs."""
@@ -357,6 +356,7 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
     cells = (parts + steps.cumsum(axis=1))[:, :-1] / members[:, None, None]
     if view.colour_by == "event":  # brackets lie within their SEBs
         cells[:, :, -1] = np.maximum(cells[:, :, -1] - cells[:, :, :-1].sum(axis=2), 0.0)
+    over_time = np.einsum("rcl,r->cl", cells, members / members.sum())
     single = None
     if known <= MOST_BARS:
         single = Bars._make(map(np.concatenate, zip(*all_bars, strict=True)))
@@ -364,7 +364,7 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
     lines = None
     if seed is not None and run.logs.has_messages:
         lines = message_lines(run.logs, run.outcome, rows, (view.from_s, view.to_s), seed)
-    return Panel(run, cells, single, from_s, to_s, sebs, left_out, lines)
+    return Panel(run, cells, over_time, single, from_s, to_s, sebs, left_out, lines)
 
 
 def _bars(view: TimelineView, rows: Ints, spans: Spans, /) -> tuple[Bars, int, int]:
