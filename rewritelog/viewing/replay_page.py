@@ -126,23 +126,22 @@ class Curves:
     def of(cls, sweep: Sweep) -> Curves:
         """Return the curves of the settings that a figure has room for."""
         axis = max(sweep.axes, key=lambda name: (name != MACHINE, len(sweep.axes[name])))
-        place = list(sweep.axes).index(axis)
-        others = [name for name in sweep.axes if name != axis]
-        values = {text: float(place) for place, text in enumerate(sweep.axes[axis])}
-        values = values if axis == MACHINE else dict(sweep.axes[axis])
+        given = sweep.axes[axis]
+        numbers = enumerate(given) if axis == MACHINE else zip(given.values(), given, strict=True)
+        values = {text: float(value) for value, text in numbers if math.isfinite(value)}
         settings: dict[str, list[tuple[float, float]]] = {}
         for point in sweep.points:
-            setting = (*point.values[:place], *point.values[place + 1 :])
-            label = ", ".join(f"{name} {text}" for name, text in zip(others, setting, strict=True))
-            at = values[point.values[place]]
-            if math.isfinite(at):
+            setting = dict(zip(sweep.axes, point.values, strict=True))
+            at = values.get(setting.pop(axis))
+            if at is not None:
+                label = ", ".join(f"{name} {text}" for name, text in setting.items())
                 settings.setdefault(label, []).append((at, point.predicted_s))
         shown = list(settings.items())[: len(MARKERS)]
         left_out = len(settings) - len(shown)
         notes = (f"{len(shown)} of {len(settings):,} settings are drawn.",) if left_out else ()
         return cls(
             axis,
-            {text: value for text, value in values.items() if math.isfinite(value)},
+            values,
             {label: tuple(zip(*sorted(points), strict=True)) for label, points in shown},  # type: ignore[misc]
             notes,
         )
