@@ -8,6 +8,7 @@ import numpy as np
 
 from rewritelog.evaluation.compare import CompareReport, columns_text
 from rewritelog.text import LABEL_WIDTH, count_text, percent_text, shorten_all
+from rewritelog.viewing.events import short
 from rewritelog.viewing.fit_pages import Cell, event_table
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
@@ -83,7 +84,7 @@ def _overview(errors: Errors, labels: dict[str, str]) -> str:
         if error is None:
             return Cell()
         grade = (error > GOOD_ERROR) + (error > FAIR_ERROR)
-        return Cell(percent_text(error), float(f"{error:.5g}"), grade)
+        return Cell(percent_text(error), short(error), grade)
 
     return event_table(
         "Mean relative error on held-out lines.",
