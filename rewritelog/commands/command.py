@@ -183,32 +183,33 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
         See `check_outputs` and `check_new_folder`.
         """
-        declared = {option.field: option for option in declarations(type(self))}
-        kinds = {field: option.kind for field, option in declared.items()}
-        kinds = {field: kind for field, kind in kinds.items() if isinstance(kind, Kind)}
-        unopened = {field: getattr(self, field) for field in kinds}
-        for field, kind in kinds.items():  # logs first: a format has no use for some files
+        given = [
+            (declared, declared.kind, getattr(self, declared.field))
+            for declared in declarations(type(self))
+            if isinstance(declared.kind, Kind)
+        ]
+        for declared, kind, unopened in given:  # logs first: a format has no use for some files
             if kind.opener.startswith("formats.opening:"):
-                settle(self, **{field: declared[field].opened(unopened[field])})
-                for logs in _items(getattr(self, field)):
+                opened = declared.opened(unopened)
+                settle(self, **{declared.field: opened})
+                for logs in _items(opened):
                     self._check_format(logs)
         super().__post_init__()
         paths: dict[str, list[Path]] = defaultdict(list)
-        for field, kind in kinds.items():
-            opened = getattr(self, field)
-            for value in (opened, unopened[field]) if kind.use == "input" else (opened,):
+        for declared, kind, unopened in given:
+            opened = getattr(self, declared.field)
+            for value in (opened, unopened) if kind.use == "input" else (opened,):
                 paths[kind.use] += _paths_in(value, kind)
         paths["input"] += self.also_read()
         if not (paths["file"] or paths["folder"]):
             return
-        from rewritelog.output.files import check_outputs
+        from rewritelog.output.files import check_outputs, check_page
         from rewritelog.output.folders import check_new_folder
 
         for folder in paths["folder"]:
             check_new_folder(folder, paths["input"], force=getattr(self, "force", False))
         check_outputs(paths["file"], paths["input"], paths["folder"], paths["checked"])
         if self.html is not None:
-            from rewritelog.output.files import check_page
             from rewritelog.viewing.extra import require
 
             require("bokeh", spelled("html"))
@@ -330,19 +331,15 @@ def function(
     """Return the Python function of a command, with its signature and the command's name."""
     cls: Any = command
     name = name or snake_case(cls.__name__.removesuffix("Command"))
-    options_by_field: dict[str, Declaration] = {option.field: option for option in cls.own()}
-    parameters = [
-        parameter.replace(annotation=options_by_field[parameter.name].shown)
-        for parameter in inspect.signature(cls).parameters.values()
-    ]
-    signature = inspect.Signature(parameters)
+    signature = _signature(cls)
 
     def call(*args: Parameters.args, **options: Parameters.kwargs) -> Result:
         try:
             signature.bind(*args, **options)
         except TypeError as error:
             takes = ", ".join(
-                f"{each.name}{'=…' * (each.kind is each.KEYWORD_ONLY)}" for each in parameters
+                f"{each.name}{'=…' * (each.kind is each.KEYWORD_ONLY)}"
+                for each in signature.parameters.values()
             )
             if "model_options" in signature.parameters:
                 takes += '; options of a model are given as in model_options={"loss": "squares"}'
@@ -355,21 +352,33 @@ def function(
             write_text_file(instance.html, instance.page(result))
         return instance.returned(result)
 
-    (returned,) = get_args(next(b for b in cls.__orig_bases__ if get_origin(b) is Command))
-    text, example, after = inspect.cleandoc(cls.__doc__ or "").partition("\n>>>")
-    listed = "".join(
-        f"- `{field.name}`: {options_by_field[field.name].help}\n" for field in parameters
-    )
     call.__module__, call.__name__, call.__qualname__ = cls.__module__, name, name
     call.__annotations__ = {}  # the signature has texts: most types are not imported yet
-    described = f"{text.rstrip()}\n\n{_raised(cls.own())}"
-    call.__doc__ = f"{described}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
-    call.__signature__ = signature.replace(return_annotation=_type_text(returned))  # type: ignore[attr-defined]
+    call.__doc__ = _docstring(cls, signature)
+    call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 
 
-def _type_text(kind: Any) -> str:
-    return str(getattr(kind, "__forward_arg__", None) or getattr(kind, "__name__", kind))
+def _signature(command: type[Command[Any]]) -> inspect.Signature:
+    """Return the signature of a command's function, with the types that its declarations show."""
+    shown = {declared.field: declared.shown for declared in command.own()}
+    parameters = [
+        parameter.replace(annotation=shown[parameter.name])
+        for parameter in inspect.signature(command).parameters.values()
+    ]
+    bases: Any = command.__orig_bases__  # type: ignore[attr-defined]
+    (returned,) = get_args(next(base for base in bases if get_origin(base) is Command))
+    name = getattr(returned, "__forward_arg__", None) or getattr(returned, "__name__", returned)
+    return inspect.Signature(parameters, return_annotation=str(name))
+
+
+def _docstring(command: type[Command[Any]], signature: inspect.Signature) -> str:
+    """Return that of a command, with what its function raises and takes before the example."""
+    text, example, after = inspect.cleandoc(command.__doc__ or "").partition("\n>>>")
+    helps = {declared.field: declared.help for declared in command.own()}
+    listed = "".join(f"- `{name}`: {helps[name]}\n" for name in signature.parameters)
+    described = f"{text.rstrip()}\n\n{_raised(command.own())}"
+    return f"{described}\n\nParameters:\n\n{listed}{example}{after}".rstrip() + "\n"
 
 
 def snake_case(name: str) -> str:
