@@ -520,9 +520,29 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
     used = statistics.matched_patterns, statistics.events
     yield from warnings_of_unused(options, report.fitted, report.terms, *used)
     yield from _about_total(report)
+    yield from _about_shares(report)
+    yield from fit_warnings(report.timings, report.fitted)
+    yield from task.about_params(statistics)
+    yield from _about_irregular(statistics)
+    without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
+    if task.params is not None and without:
+        yield f"{count_text(without, 'bracket')} without a param record dilated"
+    dilated = {
+        name: event.counts["dilated"] - event.counts["uncounted"]
+        for name, event in statistics.events.items()
+    }
+    uncovered = {name: count for name, count in dilated.items() if count}
+    recorded = {name: event.sums.keys() for name, event in statistics.events.items()}
+    yield from warnings_of_uncovered(uncovered, report.fitted, report.terms, recorded)
+    yield from _about_events(statistics, report.terms)
+
+
+def _about_shares(report: RewriteReport) -> Iterator[str]:
+    """Yield which shares of the new time a simulator replaces, and keep the host's speed."""
+    options = report.options
     if options.roofline:
-        new_s = statistics.seconds(DurationSum.NEW)
-        share = statistics.on_device_s / new_s if new_s else 0.0
+        new_s = report.statistics.seconds(DurationSum.NEW)
+        share = report.statistics.on_device_s / new_s if new_s else 0.0
         yield (
             f"{percent_text(share, 1)} of the new time is computed by devices: with "
             "roofline-enabled, ASTRA-sim takes times of its own for it, and version f66c1da for "
@@ -537,24 +557,14 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
             f"and keeps the host's speed{spared}: give the target's with {spelled('dilation')}, or "
             f"{spelled('dilation', 1)} if this is intended"
         )
-    yield from fit_warnings(report.timings, report.fitted)
-    yield from task.about_params(statistics)
+
+
+def _about_irregular(statistics: BlockStatistics) -> Iterator[str]:
     for what, (noun, sentence) in _IRREGULAR.items():
         if noted := statistics.noted.get(what):
             joint = "; " if noun.endswith("line") else ", "
             places = joint.join(place for _, place in noted.first)
             yield sentence.format(count_text(noted.count, noun), places)
-    without = statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD)
-    if task.params is not None and without:
-        yield f"{count_text(without, 'bracket')} without a param record dilated"
-    dilated = {
-        name: event.counts["dilated"] - event.counts["uncounted"]
-        for name, event in statistics.events.items()
-    }
-    uncovered = {name: count for name, count in dilated.items() if count}
-    recorded = {name: event.sums.keys() for name, event in statistics.events.items()}
-    yield from warnings_of_uncovered(uncovered, report.fitted, report.terms, recorded)
-    yield from _about_events(statistics, report.terms)
 
 
 def _about_total(report: RewriteReport) -> Iterator[str]:
