@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rewritelog.arrays import Ints
@@ -67,14 +69,12 @@ def _names(info: LogInfo | TraceInfo) -> Section:
     )
 
 
-def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
-    """Return the section of a communication matrix: senders are rows, receivers columns."""
+def _matrix_plot(counts: Ints, pes: int, unit: str) -> Any:
+    """Return the plot of a communication matrix: senders are rows, receivers columns."""
     from bokeh.models import HoverTool, LogColorMapper  # noqa: PLC0415 - an extra
     from bokeh.models.annotations import ColorBar  # noqa: PLC0415
     from bokeh.palettes import Cividis256  # noqa: PLC0415
 
-    group, total = info.traffic.group, info.summary.total_pes
-    pes = len(counts) * group
     first, last = -0.5, pes - 0.5  # the number of a PE is in the middle of its row or column
     plot = new_plot(
         "to PE", "from PE", height=520, x_range=(first, last), y_range=(last, first), whole="xy"
@@ -89,6 +89,13 @@ def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
     plot.add_layout(ColorBar(color_mapper=mapper, title=unit), "right")
     tooltips = [("to PE", "$x{0}"), ("from PE", "$y{0}"), (unit, "@image{0,0}")]
     plot.add_tools(HoverTool(tooltips=tooltips, renderers=[cells]))
+    return plot
+
+
+def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
+    """Return the section of a communication matrix, and of the pairs of PEs that have the most."""
+    group, total = info.traffic.group, info.summary.total_pes
+    pes = len(counts) * group
     ranked = np.argsort(-counts, axis=None, kind="stable")[:MOST_ROWS]
     names = [
         f"PE {pe}" if group == 1 else f"PE {pe}–{min(pe + group, total) - 1}"
@@ -110,7 +117,7 @@ def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
             "are not included."
         )
     table = TextTable(("from", "to", unit), rows, caption=f"The pairs with the most {unit}")
-    return Section(heading, sentences, plot, table, in_grid=True)
+    return Section(heading, sentences, _matrix_plot(counts, pes, unit), table, in_grid=True)
 
 
 def _sizes(traffic: Traffic) -> Section:
