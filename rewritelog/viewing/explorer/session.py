@@ -76,9 +76,9 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
         """The options of the fit, by name."""
         return {"weights": self.weights, "loss": self.loss, "exact_match": self.exact_match}
 
-    def kept(self, lines: int) -> Flags:
-        """Return which of `lines` lines the fit uses."""
-        are_kept = np.ones(lines, dtype=np.bool_)
+    def kept(self, timings: EventTimings) -> Flags:
+        """Return which lines of the event the fit uses."""
+        are_kept = np.ones(len(timings.seconds), dtype=np.bool_)
         are_kept[[*self.left_out]] = False
         return are_kept
 
@@ -133,7 +133,7 @@ class Result:
         Of an event with classes, the latter are those of the class by which it is judged.
         """
         quality = self.fit.quality
-        samples = timings.part(self.choices.kept(len(timings.seconds)))
+        samples = timings.part(self.choices.kept(timings))
         predicted = np.maximum(self.fit.predict(samples.params), 0.0)
         numbers = {
             "R² on the lines of the fit": r_squared(predicted, samples.seconds),
@@ -184,7 +184,7 @@ class Session:
         """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
         timings = self.events[event]
         config = choices.config(timings.parameters)
-        samples = timings.part(choices.kept(len(timings.seconds)))
+        samples = timings.part(choices.kept(timings))
         if not len(samples.usable().seconds):
             raise UsageError("no line with usable numbers is left to fit to: put some back")
         single_terms = single_term_functions(samples, choices.weights, choices.loss)
@@ -219,7 +219,7 @@ class Session:
         left_out = np.zeros(len(timings.seconds), dtype=np.bool_)
         if result is not None:
             fits, terms = {timings.key: result.fit}, result.single_terms
-            left_out = ~result.choices.kept(len(timings.seconds))
+            left_out = ~result.choices.kept(timings)
         fitted = Fitted("auto", FittedEvents("auto", {}, fits))
         return EventView(timings, fitted, terms, where, left_out=left_out)
 
@@ -244,13 +244,11 @@ class Session:
 
     def kept_timings(self, changed: Changed) -> tuple[EventTimings, ...]:
         """Return the samples that the model is fitted to, in the order of the files."""
-        timings = list(self.read.timings)
+        kept = list(self.read.timings)
         for entry, result in zip(self.entries, self.results(changed), strict=True):
             if result is not None:
-                timings[entry] = timings[entry].part(
-                    result.choices.kept(len(timings[entry].seconds))
-                )
-        return tuple(timings)
+                kept[entry] = kept[entry].part(result.choices.kept(kept[entry]))
+        return tuple(kept)
 
     def row(self, event: int, changed: Changed = NOT_CHANGED) -> str:
         """Return an event's row of the overview, as HTML."""
