@@ -392,7 +392,7 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
 
 
 def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
-    """Return the lines of a part."""
+    """Return the lines of a part: what is around the time is made once for equal parameters."""
     duration_s = part["duration_s"]
     chosen = np.flatnonzero(np.isin(part["type"], types))
     rows = chosen[duration_s[chosen] > 0]
