@@ -101,7 +101,7 @@ def _cells(view: EventView, most: int) -> Iterator[Cell]:
             yield _r2_cell(best.held_out_r2, title, parameter)
 
 
-def _r2_cell(r2: float | None, title: str = "", parameter: int = 0) -> Cell:
+def _r2_cell(r2: float | None, title: str, parameter: int = 0) -> Cell:
     if r2 is None:
         return Cell(title=title, parameter=parameter)
     text = f"{r2:.3f}" if r2 >= 0 else "< 0"

@@ -81,10 +81,7 @@ _CURVE_POINTS = 200
 
 
 def fit_figure(
-    fitted: Fitted,
-    samples: EventTimings,
-    names: tuple[str, ...],
-    kind: Literal["svg", "png"] = "svg",
+    fitted: Fitted, samples: EventTimings, names: tuple[str, ...], kind: Literal["svg", "png"]
 ) -> bytes:
     """Return the figure of an event, with a panel for each parameter.
 
