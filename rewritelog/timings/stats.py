@@ -47,8 +47,8 @@ class KindStats:
     ranges: Floats = field(default_factory=lambda: np.empty(0))
     """The least value of each parameter, and the greatest, shape (2, parameters)."""
     kept: bytearray = field(default_factory=bytearray)
-    """The lines for the variation of times, each its parameters and its time: logs may have more
-    events than memory has room for arrays of each."""
+    """The lines for the variation of times, each its parameters and its time; as bytes, since files
+    may have more events than memory has room for arrays of each."""
 
     def add(self, params: Floats, times: Floats) -> None:
         """Add lines; `params` has the shape (lines, parameters)."""
