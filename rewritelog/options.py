@@ -197,12 +197,13 @@ class Declaration:
     @property
     def expected(self) -> str:
         """What its values have to be, in a few words."""
-        *others, last = map(repr, choices(self.kind)) if choices(self.kind) else [""]
-        named = f"{', '.join(others)} or {last}" if others else _EXPECTED[self.kind]
+        if allowed := choices(self.kind):
+            *others, last = map(repr, allowed)
+            return f"{', '.join(others)} or {last}"
         bounds = " and ".join(text.format(f"{bound:,}") for _, text, bound in self._bounds)
         if self.least is not None and self.most is not None:
             bounds = f"from {self.least:,} to {self.most:,}"
-        return f"{named} {bounds}".rstrip()
+        return f"{_EXPECTED[self.kind]} {bounds}".rstrip()
 
     @property
     def _bounds(self) -> list[tuple[Callable[[Any, Any], bool], str, float]]:
