@@ -5,6 +5,7 @@ In JSON null replaces numbers that are not finite, which JSON cannot represent.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -203,8 +204,12 @@ def json_text(value: object, indent: int | None = None) -> str:
 
     Raise `ValueError` for a number that is not finite.
     """
-    encoder = _ONE_LINE if indent is None else json.JSONEncoder(indent=indent, allow_nan=False)
-    text = encoder.encode(value)
+    if indent is None:
+        text = _ONE_LINE.encode(value)
+    else:
+        file = io.StringIO()  # a list of all tokens, as `encode` makes it, takes much memory
+        file.writelines(json.JSONEncoder(indent=indent, allow_nan=False).iterencode(value))
+        text = file.getvalue()
     return text.replace("\x7f", "\\u007f")
 
 

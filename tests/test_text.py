@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import tracemalloc
 
 import pytest
 
@@ -13,6 +14,7 @@ from rewritelog.text import (
     event_label,
     exact_number,
     json_number,
+    json_text,
     percent_text,
     shorten,
     shorten_all,
@@ -206,3 +208,14 @@ def test_a_wrapped_line_keeps_a_number_with_its_unit() -> None:
     lines = wrapped("x" * 76 + " 12 µs " + "y" * 70 + " 12.5 % and").splitlines()
     assert lines[1].strip().startswith("12 µs")
     assert lines[2].strip().startswith("12.5 %")
+
+
+def test_a_report_as_json_takes_little_memory_beside_its_text() -> None:
+    """A list of its tokens took twelve times as much as the text."""
+    report = [{"a": 0.5, "b": [1, 2]}] * 18_000
+    tracemalloc.start()
+    text = json_text(report, indent=2)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert json.loads(text) == report
+    assert peak < 8 * len(text)
