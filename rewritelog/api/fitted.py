@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, column_names, new_frame, to_column, to_floats, to_table
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import write_model
-from rewritelog.models.base import EventKey, FitByEvent, entry_of, unknown_event
+from rewritelog.models.base import EventKey, FitByEvent, entry_of, require_name, unknown_event
 from rewritelog.models.fit_report import fits_table, formula_text, terms_of
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitting.event_fit import EventFit
@@ -230,6 +230,7 @@ class FittedModel(Fitted):
 
     def _table(self, event: str, X: Rows) -> Floats:
         """Return the table for an event; raise `UsageError` if the model has no fit for it."""
+        require_name(event)
         keys = self.keys
         counts = [count for name, count in keys if name == event]
         if keys and not counts:

@@ -56,7 +56,7 @@ class HeadDifference:
         return f"{self.name}: {self.a} → {self.b}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Readable):
     """The differences of two sets of logs or traces."""
 

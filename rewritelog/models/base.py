@@ -16,7 +16,7 @@ import numpy as np
 
 from rewritelog import options
 from rewritelog.arrays import Columns, Flags, Floats, Ints
-from rewritelog.errors import UsageError
+from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.text import NO_VALUE, TextTable, count_text, event_label, parameter_names, shorten
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ def entry_of(
     """Return the entry of an event with that many parameters; None: with as many as it has.
 
     `what` is the kind of entry and a preposition. Raise `UsageError` for an event without such an
-    entry, or with entries of several numbers of parameters.
+    entry, or with entries of several numbers of parameters, and `UsageTypeError` for no text.
     """
+    require_name(event)
     by_count = {count: entry for (name, count), entry in entries.items() if name == event}
     if not by_count:
         raise unknown_event(event, entries, what)
@@ -73,6 +74,12 @@ def entry_of(
         counts = " or ".join(map(str, sorted(by_count)))
         raise UsageError(f"{event!r}: parameters must be {counts}, not {parameters!r}")
     return by_count[parameters]
+
+
+def require_name(event: object) -> None:
+    """Raise `UsageTypeError` for an event's name that is no text, such as a column of names."""
+    if not isinstance(event, str):
+        raise UsageTypeError(f"event must be the name of one event, not {type(event).__name__}")
 
 
 def unknown_event(event: str, keys: Iterable[EventKey], what: str) -> UsageError:

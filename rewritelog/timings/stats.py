@@ -109,7 +109,7 @@ class KindStats:
             yield f"  variation among identical parameters: {variation} ({basis})"
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class LineStats(Readable):
     """The statistics of all lines of some files."""
 

@@ -556,6 +556,39 @@ def test_models_and_timings_are_equal_to_themselves_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    "make",
+    [
+        lambda: rewritelog.stats(LINES),
+        lambda: rewritelog.diff(CELLS, CELLS),
+        lambda: rewritelog.open_logs(CELLS).timeline(3),
+        lambda: rewritelog.replay(CELLS),
+    ],
+)
+def test_results_with_arrays_compare_as_objects(make: Any) -> None:
+    """Numpy's comparison of their arrays had no truth value."""
+    result, other = make(), make()
+    assert result == result
+    assert (result == other) is False
+    assert result in [other, result]
+
+
+def test_a_column_of_names_is_no_event(timings: Timings, fitted: rewritelog.FittedModel) -> None:
+    """Pandas said that the truth value of a Series is ambiguous."""
+    pd = pytest.importorskip("pandas")
+    columns: list[Any] = [pd.Series(["Cell::bonded"] * 2), np.array(["Cell::bonded"] * 2)]
+    for names in columns:
+        for call in (
+            lambda names: fitted.predict(names, [[40], [80]]),
+            lambda names: fitted.interval(names, [[40], [80]]),
+            fitted.formula,
+            fitted.plot,
+            lambda names: timings[names],
+        ):
+            with pytest.raises(UsageTypeError, match="must be the name of one event, not "):
+                call(names)
+
+
+@pytest.mark.parametrize(
     ("name", "problem"),
     [
         ("log", "is a function and cannot be a parameter's name"),

@@ -354,7 +354,7 @@ DEPENDENCY_ROW = np.dtype([*_SEB, ("forward", np.bool_), ("other", np.int64)])
 """A dependency of a SEB on the SEB `other` of its timeline; if `forward`, of `other` on it."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Tables:
     """The records of some timelines, in the order of the file."""
 
