@@ -170,8 +170,8 @@ class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
     skipped, as `warnings` tell at the end.
 
     Predictions are the usual times of single calls. Their sum is too small where a few calls take
-    much longer: for sums that agree with measured ones, `rewrite` multiplies predictions, except
-    exact matches, by a factor of each fit, unless its `total` is typical.
+    much longer: for sums that agree with measured ones, `rewrite` multiplies predictions by a
+    factor of each fit, unless its `total` is typical.
 
     >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
     >>> records = rewritelog.predict(fitted, "sample_logs/cells/param.0")

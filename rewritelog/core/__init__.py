@@ -74,6 +74,11 @@ class DistinctPoints:
         distinct = table if len(rows.first) == len(table) else table[rows.first]
         return cls(distinct, counts, rows.numbers, rows)
 
+    @property
+    def count_of_row(self) -> Ints:
+        """How many rows are equal to each row of the table, itself among them, shape (rows,)."""
+        return self.counts[self.point_of_row]
+
     def means(self, values: Floats) -> Floats:
         """Return the mean of each point's values, given one for each row."""
         sums = np.bincount(self.point_of_row, values, minlength=len(self))

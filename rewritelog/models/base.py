@@ -177,7 +177,7 @@ class Prediction:
     seconds: Floats
     """Predicted durations; NaN where the model does not cover the row. They may be negative."""
     exact: Flags
-    """True where the duration is the measured mean of samples with identical parameters."""
+    """True where the duration is that of samples with identical parameters."""
     outside: Flags
     """True where a parameter lies outside the range of the samples, or a category has no fit."""
     remote: Flags | None = None

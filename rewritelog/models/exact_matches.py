@@ -1,4 +1,4 @@
-"""Exact matches: mean times of the same parameters, and their weight beside the fit."""
+"""Exact matches: the usual times of the same parameters, and their weight beside the fit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.diagnosis import ratios_of
-from rewritelog.models.form import Form, ParameterRows, misfit, require_shape
+from rewritelog.models.fitting.diagnosis import kept, ratios_of, total_ratio_of
+from rewritelog.models.form import Form, NotNegative, ParameterRows, misfit, require_shape
 from rewritelog.models.metrics import relative_errors
 from rewritelog.running.locks import cached_property
 
@@ -19,19 +19,21 @@ ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
 
 class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "counts": "samples"}):
-    """The distinct parameter sets of one event's samples, each with the mean of its times."""
+    """The distinct parameter sets of one event's samples, each with its usual time."""
 
     seconds: Floats
-    """Mean time of each set, shape (sets,)."""
+    """The median of the times of each set, or their mean with `always`, shape (sets,)."""
     counts: Ints
     """Number of samples of each set, shape (sets,)."""
     rows: ParameterRows
     """The sets, shape (sets, parameters)."""
     weights: Floats
-    """The weight of each set's mean, in [0, 1]; the fit has the rest."""
+    """The weight of each set's time, in [0, 1]; the fit has the rest."""
     ratios: Floats
     """Measured / predicted seconds of samples measured again, ascending: each is predicted by the
-    others with its parameters, and the fit."""
+    others with its parameters, and the fit. Empty if these are too few."""
+    total_ratio: NotNegative = 1.0
+    """Their Σ measured / Σ predicted, by which sums are corrected for rare long calls."""
 
     def __post_init__(self) -> None:
         require_shape(".seconds", self.seconds, len(self.rows))
@@ -40,6 +42,8 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         require_shape(".ratios", self.ratios, len(self.ratios))
         if not ((self.weights >= 0) & (self.weights <= 1)).all():
             raise misfit("must be between 0 and 1", ".weights")
+        if not (np.diff(self.ratios) >= 0).all():
+            raise misfit("must be in ascending order", ".ratios")
 
     @cached_property
     def points(self) -> DistinctPoints:
@@ -52,15 +56,30 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         positive = self.ratios[self.ratios > 0]
         return float(np.abs(1 / positive - 1).mean()) if len(positive) else None
 
+    def timed_again(self, params: Floats) -> Flags:
+        """Return which rows are sets with more than one sample: `ratios` are those of such sets."""
+        return np.asarray(np.append(self.counts, 0)[self.points.find(params)] > 1)
+
+    def common_error(self, of_one: float, of_fit: float) -> float:
+        """Return the relative standard deviation of the sum of one call of each set.
+
+        That of the mean of k times is `of_one` / √k, and `of_fit` where nothing says how much a
+        time varies.
+        """
+        errors = np.where(self.counts > 1, of_one / np.sqrt(self.counts), of_fit)
+        sizes = np.abs(self.seconds)
+        sizes /= sizes.max(initial=0.0) or 1.0
+        return float(np.linalg.norm(sizes * errors) / (sizes.sum() or 1.0))
+
     def blend(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
         """Return the weighted means of the fit's and the measured seconds; flag exact matches."""
         index = self.points.find(params)
         known = index >= 0
         weight = np.where(known, self.weights[index], 0.0)
-        means = np.where(known, self.seconds[index], 0.0)
-        blended = np.where(weight == 1, means, seconds + weight * (means - seconds))
+        timed_s = np.where(known, self.seconds[index], 0.0)
+        blended = np.where(weight == 1, timed_s, seconds + weight * (timed_s - seconds))
         unknown = np.isnan(seconds) & known & (weight > 0)
-        return np.where(unknown, means, blended), known & (weight >= tuning.DETERMINED)
+        return np.where(unknown, timed_s, blended), known & (weight >= tuning.DETERMINED)
 
 
 def exact_matches_of(
@@ -69,28 +88,71 @@ def exact_matches_of(
     """Return the measured times with their weights; None if they have none.
 
     `predicted_s` are the seconds of the held-out samples, each predicted by a fit without it.
-    With `always` measured times have all the weight. With `auto` their weight is found with the
-    samples that were measured repeatedly: each one is predicted by the mean of the others with its
-    parameters, and by the fit. The mean of k measurements has the variance σ²/k and the fit τ², so
-    that the weighted mean of least variance has the weight λk / (1 + λk) on the measured mean,
-    where λ = τ²/σ². The λ chosen is that with the least errors on those samples, and 0 unless
-    another one is clearly better.
+    With `always` the mean of measured times has all the weight. With `auto` it is their median,
+    which a disturbed one hardly moves, and its weight is found with the samples that were measured
+    repeatedly: each one is predicted by the median of the others with its parameters, and by the
+    fit. That of k measurements has about the variance σ²/k and the fit τ², so that the weighted
+    mean of least variance has the weight λk / (1 + λk) on the measured time, where λ = τ²/σ². The λ
+    chosen is that with the least errors on those samples, and 0 unless another one is clearly
+    better.
     """
     if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
         return None
-    points, variance_ratio = DistinctPoints.of_rows(usable.params), np.inf
-    means = mean_times(points, usable.seconds)
-    again = _timed_again(means, points, held_out, predicted_s)
+    times, variance_ratio = _Times.of(usable), np.inf
+    again = _timed_again(times, held_out, predicted_s, by_mean=mode == "always")
     if mode == "auto":
         variance_ratio = _variance_ratio(again)
     if variance_ratio == 0:
         return None
+    seconds = mean_times(times.points, usable.seconds) if mode == "always" else times.medians()
+    ratios, total_ratio = np.zeros(0), 1.0
+    if len(again.measured_s) >= tuning.FEWEST_AGAIN:
+        blended_s = again.blended(variance_ratio)
+        ratios = kept(ratios_of(again.measured_s, blended_s, again.others + 1))
+        if mode == "auto":
+            total_ratio = total_ratio_of(again.measured_s, blended_s, np.arange(len(blended_s)))
     # in an order that does not depend on that of the samples
-    order = np.lexsort((means, *points.params.T))
-    counts = points.counts[order]
-    weights = _weight(variance_ratio, counts)
-    ratios = ratios_of(again.measured_s, again.blended(variance_ratio))
-    return ExactMatches(means[order], counts, points.params[order], weights, ratios)
+    order = np.lexsort((seconds, *times.points.params.T))
+    counts = times.points.counts[order]
+    return ExactMatches(
+        seconds[order],
+        counts,
+        times.points.params[order],
+        _weight(variance_ratio, counts),
+        ratios,
+        total_ratio,
+    )
+
+
+class _Times(NamedTuple):
+    """The times of each point."""
+
+    points: DistinctPoints
+    ascending: Floats
+    """Those of the first point in ascending order, then those of the next one, and so on."""
+    starts: Ints
+    """The place of the first time of each point."""
+
+    @classmethod
+    def of(cls, samples: EventTimings) -> _Times:
+        points = DistinctPoints.of_rows(samples.params)
+        order = np.lexsort((samples.seconds, points.point_of_row))
+        return cls(points, samples.seconds[order], np.cumsum(points.counts) - points.counts)
+
+    def medians(self) -> Floats:
+        """Return the median of each point's times."""
+        counts = self.points.counts
+        low, high = self.starts + (counts - 1) // 2, self.starts + counts // 2
+        return np.asarray((self.ascending[low] + self.ascending[high]) / 2)
+
+    def medians_of_others(self, index: Ints, seconds: Floats) -> Floats:
+        """Return the median of the other times of a point, for each point's index and one time."""
+        starts, others = self.starts[index], self.points.counts[index] - 1
+        low, high = (
+            self.ascending[place + (self.ascending[place] >= seconds)]
+            for place in (starts + (others - 1) // 2, starts + others // 2)
+        )
+        return np.asarray((low + high) / 2)
 
 
 def mean_times(points: DistinctPoints, seconds: Floats) -> Floats:
@@ -117,26 +179,31 @@ class _TimedAgain(NamedTuple):
     measured_s: Floats
     predicted_s: Floats
     """What a fit without the sample predicts."""
-    mean_s: Floats
-    """The mean of the other samples with its parameters."""
+    others_s: Floats
+    """What the other samples with its parameters say."""
     others: Ints
     """Their number."""
 
     def blended(self, variance_ratio: float) -> Floats:
         """Return the weighted means of what the fit and the others predict."""
         weights = _weight(variance_ratio, self.others)
-        return self.predicted_s + weights * (self.mean_s - self.predicted_s)
+        blended_s = self.predicted_s + weights * (self.others_s - self.predicted_s)
+        return np.where(weights == 1, self.others_s, blended_s)
 
 
 def _timed_again(
-    means: Floats, points: DistinctPoints, held_out: EventTimings, predicted_s: Floats
+    times: _Times, held_out: EventTimings, predicted_s: Floats, *, by_mean: bool
 ) -> _TimedAgain:
-    index = points.find(held_out.params)
-    again = (index >= 0) & (points.counts[index] > 1) & (held_out.seconds > 0)
+    index, counts = times.points.find(held_out.params), times.points.counts
+    again = (index >= 0) & (counts[index] > 1) & (held_out.seconds > 0)
     index, measured_s = index[again], held_out.seconds[again]
-    others = points.counts[index] - 1
-    mean_s = (means[index] * points.counts[index] - measured_s) / others
-    return _TimedAgain(measured_s, predicted_s[again], mean_s, others)
+    others = counts[index] - 1
+    if by_mean:
+        sums_s = np.add.reduceat(times.ascending, times.starts)
+        others_s = (sums_s[index] - measured_s) / others
+    else:
+        others_s = times.medians_of_others(index, measured_s)
+    return _TimedAgain(measured_s, predicted_s[again], others_s, others)
 
 
 def _variance_ratio(again: _TimedAgain) -> float:

@@ -266,13 +266,10 @@ class Fitted:
     def total_seconds(self, event: str, params: Floats, prediction: Prediction) -> Floats:
         """Return predictions in seconds as factors make their sums agree with measured ones.
 
-        Exact matches are left as they are: means of measured times already have the right sum.
         Raise `ModelError` as `factors` does.
         """
         factors = self._factors("retransformation", event, params)
-        if factors is None:
-            return prediction.seconds
-        return prediction.seconds * np.where(prediction.exact, 1.0, factors)
+        return prediction.seconds if factors is None else prediction.seconds * factors
 
     def _factors(self, method: str, event: str, params: Floats, *more: Floats) -> Floats | None:
         where = self._place(event, method)

@@ -84,7 +84,7 @@ class FittedEvents(FitByEvent):
         matches = fit.exact_matches
         if matches is not None and len(matches.ratios) > 1:
             of_one = float(matches.ratios.std(ddof=1))
-            exact = TotalSpread(of_one, of_one / math.sqrt(matches.counts.sum()))
+            exact = TotalSpread(of_one, matches.common_error(of_one, single))
         return TotalSpread(single, common, quality.coverage, exact)
 
     def named(self, names: ParamNames) -> FittedEvents:

@@ -92,6 +92,19 @@ def test_held_out_means_of_repeated_values_are_those_without_any_of_them() -> No
         np.testing.assert_allclose(held_out[rows], mean[0], rtol=1e-4)
 
 
+def test_held_out_means_of_values_without_noise_are_those_of_other_points() -> None:
+    """The same numbers nearly cancelled, as for times of a simulator that repeats a call."""
+    distinct = points_of(12, 2, 11)
+    points = np.repeat(distinct, 40, axis=0)
+    values = np.sin(points[:, 0])
+    kernel, known = replace(kernel_of(2), noise=1e-4), DistinctPoints.of_rows(points)
+    ((_, held_out, _),) = conditioned(kernel, points, known, values)
+    once = DistinctPoints.of_rows(distinct)
+    kernel_once = replace(kernel, noise=1e-4 / 40**0.5)
+    ((_, expected, _),) = conditioned(kernel_once, distinct, once, np.sin(distinct[:, 0]))
+    np.testing.assert_allclose(held_out, np.repeat(expected, 40), rtol=1e-6)
+
+
 def test_a_value_unlike_all_around_it_counts_for_little() -> None:
     points = np.linspace(-2, 2, 81)[:, None]
     values = np.sin(points[:, 0])

@@ -75,12 +75,107 @@ def test_how_often_points_were_timed_does_not_change_what_is_known_of_others() -
     assert spreads[1].exact.common < 0.1 * spreads[1].common
 
 
+def test_lines_that_a_correction_does_not_use_have_the_errors_of_other_points_too() -> None:
+    """Of 1,250 lines it has 1,000: the others were predicted by those with their parameters."""
+    timings = timed_often(0, 25, 50, jagged)
+    fit = auto(timings).fits["tiles", 1]
+    low, high = np.log10(timings.params.min()), np.log10(timings.params.max())
+    others = np.rint(10 ** np.random.default_rng(100).uniform(low, high, 400))
+    true = relative_errors(fit.predict(others[:, None]), jagged(others)).mean()
+    assert 0.75 * true < fit.quality.held_out_error < 1.5 * true
+
+
+def timed_unevenly(seed: int, points: int, often: int, times: int) -> tuple[EventTimings, Floats]:
+    """Return lines of a jagged kernel, and the sizes of those that are one line of their size."""
+    rng = np.random.default_rng(seed)
+    sizes = np.unique(np.rint(10 ** rng.uniform(1.5, 3.6, points)))
+    counts = np.ones(len(sizes), dtype=np.int64)
+    counts[rng.permutation(len(sizes))[:often]] = times
+    n = np.repeat(sizes, counts)
+    times_s = jagged(n) * np.exp(0.02 * rng.normal(size=len(n)))
+    return EventTimings("tiles", n[:, None], times_s), sizes[counts == 1]
+
+
+def test_few_points_that_most_lines_are_of_do_not_narrow_the_intervals_of_others() -> None:
+    """Six in ten calls of other sizes were within theirs, and four in ten of those timed once."""
+    covered = []
+    for seed in range(6):
+        timings, once = timed_unevenly(seed, 80, 4, 200)
+        fit = auto(timings).fits["tiles", 1]
+        rng = np.random.default_rng(100 + seed)
+        others = np.rint(10 ** rng.uniform(1.6, 3.5, 300))
+        for sizes in (others, once):
+            measured = jagged(sizes) * np.exp(0.02 * rng.normal(size=len(sizes)))
+            low, high = fit.interval(sizes[:, None])
+            covered.append(((low <= measured) & (measured <= high)).mean())
+    assert np.mean(covered[::2]) > 0.85
+    assert np.mean(covered[1::2]) > 0.85
+
+
+def test_the_total_of_sizes_that_were_mostly_timed_once_is_as_certain_as_single_times() -> None:
+    """Its error was that of the mean of all lines: of ten totals six were within their interval."""
+    within = []
+    for seed in range(12):
+        timings, _ = timed_unevenly(seed, 30, 3, 100)
+        fitted = auto(timings, exact_match="always")
+        sizes = np.unique(timings.params)
+        predicted = fitted.predict("tiles", sizes[:, None])
+        common = fitted.total_spread("tiles", 1).exact.common
+        error = predicted.sum() / jagged(sizes).sum() - 1
+        within.append(abs(error) < 1.645 * common)
+    assert np.mean(within) >= 0.8
+
+
+def test_two_times_of_one_size_do_not_say_how_certain_the_times_of_all_are() -> None:
+    rng = np.random.default_rng(7)
+    sizes = np.append(np.arange(100.0, 1000.0, 20.0), 500.0)[:, None]
+    seconds = 1e-9 * sizes[:, 0] * np.exp(0.1 * rng.normal(size=len(sizes)))
+    seconds[-1] = seconds[20]
+    fit = auto(EventTimings("linear", sizes, seconds), exact_match="always").fits["linear", 1]
+    measured = 1e-9 * sizes[:, 0] * np.exp(0.1 * rng.normal(size=len(sizes)))
+    low, high = fit.interval(sizes)
+    assert ((low <= measured) & (measured <= high)).mean() > 0.8
+
+
 def test_lines_of_other_points_are_as_before() -> None:
     """Each of these is a point, in the fold that it always had."""
     timings = LAWS["n log n"].timings(80, seed=4)
     distinct, first = np.unique(timings.params, axis=0, return_index=True)
     fit = auto(timings.part(np.sort(first))).fits["kernel", 1]
     assert fit.whole.points == len(fit.whole.ratios) == len(distinct)
+
+
+@pytest.mark.parametrize("points", [4, 5, 7])
+def test_totals_of_few_points_have_the_long_calls_that_their_lines_have(points: int) -> None:
+    """They fell short by a third: too few points were held out to say how long calls are."""
+    rng = np.random.default_rng(points)
+    n = np.repeat(np.unique(np.rint(10 ** rng.uniform(1.5, 3.6, points))), 100)
+    usual = 1e-8 * n**1.2
+    times = (
+        usual * np.exp(0.03 * rng.normal(size=len(n))) * np.where(rng.random(len(n)) < 0.12, 5, 1)
+    )
+    fit = auto(EventTimings("work", n[:, None], times)).fits["work", 1]
+    total = (fit.predict(n[:, None]) * fit.retransformation(n[:, None])).sum()
+    assert total == pytest.approx(1.48 * usual.sum(), rel=0.2)
+
+
+def test_one_long_call_at_the_size_of_most_lines_does_not_count_in_totals() -> None:
+    """Its error and those of the other lines of this size cancelled: totals were 6 times longer."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        sizes = np.unique(np.rint(10 ** rng.uniform(1.5, 3.6, 30)))
+        n = np.repeat(sizes, np.where(np.arange(len(sizes)) == 3, 200, 1))
+        times = 1e-9 * n * np.exp(0.03 * rng.normal(size=len(n)))
+        times[50] *= 2000
+        fit = auto(EventTimings("work", n[:, None], times)).fits["work", 1]
+        assert fit.whole.total_ratio == 1
+
+
+def test_what_is_unknown_of_the_size_of_most_lines_is_no_factor_of_totals() -> None:
+    """A fit without these lines was off by up to 108 % there, and all were corrected by it."""
+    for seed in range(4):
+        timings, _ = timed_unevenly(seed, 30, 1, 100)
+        assert auto(timings).fits["tiles", 1].whole.total_ratio == pytest.approx(1, abs=0.05)
 
 
 def test_codes_have_a_value_each_in_the_formula() -> None:
@@ -116,3 +211,29 @@ def test_a_rewrite_of_timed_parameters_is_as_certain_as_their_times(tmp_path: Pa
         low_s, high_s = expected.interval_s
         width[name] = (high_s - low_s) / expected.seconds
     assert width["timed"] < 0.12 < width["other"]
+
+
+def test_a_call_that_was_interrupted_does_not_lengthen_those_with_its_parameters() -> None:
+    """Their mean had it in: every call of a log with these parameters took four times as long."""
+    timings = timed_often(4, 40, 12, jagged)
+    usual = jagged(timings.params[:1, 0])
+    timings.seconds[3] = 36 * usual[0]
+    fitted = auto(timings)
+    predicted = fitted.predict_detailed("tiles", timings.params[:1])
+    assert predicted.exact.all()
+    assert relative_errors(predicted.seconds, usual).max() < 0.03
+    always = auto(timings, exact_match="always").predict("tiles", timings.params[:1])
+    assert always[0] > 3.5 * usual[0]
+
+
+def test_totals_of_timed_parameters_have_the_long_calls_that_usual_times_leave_out() -> None:
+    timings = timed_often(5, 40, 20, jagged)
+    long = np.random.default_rng(6).random(len(timings.seconds)) < 0.1
+    timings.seconds[long] *= 3
+    fitted = auto(timings)
+    predicted = fitted.predict_detailed("tiles", timings.params)
+    assert predicted.exact.all()
+    factors = fitted.retransformation("tiles", timings.params)
+    total = (predicted.seconds * factors).sum()
+    assert total == pytest.approx(timings.seconds.sum(), rel=0.04)
+    assert predicted.seconds.sum() < 0.9 * total

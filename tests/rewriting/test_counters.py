@@ -90,7 +90,7 @@ def test_records_with_counters_are_predicted_and_those_without_dilated(
 def test_a_model_of_parameters_does_not_see_the_counters(logs: Path, timings: Path) -> None:
     put(logs / "param.0", [f"0 {counted(10**6, 10**6)}", "1 TRACEBIGSIM: event:{ k } params:{ 1 }"])
     report = run(logs, timings, "least-squares")
-    assert [line.by_model for line in report.events] == [2]
+    assert [(line.by_model, line.by_exact) for line in report.events] == [(0, 2)]
     assert report.timings is not None
     assert (len(report.timings), report.timings.uncounted) == (23, 0)
 

@@ -262,13 +262,15 @@ def _corrected(
     samples = validation.selection.samples
     formulas_s = validation.predicted_by_fold_s[family]
     logs = [_residuals(samples.seconds[rows], formula_s[rows]) for formula_s in formulas_s]
-    predicted_s = np.empty(len(samples))
+    predicted_s, numbers = np.empty(len(samples)), samples.points.point_of_row
+    given = np.zeros(len(samples.points), dtype=np.bool_)
+    given[numbers[rows]] = True
     for fold, (correction, without) in enumerate(similarity.conditioned(table[rows], *logs)):
         unseen = validation.folds == fold
-        others = unseen.copy()
-        others[rows] = False
-        factors = np.ones(len(samples))
-        factors[rows] = np.exp(without)
+        others = unseen & ~given[numbers]
+        of_points = np.ones(len(given))
+        of_points[numbers[rows]] = np.exp(without)
+        factors = of_points[numbers]
         factors[others] = correction.factors(table[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
     held_out = HeldOutPredictions.compared(predicted_s, samples)

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples
@@ -162,10 +162,17 @@ def diagnose(
         return Diagnosis(quality, root, np.zeros(0), 0, 1.0)
     later = ~validated.first & np.isfinite(held_out_s)
     quality, ratios = on_held_out(quality, validated, held_out_s, later)
-    total_ratio = (
-        _total_ratio(validated.part(later), held_out_s[later]) if samples.relative else 1.0
-    )
     points = min(len(validated.points), len(ratios))
+    if not samples.relative:
+        return Diagnosis(quality, root, ratios, points, 1.0)
+    if validated.points.count_of_row.mean() >= tuning.OFTEN:
+        # long calls are seen beside a function that passes through the usual ones of their point;
+        # what a fit without a point is off by there says nothing of sums at others
+        validated, held_out_s = samples, predicted_s
+        later = ~samples.first & np.isfinite(predicted_s)
+    total_ratio = total_ratio_of(
+        validated.seconds[later], held_out_s[later], validated.points.point_of_row[later]
+    )
     return Diagnosis(quality, root, ratios, points, total_ratio)
 
 
@@ -184,39 +191,56 @@ def on_held_out(
         held_out_sum_error=sum_error(predicted_s[later], measured_s[later]),
         coverage=coverage(measured_s[first] / predicted_s[first]),
     )
-    return quality, ratios_of(measured_s, predicted_s)
+    return quality, kept(ratios_of(measured_s, predicted_s, validated.points.count_of_row))
 
 
-def ratios_of(measured: Floats, predicted: Floats) -> Floats:
+def ratios_of(measured: Floats, predicted: Floats, counts: Ints) -> Floats:
     """Return measured over predicted times where they are finite, ascending.
 
-    Of more than `MOST_RATIOS` that are so many quantiles.
+    `counts` are the numbers of samples of each one's point. Where few points have most of the
+    samples, the ratios are as many quantiles of a distribution in which each point has the same
+    share, from the least to the largest ratio.
     """
     with np.errstate(all="ignore"):
         ratios = measured / predicted
-    ratios = np.sort(ratios[np.isfinite(ratios)])
-    if len(ratios) > MOST_RATIOS:
-        return np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
-    return ratios
+    order = np.argsort(ratios, kind="stable")
+    order = order[np.isfinite(ratios[order])]
+    ratios, shares = ratios[order], 1 / counts[order]
+    if not len(ratios) or shares.mean() * (1 / shares).mean() <= tuning.UNEVEN:
+        return ratios
+    ends = np.cumsum(shares)
+    return ratios[np.searchsorted(ends, np.linspace(0, ends[-1], len(ends)))]
 
 
-def _total_ratio(samples: Samples, predicted: Floats) -> float:
+def kept(ratios: Floats) -> Floats:
+    """Return ascending ratios, or of more than `MOST_RATIOS` so many quantiles."""
+    if len(ratios) <= MOST_RATIOS:
+        return ratios
+    return np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
+
+
+def total_ratio_of(measured: Floats, predicted: Floats, cluster: Ints) -> float:
     """Return the factor that corrects sums of predictions, drawn towards 1 if it is uncertain.
 
-    Its standard error is that of a weighted mean of ratios in clusters, the points (W. Cochran,
-    Sampling Techniques, 1977, 6.5 and 9A); the shrinkage is firm (H.-Y. Gao and A. Bruce,
-    Statistica Sinica 7, 1997).
+    Its standard error is that of a weighted mean of ratios in clusters, such as points (W. Cochran,
+    Sampling Techniques, 1977, 6.5 and 9A), and at least that of ratios without clusters: if one
+    long call is at a point with most of the samples, the sum of the errors there is nearly 0. The
+    shrinkage is firm (H.-Y. Gao and A. Bruce, Statistica Sinica 7, 1997).
     """
     known = predicted > 0
-    samples, predicted = samples.part(known), predicted[known]
-    count, points = len(samples.points), samples.points
-    if count < tuning.FEWEST_FOR_TOTAL:
+    measured, predicted = measured[known], predicted[known]
+    if len(measured) < tuning.FEWEST_FOR_TOTAL:
         return 1.0
-    ratios, weights = samples.seconds / predicted, predicted**tuning.SIZE_WEIGHT
+    ratios, weights = measured / predicted, predicted**tuning.SIZE_WEIGHT
     weights /= weights.sum()
     ratio = float(weights @ ratios)
-    of_points = points.means(weights * (ratios - ratio)) * points.counts
-    variance = float(of_points @ of_points) * count / (count - 1)
+    errors = weights * (ratios - ratio)
+    numbers = np.unique(cluster[known], return_inverse=True)[1]
+    variance = max(
+        float(parts @ parts) * len(parts) / (len(parts) - 1)
+        for parts in (errors, np.bincount(numbers, errors))
+        if len(parts) > 1
+    )
     if not ratio > 0 or not math.isfinite(variance):
         return 1.0
     variances = (ratio - 1) ** 2 / variance if variance > 0 else math.inf

@@ -220,9 +220,9 @@ class EventFit(
 
         They are the prediction times quantiles of the ratios measured / predicted of held-out
         samples, with the ranks that guarantee the coverage for any distribution of the errors
-        (as in split conformal prediction, Lei et al., JASA 113, 2018). Those of exact matches are
-        made of the ratios of samples measured again. They are extended to a prediction that lies
-        outside of them. NaN with too few samples.
+        (as in split conformal prediction, Lei et al., JASA 113, 2018). Those of exact matches that
+        were timed more than once are made of the ratios of samples measured again. They are
+        extended to a prediction that lies outside of them. NaN with too few samples.
         """
         seconds = self.predict(params)
         far = distance(params, self.lowest, self.highest)
@@ -234,17 +234,21 @@ class EventFit(
                 low[rows] = seconds[rows] * shortest / wider
                 high[rows] = seconds[rows] * longest * wider
         predicted, exact = self._with_exact_matches(params, seconds)
-        if self.exact_matches is not None and len(self.exact_matches.ratios):
-            ratios = self.exact_matches.ratios
-            ends = quantiles(ratios, ENDS, len(ratios))
-            low[exact], high[exact] = predicted[exact] * ends[:, None]
+        matches = self.exact_matches
+        if matches is not None and len(matches.ratios):
+            again = exact & matches.timed_again(params)
+            ends = quantiles(matches.ratios, ENDS, len(matches.ratios))
+            low[again], high[again] = predicted[again] * ends[:, None]
         return np.minimum(low, predicted), np.maximum(high, predicted)
 
     def retransformation(self, params: Floats) -> Floats:
-        """Return each row's factor that corrects sums of predictions (`ClassFit.total_ratio`)."""
+        """Return each row's factor that corrects sums of predictions (`total_ratio`)."""
         factors = np.ones(len(params))
         for class_fit, rows in self._by_class(params):
             factors[rows] = class_fit.total_ratio
+        if self.exact_matches is not None:
+            _, exact = self.exact_matches.blend(params, factors)
+            factors[exact] = self.exact_matches.total_ratio
         return factors
 
     def drawn_factors(self, params: Floats, numbers: Floats) -> Floats:

@@ -167,9 +167,10 @@ def growth_of(
         logs, distances = _logs_in_trials(splits, validation)
         weights = _weights(own, validation, logs)
         residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
-        ratios = np.zeros(0) if held_out_s is None else ratios_of(samples.seconds, held_out_s)
-        points = min(len(samples.points), len(ratios))
-        error = widening_rate(ratios, points, np.exp(-residual), distances)
+        points, ratios = samples.points, np.zeros(0)
+        if held_out_s is not None:
+            ratios = ratios_of(samples.seconds, held_out_s, points.count_of_row)
+        error = widening_rate(ratios, min(len(points), len(ratios)), np.exp(-residual), distances)
     function = None if weights == own else validation.solve(weights)
     return Growth(function, error, most_s)
 

@@ -372,8 +372,7 @@ def conditioned(
     times as far below it, counts as that far from it, so that a disturbed measurement hardly
     affects its surroundings.
     """
-    lower = _factor_and_inverse(kernel.covariance(points))[1]
-    inverse = np.asarray(lower + np.tril(lower, -1).T)
+    inverse = _inverse(kernel.covariance(points))
     precisions = np.diag(inverse)
     limited = plain = np.array(values)
     for _ in range(ROUNDS):
@@ -382,13 +381,22 @@ def conditioned(
         means, reach = limited - errors, tuning.FARTHEST * deviations
         limited = np.clip(plain, means - tuning.SHORTER * reach, means + reach)
     weights = limited @ inverse
-    # of the mean of k values at a point, given those elsewhere: the block of the inverse at a point
-    # is σ⁻² on the diagonal less the same number everywhere
-    noise, precision = kernel.noise**-2, distinct.means(precisions)
-    precision -= (distinct.counts - 1) * (noise - precision)
-    for limited_set, weights_set in zip(limited, weights, strict=True):
-        without = distinct.means(limited_set) - distinct.means(weights_set) / precision
-        yield weights_set, without[distinct.point_of_row], limited_set
+    if len(distinct) < len(points):
+        inverse = _inverse_of_means(kernel, points, distinct)
+    means = np.array([distinct.means(limited_set) for limited_set in limited])
+    without = (means - means @ inverse / np.diag(inverse))[:, distinct.point_of_row]
+    yield from zip(weights, without, limited, strict=True)
+
+
+def _inverse_of_means(kernel: Kernel, points: Floats, distinct: DistinctPoints) -> Floats:
+    """Return the inverse covariance of the means of the values at each point.
+
+    The noise of a mean of k values has the k-th part of the variance, and what means tell of other
+    points is all that the values do.
+    """
+    covariance = kernel.covariance(points[distinct.rows.first])
+    covariance -= np.diag(kernel.noise**2 * (1 - 1 / distinct.counts))
+    return _inverse(covariance)
 
 
 def learn(
@@ -452,6 +460,12 @@ def _factor_and_inverse(covariance: Floats) -> tuple[Floats, Floats]:
     if failed:
         raise np.linalg.LinAlgError("the covariances are not positive definite")
     return factor, lapack.dpotri(factor, lower=True)[0]
+
+
+def _inverse(covariance: Floats) -> Floats:
+    """Return the whole inverse of a matrix, which is used up."""
+    lower = _factor_and_inverse(covariance)[1]
+    return np.asarray(lower + np.tril(lower, -1).T)
 
 
 def _blocks(points: Floats, rows: Ints, count: int) -> Iterator[Ints]:

@@ -141,6 +141,10 @@ FEWEST_CALIBRATED, OUTLIER = 30, 6.0
 # ratios. On held-out lines of 31 kernels 0.75 was off least. Fewer samples have none.
 SIZE_WEIGHT, FEWEST_FOR_TOTAL = 0.75, 8
 
+# If a line has on average so many of its point, itself among them, the ratios are those to what
+# the fit predicts, and not a fit without that point.
+OFTEN = 2.0
+
 # With a squared distance from 1 of less than so many variances it counts as 1, beyond the second
 # number of them as it is, and between them in part. The distance of one interrupted call is about
 # one standard error, so that it does not count.
@@ -166,6 +170,10 @@ LEAST_SHARE_OF_TIME = 0.01
 
 ENOUGH_RATIOS = 20  # among so many one lies beyond each end of a 90 % interval
 WIDER_WITH_FEW = 0.25  # how much wider, as a share of the width in logarithms, with half as many
+
+# Points count equally in intervals if their number is more than this multiple of (Σ k)² / Σ k²,
+# where k are their numbers of samples: else each sample does, so that none is left out.
+UNEVEN = 2.0
 
 # Intervals widen per unit of `distance` at least at this rate, since functions reach less far in a
 # trial than in use; a smaller distance in a trial counts as `NEAREST`, so that noise is not divided
