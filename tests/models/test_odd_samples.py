@@ -154,6 +154,27 @@ def test_short_calls_that_the_clock_makes_zero_are_not_called_disturbed(event: M
     assert "coarse clock" in "".join(fitted.overview())
 
 
+@pytest.mark.parametrize("steps", [6, 10])
+def test_totals_are_those_measured_where_the_clock_makes_most_times_zero(
+    sample_timings: list[EventTimings], steps: int
+) -> None:
+    """Of real times on such a clock the usual one is 0, and totals were 0, or 1,400 times too long.
+
+    The step of the clock is so many times the mean time.
+    """
+    rng = np.random.default_rng(1)
+    for samples in sample_timings:
+        step_s = steps * samples.seconds.mean()
+        start_s = rng.uniform(0, step_s, len(samples.seconds))
+        read_s = np.floor((start_s + samples.seconds) / step_s) * step_s
+        fitted = Auto(AutoOptions()).fit([EventTimings(samples.event, samples.params, read_s)])
+        predicted_s = fitted.predict(samples.event, samples.params)
+        factors = fitted.retransformation(samples.event, samples.params)
+        assert factors is not None
+        assert (predicted_s * factors).sum() == pytest.approx(read_s.sum(), rel=0.1)
+        assert predicted_s.sum() == pytest.approx(read_s.sum(), rel=0.1)
+
+
 def test_times_that_repeat_or_are_few_are_no_sign_of_a_coarse_clock(event: MakeTimings) -> None:
     steps = np.repeat([1.0, 2, 3, 4], 9)
     exact = fit(event(steps, seconds=1e-6 * steps))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from rewritelog.arrays import Flags, Floats, column_range
+from rewritelog.arrays import Flags, Floats, column_range, median
 from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.exact_matches import ExactMatch, exact_matches_of
 from rewritelog.models.expressions import Expression
@@ -115,9 +115,9 @@ def _fit_class(
     `params` are those of all samples of the event; `first` is true for its first call.
     """
     all_samples = Samples.of(usable, first, config.weights)
-    usable_part = all_samples.random_part(tuning.MOST_FITTED)
-    samples = without_short_scales(usable_part, config.loss)
-    selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), config.loss)
+    usable_part, loss = all_samples.random_part(tuning.MOST_FITTED), _loss(usable, config)
+    samples = without_short_scales(usable_part, loss)
+    selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), loss)
     families = _families(selection, config, params)
     validation = cross_validate(families, selection)
     # what has a value for each code predicts no other code, but more than a trend that is none
@@ -163,6 +163,16 @@ def _fit_class(
     if final_s is None:
         return _Fitted(fit, errors, selection.samples.part(slice(0)), np.zeros(0))
     return _Fitted(fit, errors, selection.samples, final_s)
+
+
+def _loss(usable: EventTimings, config: FitConfig) -> Loss:
+    """Return the loss of a fit: squares where the clock rounds most of the times to 0.
+
+    The robust centre of such times is 0, while their mean is that of the calls, since a call begins
+    anywhere between two steps of the clock.
+    """
+    rounded = is_measured(usable.event) and median(usable.seconds) == 0
+    return "squares" if rounded else config.loss
 
 
 def _families(

@@ -90,13 +90,13 @@ def _calibrated(
 ) -> FittedFunction:
     """Return the function with the factor Σ measured / Σ predicted.
 
-    Least squares with relative weights biases the sum a little. Both sums leave out the
-    event's first call and outliers, a single one of which can shift a sum by several per cent:
-    samples off by more than a factor of two, or by `tuning.OUTLIER` times `spread`, the robust
-    standard deviation of the residuals, infinite without a robust fit. The function is returned as
-    it is with uniform weights or too few samples. A constant that was fitted robustly becomes the
-    median of the times, however few they are: relative weights would put it far below the middle of
-    times that vary by a factor.
+    Least squares with relative weights biases the sum a little. Both sums leave out the event's
+    first call and, with a robust loss, outliers, a single one of which can shift a sum by several
+    per cent: samples off by more than a factor of two, or by `tuning.OUTLIER` times `spread`, the
+    robust standard deviation of the residuals, infinite with any other loss. The function is
+    returned as it is with uniform weights or too few samples. A constant that was fitted robustly
+    becomes the median of the times, however few they are: relative weights would put it far below
+    the middle of times that vary by a factor.
     """
     if not samples.relative:
         return function
@@ -108,7 +108,8 @@ def _calibrated(
         return function
     seconds, measured_s = function.predict(samples.params, columns), samples.seconds
     with np.errstate(all="ignore"):
-        included = ~samples.first & (measured_s < 2 * seconds) & (seconds < 2 * measured_s)
-        included &= np.abs(seconds - measured_s) <= tuning.OUTLIER * spread * samples.sigma_s
+        near = (measured_s < 2 * seconds) & (seconds < 2 * measured_s)
+        near &= np.abs(seconds - measured_s) <= tuning.OUTLIER * spread * samples.sigma_s
+    included = ~samples.first & (near | np.isinf(spread))
     measured, predicted = float(measured_s[included].sum()), float(seconds[included].sum())
     return replace(function, calibration=measured / predicted if predicted > 0 else 1.0)
