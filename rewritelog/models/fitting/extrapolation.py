@@ -54,8 +54,9 @@ class Growth(Form, frozen=True):
     most_s: float | None = None
     """The longest measured time; None for no upper bound. The upper bound of a prediction is the
     larger of this time and the value at the edge, times p/highest for each parameter above its
-    range, to the local power of the function at the edge, at least 1, and times lowest/p for each
-    one below its range, to that power, at least 0; of negative parameters sizes count."""
+    range, less an offset of both, to the local power of the function at the edge, at least 1, and
+    times lowest/p for each one below its range, to that power, at least 0; of negative parameters
+    sizes count."""
 
     @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
@@ -98,13 +99,15 @@ def _largest_growth(
     """Return the largest factor by which each row may exceed the times within the range.
 
     A function that grows with the power s of a parameter at the edge of the range may go on doing
-    so; a steeper term that hardly contributes there must not take over.
+    so; a steeper term that hardly contributes there must not take over. A range narrower than its
+    least value counts as if it began at its width, as of step numbers that began at a million:
+    relative to these nothing in it grows.
     """
     factor = np.ones(len(params))
 
-    def growth_to_edge(rows: Ints, column: int, within: float) -> Floats:
+    def growth_to_edge(rows: Ints, column: int, start: float) -> Floats:
         inside = edge[rows].copy()
-        inside[:, column] *= within
+        inside[:, column] = start
         return np.log(growth_between(function, inside, edge[rows]))
 
     for column, sign in product(range(params.shape[1]), (1, -1)):  # negative ones by their size
@@ -114,7 +117,10 @@ def _largest_growth(
             continue
         above = np.flatnonzero(sizes > high)
         if len(above):
-            growth, further = growth_to_edge(above, column, tuning.WITHIN), sizes[above] / high
+            offset = max(2 * low - high, 0.0) if low < high else 0.0
+            largest = high - offset
+            growth = growth_to_edge(above, column, sign * (offset + tuning.WITHIN * largest))
+            further = (sizes[above] - offset) / largest
             power = np.fmax(growth / -math.log(tuning.WITHIN), 1.0)
             most = further**power
             if high <= tuning.DEEPEST:
@@ -123,7 +129,7 @@ def _largest_growth(
             factor[above] *= most
         below = np.flatnonzero((sizes > 0) & (sizes < low))
         if len(below):
-            growth = growth_to_edge(below, column, 1 / tuning.WITHIN)
+            growth = growth_to_edge(below, column, sign * low / tuning.WITHIN)
             power = np.fmax(growth / -math.log(tuning.WITHIN), 0.0)
             factor[below] *= (low / sizes[below]) ** power
     return factor
@@ -135,13 +141,16 @@ def is_outside(params: Floats, lowest: Floats, highest: Floats) -> Flags:
 
 
 def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
-    """Return how far each row lies beyond the range: Σ log(1 + |p − bound|/min(|p|, |bound|)).
+    """Return how far each row lies beyond the range: Σ log(1 + |p − bound|/size).
 
-    It is 0 within the range, and log 2 for one parameter at twice its largest or half its least
-    value.
+    The size is the lesser of |p| and |bound|, but at most twice the width of the range, which is
+    narrow for step numbers that began at a million. A distance is 0 within the range, and otherwise
+    log 2 for one parameter at twice its largest or half its least value.
     """
     edge = np.clip(params, lowest, highest)
     sizes = np.where((params > 0) & (params < edge), params, _sizes_of(edge, lowest, highest))
+    widths = highest - lowest
+    sizes = np.minimum(sizes, np.where(widths > 0, 2 * widths, np.inf))
     return np.asarray(np.log1p(np.abs(params - edge) / sizes).sum(axis=1))
 
 
