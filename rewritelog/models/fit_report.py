@@ -451,30 +451,39 @@ def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
             f"where other lines have the same parameters it is {share_text(timed, 1)}, but these "
             "have those of no other; time all parameters that the logs have"
         )
+    effect = "" if _total_ratio(fit) == 1 else f", and {effect_on_totals(fit)}"
     return "poor", (
-        "the parameters explain little of the time; pass parameters that determine it, split "
-        "the event by a category, or add timing lines"
+        f"the parameters explain little of the time{effect}; pass parameters that determine it, "
+        "split the event by a category, or add timing lines"
     )
 
 
 def one_long_call(fit: EventFit) -> float | None:
     """Return how many times as long as predicted one call took, if no other is nearly as far off.
 
-    It is one of the held-out samples, and has a large share of the sum of all such ratios.
+    It is one of the held-out samples, few of which are long, and has a large share of the sum of
+    all such ratios.
     """
     ratios = fit.ratios
     if fit.clock_step_s or len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
+        return None
+    if np.count_nonzero(ratios > OUTLIER_FACTOR) > FEW_LONG * len(ratios):
         return None
     return float(ratios[-1]) if ratios[-1] > ONE_CALL * ratios[:-1].mean() else None
 
 
 def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
     """Return what totals make of interrupted calls as they are written: a clause."""
-    ratio = max(part.total_ratio for part in fit.classes[1:] or fit.classes)
+    ratio = _total_ratio(fit)
     if typical or ratio == 1:
         return "totals leave it out"
     without = f"{spelled('total', 'typical')} leaves that out"
     return f"totals are {ratio:.3g} × those of usual times ({without})"
+
+
+def _total_ratio(fit: EventFit) -> float:
+    """Return the largest factor of the totals of a class."""
+    return max(part.total_ratio for part in fit.classes[1:] or fit.classes)
 
 
 def share_text(value: float | None, digits: int = 0, sign: str = "") -> str:

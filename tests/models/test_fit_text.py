@@ -109,6 +109,31 @@ def test_a_short_call_that_took_long_is_not_told_to_take_most_of_the_time() -> N
     assert "% of the time" not in warning
 
 
+def test_where_calls_often_return_early_the_warning_says_what_totals_are(
+    sample_timings: list[EventTimings],
+) -> None:
+    """It said that predictions were off `by -100 % in their sum`, and nothing of totals."""
+    (pairs,) = (samples for samples in sample_timings if samples.event == "Cell::pairForces")
+    draw = np.random.default_rng(2)
+    early_s = 2e-8 * np.exp(0.05 * draw.standard_normal(400))
+    seconds = np.where(draw.random(400) < 0.55, early_s, pairs.seconds)
+    fitted = load_model("auto", {}).fit((EventTimings("k", pairs.params, seconds),))
+    (warning,) = fitted.warnings()
+    assert "the parameters explain little of the time, and totals are 3" in warning
+    assert "split the event by a category" in warning
+
+
+def test_one_of_many_long_calls_is_not_the_only_one() -> None:
+    """It was `one call took 1231 times as long as predicted`; 16 others were long too."""
+    draw = np.random.default_rng(8)
+    sizes, noise = np.geomspace(10, 3000, 50), np.exp(0.05 * draw.standard_normal(50))
+    seconds = np.where(draw.random(50) < 0.6, 2e-7, 1e-7 * sizes) * noise
+    fitted = load_model("auto", {}).fit((EventTimings("k", sizes[:, None], seconds),))
+    (warning,) = fitted.warnings()
+    assert "one call" not in warning
+    assert "split the event by a category" in warning
+
+
 def test_only_the_events_first_call_is_one_whatever_its_class() -> None:
     draw = np.random.default_rng(1)
     kind = np.r_[0.0, draw.integers(0, 2, 59)]
