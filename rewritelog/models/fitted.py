@@ -290,8 +290,8 @@ class Fitted:
         where = self._place(event, "total_spread")
         with errors_as_model_errors(where):
             spread = self.raw.total_spread(event, parameters)
-            known = [] if spread is None else [spread, spread.exact or spread]
-            for value in (value for of in known for value in (of.single, of.common)):
+            spreads = () if spread is None else (spread, spread.exact or spread)
+            for value in [error for each in spreads for error in (each.single, each.common)]:
                 if not 0 <= value < math.inf:
                     raise ModelError(f"{where} returned a spread of {value}")
         return spread
