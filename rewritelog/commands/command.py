@@ -183,12 +183,12 @@ class Command(Options, Generic[Result], group=OUTPUT):
 
         See `check_outputs` and `check_new_folder`.
         """
-        given = [
+        fields = [
             (declared, declared.kind, getattr(self, declared.field))
             for declared in declarations(type(self))
             if isinstance(declared.kind, Kind)
         ]
-        for declared, kind, unopened in given:  # logs first: a format has no use for some files
+        for declared, kind, unopened in fields:  # logs first: a format has no use for some files
             if kind.opener.startswith("formats.opening:"):
                 opened = declared.opened(unopened)
                 settle(self, **{declared.field: opened})
@@ -196,7 +196,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
                     self._check_format(logs)
         super().__post_init__()
         paths: dict[str, list[Path]] = defaultdict(list)
-        for declared, kind, unopened in given:
+        for declared, kind, unopened in fields:
             opened = getattr(self, declared.field)
             for value in (opened, unopened) if kind.use == "input" else (opened,):
                 paths[kind.use] += _paths_in(value, kind)

@@ -126,8 +126,10 @@ class Curves:
     def of(cls, sweep: Sweep) -> Curves:
         """Return the curves of the settings that a figure has room for."""
         axis = max(sweep.axes, key=lambda name: (name != MACHINE, len(sweep.axes[name])))
-        given = sweep.axes[axis]
-        numbers = enumerate(given) if axis == MACHINE else zip(given.values(), given, strict=True)
+        by_text = sweep.axes[axis]
+        numbers = (
+            enumerate(by_text) if axis == MACHINE else zip(by_text.values(), by_text, strict=True)
+        )
         values = {text: float(value) for value, text in numbers if math.isfinite(value)}
         settings: dict[str, list[tuple[float, float]]] = {}
         for point in sweep.points:

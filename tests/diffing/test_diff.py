@@ -365,10 +365,10 @@ def test_events_named_by_the_other_side_are_said_to_be(tmp_path: Path) -> None:
     ):
         comparison = compared(tmp_path / a, tmp_path / b)
         assert comparison.to_json()["without_param_files"] == without
-        said = [each for each in comparison.text().split("\n") if "no param files" in each]
-        assert said == [line] * bool(line)
-    given = compared(tmp_path / "a", tmp_path / "b", params=tmp_path / "a")
-    assert "no param files" not in given.text()
+        notes = [each for each in comparison.text().split("\n") if "no param files" in each]
+        assert notes == [line] * bool(line)
+    with_folder = compared(tmp_path / "a", tmp_path / "b", params=tmp_path / "a")
+    assert "no param files" not in with_folder.text()
 
 
 def test_a_seb_may_have_any_number_of_brackets(tmp_path: Path) -> None:

@@ -263,12 +263,12 @@ def _corrected(
     formulas_s = validation.predicted_by_fold_s[family]
     logs = [_residuals(samples.seconds[rows], formula_s[rows]) for formula_s in formulas_s]
     predicted_s, numbers = np.empty(len(samples)), samples.points.point_of_row
-    given = np.zeros(len(samples.points), dtype=np.bool_)
-    given[numbers[rows]] = True
+    is_known = np.zeros(len(samples.points), dtype=np.bool_)
+    is_known[numbers[rows]] = True
     for fold, (correction, without) in enumerate(similarity.conditioned(table[rows], *logs)):
         unseen = validation.folds == fold
-        others = unseen & ~given[numbers]
-        of_points = np.ones(len(given))
+        others = unseen & ~is_known[numbers]
+        of_points = np.ones(len(is_known))
         of_points[numbers[rows]] = np.exp(without)
         factors = of_points[numbers]
         factors[others] = correction.factors(table[others])
