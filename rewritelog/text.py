@@ -308,6 +308,11 @@ def some_text(names: Sequence[str], shown: int) -> str:
     return f"{', '.join(names[:shown])}{rest}"
 
 
+def quoted(name: str) -> str:
+    """Return a name in quotes and shortened, as a sentence has it."""
+    return f"'{shorten(name, LABEL_WIDTH)}'"
+
+
 def some_quoted(names: Sequence[str], shown: int) -> list[str]:
     """Return names, the first `shown` of them in quotes and shortened, as a sentence has them."""
     short = shorten_all(names[:shown], LABEL_WIDTH)

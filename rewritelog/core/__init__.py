@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints
+from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys
 from tracebigsim.core import Library
 
 core: Any = Library(Path(__file__).parent)
@@ -79,10 +79,21 @@ class DistinctPoints:
         """How many rows are equal to each row of the table, itself among them, shape (rows,)."""
         return self.counts[self.point_of_row]
 
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum of each point's values, given one for each row."""
+        return np.asarray(np.bincount(self.point_of_row, values, len(self)), dtype=np.float64)
+
     def means(self, values: Floats) -> Floats:
         """Return the mean of each point's values, given one for each row."""
-        sums = np.bincount(self.point_of_row, values, minlength=len(self))
-        return np.asarray(sums / self.counts)
+        return np.asarray(self.sums(values) / self.counts)
+
+    def in_order(self, values: Floats | Keys) -> tuple[Ints, Ints]:
+        """Return the rows point by point, those of a point by their values, ascending.
+
+        Also return where each point begins: point i has the rows `order[starts[i]:starts[i + 1]]`.
+        """
+        order = np.lexsort((values, self.point_of_row))
+        return order, np.concatenate([[0], np.cumsum(self.counts)])
 
     def find(self, params: Floats) -> Ints:
         """Return the index of the point that each row is, −1 for one that is none."""

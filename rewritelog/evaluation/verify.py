@@ -15,7 +15,6 @@ from rewritelog.evaluation.predict import DeterminedBy, PredictedLines, Score, e
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import ParamNames
 from rewritelog.text import (
-    LABEL_WIDTH,
     MOST_EVENTS,
     Readable,
     TextTable,
@@ -24,7 +23,7 @@ from rewritelog.text import (
     parameter_names,
     percent_text,
     printable,
-    shorten,
+    quoted,
     shortest_text,
     some_text,
     time_text,
@@ -170,8 +169,7 @@ def verify(
         bad += _worst_lines(fitted, read, entry, lines, worst)
     scores = {event: PredictedLines.joined(lines).score() for event, lines in parts.items()}
     missing = [
-        f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')} of "
-        f"'{shorten(event, LABEL_WIDTH)}'"
+        f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')} of {quoted(event)}"
         for event, score in scores.items()
         if score.predicted < score.lines
     ]

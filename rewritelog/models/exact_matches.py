@@ -56,9 +56,14 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         positive = self.ratios[self.ratios > 0]
         return float(np.abs(1 / positive - 1).mean()) if len(positive) else None
 
-    def timed_again(self, params: Floats) -> Flags:
-        """Return which rows are sets with more than one sample: `ratios` are those of such sets."""
-        return np.asarray(np.append(self.counts, 0)[self.points.find(params)] > 1)
+    @property
+    def are_exact(self) -> Flags:
+        """Which sets determine predictions, shape (sets,)."""
+        return np.asarray(self.weights >= tuning.DETERMINED)
+
+    def is_in(self, params: Floats, sets: Flags) -> Flags:
+        """Return which rows are among some of the sets."""
+        return np.asarray(np.append(sets, False)[self.points.find(params)])
 
     def common_error(self, of_one: float, of_fit: float) -> float:
         """Return the relative standard deviation of the sum of one call of each set.
@@ -79,7 +84,7 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         timed_s = np.where(known, self.seconds[index], 0.0)
         blended = np.where(weight == 1, timed_s, seconds + weight * (timed_s - seconds))
         unknown = np.isnan(seconds) & known & (weight > 0)
-        return np.where(unknown, timed_s, blended), known & (weight >= tuning.DETERMINED)
+        return np.where(unknown, timed_s, blended), np.append(self.are_exact, False)[index]
 
 
 def exact_matches_of(
@@ -99,12 +104,13 @@ def exact_matches_of(
     if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
         return None
     times, variance_ratio = _Times.of(usable), np.inf
-    again = _timed_again(times, held_out, predicted_s, by_mean=mode == "always")
+    means = mean_times(times.points, usable.seconds) if mode == "always" else None
+    again = _timed_again(times, held_out, predicted_s, means)
     if mode == "auto":
         variance_ratio = _variance_ratio(again)
     if variance_ratio == 0:
         return None
-    seconds = mean_times(times.points, usable.seconds) if mode == "always" else times.medians()
+    seconds = times.medians() if means is None else means
     ratios, total_ratio = np.zeros(0), 1.0
     if len(again.measured_s) >= tuning.FEWEST_AGAIN:
         blended_s = again.blended(variance_ratio)
@@ -131,18 +137,18 @@ class _Times(NamedTuple):
     ascending: Floats
     """Those of the first point in ascending order, then those of the next one, and so on."""
     starts: Ints
-    """The place of the first time of each point."""
+    """Where the times of each point begin, and where the last ones end."""
 
     @classmethod
     def of(cls, samples: EventTimings) -> _Times:
         points = DistinctPoints.of_rows(samples.params)
-        order = np.lexsort((samples.seconds, points.point_of_row))
-        return cls(points, samples.seconds[order], np.cumsum(points.counts) - points.counts)
+        order, starts = points.in_order(samples.seconds)
+        return cls(points, samples.seconds[order], starts)
 
     def medians(self) -> Floats:
         """Return the median of each point's times."""
-        counts = self.points.counts
-        low, high = self.starts + (counts - 1) // 2, self.starts + counts // 2
+        first, counts = self.starts[:-1], self.points.counts
+        low, high = first + (counts - 1) // 2, first + counts // 2
         return np.asarray((self.ascending[low] + self.ascending[high]) / 2)
 
     def medians_of_others(self, index: Ints, seconds: Floats) -> Floats:
@@ -162,9 +168,7 @@ def mean_times(points: DistinctPoints, seconds: Floats) -> Floats:
     same samples. The mean of equal times is exactly that time.
     """
     base = seconds[points.rows.first]
-    weights = seconds - base[points.point_of_row]
-    sums = np.bincount(points.point_of_row, weights=weights, minlength=len(points))
-    return np.asarray(base + sums / points.counts)
+    return np.asarray(base + points.means(seconds - base[points.point_of_row]))
 
 
 def _weight(variance_ratio: float, counts: Ints) -> Floats:
@@ -192,17 +196,17 @@ class _TimedAgain(NamedTuple):
 
 
 def _timed_again(
-    times: _Times, held_out: EventTimings, predicted_s: Floats, *, by_mean: bool
+    times: _Times, held_out: EventTimings, predicted_s: Floats, means: Floats | None
 ) -> _TimedAgain:
+    """Return the samples with what the means of others say, or without means their medians."""
     index, counts = times.points.find(held_out.params), times.points.counts
     again = (index >= 0) & (counts[index] > 1) & (held_out.seconds > 0)
     index, measured_s = index[again], held_out.seconds[again]
     others = counts[index] - 1
-    if by_mean:
-        sums_s = np.add.reduceat(times.ascending, times.starts)
-        others_s = (sums_s[index] - measured_s) / others
-    else:
+    if means is None:
         others_s = times.medians_of_others(index, measured_s)
+    else:
+        others_s = (means[index] * counts[index] - measured_s) / others
     return _TimedAgain(measured_s, predicted_s[again], others_s, others)
 
 

@@ -312,6 +312,6 @@ def warnings_of_unused(
     if isinstance(fitted.raw, FittedCoefficients):
         unused = [event for event in fitted.raw.events if event not in events]
         if unused:
-            listed = some_text(some_quoted(unused, _EVENTS_NAMED), _EVENTS_NAMED)
-            names = f"coefficients for {listed}"
-            yield f"the {names} were not used: no {terms.predicted} has such a name"
+            names = some_text(some_quoted(unused, _EVENTS_NAMED), _EVENTS_NAMED)
+            why = f"no {terms.predicted} has such a name"
+            yield f"the coefficients for {names} were not used: {why}"

@@ -44,7 +44,6 @@ from rewritelog.rewriting.statistics import (
 from rewritelog.running import EngineName
 from rewritelog.running.locks import cached_property
 from rewritelog.text import (
-    LABEL_WIDTH,
     MOST_ALIKE,
     Readable,
     TextTable,
@@ -53,8 +52,8 @@ from rewritelog.text import (
     json_of,
     percent_text,
     printable,
+    quoted,
     ratio_text,
-    shorten,
     speedup,
     time_column,
     wrapped,
@@ -610,14 +609,13 @@ def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
     for name, counts in events.items():
         for doubt, names in concerned.items():
             if counts[doubt] and len(names) <= MOST_ALIKE:
-                yield f"event '{shorten(name, LABEL_WIDTH)}': {_doubt_text(doubt, counts, terms)}"
+                yield f"event {quoted(name)}: {_doubt_text(doubt, counts, terms)}"
     for doubt, names in concerned.items():
         if len(names) > MOST_ALIKE:
             most = max(names, key=lambda name: events[name]["records"])
             together = sum((events[name] for name in names), Counter[str]())
             text = _doubt_text(doubt, together, terms).replace("this event", "these events")
-            largest = f"'{shorten(most, LABEL_WIDTH)}'"
-            yield f"{len(names):,} events, the largest being {largest}: {text}"
+            yield f"{len(names):,} events, the largest being {quoted(most)}: {text}"
 
 
 def _doubt_text(doubt: str, counts: Counter[str], terms: Terms) -> str:

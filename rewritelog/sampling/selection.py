@@ -183,10 +183,8 @@ class _StratumChoice:
         label = stratum.label or stratum.event
         self.numbers = draw_numbers(label, len(stratum.params), plan.seed)
         """Random numbers of the rows; among equivalent rows the one with the smallest is taken."""
-        self.order: Ints = np.lexsort((self.numbers, points.point_of_row))
-        """The rows sorted by point and number."""
-        self.starts: Ints = np.concatenate([[0], np.cumsum(points.counts)])
-        """Point i has the rows `order[starts[i]:starts[i + 1]]`."""
+        self.order, self.starts = points.in_order(self.numbers)
+        """The rows sorted by point and number, and where each point begins in them."""
 
     @property
     def bounds(self) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Floats
 from rewritelog.commands.fits import StatsCommand
 from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
@@ -208,11 +208,12 @@ class ReplicateSpread:
 def spread_of(timings: EventTimings) -> ReplicateSpread:
     """Return the spread of an event's times, pooled over the points measured repeatedly."""
     timings = timings.usable()
-    points = DistinctPoints.of_rows(timings.params)
-    point, seconds = points.point_of_row, timings.seconds
-    usable = (points.counts[point] > 1) & (seconds > 0)
-    middle = _medians(point, seconds, usable, len(points))[point]
-    near = usable & (seconds <= LARGEST_FACTOR * middle) & (seconds >= middle / LARGEST_FACTOR)
+    again = DistinctPoints.of_rows(timings.params).count_of_row > 1
+    timings = timings.part(again & (timings.seconds > 0))
+    points, seconds = DistinctPoints.of_rows(timings.params), timings.seconds
+    point = points.point_of_row
+    middle = _medians(points, seconds)[point]
+    near = (seconds <= LARGEST_FACTOR * middle) & (seconds >= middle / LARGEST_FACTOR)
     counts = np.bincount(point[near], minlength=len(points))
     twice = near & (counts[point] > 1)
     repeated = counts > 1
@@ -227,22 +228,19 @@ def spread_of(timings: EventTimings) -> ReplicateSpread:
         timings.parameters,
         lines=int(np.count_nonzero(twice)),
         points=int(np.count_nonzero(repeated)),
-        left_out=int(np.count_nonzero(usable & ~near)),
+        left_out=int(np.count_nonzero(~near)),
         relative=relative,
     )
 
 
-def _medians(point: Ints, seconds: Floats, usable: Flags, points: int) -> Floats:
-    """Return the median of each point's usable times, NaN for a point without any.
+def _medians(points: DistinctPoints, seconds: Floats) -> Floats:
+    """Return the median of each point's times.
 
     Of two times it is the longer one: if they differ by more than `LARGEST_FACTOR`, either may be
     wrong, and the point says nothing.
     """
-    rows = np.flatnonzero(usable)
-    rising = seconds[rows[np.lexsort((seconds[rows], point[rows]))]]
-    counts = np.bincount(point[rows], minlength=points)
-    first, medians = np.cumsum(counts) - counts, np.full(points, np.nan)
-    some, upper = counts > 0, first + counts // 2
+    order, starts = points.in_order(seconds)
+    rising, first, counts = seconds[order], starts[:-1], points.counts
+    upper = first + counts // 2
     lower = np.where(counts > 2, first + (counts - 1) // 2, upper)
-    medians[some] = (rising[lower[some]] + rising[upper[some]]) / 2
-    return medians
+    return np.asarray((rising[lower] + rising[upper]) / 2)

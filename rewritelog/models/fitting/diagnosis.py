@@ -144,7 +144,7 @@ def diagnose(
     first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
     # in units of the longest time squares cannot overflow
     units = measured_s / (np.abs(measured_s).max(initial=0.0) or 1.0)
-    squares = float(((samples.points.means(units) * samples.points.counts) ** 2).sum())
+    squares = float((samples.points.sums(units) ** 2).sum())
     quality = Quality(
         r2=r_squared(predicted_s, measured_s),
         chi2=float(np.nansum(((measured_s - predicted_s) / scale_s) ** 2)),

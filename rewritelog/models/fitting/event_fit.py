@@ -233,10 +233,10 @@ class EventFit(
                 wider = class_fit.widening(far[rows])
                 low[rows] = seconds[rows] * shortest / wider
                 high[rows] = seconds[rows] * longest * wider
-        predicted, exact = self._with_exact_matches(params, seconds)
+        predicted, _ = self._with_exact_matches(params, seconds)
         matches = self.exact_matches
         if matches is not None and len(matches.ratios):
-            again = exact & matches.timed_again(params)
+            again = matches.is_in(params, matches.are_exact & (matches.counts > 1))
             ends = quantiles(matches.ratios, ENDS, len(matches.ratios))
             low[again], high[again] = predicted[again] * ends[:, None]
         return np.minimum(low, predicted), np.maximum(high, predicted)
@@ -246,9 +246,8 @@ class EventFit(
         factors = np.ones(len(params))
         for class_fit, rows in self._by_class(params):
             factors[rows] = class_fit.total_ratio
-        if self.exact_matches is not None:
-            _, exact = self.exact_matches.blend(params, factors)
-            factors[exact] = self.exact_matches.total_ratio
+        if (matches := self.exact_matches) is not None:
+            factors[matches.is_in(params, matches.are_exact)] = matches.total_ratio
         return factors
 
     def drawn_factors(self, params: Floats, numbers: Floats) -> Floats:
@@ -258,9 +257,8 @@ class EventFit(
         """
         factors = np.ones(len(params))
         drawn_from = [(class_fit.ratios, rows) for class_fit, rows in self._by_class(params)]
-        if self.exact_matches is not None:
-            _, exact = self.exact_matches.blend(params, factors)
-            drawn_from.append((self.exact_matches.ratios, exact))
+        if (matches := self.exact_matches) is not None:
+            drawn_from.append((matches.ratios, matches.is_in(params, matches.are_exact)))
         for ratios, rows in drawn_from:
             known = ratios[ratios >= 0]
             if len(known):

@@ -121,7 +121,7 @@ def _fit_class(
     families = _families(selection, config, params)
     validation = cross_validate(families, selection)
     # what has a value for each code predicts no other code, but more than a trend that is none
-    by_line = validation.are_codes and config.families is None
+    by_line = config.families is None and validation.are_codes
     chosen_by = cross_validate(families, selection, by_line=True) if by_line else validation
     weights = chosen_by.select()
     corrected, plain_s = None, validation.predicted_by(weights)

@@ -497,10 +497,9 @@ class _Block(NamedTuple):
     def of(cls, coordinates: Floats, values: Floats) -> _Block:
         """Return the block of points, some of which may be the same, with a value each."""
         distinct = DistinctPoints.of_rows(coordinates)
-        place, counts = distinct.point_of_row, distinct.counts
-        means = np.bincount(place, values) / counts
-        square = float(((values - means[place]) ** 2).sum())
-        return cls(distinct.params, means, counts, square)
+        means = distinct.means(values)
+        square = float(((values - means[distinct.point_of_row]) ** 2).sum())
+        return cls(distinct.params, means, distinct.counts, square)
 
 
 class _Likelihood:
