@@ -10,6 +10,7 @@ from rewritelog.commands.command import (
     REPORT,
     Command,
     Logs,
+    LogsOrTraces,
     ManyTraces,
     ModelFile,
     OptionalTraces,
@@ -23,6 +24,7 @@ from rewritelog.options import (
     AppendedFile,
     As,
     Kind,
+    NodeChoice,
     OptionalFolder,
     OptionalOutput,
     argument,
@@ -128,7 +130,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
     report = returned
 
 
-class SweepCommand(DurationOptions, NetworkOptions, Logs, Command["Sweep"]):
+class SweepCommand(NodeChoice, DurationOptions, NetworkOptions, LogsOrTraces, Command["Sweep"]):
     """Predict the run time at every point of a grid; the logs are read once.
 
     >>> grid = {"dilation": [0.5, 1], "latency": ["1us", "10us"]}

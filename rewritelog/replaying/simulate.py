@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from rewritelog.timings.samples import Timings
 
 if TYPE_CHECKING:
     from rewritelog.rewriting.traces import TraceTask
+
+Task = TypeVar("Task", RewriteTask, "TraceTask")
 
 _STEP = 1 << 18
 """The most SEBs that are replayed before a signal is handled."""
@@ -222,13 +224,10 @@ def prepare(
         from rewritelog.rewriting.traces import trace_task  # noqa: PLC0415 - as above
 
         task = trace_task(source, predictor, options)
-        workload, remarks = load_traces(task)
+        workload, remarks = load_traces(_tasks(task, dilates=dilates))
     else:
         task = logs_task(source, predictor, options)
-        tasks = [task]
-        if dilates:
-            rules = (replace(task.dilations, factor=factor) for factor in _SWEPT)
-            tasks = [replace(task, dilations=rule) for rule in rules]
+        tasks = _tasks(task, dilates=dilates)
         params = task.params or list_params(options.params or source.folder)
         workload = load_workload(tasks, params)
         if predictor.fitted.uses_params and not len(workload.regions.seb):
@@ -237,15 +236,21 @@ def prepare(
             unpaired = count_text(workload.unpaired, "param record")
             why = "the params may belong to other logs; `rewritelog check` says which"
             remarks = (*remarks, f"{unpaired} not used, since no bracket belongs to them: {why}")
-        first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
-        if dilates and np.array_equal(first_s, last_s):
-            remarks = (*remarks, "the dilation that is varied changes no duration")
+    first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
+    if dilates and np.array_equal(first_s, last_s):
+        remarks = (*remarks, "the dilation that is varied changes no duration")
     matched = matching(options.dilation_for, workload.names)
     events = workload.names if isinstance(source, Traces) else workload.events
     unused = warnings_of_unused(options, predictor.fitted, source.terms, matched, events)
     warnings = [*fit_warnings(read, predictor.fitted), *unused, *remarks]
     warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
     return Prepared(task, read, workload, tuple(warnings))
+
+
+def _tasks(task: Task, *, dilates: bool) -> list[Task]:
+    """Return the task, or for a sweep of dilations one with each of those that are loaded."""
+    rules = [replace(task.dilations, factor=factor) for factor in _SWEPT]
+    return [replace(task, dilations=rule) for rule in rules] if dilates else [task]
 
 
 def load_recorded(logs: LogSet) -> Workload:

@@ -1,4 +1,4 @@
-"""Sweeps: predicted run times over a grid of dilations and networks; logs are read once."""
+"""Sweeps: predicted run times over a grid of dilations and networks; logs are loaded once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rewritelog import units
 from rewritelog.arrays import new_frame
 from rewritelog.commands.runs import SweepCommand
 from rewritelog.errors import UsageError, spelled
-from rewritelog.formats.traces import AnyTraces
+from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.options import check_factor, listed, pairs
 from rewritelog.output.files import write_text_file
 from rewritelog.paths import to_path
@@ -177,7 +177,9 @@ class Sweep(Readable):
         least = min(self.points, key=lambda point: point.predicted_s)
         where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
         shortest = f"Shortest predicted run time: {time_text(least.predicted_s)}, with {where}"
-        fixed = "" if MACHINE in self.axes else self.network.text(varied=self.axes)
+        fixed, recorded = "", self.logs.terms.recorded
+        if MACHINE not in self.axes:
+            fixed = self.network.text(recorded, varied=self.axes)
         text = f"  network, except for what is varied: {printable(fixed)}"
         return [shortest, *([text] if fixed else [])]
 
@@ -191,7 +193,7 @@ class Sweep(Readable):
 
 
 def sweep(command: SweepCommand) -> Sweep:
-    """Replay a log set at every point of a grid; it is read, and durations predicted, only once.
+    """Replay logs or traces at every point of a grid; they are loaded only once.
 
     Raise a `RewriteLogError` for any invalid input.
     """
@@ -225,6 +227,9 @@ def _network(command: SweepCommand) -> Network:
     for name in axes:
         if getattr(command, field := name.replace("-", "_")) is not None:
             raise UsageError(f"give {spelled(field)}, or vary it, not both")
+        if name == "node-latency" and isinstance(command.logs, Traces):
+            logs = command.logs
+            raise UsageError(f"{name} is for bgTrace logs: {logs.path} has {logs.title}")
         if isinstance(command.network, str) and name != DILATION:
             raise UsageError(f"{spelled('network', 'log')} takes no {name}, which is varied")
     is_whole = MACHINE in axes  # what else is varied is checked with each machine

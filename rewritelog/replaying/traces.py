@@ -68,13 +68,18 @@ def _communicating(traces: Traces) -> list[int]:
     return list(map(traces.types.index, traces.communicating))
 
 
-def load_traces(task: TraceTask) -> tuple[Workload, tuple[str, ...]]:
-    """Load traces for replays, with new durations; then return what is odd about the options.
+def load_traces(tasks: Sequence[TraceTask]) -> tuple[Workload, tuple[str, ...]]:
+    """Load traces for replays, with the new durations of each of some tasks, which differ in these.
 
-    Memory is needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
+    Then return what is odd about the options. Memory is needed for all nodes. Raise
+    `DamagedLogError`, or `ModelError`.
     """
-    events = joined(list(task.logs.map(task.load)))
-    workload, absent = workload_of(task.logs, events), task.logs.absent
+    task = tasks[0]
+    events, *others = (joined(list(task.logs.map(each.load))) for each in tasks)
+    durations = {"new_s": events["new_s"]}
+    durations |= {f"new_s of {number}": other["new_s"] for number, other in enumerate(others)}
+    events.columns |= durations
+    workload, absent = workload_of(task.logs, events, [*durations]), task.logs.absent
     remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
     if task.params is not None:
         remarks += task.params.unused(matching(task.params.rules, workload.names))

@@ -577,12 +577,19 @@ def test_a_comparison_does_not_depend_on_the_parts_of_files(
 
 
 @pytest.mark.parametrize(
-    "words", [("convert", "X", "out"), ("dump", "X"), ("sample", "X", "-o", "out"), ("sweep", "X")]
+    "words",
+    [
+        ("convert", "X", "out"),
+        ("dump", "X", "--pe", "0"),
+        ("sample", "X", "-o", "out"),
+        ("lost-cycles", "X"),
+        ("sweep", "X", "--vary", "node-latency=1us"),
+    ],
 )
 def test_commands_for_other_logs_say_so(traces: Path, words: tuple[str, ...]) -> None:
     done = run(*(traces if word == "X" else word for word in words))
     assert done.returncode != 0
-    assert "Chakra execution traces" in done.stderr or done.returncode == 2
+    assert "Chakra execution traces" in done.stderr
 
 
 def test_a_fit_to_traces_says_what_makes_timing_lines(traces: Path) -> None:

@@ -540,3 +540,50 @@ def test_a_folder_of_folders_of_traces_stands_for_all_of_them(tmp_path: Path) ->
     table = json.loads(run("replay", tmp_path / "runs", "--json").stdout)
     assert [row["pes"] for row in table["runs"]] == [2, 10]
     assert [row["predicted_s"] for row in table["runs"]] == pytest.approx([2e-6, 10e-6])
+
+
+def test_a_sweep_of_dilations_and_networks_by_hand(tmp_path: Path) -> None:
+    """100 µs of computing, then an all-reduce of 1 MB by two ranks: 2 steps of half of that."""
+    sizes = {"comm_type": ("int64", 0), "comm_size": ("int64", 1_000_000)}
+    nodes = [
+        node(1, "compute", 100, attributes=gpu()),
+        node(2, "reduce", 7, kind=COLL, deps=[1], attributes=gpu() | sizes),
+    ]
+    traces = traces_of(tmp_path, [nodes, nodes])
+    swept = rewritelog.sweep(
+        traces,
+        {"dilation": [0.5, 2], "latency": ["1us", "10us"], "bandwidth": ["1GB/s", "10GB/s"]},
+    )
+    microseconds = [1e6 * point.predicted_s for point in swept.points]
+    assert microseconds == pytest.approx([1052, 152, 1070, 170, 1202, 302, 1220, 320])
+    recorded = rewritelog.sweep(traces, {"dilation": [0.5, 2]})
+    assert [1e6 * point.predicted_s for point in recorded.points] == pytest.approx([57, 207])
+    assert "communication takes its nodes' durations" in recorded.text()
+
+
+def test_a_sweep_over_a_model_predicts_what_replays_do(tmp_path: Path) -> None:
+    transformer, lines = SAMPLE_LOGS / "transformer", tmp_path / "lines.txt"
+    traces, params = transformer / "training", transformer / "events.toml"
+    rewritelog.write_timings(transformer / "profile", lines, event_params=params)
+    swept = rewritelog.sweep(
+        traces,
+        {"dilation": [0.5, 3], "machine": ["alps", "cray-xe6"]},
+        timings=lines,
+        event_params=params,
+        types="COMP,MEM_LOAD",
+        dilation_for={"aten::mm": 0.25},
+    )
+    assert len(swept.points) == 4
+    for point in swept.points:
+        dilation, machine = point.values
+        alone = rewritelog.replay(
+            traces,
+            timings=lines,
+            event_params=params,
+            types="COMP,MEM_LOAD",
+            dilation_for={"aten::mm": 0.25},
+            dilation=float(dilation),
+            machine=machine,
+            gains=0,
+        )
+        assert alone.predicted_s == pytest.approx(point.predicted_s, rel=1e-12)
