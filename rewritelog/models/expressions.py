@@ -229,8 +229,27 @@ class Expression:
         return stack[0]
 
     def times(self, other: Expression) -> Expression:
-        """Return the product of the two."""
-        return self.applied("*", other)
+        """Return the product of the two as people write it: a·b·c, b/a for (1/a)·b, a for 1·a."""
+        (first, own), (second, others) = self._factors(), other._factors()
+        if first.steps == (1.0,):
+            first, second = second, first
+        between = [] if second.steps == (1.0,) else [("*", second)]
+        for operation, factor in (*own, *between, *others):
+            first = first.applied(operation, factor)
+        return first
+
+    def _factors(self) -> tuple[Expression, Sequence[tuple[str, Expression]]]:
+        """Return the first factor of a product, and the others, each with `*` or `/`."""
+        first, others = self.steps, list[tuple[str, Expression]]()
+        while (operation := str(first[-1])) in ("*", "/"):
+            begin, operands = len(first) - 1, 1
+            while operands:  # back to where the last operand begins
+                begin -= 1
+                step = first[begin]
+                operands += (OPERATIONS[step].arity if step in OPERATIONS else 0) - 1
+            others.append((operation, Expression(first[begin:-1])))
+            first = first[:begin]
+        return Expression(first), others[::-1]
 
     def applied(self, operation: str, *others: Expression) -> Expression:
         """Return an operation applied to it, and to others as its further operands."""

@@ -161,9 +161,7 @@ def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
         raise here.error("terms or kind is missing")
     if table.times is not None:
         times, constant, where = parsed(table.times, where=at("times")), parse("1"), at("times")
-        terms = [
-            times if term == constant else _checked(times.times(term), where) for term in terms
-        ]
+        terms = [_checked(times.times(term), where) for term in terms]
         terms = list(dict.fromkeys([constant, *terms]))
     category = None if table.category is None else parsed(table.category, where=at("category"))
     patterns = (table.event,) if isinstance(table.event, str) else tuple(table.event)

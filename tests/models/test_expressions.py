@@ -382,3 +382,33 @@ def test_every_function_is_in_the_docs() -> None:
     text = (Path(__file__).parents[2] / "docs" / "formulas.md").read_text()
     for name in FUNCTIONS:
         assert f"`{name}" in text, name
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "product"),
+    [
+        ("p1", "1/max(p2, 1)", "p1/max(p2, 1)"),
+        ("1/p2", "p1", "p1/p2"),
+        ("1/p1", "1/p2", "1/p1/p2"),
+        ("p1", "p2*log(p2)", "p1*p2*log(p2)"),
+        ("p1/p2", "p3*p1/p2", "p1/p2*p3*p1/p2"),
+        ("1/(1 + p1)", "p2 + p3", "(p2 + p3)/(1 + p1)"),
+        ("(1 + p1)/p2", "1/p3", "(1 + p1)/p2/p3"),
+        ("1", "p1*p2", "p1*p2"),
+        ("p1^2", "1", "p1^2"),
+        ("-p1", "p2 - 1", "-p1*(p2 - 1)"),
+    ],
+)
+def test_products_are_written_as_people_do(first: str, second: str, product: str) -> None:
+    """Reports had `p1*(1/max(p2, 1))` and `p1*(p2*log(p2))`."""
+    written = parse(first).times(parse(second))
+    assert str(written) == product
+    assert parse(product) == written
+    rows = np.random.default_rng(1).uniform(0.5, 3.0, (20, 3))
+    factors = parse(first).evaluate(rows) * parse(second).evaluate(rows)
+    assert written.evaluate(rows) == pytest.approx(factors, rel=1e-14)
+
+
+def test_products_of_many_factors_are_not_recursive() -> None:
+    long = parse("*".join(["p1"] * 900))
+    assert str(long.times(long)) == "*".join(["p1"] * 1800)

@@ -186,7 +186,7 @@ def test_a_kind_may_have_terms_of_its_own_beside_it() -> None:
 
 def test_a_repeat_count_multiplies_every_term_and_leaves_a_constant() -> None:
     assert terms('kind = "n-log-n"\nof = ["p2"]\ntimes = "p1"') == (
-        ["1", "p1", "p1*p2", "p1*(p2*log1p(p2))"]
+        ["1", "p1", "p1*p2", "p1*p2*log1p(p2)"]
     )
     assert terms('terms = ["p2", "p3"]\ntimes = "p1 + 1"') == ["1", "(p1 + 1)*p2", "(p1 + 1)*p3"]
 

@@ -132,7 +132,7 @@ def knots_of(column: Floats, levels: Sequence[float]) -> list[float]:
 
 def product_of(factors: Sequence[Expression]) -> Expression:
     """Return the product of factors, 1 without any."""
-    return reduce(Expression.times, factors) if factors else ONE
+    return reduce(Expression.times, factors, ONE)
 
 
 def slopes_between(values: Floats) -> Floats:

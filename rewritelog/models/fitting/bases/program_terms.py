@@ -27,7 +27,6 @@ from rewritelog.models.fitting.design import (
     SelectionSamples,
     excess_growth,
     knots_of,
-    product_of,
 )
 from rewritelog.models.fitting.selection import Search, select_terms
 
@@ -66,8 +65,7 @@ def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
         if index < len(known):
             return known[index]
         of_plain, indicator = divmod(index - len(known), len(indicators))
-        own = [] if plain[of_plain] == ONE else [plain[of_plain]]
-        return product_of([*own, indicators[indicator]])
+        return plain[of_plain].times(indicators[indicator])
 
     return tuple(map(term, taken)) or (ONE,)
 
