@@ -81,8 +81,18 @@ def number(value: object, what: str) -> float:
     """Return a number, or a text of one; raise `UsageError` naming `what` for anything else."""
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(value, bool):
-            return float(value)  # type: ignore[arg-type]
+            return float(as_written(value))
     raise UsageError(f"{what}: {value_text(value)} is not a number")
+
+
+def as_written(value: Any) -> Any:
+    """Return a value; raise `ValueError` for a text that only Python reads as a number.
+
+    It takes `6_4` as 64, and the digits of all scripts; timing lines and formulas do not.
+    """
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError(f"{value!r} is not a number")
+    return value
 
 
 def value_text(value: object) -> str:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rewritelog import units
 from rewritelog.arrays import Flags, Floats
 from rewritelog.commands.fits import PredictCommand
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError, spelled
@@ -47,7 +48,6 @@ from rewritelog.text import (
     time_text,
 )
 from rewritelog.timings.read import MalformedLines, line_groups, seconds_of
-from rewritelog.units import items_of
 from tracebigsim.lines import LineTable
 
 HEAD = (
@@ -166,7 +166,7 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
     Raise `MissingFileError` for what is neither, and as `predict_call` and `to_inputs` do.
     """
     fitted, question = command.model, command.files
-    words = [question] if isinstance(question, str | PathLike) else items_of(question) or []
+    words = [question] if isinstance(question, str | PathLike) else units.items_of(question) or []
     if hasattr(question, "keys") or (words and not isinstance(words[0], str | PathLike)):
         kind = type(question).__name__
         raise UsageTypeError(
@@ -328,10 +328,7 @@ def _values(event: str, names: Sequence[str], arguments: Sequence[str]) -> tuple
         if name not in names or name in values:
             problem = "is given twice" if name in values else "is not a parameter"
             raise UsageError(f"{event}: {name} {problem}; it has {', '.join(names)}")
-        try:
-            values[name] = float(number)
-        except ValueError as error:
-            raise UsageError(f"{event}: {text!r} is not a number") from error
+        values[name] = units.number(number, f"{event} {name}")
         if not math.isfinite(values[name]):
             raise UsageError(f"{event}: {text!r} is not a finite number")
     return tuple(values[name] for name in names)

@@ -46,6 +46,19 @@ def warned(done: Done, *words: str) -> bool:
     return any(all(word in line for word in words) for line in lines)
 
 
+@pytest.mark.parametrize("number", ["1_0", "\u0661\u0660"])
+@pytest.mark.parametrize("option", ["--speedup=", "--jobs=", "--dilation-for=k=", "--clock-hz="])
+def test_numbers_that_only_python_reads_are_refused(
+    logs: Path, timings: Path, option: str, number: str
+) -> None:
+    """`P=6_4` was read as 64, but no timing line and no formula may have such a number."""
+    words = ("--timings", timings, f"{option}{number}")
+    done = rewritelog("rewrite", logs, logs.parent / "out", *words)
+    assert done.returncode == 2
+    assert option.partition("=")[0] in done.stderr
+    assert number in done.stderr
+
+
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_fits_80_columns_and_shows_words(command: str) -> None:
     done = rewritelog(*command.split(), "--help", env={"COLUMNS": "80"})

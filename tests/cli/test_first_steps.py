@@ -54,7 +54,8 @@ def test_a_call_is_told_from_files_by_what_follows_the_event(
         (("Cell::work", "4"), "1 parameter given, but the model has Cell::work(p1, p2)"),
         (("Cell::work", "4", "x=3"), "x is not a parameter; it has p1, p2"),
         (("Cell::work", "4", "p1=3"), "p1 is given twice"),
-        (("Cell::work", "4", "many"), "'many' is not a number"),
+        (("Cell::work", "4", "many"), "p2: 'many' is not a number"),
+        (("Cell::work", "4", "p2=6_4"), "p2: '6_4' is not a number"),
         (("Cell::wrok", "4", "3"), "neither a file nor an event of"),
     ],
 )

@@ -116,6 +116,7 @@ def test_a_larger_run_is_what_was_predicted(study: Path, pes: int, size: int) ->
         (["--at", "D=4"], 2, "P, the number of PEs"),
         (["--at", "P=1.5,D=4"], 2, "a whole number above 0"),
         (["--at", "P=4,D=x"], 2, "--at D: 'x' is not a number"),
+        (["--at", "P=6_4,D=9"], 2, "--at P: '6_4' is not a number"),
         ([], 2, "missing option"),
     ],
 )
