@@ -11,6 +11,7 @@ from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.diagnosis import kept, ratios_of, total_ratio_of
+from rewritelog.models.fitting.samples import coarse_step
 from rewritelog.models.form import Form, NotNegative, ParameterRows, misfit, require_shape
 from rewritelog.models.metrics import relative_errors
 from rewritelog.running.locks import cached_property
@@ -88,7 +89,12 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
 
 
 def exact_matches_of(
-    usable: EventTimings, mode: ExactMatch, held_out: EventTimings, predicted_s: Floats
+    usable: EventTimings,
+    mode: ExactMatch,
+    held_out: EventTimings,
+    predicted_s: Floats,
+    *,
+    knows_others: bool = True,
 ) -> ExactMatches | None:
     """Return the measured times with their weights; None if they have none.
 
@@ -99,14 +105,16 @@ def exact_matches_of(
     fit. That of k measurements has about the variance σ²/k and the fit τ², so that the weighted
     mean of least variance has the weight λk / (1 + λk) on the measured time, where λ = τ²/σ². The λ
     chosen is that with the least errors on those samples, and 0 unless another one is clearly
-    better.
+    better. Where the fit is not known to be right for other parameters, measured times have all the
+    weight; with a coarse clock they are means.
     """
     if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
         return None
     times, variance_ratio = _Times.of(usable), np.inf
-    means = mean_times(times.points, usable.seconds) if mode == "always" else None
+    are_means = mode == "always" or (not knows_others and coarse_step(usable.seconds) > 0)
+    means = mean_times(times.points, usable.seconds) if are_means else None
     again = _timed_again(times, held_out, predicted_s, means)
-    if mode == "auto":
+    if mode == "auto" and (knows_others or len(again.measured_s) < tuning.FEWEST_AGAIN):
         variance_ratio = _variance_ratio(again)
     if variance_ratio == 0:
         return None
@@ -115,7 +123,7 @@ def exact_matches_of(
     if len(again.measured_s) >= tuning.FEWEST_AGAIN:
         blended_s = again.blended(variance_ratio)
         ratios = kept(ratios_of(again.measured_s, blended_s, again.others + 1))
-        if mode == "auto":
+        if means is None:
             total_ratio = total_ratio_of(again.measured_s, blended_s, np.arange(len(blended_s)))
     # in an order that does not depend on that of the samples
     order = np.lexsort((seconds, *times.points.params.T))

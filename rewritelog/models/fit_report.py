@@ -146,7 +146,7 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
     by_error, unknown = list[tuple[float, tuple[str, ...]]](), math.inf
     for fit in fits:
         quality, ratios, width = fit.quality, fit.ratios, NO_VALUE
-        if len(ratios) >= ENOUGH:  # half the width of the range of nine of ten
+        if len(ratios) >= ENOUGH and fit.judged.knows_others:  # half the range of nine of ten
             low, high = np.quantile(ratios, (0.05, 0.95))
             half = float(high - low) / 2
             width = "> 100 %" if half > 1 else share_text(half, 1)
@@ -197,6 +197,8 @@ def verdict(fit: EventFit) -> str:
     large_sum = abs(quality.held_out_sum_error or 0.0) > LARGE_SUM_ERROR
     if word and (word != "long calls" or large_sum):
         return word
+    if not fit.judged.knows_others:
+        return "good if timed"
     return "fair" if quality.held_out_error > FAIR_ERROR else "good"
 
 
@@ -340,6 +342,11 @@ def _about_parameters(fit: EventFit) -> dict[str, str]:
             f"the samples have only one value of {rename(some_text(constant, 5))}, so "
             f"{'its' if len(constant) == 1 else 'their'} influence is unknown; if the "
             "logs have other values, time those too"
+        )
+    if not fit.judged.knows_others:
+        texts["few points"] = (
+            f"the samples have only {fit.judged.points} sets of parameters, so how far calls with "
+            "others are off is unknown; if the logs have others, time those too"
         )
     if tied:
         texts["tied"] = (

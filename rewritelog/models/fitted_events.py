@@ -68,7 +68,8 @@ class FittedEvents(FitByEvent):
         """Return the spread of single errors and of the common one, from held-out samples.
 
         The common error is that of a sum of n effective samples, single / √n. Both are wider for
-        few points: by Student's t, for the terms fitted, and for the choice of terms.
+        few points: by Student's t, for the terms fitted, and for the choice of terms. Where nothing
+        is known of other points, the common error there is as large as the time.
         """
         fit = self.fits.get((event, parameters))
         count = 0 if fit is None else min(fit.judged.points, len(fit.ratios))
@@ -81,6 +82,7 @@ class FittedEvents(FitByEvent):
         single *= float(upper / STUDENT_UPPER[0])  # wider for few points
         common = single / math.sqrt(quality.effective_sample_size)
         common *= math.sqrt(max(tuning.ENOUGH / count, 1.0))
+        common = common if fit.judged.knows_others else 1.0
         matches = fit.exact_matches
         if matches is not None and len(matches.ratios) > 1:
             of_one = float(matches.ratios.std(ddof=1))

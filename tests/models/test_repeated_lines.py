@@ -13,7 +13,7 @@ from models.laws import LAWS, auto, relative_errors
 from rewritelog.arrays import Floats
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fit_report import verdict
+from rewritelog.models.fit_report import fits_table, verdict
 from rewritelog.rewriting.run import rewrite
 
 
@@ -52,6 +52,51 @@ def test_the_error_of_few_points_timed_often_is_that_of_other_points() -> None:
     assert 0.7 * np.mean(true) < np.mean(reported) < 1.6 * np.mean(true)
     assert np.mean(true) > 0.1
     assert np.mean(covered) > 0.85
+
+
+@pytest.mark.parametrize("points", [2, 3])
+def test_two_or_three_points_say_nothing_of_others(points: int) -> None:
+    """Calls with other parameters were said to be off by 2 %, "good", and were so by 20."""
+    fitted = auto(timed_often(1, points, 40))
+    fit = fitted.fits["tiles", 1]
+    timed = np.unique([fit.lowest, fit.highest])[:, None]
+    other = np.array([[float(np.rint(timed.mean()))]])
+    assert verdict(fit) == "good if timed"
+    (warning,) = fitted.warnings()
+    assert f"only {points} sets of parameters" in warning
+    assert fits_table([fit]).rows[0][5] == "–"
+    assert np.isnan(fit.interval(other)).all()
+    spread = fitted.total_spread("tiles", 1)
+    assert spread.common >= 1
+    predicted = fit.predict_detailed(timed)
+    assert predicted.exact.all()
+    assert relative_errors(predicted.seconds, tiled(timed[:, 0])).max() < 0.02
+    assert spread.exact.common < 0.02
+    measured = np.repeat(tiled(timed[:, 0]), 200)
+    measured *= np.exp(0.02 * np.random.default_rng(2).normal(size=len(measured)))
+    low, high = fit.interval(np.repeat(timed, 200, axis=0))
+    assert 0.83 < ((low <= measured) & (measured <= high)).mean() < 0.97
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0], [1.0, 2.0, 3.0]])
+def test_of_flags_there_are_no_others(values: list[float]) -> None:
+    flags = np.repeat(values, 30)
+    times = 1e-6 * (1 + flags) * np.exp(0.02 * np.random.default_rng(3).normal(size=len(flags)))
+    fitted = auto(EventTimings("branch", flags[:, None], times))
+    assert verdict(fitted.fits["branch", 1]) == "good"
+    assert fitted.warnings() == ()
+    low, high = fitted.interval("branch", flags[:, None])
+    assert 0.8 < ((low <= times) & (times <= high)).mean() < 1
+
+
+def test_few_points_of_a_coarse_clock_have_the_means_of_their_times() -> None:
+    """Their medians would be whole steps."""
+    rng = np.random.default_rng(4)
+    size = np.repeat([10.0, 50.0, 90.0], 400)
+    times = 1e-6 * np.floor(size / 40 + rng.random(len(size)))
+    fitted = auto(EventTimings("short", size[:, None], times))
+    total = fitted.predict("short", size[:, None]) * fitted.retransformation("short", size[:, None])
+    assert total.sum() == pytest.approx(times.sum(), rel=0.03)
 
 
 def test_timed_parameters_are_within_narrow_intervals_of_their_own() -> None:

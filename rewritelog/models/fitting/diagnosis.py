@@ -162,7 +162,7 @@ def diagnose(
         return Diagnosis(quality, root, np.zeros(0), 0, 1.0)
     later = ~validated.first & np.isfinite(held_out_s)
     quality, ratios = on_held_out(quality, validated, held_out_s, later)
-    points = min(len(validated.points), len(ratios))
+    points = min(validated.known_points, len(ratios))
     if not samples.relative:
         return Diagnosis(quality, root, ratios, points, 1.0)
     if validated.points.count_of_row.mean() >= tuning.OFTEN:

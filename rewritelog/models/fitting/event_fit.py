@@ -75,6 +75,11 @@ class ClassFit(Form, frozen=True, kw_only=True):
         if not min(1, len(self.ratios)) <= self.points <= len(self.ratios):
             raise misfit(f"must be from 1 to the number of `ratios`, {len(self.ratios)}", ".points")
 
+    @property
+    def knows_others(self) -> bool:
+        """Whether held-out samples tell of other parameters: none of 2 or 3 can be held out."""
+        return not 1 < self.points < tuning.FEWEST_TO_VALIDATE
+
     def predict(
         self, params: Floats, lowest: Floats, highest: Floats
     ) -> tuple[Floats, Flags, Flags, Flags]:
@@ -222,13 +227,13 @@ class EventFit(
         samples, with the ranks that guarantee the coverage for any distribution of the errors
         (as in split conformal prediction, Lei et al., JASA 113, 2018). Those of exact matches that
         were timed more than once are made of the ratios of samples measured again. They are
-        extended to a prediction that lies outside of them. NaN with too few samples.
+        extended to a prediction that lies outside of them. NaN with too few samples or points.
         """
         seconds = self.predict(params)
         far = distance(params, self.lowest, self.highest)
         low, high = np.full((2, len(params)), np.nan)
         for class_fit, rows in self._by_class(params):
-            if len(class_fit.ratios):
+            if len(class_fit.ratios) and class_fit.knows_others:
                 shortest, longest = quantiles(class_fit.ratios, ENDS, class_fit.points)
                 wider = class_fit.widening(far[rows])
                 low[rows] = seconds[rows] * shortest / wider

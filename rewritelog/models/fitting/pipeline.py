@@ -93,6 +93,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
             config.exact_match,
             held_out,
             np.concatenate([fitted.predicted_s for fitted in tried]),
+            knows_others=any(fitted.fit.knows_others for fitted in tried),
         ),
     )
 

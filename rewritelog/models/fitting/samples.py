@@ -59,16 +59,30 @@ class Samples:
         return len(self.seconds)
 
     @cached_property
-    def points(self) -> DistinctPoints:
-        """The distinct parameters: however often a point was timed, it tells of others once.
+    def distinct(self) -> DistinctPoints:
+        """The distinct parameters: however often a point was timed, it tells of others once."""
+        return DistinctPoints.of_rows(self.params)
 
-        Of fewer than `FEWEST_TO_VALIDATE` points none can be held out: then each sample counts as
-        one.
+    @cached_property
+    def points(self) -> DistinctPoints:
+        """The distinct parameters, as they are held out.
+
+        Of fewer than `FEWEST_TO_VALIDATE` points none can be: then each sample counts as one.
         """
-        points = DistinctPoints.of_rows(self.params)
-        if len(points) < tuning.FEWEST_TO_VALIDATE:
+        if len(self.distinct) < tuning.FEWEST_TO_VALIDATE:
             return DistinctPoints.of_rows(np.arange(len(self), dtype=np.float64)[:, None])
-        return points
+        return self.distinct
+
+    @property
+    def known_points(self) -> int:
+        """How many points tell of a further one: each sample where there is no further one.
+
+        There is none within the range of whole numbers if all of their values were timed.
+        """
+        lowest, highest = self.range
+        are_all = len(self.distinct) == np.prod(highest - lowest + 1)
+        are_all = are_all and ((self.params - lowest) % 1 == 0).all()
+        return len(self.points if are_all else self.distinct)
 
     @property
     def effective_count(self) -> int:
