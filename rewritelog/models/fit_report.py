@@ -146,8 +146,8 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
     by_error, unknown = list[tuple[float, tuple[str, ...]]](), math.inf
     for fit in fits:
         quality, ratios, width = fit.quality, fit.ratios, NO_VALUE
-        if len(ratios) >= ENOUGH and fit.judged.knows_others:  # half the range of nine of ten
-            low, high = np.quantile(ratios, (0.05, 0.95))
+        if len(ratios) >= ENOUGH and fit.judged.knows_others:  # half the width of the interval
+            low, high = quantiles(ratios, ENDS, fit.judged.points)
             half = float(high - low) / 2
             width = "> 100 %" if half > 1 else share_text(half, 1)
         lines = f"{fit.samples:,}"
