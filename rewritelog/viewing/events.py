@@ -229,7 +229,8 @@ def _curves(view: EventView, steps: int) -> list[Floats]:
     """Return, for each parameter, a table of its grid and the curves over it.
 
     These are the fit, a corrected fit without its correction, and the functions of one term. The
-    other parameters are at their medians.
+    other parameters are at their medians. Few values of a parameter are on the grid: a function may
+    have a term for each.
     """
     params = view.timings.params
     finite = params[np.isfinite(params).all(axis=1)]
@@ -242,7 +243,10 @@ def _curves(view: EventView, steps: int) -> list[Floats]:
         values = finite[:, number - 1]
         ends = float(values.min()), float(values.max())
         table = np.tile(middle, (steps, 1))
-        table[:, number - 1] = (np.geomspace if is_wide(*ends) else np.linspace)(*ends, steps)
+        spaced, on_grid = np.geomspace if is_wide(*ends) else np.linspace, np.unique(values)
+        on_grid = on_grid if len(on_grid) <= steps // 2 else on_grid[:0]
+        rest = spaced(*ends, steps - len(on_grid))
+        table[:, number - 1] = np.sort(np.append(on_grid, rest))
         functions = view.single_terms.of(number)[:MOST_SINGLE_TERMS]
         with np.errstate(all="ignore"):
             columns = [function.predict(table) for function in functions]

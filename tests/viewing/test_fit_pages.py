@@ -19,7 +19,7 @@ from rewritelog.models.base import EventTimings, NoOptions
 from rewritelog.models.constant import Constant
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitting.single_terms import SingleTermFunctions
-from rewritelog.viewing.events import EventView, events_json, shown_counts
+from rewritelog.viewing.events import EventView, events_json, shown_counts, views_of
 from rewritelog.viewing.page import json_of
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
@@ -63,6 +63,21 @@ def test_exact_matches_do_not_hide_what_a_fit_leaves_unexplained(tmp_path: Path)
     points = points_of(event)
     assert np.ptp(points["predicted"]) == 0
     assert points["outlier"].sum() > 20
+
+
+def test_curves_have_the_time_of_each_code() -> None:
+    """Of seven codes the curve had that of the first and the last."""
+    rng = np.random.default_rng(5)
+    seconds = np.array([3e-5, 4e-4, 1e-4, 9e-4, 2e-5, 6e-4, 5e-5])
+    code = rng.integers(0, 7, 280)
+    times = seconds[code] * np.exp(0.02 * rng.normal(size=280))
+    fitted = rewritelog.fit({"phase": (code[:, None].astype(float), times)})
+    assert fitted.timings is not None
+    (event,) = events_json(views_of(fitted.timings, fitted))
+    (curves,) = event["curves"]
+    assert len(curves) == event["steps"]
+    drawn = dict(curves[:, :2].tolist())
+    assert [drawn.get(float(k)) for k in range(7)] == pytest.approx(seconds, rel=0.05)
 
 
 def test_names_from_files_are_no_html(page: Path) -> None:
