@@ -21,7 +21,10 @@ from rewritelog.rewriting.statistics import BlockCount
 from rewritelog.text import count_text
 
 MOST_SEBS = 1 << 20
-"""Logs of more SEBs are replayed only if a network is given: it takes time and memory for each."""
+"""Logs of more SEBs are replayed only if a network is given: it takes time and memory for each.
+
+Traces of 16 times as many dependencies take as much memory.
+"""
 
 
 def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
@@ -35,12 +38,11 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     most = sys.maxsize if is_given else MOST_SEBS
 
     def with_run_time(report: RewriteReport) -> RewriteReport:
-        if not is_given and report.count(BlockCount.SEBS) > MOST_SEBS:
+        if not is_given and report.statistics.replayed > MOST_SEBS:
+            is_long = report.count(BlockCount.SEBS) > MOST_SEBS
+            many = f"a million {report.terms.item}s" if is_long else "16 million dependencies"
             network_log = spelled("network", "log")
-            why = (
-                f"over a million {report.terms.item}s are replayed only if a network is given, as "
-                f"in {network_log}"
-            )
+            why = f"over {many} are replayed only if a network is given, as in {network_log}"
             return replace(report, no_run_time=why)
         try:
             return replace(report, run_time=_run_time(report, network))

@@ -34,7 +34,7 @@ from rewritelog.progress import report_progress
 from rewritelog.rewriting.block import logs_task
 from rewritelog.rewriting.predicting import fitted_predictor
 from rewritelog.rewriting.report import RewriteReport, Task
-from rewritelog.rewriting.statistics import BlockCount, BlockStatistics, expected_of
+from rewritelog.rewriting.statistics import BlockStatistics, expected_of
 from rewritelog.running.engines import engine, limited_to, map_blocks
 from rewritelog.text import json_text
 from rewritelog.timings.samples import Timings
@@ -89,7 +89,7 @@ def rewrite(
 ) -> RewriteReport:
     """Rewrite a log set or traces into the folder `out`, or only report if `out` is None.
 
-    The nodes of traces are kept for a replay unless there are more than `most_kept`. `completed`
+    The nodes of traces are kept for a replay unless it takes more than `most_kept`. `completed`
     adds to the report before `out` gets its name, so that `out` is as it was if that fails or is
     interrupted. Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
@@ -160,6 +160,6 @@ def _add_up(task: Task, draft: Path | None, most_kept: int, *, flush: bool) -> B
     units = task.logs.units(in_turn=True)
     for _, of_block in map_blocks(work, units, "rewriting", task.logs.units_bytes):
         statistics.add(of_block)
-        if statistics.count(BlockCount.SEBS) > most_kept:
+        if statistics.replayed > most_kept:
             statistics.kept.clear()
     return statistics

@@ -83,6 +83,9 @@ IRREGULAR = (
 EXAMPLES = 5
 """The number of places that are kept of what is irregular."""
 
+DEPENDENCIES_AN_EVENT = 16
+"""So many dependencies take as much memory in a replay as an event."""
+
 
 class EventSums(NamedTuple):
     """Sums over the brackets of one event with one number of parameters, in seconds."""
@@ -162,12 +165,19 @@ class BlockStatistics:
     rounding: Rounding = NOT_ROUNDED
     on_device_s: float = 0.0
     """The new seconds of what devices compute, where the format says what does."""
+    dependencies: int = 0
+    """The dependencies of events; those of SEBs are not counted."""
     kept: list[Events] = field(default_factory=list)
     """The events of each unit, with their new durations, as far as a replay is to have them."""
 
     def count(self, which: BlockCount) -> int:
         """Return a count."""
         return int(self.counts[which])
+
+    @property
+    def replayed(self) -> int:
+        """The SEBs or events that take as much memory in a replay."""
+        return max(self.count(BlockCount.SEBS), self.dependencies // DEPENDENCIES_AN_EVENT)
 
     def seconds(self, which: DurationSum) -> float:
         """Return a sum of durations in seconds, rounded once."""

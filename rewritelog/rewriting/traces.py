@@ -50,7 +50,7 @@ class TraceTask:
     dilations: DilationRules
     types: tuple[int, ...]
     most_kept: int = 0
-    """Nodes are kept for a replay unless there are more."""
+    """Nodes are kept for a replay unless it takes more (`BlockStatistics.replayed`)."""
 
     def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
         """Rewrite a unit, and write it to a file of its own; return its statistics."""
@@ -70,7 +70,8 @@ class TraceTask:
             statistics.add(_statistics(self, part, predicted, new_s, sums[0]))
             statistics.matched_patterns |= patterns
             changed |= not np.array_equal(old_s, new_s)
-            if part.first + len(part) <= self.most_kept:
+            statistics.dependencies += int(part["waits"].sum())
+            if statistics.replayed <= self.most_kept:
                 kept.append(part.only(_REPLAYED))
             else:
                 kept.clear()

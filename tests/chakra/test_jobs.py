@@ -251,6 +251,22 @@ def test_a_rewrite_reads_each_rank_once(traces: Path, monkeypatch: pytest.Monkey
     assert rewritelog.rewrite(traces, dilation=2, network="log").run_time == report.run_time
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_many_dependencies_of_few_nodes_are_not_kept(
+    ranks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """50 nodes with 200 million of them took 7 GB."""
+    nodes = [node(1), node(2, deps=[1] * (300 // ranks))]
+    path = write_traces(tmp_path / "t", [nodes] * ranks)
+    assert rewritelog.rewrite(path, dilation=2).run_time is not None
+    monkeypatch.setattr(run_time, "MOST_SEBS", 10)
+    report = rewritelog.rewrite(path, dilation=2)
+    text = " ".join(report.text().split())
+    assert "over 16 million dependencies are replayed only if a network is given" in text
+    assert not report.statistics.kept
+    assert rewritelog.rewrite(path, dilation=2, network="log").run_time is not None
+
+
 def test_the_file_of_one_rank_is_one_rank(tmp_path: Path) -> None:
     path = write_traces(tmp_path / "t", [[node(1)]])
     (path / "run.0.et").rename(path / "run.5.et")
