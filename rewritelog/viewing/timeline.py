@@ -2,7 +2,8 @@
 
 Times are those of the logs or of a replay. Of the former, memory is bounded by the figure's size,
 not that of the logs: cells hold the share of time of each colour, and SEBs are kept individually
-only while they are few enough to be drawn as bars.
+only while they are few enough to be drawn as bars. Messages that are to be drawn are chosen from
+all those of a timeline.
 """
 
 from __future__ import annotations
@@ -346,10 +347,11 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
     rows, sebs, left_out = view.rows_of_pes(len(run.pes)), 0, 0
     all_bars, known = list[Bars](), 0
     parts, steps = np.zeros((2, view.rows, view.columns + 1, len(view.layers)))
-    for bars, closed, not_closed in run.map(partial(_bars, view, rows), view.colour_by):
-        _add_times(parts, steps, bars, view)
-        sebs, left_out, known = sebs + closed, left_out + not_closed, known + len(bars.row)
-        all_bars.append(bars)
+    for drawn in run.map(partial(_drawn, view, rows), view.colour_by):
+        for sums, added in zip((parts, steps), drawn.times, strict=True):
+            sums.reshape(-1)[added.cells] += added.times
+        sebs, left_out, known = sebs + drawn.sebs, left_out + drawn.left_out, known + drawn.known
+        all_bars.append(drawn.bars)
         if known > MOST_BARS:
             all_bars.clear()
     members = np.bincount(rows[rows >= 0])
@@ -367,8 +369,28 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
     return Panel(run, cells, over_time, single, from_s, to_s, sebs, left_out, lines)
 
 
-def _bars(view: TimelineView, rows: Ints, spans: Spans, /) -> tuple[Bars, int, int]:
-    """Return the bars in the time window, and how many SEBs are drawn, and cannot be drawn.
+class _CellTimes(NamedTuple):
+    """PE time by cell, of which shape (rows, columns + 1, layers) is flat."""
+
+    cells: Ints
+    times: Floats
+
+
+class _Drawn(NamedTuple):
+    """What is drawn of some SEBs and brackets."""
+
+    bars: Bars
+    """None of them if they are too many to be drawn as bars."""
+    known: int
+    """How many there are."""
+    times: tuple[_CellTimes, _CellTimes]
+    """The parts and the steps of their PE time."""
+    sebs: int
+    left_out: int
+
+
+def _drawn(view: TimelineView, rows: Ints, spans: Spans, /) -> _Drawn:
+    """Return what is drawn in the time window.
 
     `rows` are the rows of the PEs, −1 for those that are not drawn.
     """
@@ -380,11 +402,14 @@ def _bars(view: TimelineView, rows: Ints, spans: Spans, /) -> tuple[Bars, int, i
     columns = row, view.layers_of(spans), spans.pe, spans.seb, spans.start_s, spans.end_s
     of_sebs = slice(spans.sebs)
     left_out = np.count_nonzero((row >= 0)[of_sebs]) - np.count_nonzero(chosen[of_sebs])
-    return Bars._make(columns).take(which), int(np.count_nonzero(seen[of_sebs])), int(left_out)
+    bars = Bars._make(columns).take(which)
+    few = bars if len(which) <= MOST_BARS else bars.take(which[:0])
+    sebs = np.count_nonzero(seen[of_sebs])
+    return _Drawn(few, len(which), _times(bars, view), int(sebs), int(left_out))
 
 
-def _add_times(parts: Floats, steps: Floats, bars: Bars, view: TimelineView) -> None:
-    """Add the PE time of bars to cells, shape (rows, columns + 1, layers).
+def _times(bars: Bars, view: TimelineView) -> tuple[_CellTimes, _CellTimes]:
+    """Return the PE time of bars, as parts and steps.
 
     It is in units of a column's length: a PE that is busy throughout adds 1, and a SEB shorter than
     a column adds its fraction of it. A longer one is a step: +1 in its second column, −1 in its
@@ -396,8 +421,25 @@ def _add_times(parts: Floats, steps: Floats, bars: Bars, view: TimelineView) -> 
         right = np.minimum((bars.end_s - view.from_s) * scale, view.columns)
     first, last = left.astype(np.int64), right.astype(np.int64)
     long = first < last
-    np.add.at(parts, (bars.row, first, bars.layer), np.where(long, first + 1 - left, right - left))
-    row, layer, second, last = bars.row[long], bars.layer[long], first[long] + 1, last[long]
-    np.add.at(parts, (row, last, layer), right[long] - last)
-    np.add.at(steps, (row, second, layer), 1.0)
-    np.add.at(steps, (row, last, layer), -1.0)
+    layers = len(view.layers)
+    begins = bars.row * (view.columns + 1) * layers + bars.layer
+    of_long, second, last = begins[long], first[long] + 1, last[long]
+    inside = np.where(long, first + 1 - left, right - left)
+    return (
+        _by_cell(
+            np.append(begins + first * layers, of_long + last * layers),
+            np.append(inside, right[long] - last),
+        ),
+        _by_cell(
+            np.append(of_long + second * layers, of_long + last * layers),
+            np.repeat([1.0, -1.0], len(last)),
+        ),
+    )
+
+
+def _by_cell(cells: Ints, times: Floats) -> _CellTimes:
+    """Return the cells to which anything is added, each once; blocks have few rows."""
+    least = cells.min() if len(cells) else 0
+    sums = np.asarray(np.bincount(cells - least, times), dtype=np.float64)
+    used = np.flatnonzero(sums)
+    return _CellTimes(least + used, sums[used])

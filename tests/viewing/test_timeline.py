@@ -8,12 +8,15 @@ import os
 import re
 import subprocess
 import sys
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs, write_params
+from many_sebs import write_many
 
 from rewritelog import open_logs
 from rewritelog.errors import DamagedLogError, UsageError
@@ -395,3 +398,19 @@ def test_characters_without_a_glyph_are_told_once(tmp_path: Path) -> None:
     for kind in ("png", "pdf"):
         (line,) = run("timeline", logs, "-o", tmp_path / f"t.{kind}").stderr.splitlines()
         assert line.startswith("warning: the picture's font lacks 算计")
+
+
+def test_memory_does_not_grow_with_a_timeline(tmp_path: Path) -> None:
+    """Ten million SEBs of one PE took 600 MB."""
+
+    def most_bytes(sebs: int) -> int:
+        logs = write_many(tmp_path / f"{sebs}", 1, files=1, workers=1, sebs=sebs).folder
+        run = Run(replace(open_logs(logs), block_bytes=4 << 20))
+        tracemalloc.start()
+        assert timeline_view([run]).panels[0].sebs == sebs
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    few = most_bytes(100_000)
+    assert most_bytes(400_000) < 1.2 * few
