@@ -187,13 +187,13 @@ def _chunks(unit: Unit) -> Iterator[Bytes]:
 
     Raise `DamagedLogError` if its size has changed, and `_GzipError`.
     """
-    with InputFile(unit.path) as file, file.stream() as raw:
-        file.check_size(unit.size_bytes)
-        try:
+    try:
+        with InputFile(unit.path) as file, file.stream() as raw:
+            file.check_size(unit.size_bytes)
             for chunk in _unpacked(raw) if unit.is_packed else _pieces(raw, PART_BYTES):
                 yield np.frombuffer(chunk, dtype=np.uint8)
-        except OSError as error:
-            raise RewriteLogError(f"{unit.path}: cannot be read: {error.strerror}") from error
+    except OSError as error:
+        raise RewriteLogError(f"{unit.path}: cannot be read: {error.strerror}") from error
 
 
 def _pieces(raw: BinaryIO, size: int) -> Iterator[bytes]:

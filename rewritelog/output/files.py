@@ -351,9 +351,10 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
                     os.fchmod(file.fileno(), mode)
             file.writelines(pieces)
         draft.replace(target)
-    finally:
+    except BaseException:
         with suppress(FileNotFoundError):
             draft.unlink()
+        raise
 
 
 def _mode_of(path: Path) -> int | None:

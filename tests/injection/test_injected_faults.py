@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from building import tool
+from chakrabuilder import node, write_traces
 from chosen import by_tier
 from faulty import content
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
@@ -83,6 +84,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     for pe in range(4):
         write_params(work / "in", pe, *[(k, "k", k) for k in range(9)])
     write_timings(work / "timings", ("k", 1.0, 1.0), ("k", 2.0, 2.0), ("k", 4.0, 4.0))
+    write_traces(work / "traces", [[node(k) for k in range(9)] for _ in range(2)], packed=True)
     environment = {**os.environ, "LD_PRELOAD": str(shim)}
     script: list[str | Path] = [
         sys.executable,
@@ -175,9 +177,13 @@ def other_commands(folder: Path) -> dict[str, list[str]]:
     Pictures have a suffix.
     """
     logs, timings, out = str(folder / "in"), str(folder / "timings"), str(folder / "out")
-    model = str(folder.parent / "model.json")
+    traces, model = str(folder / "traces"), str(folder.parent / "model.json")
     return {
         "check": ["check", logs, "-j1"],
+        "check of traces": ["check", traces, "-j1"],
+        "info of traces": ["info", traces, "-j1"],
+        "diff of traces": ["diff", traces, traces, "-j1"],
+        "rewrite of traces": ["rewrite", traces, out, "--dilation=2", "--quiet", "-j1"],
         "info": ["info", logs, "-j1"],
         "dump": ["dump", logs, "--pe=1"],
         "diff": ["diff", logs, logs, "-j1"],
@@ -219,7 +225,7 @@ def model(driver: Driver) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("call", ["read", "preadv", "open", "write", "pwritev"])
+@pytest.mark.parametrize("call", ["read", "preadv", "open", "write", "pwritev", "close"])
 @pytest.mark.parametrize("name", other_commands(Path()))
 def test_an_input_or_output_error_is_one_line(
     name: str, call: str, driver: Driver, model: Path
@@ -242,10 +248,19 @@ def test_an_input_or_output_error_is_one_line(
         assert content(folder / "in") == source, where
         entries = {path.name for path in folder.iterdir()}
         assert {name for name in entries if name.partition(".")[0] != "out"} == beside, where
-        if name == "check" and code == 1:  # what cannot be read is among its findings
+        if name.startswith("check") and code == 1:  # what cannot be read is among its findings
             assert "Input/output error" in printed, where
         elif code != 0:
-            assert code == (2 if name == "diff" else 1), where
+            assert code == (2 if name.startswith("diff") else 1), where
             assert printed.count("rewritelog: error: ") == 1, where
             assert str(folder) in printed, where
             assert entries == beside, where
+
+
+def test_a_file_has_its_name_whatever_can_no_longer_be_removed(driver: Driver) -> None:
+    """The model was written, and the run ended with an error that said it was not."""
+    remove_outputs(driver.folder)
+    words = other_commands(driver.folder)["fit"]
+    code, _, printed = driver.run(words, "unlink", 1, errno.EIO)
+    assert code == 0, printed
+    assert (driver.folder / "out").is_file()
