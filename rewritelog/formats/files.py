@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -23,7 +24,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 def paths_in(folder: Path) -> list[Path]:
     """Return the sorted entries of a folder; raise `RewriteLogError` if it cannot be read."""
     try:
-        return sorted(folder.iterdir())
+        return sorted(folder.iterdir(), key=attrgetter("name"))
     except OSError as error:
         raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
 
