@@ -113,6 +113,12 @@ def test_a_guard_brackets_its_block_unless_it_is_left_by_an_exception(
     assert printed.err == ""
 
 
+def test_a_guard_without_a_name_is_a_warning(tmp_path: Path) -> None:
+    """It ends where it begins, and printed the time of nothing."""
+    source = written(tmp_path, "nameless.cpp", main('tracebigsim::Bracket("k", 1);'))
+    assert "nodiscard" in compiled(source, tmp_path).stderr
+
+
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
 def test_a_twenty_first_number_does_not_compile(suffix: str, tmp_path: Path) -> None:
     numbers = ", ".join("1" * 21)

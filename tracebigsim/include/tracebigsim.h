@@ -1304,7 +1304,7 @@ namespace tracebigsim {
 class Bracket {
  public:
   template <typename... Number>
-  explicit Bracket(const char *event, Number... params)
+  [[nodiscard]] explicit Bracket(const char *event, Number... params)
       : event_(event),
         count_(sizeof...(Number)),
         params_{static_cast<double>(params)...},
