@@ -97,6 +97,21 @@ def test_cmake_finds_the_header_and_the_fortran_module_for_several_programs(tmp_
         assert len(run([tmp_path / "built" / program, "3", "1"]).table()) == lines
 
 
+@pytest.mark.slow
+def test_cmake_says_which_language_a_fortran_project_lacks(tmp_path: Path) -> None:
+    """The Fortran module's C source was left out, and the linker missed its functions."""
+    tool("gfortran")
+    project = CMAKE.format(PROGRAMS).replace("C CXX Fortran", "Fortran").splitlines()
+    kept = [line for line in project if "stencil" not in line and "other" not in line]
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(kept))
+    where = f"-Dtracebigsim_DIR={tracebigsim.cmake_dir()}"
+    command: list[str | Path] = [tool("cmake"), "-S", tmp_path, "-B", tmp_path / "built", where]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert asked.returncode != 0
+    assert "tracebigsim::fortran is left out: it needs the project's languages C" in asked.stdout
+    assert "tracebigsim::fortran\n\n  but the target was not found" in asked.stderr
+
+
 @pytest.fixture
 def outputs(tmp_path: Path) -> list[Path]:
     """Outputs of three processes among their text, one of them gzip, with torn and param lines."""

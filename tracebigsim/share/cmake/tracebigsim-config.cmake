@@ -11,20 +11,24 @@ if(NOT TARGET tracebigsim::tracebigsim)
   set_target_properties(tracebigsim::tracebigsim PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${_tracebigsim_include}")
 
-  if(CMAKE_Fortran_COMPILER_LOADED AND NOT TARGET tracebigsim_module)
-    set(_tracebigsim_modules "${CMAKE_CURRENT_BINARY_DIR}/tracebigsim")
-    add_library(tracebigsim_module STATIC EXCLUDE_FROM_ALL "${_tracebigsim_include}/tracebigsim.f90")
-    set_target_properties(tracebigsim_module PROPERTIES
-      POSITION_INDEPENDENT_CODE ON
-      Fortran_MODULE_DIRECTORY "${_tracebigsim_modules}"
-      INTERFACE_INCLUDE_DIRECTORIES "${_tracebigsim_modules}")
-    unset(_tracebigsim_modules)
-  endif()
+  if(CMAKE_Fortran_COMPILER_LOADED AND CMAKE_C_COMPILER_LOADED)
+    if(NOT TARGET tracebigsim_module)
+      set(_tracebigsim_modules "${CMAKE_CURRENT_BINARY_DIR}/tracebigsim")
+      add_library(tracebigsim_module STATIC EXCLUDE_FROM_ALL "${_tracebigsim_include}/tracebigsim.f90")
+      set_target_properties(tracebigsim_module PROPERTIES
+        POSITION_INDEPENDENT_CODE ON
+        Fortran_MODULE_DIRECTORY "${_tracebigsim_modules}"
+        INTERFACE_INCLUDE_DIRECTORIES "${_tracebigsim_modules}")
+      unset(_tracebigsim_modules)
+    endif()
 
-  add_library(tracebigsim::fortran INTERFACE IMPORTED)
-  set_target_properties(tracebigsim::fortran PROPERTIES
-    INTERFACE_SOURCES "${_tracebigsim_include}/tracebigsim_fortran.c"
-    INTERFACE_LINK_LIBRARIES "tracebigsim::tracebigsim;tracebigsim_module")
+    add_library(tracebigsim::fortran INTERFACE IMPORTED)
+    set_target_properties(tracebigsim::fortran PROPERTIES
+      INTERFACE_SOURCES "${_tracebigsim_include}/tracebigsim_fortran.c"
+      INTERFACE_LINK_LIBRARIES "tracebigsim::tracebigsim;tracebigsim_module")
+  elseif(CMAKE_Fortran_COMPILER_LOADED)
+    message(STATUS "tracebigsim::fortran is left out: it needs the project's languages C and Fortran")
+  endif()
 
   add_library(tracebigsim::emulation INTERFACE IMPORTED)
   set_target_properties(tracebigsim::emulation PROPERTIES
