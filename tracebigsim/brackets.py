@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Final, ParamSpec, Self, TextIO, TypeVar
+from typing import Final, ParamSpec, Self, SupportsFloat, TextIO, TypeVar
 
 from tracebigsim.errors import BracketError, BracketWarning, TraceFileError
 from tracebigsim.writing import format_line, to_float
@@ -251,7 +251,7 @@ def flush() -> None:
     OUTPUT.flush()
 
 
-def start(event: str | None = None, *params: float) -> None:
+def start(event: str | None = None, *params: SupportsFloat) -> None:
     """Open this thread's bracket.
 
     If event and params are given, a bracket that is not on the list of chosen SEBs is skipped
@@ -271,7 +271,7 @@ def start(event: str | None = None, *params: float) -> None:
     _this_thread.began_ns = perf_counter_ns()
 
 
-def end(event: str, *params: float) -> None:
+def end(event: str, *params: SupportsFloat) -> None:
     """Close this thread's bracket and print its timing line.
 
     The time is in seconds; `params` are the 0 to 20 numbers that it depends on. Raises
@@ -298,7 +298,7 @@ class bracket:  # noqa: N801 - it is used as a function is
 
     __slots__ = ("_event", "_params")
 
-    def __init__(self, event: str, *params: float) -> None:
+    def __init__(self, event: str, *params: SupportsFloat) -> None:
         self._event = event
         self._params = params
 
@@ -325,14 +325,15 @@ class bracket:  # noqa: N801 - it is used as a function is
 
 
 def bracketed(
-    event: str, *params: str | Callable[Arguments, float]
+    event: str, *params: str | Callable[..., SupportsFloat]
 ) -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
     """Bracket every call of a function.
 
     Each of `params` is the name of an argument of the function, or a function that takes the same
     arguments and returns a number. Raises BracketError for a name that no argument has, for a
     function that does not say what it takes, as `max`, and for generators and coroutines, whose
-    calls end before their work begins.
+    calls end before their work begins; LineFormatError for an event or a number of `params` that no
+    line can hold.
 
     >>> @tracebigsim.bracketed("Cell::pairForces", "cutoff", lambda atoms, cutoff: len(atoms))
     ... def pair_forces(atoms, cutoff=2.5):
@@ -340,6 +341,7 @@ def bracketed(
     >>> forces = pair_forces([1.0, 2.0, 3.0])
     TRACEBIGSIM: event:{ Cell::pairForces }  time:{ ... }  params:{ 2.500000 3.000000 }
     """
+    format_line(event, [0] * len(params), time_s=0)  # raises for what no line can hold
 
     def decorate(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
         try:
@@ -392,7 +394,7 @@ def _kernels(path: str) -> frozenset[tuple[str, tuple[float, ...]]]:
     return frozenset((seb.event, seb.params) for seb in read_chosen(path))
 
 
-def _is_chosen(event: str, params: tuple[float, ...]) -> bool:
+def _is_chosen(event: str, params: tuple[SupportsFloat, ...]) -> bool:
     """Return whether this bracket is on the list of chosen SEBs, or there is no list."""
     path = os.environ.get(CHOSEN_VARIABLE)
     if not path:

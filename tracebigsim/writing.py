@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import index
-from typing import Final
+from typing import Final, SupportsFloat
 
 from tracebigsim.errors import LineFormatError
 
@@ -32,7 +32,7 @@ _FIXED_BELOW: Final = 1e15
 
 def format_line(
     event: str,
-    params: Iterable[float] = (),
+    params: Iterable[SupportsFloat] = (),
     *,
     time_s: float | None = None,
     time_cycles: float | None = None,
@@ -103,7 +103,7 @@ def _without_parameters(event: str) -> tuple[str, str, int]:
     return before, after[:-2], MAX_LINE_BYTES - len(line.encode()) + len(after)
 
 
-def format_chosen(pe: int, seb: int, event: str, params: Iterable[float]) -> str:
+def format_chosen(pe: int, seb: int, event: str, params: Iterable[SupportsFloat]) -> str:
     """Return a line, newline included, of a list of chosen SEBs: the PE, a blank, its param line.
 
     `tracebigsim.chosen` reads such lists. Raises LineFormatError as `format_line` does, and for a
@@ -129,12 +129,12 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
             yield f" {name}:{{ {text} }} "
 
 
-def _number_text(value: float, what: str) -> str:
+def _number_text(value: SupportsFloat, what: str) -> str:
     """Return the text of a number, which has to be finite."""
     return number_text(to_float(value, what), what)
 
 
-def to_float(value: float, what: str) -> float:
+def to_float(value: SupportsFloat, what: str) -> float:
     """Return a number as a float, -0 as 0; raise LineFormatError for what is none or too large."""
     try:
         return float(value) + 0.0

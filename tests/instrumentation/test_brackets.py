@@ -354,6 +354,35 @@ def test_a_decorated_function_takes_params_from_its_arguments(lines: io.StringIO
     assert params_of(scanned(lines)) == [[2.5, 2], [1, 1]]
 
 
+TYPED = """
+import numpy as np
+import tracebigsim
+
+@tracebigsim.bracketed("by name", "n")
+def by_name(n: int, atoms: list[float]) -> float:
+    return sum(atoms[:n])
+
+@tracebigsim.bracketed("both", "n", lambda n, atoms: len(atoms))
+def both(n: int, atoms: list[float]) -> float:
+    return by_name(n, atoms) + np.float64(1)
+
+with tracebigsim.bracket("of numpy", np.int64(3), np.float32(2.5), True):
+    total: float = both(1, [1.0, 2.0])
+"""
+
+
+@pytest.mark.slow
+def test_a_typed_program_passes_its_type_check(tmp_path: Path) -> None:
+    """Names alone were refused as parameters of a decorator, and so were numpy's integers."""
+    pytest.importorskip("mypy")
+    (tmp_path / "program.py").write_text(TYPED)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"]
+    checked = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, ""), checked.stdout
+
+
 def test_a_function_that_does_not_say_what_it_takes_is_refused() -> None:
     """It was a `ValueError` that named neither the bracket nor this package."""
     decorate: Any = tracebigsim.bracketed("largest")
@@ -381,6 +410,17 @@ def test_functions_that_cannot_be_decorated() -> None:
         with pytest.raises(BracketError, match="generator or coroutine"):
             decorated(function)
     assert decorated(staticmethod(len))([1]) == 1
+
+
+def test_a_decorator_of_what_no_line_can_hold_is_refused_before_any_call() -> None:
+    """A decorator without its brackets passed, and its function came back undecorated."""
+    without_brackets: Any = tracebigsim.bracketed
+    with pytest.raises(LineFormatError, match="must be a text, not <built-in function len>"):
+        without_brackets(len)
+    with pytest.raises(LineFormatError, match="is empty"):
+        tracebigsim.bracketed("")
+    with pytest.raises(LineFormatError, match="at most 20 parameters, not 21"):
+        tracebigsim.bracketed("k", *"n" * 21)
 
 
 @pytest.fixture
