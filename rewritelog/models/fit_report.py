@@ -345,8 +345,8 @@ def _about_parameters(fit: EventFit) -> dict[str, str]:
         )
     if not fit.judged.knows_others:
         texts["few points"] = (
-            f"the samples have only {fit.judged.points} sets of parameters, so how far calls with "
-            "others are off is unknown; if the logs have others, time those too"
+            f"the samples have only {fit.judged.points} sets of parameters, so the error at "
+            "others is unknown; if the logs have others, time those too"
         )
     if tied:
         texts["tied"] = (
