@@ -294,11 +294,11 @@ def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
         "time", "busy, %", height=220, x_range=x_range, y_range=(0, 100), **_over_time(view)
     )
     stacked = [layer for layer in sorted(view.shown_layers) if not view.over_names(layer)]
-    columns = {str(layer): 100 * shares[:, layer] for layer in stacked}
-    place = {"middle": (edges[:-1] + edges[1:]) / 2, "width": np.diff(edges)}
+    columns = {str(layer): 100 * np.repeat(shares[:, layer], 2) for layer in stacked}
     colours = [view.layers[layer][1] for layer in stacked]
-    style = {"x": "middle", "width": "width", "color": colours, "line_width": 0}
-    plot.vbar_stack([*columns], source={**place, **columns}, **style)
+    # Areas, since bars beside each other would have bright seams.
+    source = {"time": np.repeat(edges, 2)[1:-1], **columns}
+    plot.varea_stack([*columns], x="time", source=source, color=colours)
     return plot
 
 

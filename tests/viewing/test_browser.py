@@ -399,6 +399,21 @@ def test_legends_fit_into_the_page_and_leave_room_for_the_plot(tmp_path: Path, w
             assert opened.errors == []
 
 
+@pytest.mark.slow
+def test_a_pe_that_is_always_busy_has_one_colour_over_time(tmp_path: Path) -> None:
+    """The share of busy PEs had a bright seam between any two steps."""
+    image = pytest.importorskip("matplotlib.image", reason="needs the extra [view]")
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1)]])
+    assert run("timeline", logs, "-o", tmp_path / "t.html", "-q").returncode == 0
+    with browser() as opened:
+        opened.go(f"file://{tmp_path / 't.html'}")
+        opened.page.locator("figure").nth(1).screenshot(path=tmp_path / "busy.png")
+        assert opened.errors == []
+    pixels = image.imread(tmp_path / "busy.png")
+    height, width = pixels.shape[:2]
+    assert len(np.unique(pixels[height // 2, width // 4 : 3 * width // 4], axis=0)) == 1
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("width", [400, 800, 1280, 1920])
 def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) -> None:
