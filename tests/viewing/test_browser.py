@@ -414,6 +414,17 @@ def test_a_pe_that_is_always_busy_has_one_colour_over_time(tmp_path: Path) -> No
     assert len(np.unique(pixels[height // 2, width // 4 : 3 * width // 4], axis=0)) == 1
 
 
+@pytest.mark.slow
+def test_times_of_0_that_are_predicted_have_residuals_of_0(tmp_path: Path) -> None:
+    """Their graphs were blank, without axes."""
+    timings = write_timings(tmp_path / "t.txt", *[("k", 0.0, float(n)) for n in range(1, 30)])
+    assert run("fit", timings, "--html", tmp_path / "p.html", "-q").returncode == 0
+    with browser() as opened:
+        opened.go(f"file://{tmp_path / 'p.html'}")
+        assert opened.column("points-data", "residual") == [0] * 29
+        assert opened.errors == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("width", [400, 800, 1280, 1920])
 def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) -> None:

@@ -27,7 +27,8 @@ const Events = (() => {
 
   // Residuals beyond three times the range of nearly all others are drawn at the edge.
   function residualsOf(columns) {
-    const all = columns.measured.map((m, k) => 100 * (m / columns.predicted[k] - 1));
+    const ratio = (m, p) => (m === p ? 1 : m / p);  // also of 0 to 0
+    const all = columns.measured.map((m, k) => 100 * (ratio(m, columns.predicted[k]) - 1));
     const known = all.filter(Number.isFinite).sort((a, b) => a - b);
     if (!known.length) return { shown: all, exact: all, clipped: 0 };
     const low = quantile(known, 0.02), high = quantile(known, 0.98);
