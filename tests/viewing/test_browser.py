@@ -425,6 +425,23 @@ def test_times_of_0_that_are_predicted_have_residuals_of_0(tmp_path: Path) -> No
         assert opened.errors == []
 
 
+@pytest.mark.slow
+def test_numbers_stay_on_one_line_in_a_narrow_window(tmp_path: Path) -> None:
+    """A percent sign stood below its number."""
+    folder = tmp_path / "a-folder-with-a-long-name" / "another-folder-with-a-long-name"
+    sets = [write_logs(folder / f"set-{k}", [[seb(0, 10.0**-k)], []]) for k in range(6)]
+    assert run("replay", *sets, "--html", tmp_path / "p.html", "-q").returncode == 0
+    heights = """[...document.querySelectorAll('td:not(:first-child)')].map((cell) => {
+      const text = document.createRange();
+      text.selectNodeContents(cell);
+      return text.getClientRects().length;
+    })"""
+    with browser(400) as opened:
+        opened.page.goto(f"file://{tmp_path / 'p.html'}")
+        assert set(opened.page.evaluate(heights)) == {1}
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("width", [400, 800, 1280, 1920])
 def test_nothing_of_a_page_is_wider_than_the_window(tmp_path: Path, width: int) -> None:
