@@ -52,7 +52,10 @@ def info_page(info: LogInfo | TraceInfo) -> str:
 
 def _names(info: LogInfo | TraceInfo) -> Section:
     """Return the section of the names that take most time."""
-    ranked, plot = info.times()[:MOST_ROWS], None
+    times, plot = info.times(), None
+    ranked, sentences = times[:MOST_ROWS], list[str]()
+    if len(times) > len(ranked):
+        sentences.append(f"The {len(ranked)} of {len(times):,} names that take the most time.")
     short = shorten_all([name or NO_NAME for name, *_ in ranked], LABEL_WIDTH)
     rows = [
         (name + kind, f"{count:,}", time_text(seconds))
@@ -64,9 +67,8 @@ def _names(info: LogInfo | TraceInfo) -> Section:
         plot.hbar(np.arange(len(rows)) + 0.5, right=seconds, height=0.8, color=COLOURS[0])
         plot.x_range.start = 0
     heads = (info.item, f"{info.item}s", "together")
-    return Section(
-        "Durations by name", plot=plot, table=TextTable(heads, rows, caption="Durations by name")
-    )
+    table = TextTable(heads, rows, caption="Durations by name")
+    return Section("Durations by name", sentences, plot, table)
 
 
 def _matrix_plot(counts: Ints, pes: int, unit: str) -> Any:
@@ -113,8 +115,8 @@ def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
         sentences.append(f"{group} neighbouring PEs share a row and a column.")
     if info.traffic.multicasts:
         sentences.append(
-            f"{info.traffic.multicasts:,} messages to lists of PEs, which the log does not hold, "
-            "are not included."
+            f"Without {count_text(info.traffic.multicasts, 'message')} to lists of PEs, "
+            "which the log does not hold."
         )
     table = TextTable(("from", "to", unit), rows, caption=f"The pairs with the most {unit}")
     return Section(heading, sentences, _matrix_plot(counts, pes, unit), table, in_grid=True)

@@ -71,9 +71,9 @@ def rewrite_page(report: RewriteReport) -> str:
     """Return the HTML page of a rewrite, rewriting the logs once more in memory."""
     totals, item = compare_dry_run(report.task, report.options.jobs), report.terms.item
     names, events = _longest_first(totals.by_name), _longest_first(totals.by_event)
-    sections = [_shares_section(report), _names_section(f"{item} names", names)]
-    if events:
-        sections.append(_names_section("events", events))
+    sections = [_shares_section(report)]
+    by_name = (f"{item} names", names), ("events", events)
+    sections += [_names_section(what, ranked) for what, ranked in by_name if ranked]
     histograms = [
         (f"all {item}s", _sum(totals.by_name.values())),
         *((f"{item}s named {name}", row) for name, row in names[:MOST_HISTOGRAMS]),
@@ -148,10 +148,13 @@ def _determined(report: RewriteReport) -> tuple[Floats, Floats]:
 Named = list[tuple[str, Row]]
 """Durations with the labels of names or events, those with the most new time first."""
 
+_OTHERS = "(others)"
+"""All names that have no row of their own, which are last."""
+
 
 def _longest_first(rows: Rows) -> Named:
-    ranked = sorted(rows.items(), key=lambda item: -float(item[1].b_s))
-    names = ["(others)" if name is None else name or NO_NAME for name, _ in ranked]
+    ranked = sorted(rows.items(), key=lambda item: (item[0] is None, -float(item[1].b_s)))
+    names = [_OTHERS if name is None else name or NO_NAME for name, _ in ranked]
     labels = shorten_all(names, LABEL_WIDTH)
     return [(label, row) for label, (_, row) in zip(labels, ranked, strict=True)]
 
@@ -167,7 +170,7 @@ def _names_section(what: str, ranked: Named) -> Section:
     """Return the section of old and new time by name, with a dumbbell plot."""
     named, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
     if rest:
-        named.append((f"{len(rest):,} others", _sum(row for _, row in rest)))
+        named.append((_OTHERS, _sum(row for _, row in rest)))
     times = {
         "old": [float(row.a_s) for _, row in named],
         "new": [float(row.b_s) for _, row in named],

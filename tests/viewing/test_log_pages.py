@@ -191,12 +191,44 @@ def test_a_page_says_where_a_broadcast_counts(tmp_path: Path) -> None:
         assert page.read_text().count(sentence) == times
 
 
+def test_a_single_message_to_a_list_of_pes_is_one_message(tmp_path: Path) -> None:
+    sent = [message(0.5, dst_node=1), message(0.6, dst_node=-2, tid=-1)]
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1, messages=sent)], [seb(0, 1)]])
+    page = tmp_path / "page.html"
+    assert run("info", logs, "--html", page).returncode == 0
+    assert page.read_text().count("Without 1 message to lists of PEs, which the log does not") == 2
+
+
 def test_the_page_of_logs_shows_the_names_that_take_the_time(tmp_path: Path) -> None:
     logs = write_logs(tmp_path / "logs", [[seb(0, 1, name=b""), seb(1, 4, name=b"slow")]])
     page = tmp_path / "page.html"
     assert run("info", logs, "--html", page).returncode == 0
     table = page.read_text().partition("Durations by name")[2]
     assert 0 < table.index("<td>slow</td>") < table.index("<td>(no name)</td>")
+
+
+def test_many_names_are_said_to_be_more_and_all_others_are_one_row(tmp_path: Path) -> None:
+    """A page had two rows of others: one on top, and "985 others", which did not count the first.
+
+    Rows of their own have the first 1,024 names.
+    """
+    named = [seb(k, k + 1 + k / 1e4, name=f"n{k}".encode()) for k in range(1200)]
+    logs, page = write_logs(tmp_path / "logs", [named]), tmp_path / "page.html"
+    assert run("info", logs, "--html", page).returncode == 0
+    assert "The 40 of 1,200 names that take the most time." in page.read_text()
+    assert run("rewrite", logs, "--dry-run", "--speedup", 2, "--html", page).returncode == 0
+    table = page.read_text().partition("Old and new time by SEB names, and ratios")[2]
+    rows = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td>", table.partition("</table>")[0])
+    assert [name for name, _ in rows if "others" in name] == ["(others)"]
+    assert rows[-1] == ("(others)", "1,160")
+    labels = [choice["label"] for choice in data_of(page, "swap-data")["options"]]
+    assert not [label for label in labels if "others" in label]
+
+
+def test_a_page_of_logs_without_sebs_has_no_plot_of_names(tmp_path: Path) -> None:
+    logs, page = write_logs(tmp_path / "logs", [[], []]), tmp_path / "page.html"
+    assert run("rewrite", logs, "--dry-run", "--speedup", 2, "--html", page).returncode == 0
+    assert "Old and new time by" not in page.read_text()
 
 
 def test_a_sample_page_lists_long_names_that_differ_in_the_middle(tmp_path: Path) -> None:
