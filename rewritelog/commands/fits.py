@@ -296,8 +296,8 @@ class SampleCommand(
         default=0.02, metavar="SHARE", above=0, most=1,
     )  # fmt: skip
     method: SampleMethod = option(
-        "design: half where a fit is least certain, half spread over the parameters; coverage: "
-        "spread over the parameters; random: at random.",
+        "design: some where a fit is least certain, the rest spread over the parameters; coverage: "
+        "all spread over the parameters; random: at random.",
         default="design",
     )  # fmt: skip
     floor: int = option(
