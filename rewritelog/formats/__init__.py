@@ -1,4 +1,4 @@
-"""Trace formats: a folder or file for each, what jobs know of them, and the param records."""
+"""Trace formats, a folder or file each; the interface that jobs use; and param records."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class ParamRecords:
         return sum(array.nbytes for array in arrays) + sum(map(len, self.events))
 
     def kinds(self) -> tuple[tuple[tuple[str, int], ...], Ints]:
-        """Return each event with each number of parameters that it has, ordered by both.
+        """Return the distinct pairs of event and number of parameters, and the pair of each record.
 
-        The second result is the index of each record's kind among them.
+        Pairs are sorted by index of the event, then number; a record has the index of its pair.
         """
         most = int(self.param_count.max(initial=0)) + 1
         keys = self.event * most + self.param_count
@@ -47,7 +47,7 @@ class ParamRecords:
         return kinds, np.searchsorted(present, keys)
 
     def params_of(self, rows: Ints, count: int) -> Floats:
-        """Return the numbers of records that all have `count` of them, shape (rows, count)."""
+        """Return the numbers of records that have `count` each, shape (rows, count)."""
         chosen: Floats = self.params[self.param_start[rows][:, None] + np.arange(count)]
         return chosen
 

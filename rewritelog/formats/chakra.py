@@ -59,7 +59,7 @@ PROBLEMS: dict[int, str] = {
 
 _PER_S = 1e6
 _MOST_LANE = 2.0**53
-"""The largest number of a thread that differs from all others; pthreads are numbered by address."""
+"""Larger thread numbers, which float64 rounds, are cut to this; those of pthreads are addresses."""
 _MOST_INSERTED = 20
 """The most bytes by which a new duration makes a node longer."""
 
@@ -70,7 +70,7 @@ _COMMON = (
 
 
 class NodePart(Part):
-    """Some nodes of a file, which follow each other, with their bytes."""
+    """Consecutive nodes of a file, with their bytes."""
 
     def __init__(self, unit: Unit, first: int, head: Bytes, buffer: Bytes, nodes: Table) -> None:
         super().__init__(unit, first, head)
@@ -85,14 +85,14 @@ class NodePart(Part):
         return len(self.head) + int((self.nodes["end"] - self.nodes["at"]).sum())
 
     def made(self, name: str) -> Any:
-        """Return a column."""
+        """Return a column that `_COLUMNS` makes, or else a numeric attribute."""
         make = _COLUMNS.get(name)
         return self.number(name) if make is None else make(self)
 
     def texts(self, name: str, spans: Table) -> Texts:
         """Return a column of texts.
 
-        Columns of `spans`, whose names begin with `name`, say where each one is, and its length.
+        The fields `{name}at` and `{name}bytes` of `spans` are the offset and length of each text.
         """
         at, lengths = (np.ascontiguousarray(spans[f"{name}{of}"]) for of in ("at", "bytes"))
         distinct = NumberedTexts.of(self.buffer, at, lengths)
@@ -139,7 +139,7 @@ def _types(part: NodePart) -> Ints:
 
 
 def _lanes(part: NodePart) -> Ints:
-    """Return the stream or the thread of each node, 0 where it says neither."""
+    """Return the stream of each node, or its thread on the host or without a stream; 0 for none."""
     stream, thread = part.number("stream"), part.number("tid")
     lane: Floats = np.where(np.isnan(stream) | part["on_host"], thread, stream)
     return np.clip(np.nan_to_num(lane), -_MOST_LANE, _MOST_LANE).astype(np.int64)
@@ -170,7 +170,7 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
     "waited_for": lambda part: _filled(part, core.read_deps, int(part.nodes["deps"].sum())),
     "rest": lambda part: _filled(part, core.hash_nodes, len(part)),
 }
-"""What makes each column; all others are attributes."""
+"""The functions that make columns; all other columns are attributes."""
 
 
 class _GzipError(Exception):
@@ -202,7 +202,7 @@ def _pieces(raw: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _unpacked(raw: BinaryIO) -> Iterator[bytearray]:
-    """Yield what gzip data hold, which may be several files one after the other, with padding."""
+    """Yield the unpacked bytes of one or several gzip files in a row, with padding between them."""
     unpacker, held = zlib.decompressobj(_GZIP_BITS), bytearray()
     for piece in _pieces(raw, _PACKED_BYTES):
         rest = piece
@@ -263,7 +263,7 @@ class ChakraTraces(Traces):
 
 
 def _fault(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
-    """Return the error of a fault of the walk, of data that begin at an offset."""
+    """Return a fault of the walk as an error; `offset` is where the walked buffer begins."""
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
     if node < 0:
         problem += " (is it a trace in binary form?)"
@@ -273,7 +273,7 @@ def _fault(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
 
 
 def _damage(unit: Unit, node: int | None, offset: int, problem: str) -> DamagedLogError:
-    """Return the error of a node, of the metadata for −1, or of the file for None."""
+    """Return the error for damage in a node, in the metadata (−1) or in the file (None)."""
     if node is not None and node < 0:
         node, problem = None, f"the metadata, its first message: {problem}"
     return DamagedLogError(Location(unit.path, offset, node=node), problem)
@@ -283,7 +283,7 @@ def open_chakra(path: Path) -> ChakraTraces | None:
     """Open traces given their folder, one file, or the beginning of their names before the rank.
 
     Return None if there are none. Raise `RewriteLogError` for a folder with traces of several
-    names, of one rank twice, or of none.
+    names, with two files of one rank, or only with files whose names have no rank.
     """
     if path.exists() and not path.is_dir():
         match = _FILE.fullmatch(path.name)

@@ -78,7 +78,7 @@ class InputFile:
             raise self._unreadable(error) from error
 
     def stream(self) -> BinaryIO:
-        """Return a stream of its bytes, which stays open without it."""
+        """Return a stream of its bytes, which stays open after this file is closed."""
         return os.fdopen(os.dup(self._fd), "rb")
 
     def _unreadable(self, error: OSError) -> RewriteLogError:

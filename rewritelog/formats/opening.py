@@ -1,4 +1,4 @@
-"""Logs and traces in any format, open or by their paths."""
+"""Opening of logs and traces in any format, which may be open already."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rewritelog.paths import input_exists, to_input, to_path
 
 LogsLike: TypeAlias = LogSet | PathLike
 TracesLike: TypeAlias = LogSet | Traces | PathLike
-"""Logs, or logs and traces in any format, open or by their paths."""
+"""Logs, or logs and traces in any format, open or given by their paths."""
 
 
 def open_logs(path: TracesLike) -> LogSet:
     """Open a log set, given its folder or its `bgTrace` file.
 
-    Timelines are read each time they are needed, also for the page of a rewrite's report: a program
-    that changes its working folder has to give the complete path.
+    Timelines are read whenever they are needed, also for the page of a rewrite's report, so a
+    program that changes its working folder has to give an absolute path.
 
     Raise `MissingFileError` if it does not exist, and `DamagedLogError` with file and offset if the
     summary or the head of a timeline file is damaged.
@@ -68,7 +68,7 @@ def to_traces(logs: TracesLike, what: str) -> AnyTraces:
 
 
 def open_event_traces(path: Path) -> Traces | None:
-    """Open the traces of events that a path names; return None for bgTrace logs, and for none."""
+    """Open the traces of events at a path; return None for bgTrace logs, or if there are none."""
     if is_log_set(path):
         return None
     from rewritelog.formats.chakra import open_chakra  # noqa: PLC0415 - of no use to bgTrace logs
@@ -84,7 +84,7 @@ def is_log_set(path: Path) -> bool:
 def to_many_traces(sets: TracesLike | Iterable[TracesLike], what: str) -> tuple[AnyTraces, ...]:
     """Return open logs or traces; raise `UsageError` for none.
 
-    A folder that has log sets in its folders stands for all of these, or else for the traces there.
+    A folder of folders with log sets, or else with traces, stands for all of these.
     """
     named = [sets] if isinstance(sets, str | os.PathLike | Opened) else units.items_of(sets)
     if named is None:
@@ -97,11 +97,11 @@ def to_many_traces(sets: TracesLike | Iterable[TracesLike], what: str) -> tuple[
 
 
 def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
-    """Return the log sets or traces in the folders of a folder, run2 before run10, or the logs."""
+    """Return the log sets or traces in a folder's folders, run2 before run10, or else `logs`."""
     if isinstance(logs, Opened):
         return [logs]
     path = to_path(logs, what)
-    # before `is_dir`, whose error does not name a path that cannot be looked at
+    # before `is_dir`, whose error for an inaccessible path does not name it
     if is_log_set(path) or not path.is_dir():
         return [logs]
     if traces := open_event_traces(path):
@@ -111,7 +111,7 @@ def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
 
 
 def _traces_in(paths: Iterable[Path]) -> Iterator[Traces]:
-    """Yield the traces in those of some paths that are folders."""
+    """Yield the traces in each path that is a folder."""
     for path in paths:
         if path.is_dir() and (traces := open_event_traces(path)):
             yield traces

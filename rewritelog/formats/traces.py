@@ -1,8 +1,8 @@
-"""Logs and traces, whatever their format: what jobs know of them.
+"""The interface through which jobs use logs and traces of any format.
 
-What is `Opened` has units of work, such as a block of timelines or the file of a rank, which are
-read in parts. In `Traces` of events, a part has columns, and becomes bytes with new durations. A
-format of these is a folder beside this file with a subclass of `Traces` and one of `Part`. Jobs
+An `Opened` has units of work, such as a block of timelines or the file of a rank, which are read in
+parts. A part of `Traces` has the columns of its events, and becomes bytes with new durations. Each
+format of events is a module beside this one with a subclass of `Traces` and one of `Part`. Jobs
 that follow dependencies load all events of a unit.
 """
 
@@ -47,13 +47,13 @@ class Terms:
     predicted: str
     """What a model predicts: an item, or a part of it."""
     record: str
-    """What has the parameters from which it does."""
+    """What has the parameters for the prediction."""
     transfer: str
     """How items of different lanes wait for each other."""
     recorded: str = ""
-    """How long that takes in a replay without a network, if not as the messages took."""
+    """How long a transfer takes in a replay without a network, if not its recorded transit time."""
     names: str = ""
-    """The field of the option that says what events are called, if there is one."""
+    """The field of the option that names events, if the format has one."""
     rows: tuple[str, str] = ("PE", "PEs")
     """What runs one item at a time, and is a row of a timeline: one, and several."""
 
@@ -65,7 +65,7 @@ class Unit:
     path: Path
     rank: int
     size_bytes: int
-    """0 for a file that cannot be read, which is an error when it is."""
+    """0 for a missing file, which is an error only when it is read."""
 
     @cached_property
     def is_packed(self) -> bool:
@@ -78,18 +78,18 @@ class Unit:
 class Events:
     """Events as columns, arrays with an element for each, such as `events["duration_s"]`.
 
-    - `id`, by which others name an event; `type`, an index into `types` of its traces
+    - `id`, by which other events name it; `type`, an index into `types` of its traces
     - `name`, and `shapes` of its inputs, `Texts`
-    - `duration_s`; `start_s`, NaN if it is not recorded; `duration_us` and `start_us`, which is 0
-      then, as they are in the file
-    - `on_host`, whether it runs on a CPU; `lane`, its thread or stream among those of the CPU or of
-      the device; `group`, `Texts`: the name of the processes that take part in a collective
+    - `duration_s`; `start_s`, NaN if it is not recorded; `duration_us` and `start_us`, 0 if it is
+      not recorded, as they are in the file
+    - `on_host`, whether it runs on a CPU; `lane`, its thread on the CPU or stream on the device;
+      `group`, `Texts`: the name of the processes that take part in a collective
     - `waits`, for how many events it waits; `waited_for` has the identifiers of all of these
     - `rest`, a hash of all that is known of it besides its start and duration
     - any other name is that of a numeric attribute, NaN for events without it
 
-    Events that are kept without their bytes have those that were asked for, their `rank` and their
-    `number` in its file.
+    Events that are kept without their bytes have the columns that were asked for, their `rank`, and
+    `number`, their index in its file.
     """
 
     def __init__(self, columns: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ class Events:
         return self.columns[name]
 
     def take(self, rows: Ints) -> Events:
-        """Return some of them, in any order."""
+        """Return the events of these rows, in the order of the rows."""
         waits = self["waits"][rows]
         waited_for = spans(np.cumsum(self["waits"])[rows] - waits, waits)
         return Events(
@@ -114,11 +114,11 @@ class Events:
 
     @property
     def waiting(self) -> Ints:
-        """The row of the event that has each dependency."""
+        """The row of the event that each dependency belongs to."""
         return np.repeat(np.arange(len(self)), self["waits"])
 
     def deps(self) -> Ints:
-        """Return the row of the event of its rank that each dependency names, or `MISSING`."""
+        """Return the row of the event that each dependency names in its rank, or `MISSING`."""
         first = np.append(np.flatnonzero(np.diff(self["rank"], prepend=-1)), len(self))
         ends = np.concatenate([[0], np.cumsum(self["waits"])])
         deps = np.empty(ends[-1], dtype=np.int64)
@@ -131,7 +131,7 @@ class Events:
 
 
 class Part(Events, ABC):
-    """Events of a unit that follow each other, with columns that are made when first used."""
+    """Consecutive events of a unit, with columns that are made on first use."""
 
     def __init__(self, unit: Unit, first: int, head: Bytes) -> None:
         super().__init__({})
@@ -147,7 +147,7 @@ class Part(Events, ABC):
         return self.columns[name]
 
     def only(self, more: Sequence[str]) -> Events:
-        """Return the events with the columns that are always kept, and `more` of them."""
+        """Return the events without their bytes, with the columns `_KEPT` and `more`."""
         columns = {name: self[name] for name in (*_KEPT, *more)}
         columns["number"] = self.first + np.arange(len(self))
         columns["rank"] = np.full(len(self), self.unit.rank)
@@ -160,7 +160,7 @@ class Part(Events, ABC):
 
     @abstractmethod
     def made(self, name: str) -> Any:
-        """Return a column, which keeps no bytes of the file."""
+        """Return a column that holds no reference to the bytes of the file."""
 
     @abstractmethod
     def number(self, name: str) -> Floats:
@@ -173,12 +173,12 @@ class Part(Events, ABC):
 
 @dataclass(frozen=True)
 class Rounding:
-    """By how much durations were rounded, in seconds."""
+    """How much rounding changed durations."""
 
     item_s: float = 0.0
-    """The most of an item."""
+    """The largest change of an item."""
     file_s: float = 0.0
-    """The most of the sum of a file."""
+    """The largest change of the sum of a file."""
     to_zero: int = 0
     """The number of items whose new duration became 0."""
 
@@ -200,7 +200,7 @@ _MOST_MICROS = 2.0**64
 class UnitWriter:
     """Writes the parts of a unit in whole microseconds, and packed if the unit is.
 
-    The sum of new durations is rounded, not each of them.
+    The running sum of new durations is rounded, so errors of single durations do not add up.
     """
 
     def __init__(self, unit: Unit, sink: Callable[[Bytes], None]) -> None:
@@ -209,12 +209,12 @@ class UnitWriter:
             zlib.compressobj(_PACKED_LEVEL, wbits=16 + zlib.MAX_WBITS) if unit.is_packed else None
         )
         self._carried = 0.0
-        """The exact sum of new durations minus what is written, in microseconds."""
+        """The exact sum of new durations minus the written sum, in microseconds."""
         self.rounding = NOT_ROUNDED
         """By how much new durations were rounded so far."""
 
     def write(self, part: Part, duration_s: Floats, changes: Flags) -> Keys:
-        """Write a part with the durations that change; return all microseconds as written."""
+        """Write a part with new durations where `changes`; return all as written, in µs."""
         micros = np.where(changes, duration_s * 1e6, 0.0)
         bad = np.flatnonzero(~(micros < _MOST_MICROS))
         if len(bad):
@@ -238,7 +238,7 @@ class UnitWriter:
         return new
 
     def close(self) -> None:
-        """Write what is left."""
+        """Flush the packed data, and take the rounding of the sum into account."""
         self.rounding += Rounding(file_s=1e-6 * abs(self._carried))
         if self._packer is not None:
             self._sink(np.frombuffer(self._packer.flush(), dtype=np.uint8))
@@ -246,10 +246,10 @@ class UnitWriter:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Opened(ABC):
-    """Logs or traces of any format: their files; what is in them is read when it is needed."""
+    """Logs or traces of any format: their files; contents are read when they are needed."""
 
     path: Path
-    """The folder of logs; what a user named of traces: a folder, a file, or how names begin."""
+    """The folder of logs; of traces, the path as given: a folder, a file, or how names begin."""
     files: tuple[Any, ...]
     """Timeline files, or those of ranks, each with its path and size."""
 
@@ -266,7 +266,7 @@ class Opened(ABC):
     @property
     @abstractmethod
     def described(self) -> str:
-        """What they are, in a phrase."""
+        """A description in one line."""
 
     @abstractmethod
     def machine_json(self) -> dict[str, Any]:
@@ -287,9 +287,9 @@ class Opened(ABC):
         *,
         in_turn: bool = False,
     ) -> Iterator[Result]:
-        """Yield what a function of the parts of a unit returns for each, in order.
+        """Call `work` with the parts of each unit, and yield the results in the order of units.
 
-        Parts may overwrite each other. It runs on the engine of the job, which may pickle it.
+        Parts may overwrite each other. The engine of the job runs `work`, and may pickle it.
         """
         of_unit, units = partial(_of_parts, self, work), self.units(in_turn=in_turn)
         for _, result in map_blocks(of_unit, units, stage, self.units_bytes):
@@ -302,7 +302,7 @@ class Opened(ABC):
 
     @property
     def inputs(self) -> tuple[Path, ...]:
-        """What no output may replace."""
+        """The paths that no output may replace."""
         return (self.folder,)
 
     @property
@@ -327,7 +327,7 @@ def _of_parts(opened: Opened, work: Callable[[Iterator[Any]], Result], unit: Any
 
 @dataclass(frozen=True, repr=False)
 class Traces(Opened):
-    """Traces of events with durations; each file has those of a rank, and is a unit."""
+    """Traces of events with durations; the file of each rank is a unit."""
 
     files: tuple[Unit, ...]
 
@@ -345,20 +345,20 @@ class Traces(Opened):
     types: ClassVar[tuple[str, ...]] = ()
     """The types of events."""
     communicating: ClassVar[tuple[str, str, str]] = ("", "", "")
-    """The types of collectives, and of events that send and receive messages."""
+    """The types of collectives, of sends and of receives, in this order."""
     ending: ClassVar[str] = ""
-    """How the names of files end that simulators look for."""
+    """The ending of the file names that simulators look for."""
     computing: ClassVar[str] = ""
     """The type of events that compute, whose durations are rewritten by default."""
 
     def units(self, *, in_turn: bool = False) -> tuple[Unit, ...]:  # noqa: ARG002 - one a file
-        """Return the files."""
+        """Return the files, each of which is a unit."""
         return self.files
 
     def type_numbers(self, names: Sequence[str] | None) -> tuple[int, ...]:
-        """Return the indices of types of events, of those that compute by default.
+        """Return the indices of event types, by default of the type that computes.
 
-        Raise `UsageError` for an unknown one.
+        Raise `UsageError` for an unknown type.
         """
         for name in names or ():
             if name not in self.types:
@@ -374,7 +374,7 @@ class Traces(Opened):
     @property
     def absent(self) -> str:
         """A phrase for the ranks that simulators need besides these, empty if there are none."""
-        is_file = self.path == self.files[0].path  # of a rank that is looked at by itself
+        is_file = self.path == self.files[0].path  # a single rank, given by its file
         count = 0 if is_file else self.pes[-1] + 1 - len(self.pes)
         first = next((rank for rank, pe in enumerate(self.pes) if rank != pe), 0)
         further = f" nor of {count_text(count - 1, 'more rank')} below {self.pes[-1]}"
@@ -387,12 +387,12 @@ class Traces(Opened):
 
     @property
     def inputs(self) -> tuple[Path, ...]:
-        """The files."""
+        """The paths of the files."""
         return tuple(unit.path for unit in self.files)
 
     @property
     def described(self) -> str:
-        """What they are, in a phrase."""
+        """A description in one line."""
         ranks = count_text(len(self.files), "rank")
         return f"{self.title}, {ranks}, {bytes_text(self.size_bytes)}"
 
@@ -401,7 +401,7 @@ class Traces(Opened):
         return {"format": self.title, "ranks": len(self.files)}
 
     def text(self) -> str:
-        """Return what they are, in a line."""
+        """Return the path and the description in one line."""
         return f"{printable(str(self.path))}: {self.described}"
 
     def __repr__(self) -> str:
@@ -414,20 +414,20 @@ class Traces(Opened):
 
 
 MISSING = -1
-"""In place of an event that a dependency names and the unit does not have."""
+"""In place of a row, for an event that a dependency names but the unit does not have."""
 
 _KEPT = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")
 COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
-"""What messages and collectives have."""
+"""The attributes of messages and collectives."""
 
 
 def loaded(parts: Iterable[Part], more: Sequence[str] = ()) -> Events:
-    """Return all events of a unit, with `more` columns."""
+    """Return all events of a unit, with the columns `_KEPT` and `more`."""
     return joined([part.only(more) for part in parts])
 
 
 def joined(parts: Sequence[Events]) -> Events:
-    """Return the events of parts or units, one after the other; several lose their columns."""
+    """Join the events of parts or units, in order; if they are several, they lose their columns."""
     if len(parts) == 1:
         return parts[0]
     columns = {}

@@ -47,7 +47,7 @@ class Block:
 
     file: int
     offset: int
-    """The file offset of the block: where a timeline begins, or for a part a SEB."""
+    """The file offset of its start: of a timeline, or of a SEB in a later part of a long one."""
     end: int
     first_timeline: int
     timelines: int
@@ -76,17 +76,17 @@ class Pieces(NamedTuple):
         return np.asarray(np.cumsum(self.counts) - self.counts)
 
     def rows(self, piece: Ints, index: Ints) -> Ints:
-        """Return SEBs of timelines, counted over all pieces; −1 for one that is not there."""
+        """Return rows, counted over all pieces, of SEBs by index in timelines; −1 if not there."""
         inside = index - self.firsts[piece]
         known = (inside >= 0) & (inside < self.counts[piece])
         return np.where(known, self.begins[piece] + inside, -1)
 
 
 def walk(buffer: Bytes, pieces: Pieces, lay: Layout) -> tuple[Pieces, Table, Ints]:
-    """Walk pieces of a buffer, as far as they are whole; each count in it is checked.
+    """Walk pieces of a buffer as far as they are whole, and check each count against the bytes.
 
-    Return the whole SEBs of each piece, each of them as the core's `walked_seb`, and the faults
-    that ended the pieces, shape (pieces, FAULT_SIZE).
+    Return the pieces, reduced to their whole SEBs, a `walked_seb` of the core for each SEB, and the
+    fault that ended each piece, shape (pieces, FAULT_SIZE).
     """
     starts, ends = pieces.starts, pieces.ends.copy()
     counts = np.minimum(pieces.counts, (ends - starts) // lay.least_seb_bytes + 1)
@@ -119,17 +119,17 @@ class LoadedBlock:
 
     @property
     def is_first(self) -> bool:
-        """Whether its timelines begin in it: it is no later part of a long one."""
+        """Whether its timelines begin in it: False for a later part of a long timeline."""
         return not self.pieces.firsts.any()
 
     @property
     def is_last(self) -> bool:
-        """Whether its timelines end in it: no part of a long one follows."""
+        """Whether its timelines end in it: False for a part of a long one that others follow."""
         return bool((self.pieces.firsts + self.pieces.counts == self.totals).all())
 
     @property
     def seb_range(self) -> tuple[int, float]:
-        """The first SEB of its timelines in it, and the first that is not, inf for their ends."""
+        """The range of SEBs in it, by index in timelines; the end is inf if these end in it."""
         first, counts = self.pieces.firsts[:1].sum(), self.pieces.counts[:1].sum()
         return int(first), math.inf if self.is_last else int(first + counts)
 
@@ -174,8 +174,7 @@ def plan_blocks(file: TimelineFile, block_bytes: int = BLOCK_BYTES) -> Iterator[
 def plan_in_turn(files: Iterable[TimelineFile], block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
     """Yield the blocks of all files, alternating between a few files.
 
-    Workers then seldom use the same file, to which most systems let only one of them write at a
-    time.
+    Workers then seldom write to the same file at the same time, which most systems serialise.
     """
     waiting = (plan_blocks(file, block_bytes) for file in files)
     begun = deque(islice(waiting, _FILES_IN_TURN))
@@ -210,11 +209,10 @@ def read_block(
 ) -> Iterator[LoadedBlock]:
     """Yield a block of a file with its bytes; a timeline above `block_bytes` is yielded in parts.
 
-    The bytes are in the buffer until the next part or block is read into it. Without one, it is
-    that of the thread, which then has to be done with a block before it reads the next. Faults are
-    timelines too short for their SEB count, which are left out, and damage within a long timeline,
-    which ends it. Raise `DamagedLogError` if the size of the file has changed since its head was
-    read, and `RewriteLogError` if it cannot be read.
+    The bytes are valid until the next part or block is read into `buffer`, by default this thread's
+    own. Faults are timelines too short for their SEB count, which are left out, and damage within a
+    long timeline, which ends it. Raise `DamagedLogError` if the size of the file has changed since
+    its head was read, and `RewriteLogError` if it cannot be read.
     """
     memory = thread_buffers()[0] if buffer is None else buffer
     with InputFile(file.path) as source:
@@ -253,10 +251,10 @@ def _load_whole(
 
 
 def _count_sebs(window: Bytes, starts: Ints, ends: Ints, layout: Layout) -> tuple[Ints, Flags]:
-    """Return the number of SEBs that each timeline says it has, and whether as many fit in it.
+    """Return the SEB count that each timeline records, and whether that many SEBs fit in it.
 
     Shapes: `starts` and `ends`, (timelines,), byte offsets of each timeline in the window. A
-    timeline that is too short for its count counts 0 SEBs, which do not fit.
+    timeline too short to hold a count has 0 SEBs, which do not fit.
     """
     room = ends - starts - COUNT_BYTES
     long_enough = np.flatnonzero(room >= 0)
@@ -292,7 +290,7 @@ class LongTimeline:
         *,
         fits: bool = True,
     ) -> None:
-        """Read the number of SEBs; unless `fits`, it may be too large for the timeline."""
+        """Read the SEB count; without `fits`, one too large for the timeline is no fault."""
         source.check_size(file.size_bytes)
         self._source, self._file, self._block = source, file, block
         self._layout, self._buffer, self._part_bytes = layout, buffer, part_bytes
@@ -320,7 +318,7 @@ class LongTimeline:
     def look(self) -> int:
         """Read the next window; return the number of whole SEBs in it.
 
-        It is at least one, unless there is damage that the fault handler tolerates.
+        It is at least one, unless no SEB is left or the fault handler tolerates damage.
         """
         while True:
             size = min(max(self._part_bytes, self._skip), self._block.end - self._at)
@@ -355,7 +353,7 @@ class LongTimeline:
         return part
 
     def _walked(self, window: Bytes, most: int) -> tuple[LoadedBlock, Ints]:
-        """Return up to `most` SEBs of the window, as many as are whole, and what ends the walk."""
+        """Return up to `most` whole SEBs of the window, and the fault that ended the walk."""
         bounds = Pieces(*(np.array([n]) for n in (self._skip, len(window), most, self._seb)))
         pieces, _, faults = walk(window, bounds, self._layout)
         used = int(pieces.ends[0])
@@ -392,7 +390,7 @@ class LongTimeline:
 
 
 def fault_error(fault: Ints, loaded: LoadedBlock) -> DamagedLogError:
-    """Return a kernel's fault as an error; its SEB is relative to its piece."""
+    """Return a fault of the core as an error; it counts SEBs from the start of its piece."""
     kind = FAULTS[int(fault[core.FAULT_CODE])]
     piece = int(fault[core.FAULT_PIECE])
     location = Location(

@@ -166,13 +166,13 @@ def summary_faults(summary: Summary, path: Path) -> Iterator[DamagedLogError]:
 
 
 OFFSET_RANGE = 1 << 32
-"""Offsets are modulo this, so that a timeline of this size is indistinguishable from none."""
+"""Offsets are recorded modulo this, so that a timeline of this size would look empty."""
 _OFFSETS_AT = MACHINE_HEADER_BYTES + COUNT_BYTES
 """The file offset of the list of timeline offsets."""
 
 
 def timeline_file_head(machine: Any, begins: Iterable[int], order: ByteOrder) -> bytes:
-    """Return the head of a timeline file, given its machine and the offsets of its timelines."""
+    """Return the head of a timeline file with a machine header and the offsets of timelines."""
     offsets = [begin % OFFSET_RANGE for begin in begins]
     fields = {"machine": machine, "count": len(offsets), "offsets": offsets}
     return bytes(timeline_file_struct(order).build(fields))

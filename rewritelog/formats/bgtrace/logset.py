@@ -62,7 +62,7 @@ class LogSet(Opened):
 
     @property
     def described(self) -> str:
-        """What they are, in a phrase."""
+        """A description in one line: PEs, nodes, log version, byte order and size."""
         s = self.summary
         workers = count_text(s.num_wth, "worker thread")
         return (
@@ -123,7 +123,7 @@ class LogSet(Opened):
         return timelines_of(self.files[file], index, index + 1)
 
     def units(self, *, in_turn: bool = False) -> Iterator[Block]:
-        """Yield the blocks."""
+        """Yield the blocks, file by file, or alternating between a few files if `in_turn`."""
         if in_turn:
             return plan_in_turn(self.files, self.block_bytes)
         return chain.from_iterable(plan_blocks(file, self.block_bytes) for file in self.files)
@@ -131,14 +131,14 @@ class LogSet(Opened):
     def read(self, unit: Block) -> Iterator[LoadedBlock]:
         """Yield a block with its bytes, a long timeline in parts; each overwrites the one before.
 
-        They are in the buffer of the thread, as `read_block` says, which raises what this raises.
+        The bytes are in this thread's own buffer. Raise as `read_block` does.
         """
         return read_block(self.files[unit.file], unit, self.layout, self.block_bytes)
 
     def load(self, blocks: Iterable[Block], part_bytes: int = BLOCK_BYTES) -> Iterator[LoadedBlock]:
         """Yield blocks with their bytes, a long timeline in parts; each overwrites the one before.
 
-        They are in a buffer of their own: nobody knows what else the thread reads.
+        The bytes are in a new buffer, since the caller may read other blocks meanwhile.
         """
         buffer = Buffer()
         for block in blocks:
@@ -146,10 +146,10 @@ class LogSet(Opened):
             yield from read_block(file, block, self.layout, part_bytes, buffer=buffer)
 
     def timeline(self, pe: int) -> Tables:
-        """Return all records of the timeline of a PE as tables; raise `UsageError` for others.
+        """Return all records of a PE's timeline as tables; raise `UsageError` for an unknown PE.
 
-        They are `sebs`, `messages`, `log_events` and `dependencies`, arrays whose rows have fields.
-        Raise `DamagedLogError` if they are damaged.
+        The tables `sebs`, `messages`, `log_events` and `dependencies` are arrays with a row for
+        each record, and named fields. Raise `DamagedLogError` if the timeline is damaged.
 
         >>> rewritelog.open_logs("sample_logs/cells").timeline(0)
         <Tables: 55 SEBs, 37 messages, 10 log events, 8 dependencies>
@@ -159,11 +159,11 @@ class LogSet(Opened):
         return Tables(*tables_of(self.load([self.timeline_block(pe)])))
 
     def sebs(self, pes: str | int | Iterable[int] | None = None) -> Rows:
-        """Return the SEBs of some or all PEs, an array with a row for each and named fields.
+        """Return the SEBs of some or all PEs as an array with a row for each, and named fields.
 
         PEs are given as a number, numbers, or a text as in `0-3,8`. Times are in seconds, `offset`
         is in bytes; `messages`, `log_events`, `backward` and `forward` are the lengths of these
-        lists. Raise `UsageError` for PEs that are not in the logs, and `DamagedLogError`.
+        lists. Raise `UsageError` for unknown PEs, and `DamagedLogError` for damage.
 
         >>> rewritelog.open_logs("sample_logs/cells").sebs(0)["start_time"][:2]
         array([2.3000e-07, 1.4486e-04])
@@ -181,8 +181,8 @@ class LogSet(Opened):
     def log_events(self, pes: str | int | Iterable[int] | None = None) -> Rows:
         """Return the log events of some or all PEs, as `sebs` does.
 
-        `r_time` is in seconds from the start of the SEB, `index` that of a Projections log (−1:
-        none), and `text` that of a mark.
+        `r_time` is in seconds from the start of the SEB, `index` points into a Projections log (−1:
+        none), and `text` is a mark or a printed text.
 
         >>> rewritelog.open_logs("sample_logs/cells").log_events(0)["text"][0].strip()
         'startTraceBigSim %f'

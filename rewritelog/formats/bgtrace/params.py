@@ -1,4 +1,4 @@
-"""Param records: the events and parameters of brackets, read from param files and paired."""
+"""Param records: the events and parameters of brackets, read from files, and paired."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def list_params(folder: Path) -> ParamFolder:
 
 
 def params_folder(logs: LogSet, other: AnyTraces) -> Path:
-    """Return the folder of a log set, or that of another one where its params were left behind.
+    """Return the folder with the params of `logs`: its own, or that of `other`.
 
-    A rewrite leaves them, and keeps the sizes of all files.
+    A rewrite keeps the sizes of all files, and leaves the params in the folder of its input.
     """
     sizes, others = ([file.size_bytes for file in of.files] for of in (logs, other))
     return other.folder if sizes == others and not list_params(logs.folder).pes else logs.folder
@@ -94,7 +94,7 @@ OnUnreadable: TypeAlias = Callable[[Path, int, RewriteLogError], None]
 
 
 SebRange: TypeAlias = tuple[int, float]
-"""The first of some SEBs of a timeline, and the first after them, inf for all that follow."""
+"""A range of SEBs of a timeline: the first, and the first after them, or inf for no limit."""
 
 ALL_SEBS: SebRange = (0, math.inf)
 
@@ -107,9 +107,9 @@ def read_params(
     columns: Columns = "params",
     on_unreadable: OnUnreadable | None = None,
 ) -> tuple[ParamRecords, ParamNotes]:
-    """Read the records of a block's SEBs, and those for SEBs beyond the end of a timeline.
+    """Read the param records of a block's SEBs, and of SEBs beyond the end of their timelines.
 
-    Raise `TimingError` as `read_records` does.
+    Raise as `read_records` does.
     """
     pes, sebs = loaded.pes.tolist(), loaded.seb_range
     return read_records(
@@ -126,10 +126,10 @@ def read_records(
     columns: Columns = "params",
     on_unreadable: OnUnreadable | None = None,
 ) -> tuple[ParamRecords, ParamNotes]:
-    """Read the records of some PEs, the i-th being piece i, or of some SEBs of the only PE.
+    """Read the param records of PEs, the i-th being piece i, or of a range of SEBs of a single PE.
 
-    A file that cannot be read is left out if the handler tolerates that. Raise `TimingError` if it
-    does not and, with `strict`, if a line is malformed.
+    Raise `RewriteLogError` for a file that cannot be read, unless `on_unreadable` is given: then it
+    is left out. Raise `TimingError` for too many records and, if `strict`, for a malformed line.
     """
     notes = ParamNotes()
     parts = []
@@ -230,7 +230,7 @@ _local = threading.local()
 
 
 def _scan_large(path: Path, sebs: SebRange, *, is_packed: bool) -> Iterator[tuple[int, LineTable]]:
-    """Scan a large or packed file; for later parts of its timeline only spans with their SEBs."""
+    """Scan a large or packed file; for a later part of its timeline, only spans with SEBs of it."""
     known: dict[Path, list[_Span]] = getattr(_local, "spans", {})
     first, end = sebs
     if first > 0 and path in known:
@@ -351,15 +351,15 @@ class Paired:
     """The SEB of each bracket, counted over the whole block."""
     record: Ints
     bracket: Ints
-    """The index of each one among the brackets of the block, −1 without marks."""
+    """The index of each in the block's `brackets`; −1 in a SEB without marks."""
     unpaired: int
-    """The number of other records, without those of SEBs that are not usable."""
+    """The number of other records, not counting those of unusable SEBs."""
 
     @classmethod
     def of(cls, block: BlockRecords, params: ParamRecords, usable: Flags | None = None) -> Paired:
-        """Pair the brackets of each SEB with its records if there are as many of both.
+        """Pair the brackets of each SEB with its records if it has as many of both.
 
-        SEBs that are not usable have none; by default these are those without a duration.
+        SEBs are left out unless they are usable; by default, unless their duration is positive.
         """
         if usable is None:
             usable = block.sebs["end_time"] > block.sebs["start_time"]
@@ -378,7 +378,7 @@ class Paired:
     def times(self, block: BlockRecords) -> Floats:
         """Return start and end of each bracket in seconds since its SEB's start, shape (…, 2).
 
-        The block is the same one, or one in which these SEBs have other durations.
+        `block` is the one that was paired, or its copy with other durations.
         """
         with np.errstate(over="ignore"):
             whole_s = (block.sebs["end_time"] - block.sebs["start_time"])[self.seb]

@@ -1,4 +1,4 @@
-"""The records of a block as columns: SEBs, messages, log events and dependencies; tables of them.
+"""The SEBs, messages, log events and dependencies of a block, as columns and as tables.
 
 A walk in the compiled core finds where each record is, and checks every count. A column is one
 field of all records of a kind, in native byte order and with the fields of the newest log version;
@@ -85,7 +85,7 @@ class Records:
         return column
 
     def take(self, rows: Ints | list[int]) -> Records:
-        """Return the records of these indices."""
+        """Return the records with these indices."""
         return replace(self, seb=self.seb[rows], at=self.at[rows])
 
     def after(self, length: int) -> Bytes:
@@ -107,7 +107,7 @@ class Records:
 
 
 def _place(dtype: np.dtype[Any], name: str) -> tuple[np.dtype[Any], int, int, int, bool]:
-    """Return a field's native dtype, offset and size, the size of its numbers, and if it swaps."""
+    """Return a field's native dtype, offset, size, size of each number, and whether it swaps."""
     kind, field = dtype[name], offset_of(dtype, name)
     return kind.newbyteorder("="), field, kind.itemsize, kind.base.itemsize, not kind.base.isnative
 
@@ -119,7 +119,7 @@ def offset_of(dtype: np.dtype[Any], name: str) -> int:
 
 
 IRREGULAR: int = core.IRREGULAR
-"""The number of brackets of a SEB whose marks do not pair up in order within the SEB."""
+"""In place of a number of brackets, for a SEB whose marks do not pair up in order within it."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class BlockRecords:
 
     @cached_property
     def names(self) -> tuple[list[bytes], Ints]:
-        """The distinct names of SEBs in order of appearance, and the number of each SEB's."""
+        """The distinct names of SEBs in order of appearance, and each SEB's index in them."""
         return distinct_names(self.sebs)
 
     @cached_property
@@ -229,8 +229,8 @@ class BlockRecords:
     def brackets(self) -> Brackets:
         """The brackets of the SEBs.
 
-        A time that rounding puts behind the end of its SEB is the SEB's duration. In a SEB that
-        ends before it starts, or has no times, marks are only checked for their order.
+        A mark that rounding put after the end of its SEB counts as at the end. In a SEB that ends
+        before it starts, or whose times are NaN, only the order of marks is checked.
         """
         buffer, lay = self.loaded.buffer, self.loaded.layout.core
         counts = np.empty(len(self.walked), dtype=np.int64)
@@ -270,7 +270,7 @@ def names_of(fields: Table) -> Table:
 
 
 def distinct_names(sebs: Records) -> tuple[list[bytes], Ints]:
-    """Return the distinct names of SEBs in order of appearance, and the number of each SEB's."""
+    """Return the distinct names of SEBs in order of appearance, and each SEB's index in them."""
     at = sebs.at + offset_of(sebs.dtype, "name")
     names = NumberedTexts.of(sebs.buffer, at, np.full(len(at), NAME_BYTES), are_names=True)
     return names_of(sebs.take(names.first).raw("name")).tolist(), names.numbers
@@ -289,7 +289,7 @@ _BEGINNINGS = (
     b"split-broadcast\0",
     b"end-broadcast\0",
 )
-"""Prefixes of such names, each name being followed by a NUL."""
+"""Prefixes of names, each followed by a NUL, of SEBs whose durations TraceR ignores."""
 
 
 def tracer_replaces(name: bytes) -> bool:
@@ -321,7 +321,7 @@ LISTS = {
 """The lists of a SEB after its fixed part, in their order, and what each is a list of."""
 
 _COLUMNS = {"event": "log_event", "events": "log_events"}
-"""Columns that are not called as the format calls what they hold: an event is a kernel's name."""
+"""Columns with another name than in the format, since *event* is the name of a kernel elsewhere."""
 
 SEB_ROW = np.dtype(
     [
@@ -348,7 +348,7 @@ EVENT_ROW = np.dtype(
         ("text", object),
     ]
 )
-"""A log event: `index` points into a Projections log (−1: none), `text` is the text of a mark."""
+"""A log event: `index` points into a Projections log (−1: none), `text` is a mark or a print."""
 
 DEPENDENCY_ROW = np.dtype([*_SEB, ("forward", np.bool_), ("other", np.int64)])
 """A dependency of a SEB on the SEB `other` of its timeline; if `forward`, of `other` on it."""
@@ -370,7 +370,7 @@ class Tables:
 
 
 def _rows(block: BlockRecords, records: Records, dtype: np.dtype[Any], list_name: str) -> Table:
-    """Return rows with the locations of records, and with all columns they have of the dtype."""
+    """Return a row for each record: its location, and each field that the dtype has too."""
     rows = np.zeros(len(records), dtype=dtype)
     rows["pe"], rows["seb"] = block.pe[records.seb], block.index[records.seb]
     rows["offset"] = records.at + block.loaded.block.offset
@@ -430,11 +430,11 @@ MAKERS = {
     "log_events": event_rows,
     "dependencies": dependency_rows,
 }
-"""What makes each of the `Tables` of a block."""
+"""The functions that make the `Tables` of a block."""
 
 
 def tables_of(parts: Iterable[LoadedBlock], names: Iterable[str] = MAKERS) -> list[Table]:
-    """Return some of the `Tables` of parts in their order; raise `DamagedLogError` for damage."""
+    """Return the named `Tables`, each of all parts in order; raise `DamagedLogError` for damage."""
     makers = [MAKERS[name] for name in names]
     made = [[make(block) for make in makers] for block in map(records_of, parts)]
     return [np.concatenate(of_parts) for of_parts in zip(*made, strict=True)]
