@@ -1,4 +1,4 @@
-"""What bounds a replay: the critical path, gains without names or events, SEBs that never ran."""
+"""What bounds a replay: the critical path, gains by name or event, and SEBs that never ran."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CriticalPath:
 
     seb: Numbers
     ran_s: Floats
-    """The seconds of the path in each SEB, from the start of the SEB."""
+    """The seconds that the path spends in each SEB, counted from the SEB's start."""
     message: Numbers
     """The message by which the path came to the SEB, −1 if it came otherwise."""
     transit_s: Floats
@@ -68,8 +68,8 @@ class CriticalPath:
 def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
     """Return the critical path, traced back from the SEB that ends last.
 
-    Its predecessor at a SEB that had to wait for its PE is the SEB that ran there before, and
-    otherwise the SEB of the last input. The path therefore has no gap from 0 to the end.
+    A SEB that waited for its PE is preceded by the SEB that ran there before it, any other by the
+    SEB that produced its last input. The path therefore has no gap from 0 to the end.
     """
     workload, times, runs, ran = outcome.workload, outcome.times, outcome.runs, outcome.lines[1]
     waited = times.start_s > times.ready_s
@@ -97,7 +97,7 @@ def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
 
 
 def _followed(before: Numbers, last: int) -> Numbers:
-    """Return a SEB, the one before it, and so on."""
+    """Return the SEB `last`, the one that precedes it, and so on to the first."""
     path = array("i")
     while last >= 0:
         raise_if_stopped()
@@ -126,7 +126,7 @@ def _by_event(outcome: ReplayedRun, seb: Numbers, ran_s: Floats) -> Floats:
 
 
 def _by_size(sizes: Ints, transit_s: Floats) -> tuple[MessageShare, ...]:
-    """Return messages by their sizes in bytes, or by powers of two of many sizes."""
+    """Group messages by size in bytes, or by powers of two if there are many sizes."""
     classes, group = np.unique(sizes, return_inverse=True)
     if len(classes) > _MOST_SIZES:
         group = np.searchsorted(2 ** np.arange(32, dtype=np.int64), sizes)
@@ -142,7 +142,7 @@ MOST = 10
 """By default gains are computed for at most this many names, and this many events."""
 
 MOST_SEBS = 10_000_000
-"""By default replays for gains have at most this many SEBs in all, or there is one replay."""
+"""By default the replays for gains run at most this many SEBs in all, or there is only one."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def questions(
 
 
 def with_gain(outcome: ReplayedRun, gain: Gain, case: Case) -> Gain:
-    """Return the gain by a replay of the case, in which its name or event takes no time."""
+    """Compute a gain by a replay of `case`, in which its name or event takes no time."""
     sent = outcome.sent if case.free_event is None else None  # free SEBs send as they start
     ended = run_time(outcome.workload, case, sent)
     return replace(gain, gain_s=outcome.predicted_s - ended.predicted_s)

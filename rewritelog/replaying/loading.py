@@ -53,7 +53,7 @@ _TIMES: tuple[tuple[Record, str, tuple[str, ...]], ...] = (
     ("seb", "sebs", ("start_time", "exec_time", "end_time")),
     ("message", "messages", ("send_time",)),
 )
-"""The times that a replay takes from SEBs and messages, besides when these are received."""
+"""The times of SEBs and messages that a replay takes, and that have to be finite; not recvTime."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class BlockColumns:
 
     levels: dict[str, dict[Any, Any]]
     """The columns of `sebs`, `messages`, `backward` dependencies and `regions`, by name; those of
-    `Seconds` by its field and the number of the task."""
+    `Seconds` by field and index of the task."""
     pes: Ints
     """The PE of each piece."""
     firsts: Ints
@@ -81,10 +81,10 @@ class BlockColumns:
 def columns_of(
     loaded: LoadedBlock, params: ParamFolder | None, tasks: Sequence[RewriteTask]
 ) -> BlockColumns:
-    """Return the columns of a block, with the times after each of some tasks.
+    """Return the columns of a block, with the times that each task gives it.
 
-    These differ in nothing but their dilations, or in that they change nothing; the last one has
-    the model. Raise `DamagedLogError` for damage, and for times that are not finite, `TimingError`
+    Tasks may differ only in their dilations, or change nothing; all use the predictions of the last
+    one's model. Raise `DamagedLogError` for damage and for times that are not finite, `TimingError`
     for param records that cannot be used, or `ModelError`.
     """
     block, (*_, task) = records_of(loaded), tasks
@@ -122,7 +122,7 @@ def columns_of(
 def _recorded(
     block: BlockRecords, records: ParamRecords, paired: Paired
 ) -> dict[str, dict[Any, Any]]:
-    """Return the columns that are the same after each task."""
+    """Return the columns that no task changes."""
     sebs, messages, backward = block.sebs, block.messages, block.backward
     depends = block.walked["backward"]
     waits = (depends > 0) & (sebs["recv_time"] == -1.0)
@@ -181,11 +181,11 @@ def refuse_infinite(block: BlockRecords) -> None:
 
 
 _give_back = getattr(ctypes.CDLL(None), "malloc_trim", int)
-"""Returns freed memory to the system, as far as the C library can: it keeps it for later, although
-large arrays that follow the many small ones of loading cannot use it."""
+"""Returns freed memory to the system if the C library can. Otherwise the memory of the many small
+arrays of loading would be kept, although the large arrays that follow cannot use it."""
 
 _BLOCK_BYTES = 4 << 20
-"""A block and its copies while it is loaded are to be small beside the columns that are kept."""
+"""Small, so that a block and its copies take little memory beside the columns that are kept."""
 
 _MOST = np.iinfo(np.int32).max
 
@@ -193,7 +193,7 @@ Name = TypeVar("Name", str, bytes)
 
 
 def load_workload(tasks: Sequence[RewriteTask], params: ParamFolder | None) -> Workload:
-    """Load a log set for replays, with the times after each of some tasks, as `columns_of` says.
+    """Load a log set for replays, with the times that each task gives it, as `columns_of` says.
 
     Without a folder of params no middle regions are known.
     """
@@ -209,7 +209,7 @@ def _parts_of(
 
 
 def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
-    """Assemble the parts of all blocks in the order of the PEs; they lose their columns."""
+    """Assemble the parts of all blocks in the order of the PEs; the parts lose their columns."""
     pes, firsts, counts = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("pes", "firsts", "counts")
@@ -287,7 +287,7 @@ def _renumbered(
 
 
 def _joined(parts: list[BlockColumns], level: str, counts: Ints, order: Ints) -> dict[Any, Any]:
-    """Return the columns of a level of all parts, whose pieces come in this order."""
+    """Join the columns of a level of all parts, with the pieces in this order; parts lose them."""
     places = None
     if (np.diff(order) < 0).any():
         places = spans((np.cumsum(counts) - counts)[order], counts[order])
@@ -305,9 +305,9 @@ def _starters(
     """Return the message that starts each SEB, `NO_MESSAGE` or `NOT_SENT`.
 
     `sent` has the numbers of all messages, and `bounds` the first message of each PE; `source` and
-    `number` are what SEBs name. The second result has the SEBs whose message is not sent, with its
-    source and number. Of messages with the same number the first one is found, and the third result
-    counts the others.
+    `number` name the message that starts each SEB. The second result has the SEBs whose message is
+    not sent, with its source and number. Of messages of a PE with the same number the first one is
+    taken, and the third result counts the others.
     """
     keys, order = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)) << 32, None
     keys += sent
@@ -334,9 +334,9 @@ def _starters(
 def _waiting(
     first_of_pe: Ints, pe: Numbers, depends: Numbers, follows: Numbers, other: Numbers
 ) -> tuple[tuple[Numbers, Numbers], Numbers]:
-    """Return the SEBs that wait for the end of each one, grouped by it.
+    """Return the SEBs that wait for each SEB to end, grouped by the SEB that they wait for.
 
-    Then those that depend on a SEB beyond their timeline, with its index.
+    The second result has the SEBs that depend on one beyond their timeline, with its index.
     """
     owner = np.repeat(np.arange(len(pe), dtype=np.int32), depends)
     base = first_of_pe[pe[owner]]

@@ -3,12 +3,12 @@
 The categories are those of Crovella and LeBlanc, "Parallel performance prediction using lost cycles
 analysis", Supercomputing '94.
 
-The causes of idle time follow from chains. That of a SEB x goes back from the time when x was ready
-to time 0. Its first link leads to the SEB v that produced the last input of x, the next one from v
-to the SEB of its last input, and so on. The link from v to x covers the time between the readiness
-of the two: v waiting for its PE (load imbalance), v running, and a message in transit
-(communication). The sums of these kinds along each chain make their amounts in an interval before x
-was ready differences of two sums.
+The causes of idle time follow from chains. The chain of a SEB x goes back from the time when x was
+ready to time 0. Its first link leads to the SEB v that produced the last input of x, the next to
+the SEB that produced the last input of v, and so on. The link from v to x covers the time from when
+v was ready to when x was: v waits for its PE (load imbalance), v runs, and a message is in transit
+(communication). Each kind is summed along the chain, so that its amount in any interval before x
+was ready is the difference of two sums.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class LostCycles:
 
 
 NO_LOST_CYCLES = LostCycles(0, 0.0, (), (), np.zeros((0, 0)))
-"""Those of what has no PEs."""
+"""For traces, whose time is not divided into categories."""
 
 
 def lost_cycles(
@@ -102,8 +102,8 @@ def lost_cycles(
 ) -> LostCycles:
     """Divide the time of all PEs, from 0 to the end of the run, into categories by PE range.
 
-    `lost_as` has pairs of a pattern for SEB names or events and the category of their busy time,
-    which is lost.
+    `lost_as` has pairs of a pattern for SEB names or events, and the category of lost time to which
+    their busy time belongs.
     """
     workload = outcome.workload
     of_name = [last_match(lost_as, name, None) for name in workload.names]
@@ -202,7 +202,7 @@ def _add_between(outcome: ReplayedRun, sums: Floats) -> None:
 def _alone(outcome: ReplayedRun) -> Table:
     """Return the intervals in which exactly one PE is busy, in order.
 
-    With n ends so far, one PE is busy from the begin n + 1 to the next event.
+    They are those in which one more SEB has begun than has ended; adjacent SEBs of a PE are one.
     """
     times, ran, pe = outcome.times, outcome.lines[1], outcome.workload.sebs.pe
     ran = ran[times.end_s[ran] > times.start_s[ran]]

@@ -17,10 +17,10 @@ from rewritelog.text import bytes_text, time_text
 
 
 class Quantity(NamedTuple):
-    """A number that a network has."""
+    """A quantity that describes a network."""
 
     key: str
-    """What reports in JSON call it."""
+    """Its name in reports in JSON."""
     read: Callable[[object, str], float]
     """Converts a number or a text; the second argument is how errors name it."""
     base: str
@@ -41,15 +41,15 @@ _FIELDS = {option: option.replace("-", "_") for option in QUANTITIES}
 _MACHINES = Path(__file__).with_name("machines")
 
 DIGITS = 6
-"""More digits than people give quantities with."""
+"""The digits of quantities in texts: more than users give."""
 
 _TEXTS = ("name", "source")
-"""What else a machine file says, for people."""
+"""The other keys of a machine file, whose values are texts for readers."""
 
 
 @dataclass(frozen=True, init=False)
 class Network:
-    """A network model, by the names of the options of `replay`; it holds SI units.
+    """A network model, with arguments named as the options of `replay`, and fields in SI units.
 
     Without latency and bandwidth each message keeps its recorded transit time. Numbers are in
     seconds, bytes and bytes per second; texts have a unit. Raise `UsageError` for invalid ones.
@@ -96,9 +96,9 @@ class Network:
         return self.latency is None and self.bandwidth is None
 
     def text(self, recorded: str = "", varied: Collection[str] = ()) -> str:
-        """Return the model as text, without quantities that are `varied`, by the options' names.
+        """Return the model as text, without the quantities whose options `varied` names.
 
-        `recorded` says what there is without a model, if not messages.
+        `recorded` is the text for a network without latency and bandwidth, if not the usual one.
         """
         bandwidth = self.bandwidth
         if bandwidth is None or math.isinf(bandwidth):
@@ -130,9 +130,9 @@ class Network:
         return {"model": model, **values, "name": self.name}
 
     def with_quantities(self, values: Mapping[str, Any]) -> Network:
-        """Return the network with some quantities, by the names of the options, replaced.
+        """Return the network with some quantities replaced, given by the names of the options.
 
-        Raise `UsageError` for other names.
+        Raise `UsageError` for unknown names.
 
         >>> rewritelog.Network(latency="1us").with_quantities({"bandwidth": "10GB/s"}).text()
         'latency 1 µs, bandwidth 10 GB/s'
@@ -152,7 +152,7 @@ def _time_text(seconds: float) -> str:
 
 
 def machine_names() -> list[str]:
-    """Return the names of the machines that rewritelog has a file of."""
+    """Return the names of the machines that come with rewritelog."""
     return sorted(file.stem for file in _MACHINES.glob("*.toml"))
 
 
@@ -164,8 +164,8 @@ def to_machine(machine: object, what: str) -> Network:
 def read_machine(machine: str | os.PathLike[str]) -> Network:
     """Read a machine file: TOML with `latency`, `bandwidth` and so on, and a `name`.
 
-    `machine` is the file, or the name of one that rewritelog has. Raise `MissingFileError` if there
-    is none, and `RewriteLogError` naming the file if it is invalid or cannot be read.
+    `machine` is a file, or the name of one that comes with rewritelog. Raise `MissingFileError` if
+    there is none, and `RewriteLogError` naming the file if it is invalid or cannot be read.
     """
     from rewritelog.models.located_toml import read_toml  # noqa: PLC0415 - few runs need it
     from rewritelog.timings.read import read_model_text  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The report of a replay: the predicted time, how PEs spend it, the critical path; of many runs."""
+"""The reports of one replay: predicted time, PE time, critical path; of two, and of many."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from rewritelog.text import (
 _PATH_ROWS = 10
 _EVENT_ROWS, _GAIN_ROWS = 4, 6
 _LEAST_GAIN = 0.01
-"""Smaller gains, as shares of the run, are only among the details."""
+"""Gains below this share of the run are only among the details."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class ReplayReport(Readable):
     sebs: int
     messages: int
     busy_s: float
-    """The seconds of all SEBs or nodes."""
+    """The sum of the durations of all SEBs or nodes."""
     utilisation: float
-    """The share of the time of PEs that is busy, or of the threads and streams of traces."""
+    """The busy share of the time of all PEs, or of all threads and streams of traces."""
     lost: LostCycles
     """The time of PEs by category; traces have none."""
     path: CriticalPath
@@ -82,7 +82,7 @@ class ReplayReport(Readable):
     gains_left_out: int = 0
     """The number of names and events without a gain because the log set is large."""
     notes: tuple[str, ...] = ()
-    """How things were replayed of which only this format has any."""
+    """How the replay treated things that only this format has."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class ReplayReport(Readable):
 
     @property
     def more(self) -> str:
-        """What `details` has."""
+        """The contents of `details`, as a phrase."""
         of_pes = "PE time by range of PEs, " if self.lost.categories else ""
         return f"{of_pes}critical path, all gains, busiest {self.logs.terms.rows[1]}"
 
@@ -240,8 +240,8 @@ def _share_text(part: float, whole: float) -> str:
 def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | None = None) -> str:
     """Return a text table of PE time by category, and with `ranges` by range of PEs.
 
-    Categories without any time are left out. Of the events all but those with the most time are
-    one row if there are more than `most_events`.
+    Categories without any time are left out. If there are more than `most_events` events, those
+    with the least time share one row.
     """
     totals = {name: seconds for name, seconds in lost.totals_s.items() if seconds}
     if not totals:
@@ -293,7 +293,7 @@ def _path_tables(report: ReplayReport) -> Iterator[str]:
 
 
 def _gains_text(report: ReplayReport) -> str:
-    """Return the names and events that the run would gain most without."""
+    """Return the largest gains of names and events, and how many were not replayed."""
     names = {gain.name for gain in report.gains}
     events = (
         replace(gain, name=f"{gain.name} (event)") if gain.name in names else gain
@@ -370,14 +370,14 @@ class ReplayedRuns(Readable):
 
     @property
     def table(self) -> TextTable:
-        """What is compared of runs."""
+        """The table that compares the runs."""
         terms = self.runs[0].logs.terms
         path = f"path in {terms.transfer}"
         heads = ("run", f"{terms.lane}s", "predicted", "speedup", "busy", path)
         return TextTable(heads, self.rows(), caption="Speedups are over the first run")
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return what is compared of each run as texts."""
+        """Return the row of each run in the table."""
         times = time_column([run.predicted_s for run in self.runs])
         first_s = self.runs[0].predicted_s
         return [

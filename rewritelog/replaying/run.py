@@ -58,7 +58,7 @@ class Replayed:
 
 
 def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
-    """Replay a log set, compared with another one if it is given, or compare several."""
+    """Replay a log set, and compare it with another one if that is given; or compare several."""
     if command.write is None:
         command.check_unused(spelled("write"))
     network, plain = command.read_network(), replace(command, gains=0, write=None)
@@ -79,7 +79,7 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
 
 
 def _with_params(options: ReplayCommand, logs: AnyTraces, other: AnyTraces) -> ReplayCommand:
-    """Return the options for logs that may have left their params behind in the others."""
+    """Return the options, with the params folder of `other` if `logs` left its params there."""
     if options.params is None and isinstance(logs, LogSet) and isinstance(other, LogSet):
         return replace(options, params=params_folder(logs, other))
     return options
@@ -90,8 +90,8 @@ def replay_whole(
 ) -> Replayed:
     """Predict the run time of the whole program from its logs or traces, and how it is spent.
 
-    Return the times of all SEBs or nodes, too, in memory for each. Raise a `RewriteLogError` for
-    any invalid input.
+    The result holds the times of each SEB or node, in memory. Raise a `RewriteLogError` for any
+    invalid input.
     """
     return replay_prepared(prepare(source, options), network, options)
 
@@ -112,7 +112,7 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
 def _report(
     logs: AnyTraces, outcome: ReplayedRun, options: ReplayOptions, remarks: tuple[str, ...]
 ) -> ReplayReport:
-    """Return the report; the time of PEs is divided into categories, not that of threads."""
+    """Return the report; lost cycles are only for logs, not for the threads of traces."""
     workload, busy_s = outcome.workload, outcome.busy_s
     sebs, nodes = workload.sebs, workload.nodes
     name_s = np.bincount(sebs.name, busy_s, len(workload.names))
@@ -151,7 +151,7 @@ def _report(
 def _analysed(
     outcome: ReplayedRun, names: list[Gain], events: list[Gain], options: ReplayOptions
 ) -> tuple[list[Gain], tuple[LostCycles, CriticalPath, Blocked]]:
-    """Return the gains of names and events, by replays in parallel, and what else is found."""
+    """Return the gains of names and events, replayed in parallel, and the rest of the analysis."""
     cases = [replace(outcome.case, free=gain.name) for gain in names]
     cases += [replace(outcome.case, free_event=gain.name) for gain in events]
     pairs = zip((*names, *events), cases, strict=True)

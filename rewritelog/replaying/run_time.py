@@ -21,18 +21,18 @@ from rewritelog.rewriting.statistics import BlockCount
 from rewritelog.text import count_text
 
 MOST_SEBS = 1 << 20
-"""Logs of more SEBs are replayed only if a network is given: it takes time and memory for each.
+"""Logs of more SEBs are replayed only if a network is given: each SEB takes time and memory.
 
 Traces of 16 times as many dependencies take as much memory.
 """
 
 
 def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
-    """Return the report of a rewrite with the run time before and after.
+    """Rewrite logs or traces, and return the report with the run time before and after.
 
-    Unless a network is given, logs of more than `MOST_SEBS` are not replayed, nor those that cannot
-    be: the report says why. Otherwise raise a `RewriteLogError` for these. OUT gets its name after
-    the replays, so that it is as it was where one of them fails or is interrupted.
+    Without a network, logs of more than `MOST_SEBS` and those that cannot be replayed have no run
+    time, and the report says why. With a network, raise a `RewriteLogError` for the latter. OUT
+    gets its name after the replays, so that it is unchanged if one of them fails or is interrupted.
     """
     network, is_given = command.read_network(), command.describes_network
     most = sys.maxsize if is_given else MOST_SEBS

@@ -1,4 +1,4 @@
-"""Replays of what is loaded once: all times of a single one, or the run times of many."""
+"""Replays of a loaded workload: one with the times of all SEBs, or many with their run times."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Case:
         )
 
     def _sent_after_s(self, workload: Workload) -> Floats:
-        """Return when messages leave; within or after a region that takes no time it is sooner."""
+        """Return when messages leave after their SEB's start; free regions before take no time."""
         after_s, first = self.seconds.until_sent, workload.sebs.first_message
         if self.free_event is None:
             return after_s
@@ -102,7 +102,7 @@ class Case:
 
 
 def delays_s(network: Network, size: Floats) -> Floats:
-    """Return the delay of messages of some sizes in bytes between two nodes."""
+    """Return the delay of messages between two nodes, given their sizes in bytes."""
     bandwidth = network.bandwidth
     with np.errstate(over="ignore"):
         delays = (network.latency or 0.0) + size / (math.inf if bandwidth is None else bandwidth)
@@ -119,7 +119,7 @@ class Times(NamedTuple):
     start_s: Floats
     end_s: Floats
     order: Numbers
-    """The SEBs that have run, in the order in which they did so on each PE."""
+    """The SEBs that ran; those of one PE are in the order in which it ran them."""
 
 
 @dataclass(frozen=True)
@@ -152,25 +152,25 @@ class ReplayedRun:
 
     @cached_property
     def lines(self) -> tuple[Numbers, Numbers]:
-        """The SEBs that each PE ran, in their order: the first one of each PE, and all of them."""
+        """The SEBs that each PE ran, in order: the index of each PE's first among all, and all."""
         pe = self.workload.sebs.pe[self.times.order]
         return grouped(pe, self.times.order, self.workload.pes)
 
     @cached_property
     def regions_s(self) -> tuple[Floats, Floats]:
-        """When each middle region begins in its SEB, and how long it is; 0 if that never ran."""
+        """When each middle region begins in its SEB, and its length; 0 if the SEB never ran."""
         seconds, start_s = self.case.seconds, self.times.start_s[self.workload.regions.seb]
         return seconds.until_regions, np.where(np.isnan(start_s), 0.0, seconds.in_regions)
 
     def sent_s(self, seb: Numbers, message: Numbers) -> Floats:
-        """Return when SEBs send messages."""
+        """Return when each SEB sends the message in the same row."""
         times = self.times
         sent_s = times.start_s[seb] + self.sent["after_s"][message]
         return np.asarray(np.minimum(sent_s, times.end_s[seb]))
 
 
 _SWEPT = 0.25, 0.5
-"""The dilations of logs that are loaded for a sweep of dilations, from which all others follow."""
+"""The two dilations that are loaded for a sweep of dilations; times at all others follow."""
 
 
 @dataclass(frozen=True)
@@ -178,27 +178,27 @@ class Prepared:
     """Logs or traces that have been loaded with their new durations."""
 
     task: RewriteTask | TraceTask
-    """What makes these."""
+    """What gives them these durations."""
     timings: Timings | None
-    """What its model was fitted to, if it was."""
+    """The timings to which the model was fitted, if it was."""
     workload: Workload
     warnings: tuple[str, ...]
     """Warnings of the model's fit, and of options that had no effect."""
 
     @property
     def logs(self) -> AnyTraces:
-        """What was loaded."""
+        """The logs or traces that were loaded."""
         return self.task.logs
 
     def warnings_of(self, never_ran: int, networks: Collection[Network]) -> tuple[str, ...]:
-        """Return the warnings of replays over some networks that could not run so many SEBs."""
+        """Return the warnings of replays over some networks in which `never_ran` SEBs never ran."""
         of_links = self.workload.warnings(networks)
         never = count_text(never_ran, self.logs.terms.item)
         stuck = [f"{never} never ran: not included in the times"] if never_ran else []
         return (*self.warnings, *stuck, *of_links)
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
-        """Return the case to replay; of what is loaded for a sweep of dilations with one of them.
+        """Return the case to replay, with one of the dilations if it is loaded for a sweep of them.
 
         A duration at the dilation f is a · f + b, and so is every offset within a SEB.
         """
@@ -248,7 +248,7 @@ def prepare(
 
 
 def _tasks(task: Task, *, dilates: bool) -> list[Task]:
-    """Return the task, or for a sweep of dilations one with each of those that are loaded."""
+    """Return the task, or for a sweep of dilations a copy for each of those that are loaded."""
     rules = [replace(task.dilations, factor=factor) for factor in _SWEPT]
     return [replace(task, dilations=rule) for rule in rules] if dilates else [task]
 
@@ -275,7 +275,7 @@ def simulate(workload: Workload, case: Case) -> ReplayedRun:
 
 
 class ReplayedTime(NamedTuple):
-    """What a replay says of the whole run."""
+    """The outcome of a replay for the whole run."""
 
     predicted_s: float
     never_ran: int
@@ -304,7 +304,7 @@ def _replay(
     runs["cause"], runs["kind"] = -1, core.BY_ITSELF
     entry, pes = structs["queue_entry"], workload.pes
     heap, nodes, later = (np.empty(count + pes, dtype=entry) for _ in range(3))
-    # nodes of traces run in the order of their ids, as far as they are ready; SEBs in that of time
+    # of ready nodes of traces the one with the lowest id runs first; of ready SEBs the earliest
     held = np.empty(0 if workload.nodes is None else count, dtype=entry)
     ready = np.flatnonzero(sebs.inputs == 0)
     later["time"][: len(ready)], later["seb"][: len(ready)] = 0.0, ready
@@ -339,6 +339,6 @@ def _replay(
             _STEP,
         )
     predicted_s = float(queue["latest_s"][0])
-    if not math.isfinite(predicted_s * max(1, pes)):  # more than any sum of a report
+    if not math.isfinite(predicted_s * max(1, pes)):  # no sum of a report is larger
         raise RewriteLogError("the replayed time exceeds the range of a double")
     return predicted_s, runs

@@ -1,4 +1,4 @@
-"""Studies: the lost cycles of several runs as timing lines, with P and variables as parameters."""
+"""Studies: lost cycles of several runs as timing lines; parameters are P (PEs) and variables."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ class StudyRun(Readable):
 def study_run(command: LostCyclesCommand) -> StudyRun:
     """Replay a run of a study, and append its categories to the study's file of timing lines.
 
-    The parameters of these are P, and the variables by name. Raise a `RewriteLogError` for any
-    invalid input; then nothing is appended.
+    The parameters of the lines are P, the number of PEs, and the variables. Raise a
+    `RewriteLogError` for any invalid input; then nothing is appended.
     """
     network, timings_out, variables = command.read_network(), command.timings_out, command.variables
     head = STUDY_HEAD + ", ".join((PES, *(name for name, _ in variables))) + "\n"
@@ -134,7 +134,7 @@ def study_run(command: LostCyclesCommand) -> StudyRun:
 
 
 def _append(path: Path, head: str, lines: str) -> None:
-    """Append the lines of a run, after the head in a new file; a part of them is taken back."""
+    """Append the lines of a run, after the head in a new file; after an error restore the file."""
     is_new, size = not path.exists(), path.stat().st_size if path.is_file() else 0
     try:
         with path.open("ab") as file:
@@ -158,7 +158,7 @@ def _line_end(path: Path) -> str:
 def _check_file(path: Path, head: str) -> None:
     """Raise `UsageError` before the work begins if the file's lines have other parameters."""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        return  # a stream, of which reading would take what others read, or wait
+        return  # a stream: reading would wait, or take what is for another reader
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             first_line = file.readline(len(head) + 1000)

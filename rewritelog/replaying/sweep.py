@@ -37,10 +37,10 @@ DILATION, MACHINE = "dilation", "machine"
 SWEPT = (DILATION, MACHINE, *QUANTITIES)
 """The quantities that a sweep can vary."""
 PACKETS = ("cost-per-packet", "packet-size")
-"""Those that make no network alone."""
+"""Quantities that make no network on their own."""
 
 Axes: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""What a sweep varies: the numbers, or networks of machines, by how they are written."""
+"""The values of each quantity that a sweep varies, numbers or networks, by their texts."""
 
 _UNITS = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
@@ -80,7 +80,7 @@ def axes_of(vary: object, what: str) -> Axes:
 
 
 def _written(value: object, name: str, what: str) -> tuple[str, Any]:
-    """Return a value of an axis as it is written, and as a number or a network."""
+    """Return a value of an axis as text, and as a number or a network."""
     if isinstance(value, Network) and name == MACHINE:
         return value.name or value.text(), value
     if name == MACHINE:
@@ -222,7 +222,7 @@ def sweep(command: SweepCommand) -> Sweep:
 
 
 def _network(command: SweepCommand) -> Network:
-    """Return what is not varied; raise `UsageError` for what cannot be, or is both."""
+    """Return the network to vary; raise `UsageError` if it has or excludes what is varied."""
     axes = command.vary
     for name in axes:
         if getattr(command, field := name.replace("-", "_")) is not None:

@@ -1,15 +1,15 @@
 """Traces as a workload of replays: nodes in place of SEBs, threads and streams in place of PEs.
 
-Each thread and stream of a rank runs one node at a time, of those that are ready the one with the
-lowest id. All nodes of a collective become one, which starts when the last rank is ready for it;
-those of a group run one after the other, and groups beside each other. The time of a message is
-that of its send, and it is received once that has passed.
+Each thread or stream of a rank runs one node at a time: of the ready ones, that with the lowest id.
+All nodes of a collective become one, which starts when the last rank is ready for it. Collectives
+of a group run one after the other, those of different groups side by side. A message takes the time
+of its send, and is received at the end of that time.
 
-Collectives take their times on a network with latency and bandwidth alone (Hockney's α and β), n
-being the bytes that each rank puts in. A ring of p ranks: a reduce-scatter or an all-to-all takes
-p − 1 steps of n/p bytes, an all-reduce twice that, and an all-gather p − 1 steps of n bytes. A
-binomial tree: the others take ⌈log2 p⌉ steps of n bytes. Nothing else is in it: no congestion, no
-topology, no overlap of chunks.
+On a network, the time of a collective of p ranks depends only on latency and bandwidth (Hockney's α
+and β), and on the n bytes that each rank contributes. In a ring, a reduce-scatter or an all-to-all
+takes p − 1 steps of n/p bytes, an all-reduce twice as many, and an all-gather p − 1 steps of n
+bytes. The others take ⌈log2 p⌉ steps of n bytes in a binomial tree. Congestion, topology and
+overlap of chunks are not modelled.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RING = (_ALL_GATHER, 6, 7, 8)
 
 
 def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
-    """Return all lanes, and that of each event."""
+    """Return all lanes, and the index of the lane of each event."""
     kind, kinds = events["type"], _communicating(traces)
     is_network = np.isin(kind, kinds) & ~events["on_host"]
     where = np.where(is_network, NETWORK, np.where(events["on_host"], HOST, DEVICE))
@@ -69,10 +69,10 @@ def _communicating(traces: Traces) -> list[int]:
 
 
 def load_traces(tasks: Sequence[TraceTask]) -> tuple[Workload, tuple[str, ...]]:
-    """Load traces for replays, with the new durations of each of some tasks, which differ in these.
+    """Load traces for replays, with the durations that each task gives them.
 
-    Then return what is odd about the options. Memory is needed for all nodes. Raise
-    `DamagedLogError`, or `ModelError`.
+    Tasks differ only in these. Also return warnings of missing ranks and unused options. Memory is
+    needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
     """
     task = tasks[0]
     events, *others = (joined(list(task.logs.map(each.load))) for each in tasks)
@@ -87,7 +87,7 @@ def load_traces(tasks: Sequence[TraceTask]) -> tuple[Workload, tuple[str, ...]]:
 
 
 def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new_s",)) -> Workload:
-    """Return all events of traces, with columns of durations, as SEBs that send no messages."""
+    """Return all events of traces as SEBs that send no messages, with the columns `durations`."""
     sends, receives, together, transfers = _communication(traces, events)
     sent, received = _messages(events, sends, receives)
     deps = events.deps()
@@ -140,11 +140,11 @@ def _first_of_group(lane: Ints, group: Ints) -> Ints:
 
 
 def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Transfers]:
-    """Return the events that send and receive, the first of each event's collective, and all times.
+    """Return all sends, all receives, the first event of each one's collective, and the transfers.
 
-    The nodes of a collective are those with the same place among those of their group on each
-    rank, in the order of their ids, which is not that of every file; any other event is the first
-    one of its own.
+    The k-th nodes of a group on all its ranks make up a collective. Nodes are counted by their ids,
+    since not every file has them in that order. An event of another type is the first and only one
+    of its own.
     """
     on_device = ~events["on_host"]
     rows = (np.flatnonzero(on_device & (events["type"] == kind)) for kind in _communicating(traces))
@@ -173,7 +173,7 @@ def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Tr
 
 
 def _steps(kind: Floats, size_bytes: Floats, ranks: Ints) -> tuple[Floats, Floats]:
-    """Return how many steps collectives take, and of how many bytes; NaN is an all-reduce."""
+    """Return the number of steps of collectives, and the bytes of a step; NaN is an all-reduce."""
     is_reduce = np.isnan(kind) | (kind == _ALL_REDUCE)
     is_ring = is_reduce | np.isin(kind, _RING)
     steps = np.where(is_ring, (1 + is_reduce) * (ranks - 1), np.ceil(np.log2(ranks)))

@@ -39,9 +39,9 @@ class Sebs:
     inputs: Numbers
     """How many inputs each SEB waits for: its message, its dependencies, the SEB before it."""
     links: Table
-    """The first message and the first waiting SEB of each one; shape (SEBs + 1,)."""
+    """The first message of each SEB, and its first entry in `waiting`; shape (SEBs + 1,)."""
     waiting: Numbers
-    """The SEBs that wait for the end of each one, as −1 − SEB where that is the next one."""
+    """The SEBs that wait for the end of each; as −1 − SEB if only because they come next."""
     first_of_pe: Numbers
     """The first SEB of each PE; shape (PEs + 1,)."""
 
@@ -59,7 +59,7 @@ class Sebs:
         return np.searchsorted(self.first_message, message, side="right") - 1
 
     def waits(self, low: int, high: int) -> tuple[Ints, Ints]:
-        """Return the SEBs of a range, each once for each that waits for its end, and the latter."""
+        """Return pairs: a SEB from `low` to before `high`, and a SEB that waits for its end."""
         first = self.links["first_waiting"][low : high + 1]
         waiting = self.waiting[first[0] : first[-1]].astype(np.int64)
         return np.repeat(np.arange(low, high), np.diff(first)), np.maximum(waiting, -1 - waiting)
@@ -103,16 +103,16 @@ class Seconds(NamedTuple):
     in_regions: Floats = _EMPTY
     """The length of each middle region."""
 
-    @np.errstate(over="ignore", invalid="ignore")  # extreme dilations; `simulate` tells of them
+    @np.errstate(over="ignore", invalid="ignore")  # extreme dilations, for which `simulate` raises
     def between(self, other: Seconds, share: float) -> Seconds:
-        """Return the times at a share of the way to others, below 0 or above 1 too."""
+        """Interpolate by a share from these times to others; extrapolate below 0 and above 1."""
         pairs = zip(self, other, strict=True)
         between = Seconds(*(begin + share * (end - begin) for begin, end in pairs))
         return between._replace(in_transit=self.in_transit)
 
 
 DEVICE, HOST, NETWORK = range(3)
-"""What a thread or stream of a rank belongs to."""
+"""Where the nodes of a lane run."""
 
 
 class Lanes(NamedTuple):
@@ -122,11 +122,11 @@ class Lanes(NamedTuple):
     where: Ints
     """`DEVICE`, `HOST` or `NETWORK`."""
     track: NDArray[np.str_]
-    """What it is called within its rank."""
+    """The name of each within its rank."""
 
     @property
     def names(self) -> list[str]:
-        """What each is called, with its rank."""
+        """The name of each, with its rank."""
         lanes = zip(self.rank.tolist(), self.track.tolist(), strict=True)
         return [f"rank {rank} {track}" for rank, track in lanes]
 
@@ -137,30 +137,30 @@ class Lanes(NamedTuple):
 
 
 class Transfers(NamedTuple):
-    """The collectives, sends and receives of traces: what each takes on a network."""
+    """The collectives, sends and receives of traces, and the steps that each takes on a network."""
 
     seb: Numbers
     steps: Floats
-    """How many steps follow each other."""
+    """The number of steps, one after the other."""
     step_bytes: Floats
     ranks: Ints
-    """The number of ranks of the first ones, which are collectives."""
+    """The number of ranks of each collective; collectives come first."""
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """What a workload has of traces alone."""
+    """What only the workload of traces has."""
 
     lanes: Lanes
     """In place of PEs."""
     transfers: Transfers
     """How long communication takes, unless it is as recorded."""
     seb: Numbers
-    """The SEB of each node, rank by rank: the same one for those of a collective."""
+    """The SEB of each node, rank by rank; all nodes of a collective have the same."""
     first: Mapping[int, int]
     """The first node of each rank."""
     received: Numbers
-    """The SEBs that receive messages, whose time is that of their sends."""
+    """The SEBs that receive messages; they take no time, since the sends take it."""
     missing: int
     """The number of dependencies on nodes that are not there."""
     unmatched: int
@@ -169,7 +169,7 @@ class Nodes:
     """The number of collectives that are not of one type on all ranks."""
 
     def durations_s(self, of_nodes: Floats) -> Floats:
-        """Return the duration of each SEB, the longest of its nodes."""
+        """Return the duration of each SEB: of its longest node, or 0 if it receives a message."""
         longest = np.zeros(int(self.seb.max(initial=-1)) + 1)
         np.maximum.at(longest, self.seb, of_nodes)
         longest[self.received] = 0.0
@@ -183,7 +183,7 @@ class Nodes:
         return ranks[rank], node - first[rank]
 
     def notes(self, *, recorded: bool) -> tuple[str, ...]:
-        """Return what is utilised, and how collectives are replayed, if there are any."""
+        """Return what utilisation refers to, and how collectives are replayed, if there are any."""
         computing = int(np.count_nonzero(self.lanes.computing))
         threads = count_text(computing, "thread or stream", "threads and streams")
         utilised = f"utilisation is that of {threads}"
@@ -244,7 +244,7 @@ class Workload:
     unpaired: int = 0
     """The number of param records that belong to no bracket."""
     nodes: Nodes | None = None
-    """What there is of traces alone."""
+    """What only traces have; None for logs."""
 
     @property
     def pes(self) -> int:
@@ -252,7 +252,7 @@ class Workload:
         return len(self.sebs.first_of_pe) - 1
 
     def places_of(self, seb: Numbers) -> tuple[Ints, Ints]:
-        """Return the PEs of SEBs, and their indices there; of nodes the ranks, and likewise."""
+        """Return the PEs of SEBs, or ranks of nodes, and the indices of the SEBs or nodes there."""
         if self.nodes is not None:
             return self.nodes.places_of(seb)
         pe = self.sebs.pe[seb].astype(np.int64)
@@ -280,7 +280,7 @@ class Workload:
         return [*warnings, *self.without_effect(networks)]
 
     def without_effect(self, networks: Collection[Network]) -> Iterator[str]:
-        """Yield a warning for what some networks have that no message can take."""
+        """Yield a warning for each quantity of the networks that affects no message."""
         if self.nodes is not None:
             return
         near = spelled("node_latency")
@@ -293,7 +293,7 @@ class Workload:
 def grouped(keys: Numbers, values: Numbers, count: int) -> tuple[Numbers, Numbers]:
     """Group values by keys below `count`; return where each key's values begin, and the values.
 
-    The first result has an element more, the end of the last group.
+    The first result has one more element, the end of the last group.
     """
     first = np.zeros(count + 1, dtype=np.int32)
     np.cumsum(np.bincount(keys, minlength=count), out=first[1:])

@@ -1,6 +1,6 @@
 """Writing of a log set with replayed times, in which the SEBs of a PE do not overlap.
 
-Every rule of `check` that the log set keeps, the new one keeps.
+The new log set keeps every rule of `check` that the old one keeps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNCLOSED_S = -1.0
 class _Placed:
     """A block, and what a replay has for its SEBs and messages, in the order of the file.
 
-    A worker needs no more of a replay, which takes as much memory as all SEBs.
+    A worker gets only these, since a replay takes memory for all SEBs.
     """
 
     block: Block
@@ -78,7 +78,7 @@ def _write(task: RewriteTask, placed: _Placed, files: FlushingWork[_Placed, None
 def write_replayed(
     prepared: Prepared, outcome: ReplayedRun, out: Path, options: OutputOptions
 ) -> None:
-    """Write the logs that a replay is of to the folder `out`, with replayed times.
+    """Write the logs of a replay to the folder `out`, with the replayed times.
 
     SEBs that never ran are placed after the end of the run. Raise `OutputError` if `out` exists and
     may not be replaced, or cannot be written; it is then not changed. Raise `RewriteLogError` if a
@@ -102,7 +102,7 @@ def write_replayed(
 
 
 def _all_times(outcome: ReplayedRun, spent_s: Floats) -> Times:
-    """Return the times of all SEBs, with those that never ran one by one after the end."""
+    """Return the times of all SEBs; those of a PE that never ran follow the end, one by one."""
     never = np.flatnonzero(np.isnan(outcome.times.ready_s))
     ready_s, start_s, end_s = (times.copy() for times in outcome.times[:3])
     for sebs in np.split(never, np.flatnonzero(np.diff(outcome.workload.sebs.pe[never])) + 1):
@@ -163,7 +163,7 @@ def _rounding_s(start_s: Floats, end_s: Floats) -> Floats:
 
 @np.errstate(over="ignore")
 def _cut_events(block: BlockRecords, closed: Flags, start_s: Floats, end_s: Floats) -> None:
-    """Cut log events to the new durations, which may be shorter than from start to end."""
+    """Cut log events to the new durations, which may be shorter than old end − old start."""
     sebs, events = block.sebs, block.events
     old_s = (
         sebs["end_time"] - sebs["start_time"] + _rounding_s(sebs["start_time"], sebs["end_time"])
