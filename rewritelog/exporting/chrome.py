@@ -1,8 +1,8 @@
 """Chrome's trace event format, which Perfetto opens too.
 
-SEBs and nodes of traces are slices, messages are flows. A replay, which has all SEBs and messages
-in memory, matches these there. Here log sets may be larger than memory: they come PE by PE, and the
-matching needs tables on disk because any PE may send to any other.
+SEBs and nodes of traces are slices, messages are flows. Log sets may be larger than memory, so they
+are read PE by PE. Since any PE may send to any other, tables on disk match messages with the SEBs
+that they start; a replay does so in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rewritelog.replaying.simulate import ReplayedRun
 from rewritelog.text import NO_NAME, printable
 
 SEB_KINDS = ("sebs", "brackets", "log_events", "flows")
-"""What is counted of logs."""
+"""The kinds of trace events that are counted for logs."""
 
 Event: TypeAlias = dict[str, Any]
 """A trace event as a JSON object."""
@@ -133,8 +133,8 @@ def node_events(
 ) -> TraceEvents:
     """Return the nodes of a part as slices: a process for each rank, a track for each lane.
 
-    Their times and lanes are those of a replay, or the recorded ones without one, where
-    communication has no lanes of its own.
+    Their times and lanes are those of a replay, or without one as recorded; then communication has
+    no lanes of its own.
     """
     start_s, duration_s = part["start_s"], part["duration_s"]
     kinds = np.where(part["on_host"], "CPU thread ", "stream ")
@@ -167,7 +167,7 @@ def rank_name(rank: int) -> TraceEvents:
 
 
 def _overlapping(sebs: Table) -> int:
-    """Return how many SEBs start more than a nanosecond before their PE's last one has ended."""
+    """Return how many SEBs start over a nanosecond before the previous one of their PE ends."""
     pe, start_s, duration_s = sebs["pe"], sebs["start_time"], durations_of(sebs)
     order = np.lexsort((duration_s, start_s, pe))
     early = start_s[order[1:]] < (start_s + duration_s)[order[:-1]] - 1e-9
@@ -175,7 +175,7 @@ def _overlapping(sebs: Table) -> int:
 
 
 def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
-    """Write all events; return what they count."""
+    """Write all events; return their numbers by kind."""
     counts = Counter[str]()
     file.write('{"displayTimeUnit": "ns", "traceEvents": [')
     separator = "\n"
@@ -214,19 +214,19 @@ def _lines(events: Iterable[Event]) -> str:
 
 
 SENT = np.dtype([("size", np.int32), ("send", np.float64), ("last", np.float64)])
-"""A message: its size in bytes, its send time in seconds, and the last nanosecond of the SEB that
-sends it in seconds, since the next SEB may start at its end."""
+"""A message: its size in bytes, and in seconds its send time and the last nanosecond of its sending
+SEB, since the next SEB may start at that SEB's end."""
 
 _TABLES = {"keys": np.dtype(np.int64), "sent": SENT}
-"""The rows of the two files, which each process maps: PE and number of each message, ascending, and
-the messages."""
+"""The rows of the two files, which each process maps: a key of each message, of PE and number,
+ascending, and the messages in that order."""
 
 _NANOSECOND = 1e-9
 
 
 @contextmanager
 def matched(logs: LogSet, folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder in another one, with the files `_TABLES` of all messages.
+    """Yield a temporary folder in `folder`, with the files `_TABLES` of all messages.
 
     It takes 28 bytes of disk for each message, and memory for the messages of one PE.
     """
@@ -261,7 +261,7 @@ def _collected(part: Contents) -> tuple[Ints, Table, bool]:
 def _causes(matching: Path, sebs: Table) -> tuple[Table, Flags]:
     """Return the starting message of each SEB, and whether it was sent.
 
-    If a PE repeats a number, only its first message starts any.
+    If a PE repeats a number, only its first message starts SEBs.
     """
     keys, messages = (_mapped(matching / name, dtype) for name, dtype in _TABLES.items())
     named = pair_keys(sebs["src_pe"], sebs["msg_id"])

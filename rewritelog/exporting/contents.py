@@ -62,7 +62,7 @@ class Contents:
     """
 
     blocks: Sequence[BlockRecords]
-    """A block for each timeline file; all are whole timelines, or there is one."""
+    """A block of whole timelines for each timeline file, or one part of a long timeline."""
     interval: tuple[float, float]
     """Begin and end in seconds of what is exported."""
     params: ParamFolder
@@ -74,7 +74,7 @@ class Contents:
 
     @property
     def last(self) -> bool:
-        """Whether they end here."""
+        """Whether the PEs' timelines end here."""
         return self.blocks[0].loaded.is_last
 
     @cached_property
@@ -109,7 +109,7 @@ class Contents:
 
     @cached_property
     def _keys(self) -> Ints:
-        """A number for each SEB that rises with PE and SEB."""
+        """A key for each SEB that increases with PE and index."""
         return pair_keys(self["sebs"]["pe"], self["sebs"]["seb"])
 
     @cached_property
@@ -164,7 +164,7 @@ def map_contents(
     work: Callable[[Contents], Result],
     stage: str,
 ) -> Iterator[Result]:
-    """Yield what a function returns for the contents of PEs, in ascending order of the PEs.
+    """Call `work` with the contents of PEs, and yield the results in ascending order of the PEs.
 
     It runs on the engine of the job, with memory for some parts at a time. Raise `DamagedLogError`
     for damaged logs.
@@ -199,7 +199,7 @@ def _timeline_sizes(logs: LogSet) -> Ints:
 
 
 def _pieces(logs: LogSet, pes: Sequence[int], sizes: Ints) -> Iterator[_Piece]:
-    """Yield the pieces of PEs; the parts of long timelines are read here, where they are found."""
+    """Yield the pieces of PEs; long timelines are read here, since a walk finds their parts."""
     for run in _runs(pes, sizes):
         size = int(sizes[run.start : run.stop].sum())
         if size <= PART_BYTES:

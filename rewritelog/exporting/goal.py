@@ -30,10 +30,10 @@ _TOO_LONG = "GOAL holds less than 2^63 ns"
 
 
 def goal_part(steps: Steps) -> tuple[str, Counter[str]]:
-    """Return the ranks of PEs, and the numbers of operations and dependencies.
+    """Return the text of the ranks of PEs, and the numbers of operations and dependencies.
 
     A SEB is the receipt of the message that starts it, then what it computes between its sends.
-    What requires SEBs further down is at the end of its rank.
+    Requirements of later SEBs are at the end of the rank, since labels are defined before use.
     """
     ends_ns = _nanoseconds(steps, steps.duration_s, np.arange(len(steps.seb)))
     sent_ns = _nanoseconds(steps, steps.offset_s, steps.sender)

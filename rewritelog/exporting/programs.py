@@ -1,6 +1,6 @@
 """SEBs as steps of a program for a simulator: what each one waits for, computes and sends.
 
-What that is says the workload of a replay, which has all SEBs and messages in memory.
+They come from the workload of a replay, which has all SEBs and messages in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rewritelog.running.engines import engine
 Part = TypeVar("Part")
 
 _AT_ONCE = 1 << 15
-"""A part has whole PEs of together so many SEBs, or one PE."""
+"""The most SEBs of a part, which has whole PEs, unless it has only one PE."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Steps:
     receiver_pe: Ints
 
     def scaled(self, seconds: Floats, steps: Ints, per_s: float, below: float, what: str) -> Floats:
-        """Return times as numbers of a format; raise `RewriteLogError` for one that it lacks.
+        """Return times in a format's unit; raise `RewriteLogError` unless all are below `below`.
 
-        `steps` are the steps of the times; all numbers have to be below `below`.
+        `steps` are the steps of the times; the error names the step, and ends with `what`.
         """
         with np.errstate(over="ignore"):
             numbers: Floats = seconds * per_s
@@ -81,12 +81,12 @@ class Program:
 
     workload: Workload
     order: Numbers | None
-    """All SEBs PE by PE, in the order in which these run them; None for what links allow."""
+    """All SEBs, PE by PE in the order in which they run; None for any order that links allow."""
     never_ran: int = 0
-    """How many of them a replay for that order could not run."""
+    """The number of SEBs that the replay for that order could not run."""
 
     def parts(self, make: Callable[[Steps], Part]) -> Iterator[Part]:
-        """Yield what a function makes of the steps of successive PEs, on the engine of the job."""
+        """Yield what `make` returns for the steps of successive PEs, on the engine of the job."""
         ranges = list(self._ranges())
         parts = engine().map(make, map(self._steps, ranges))
         for pes, part in zip(ranges, parts, strict=True):
@@ -102,7 +102,7 @@ class Program:
 
     @property
     def lacking(self) -> Counter[str]:
-        """How many there are of what a simulation lacks.
+        """The numbers of links and SEBs that a simulation does not have as recorded.
 
         - `not sent`: SEBs whose starting message was never sent, which do not wait for it
         - `not received`: messages that start no SEB, which are left out

@@ -77,9 +77,9 @@ class Exported(Readable):
 def export(options: ExportCommand) -> Exported:
     """Write a log set or traces in another format.
 
-    A simulator gets the SEBs of a PE in any order, or with `replayed` in that of a replay.
-    Its program is in memory; otherwise memory is needed for a part of a timeline and for the
-    messages of one PE. Raise `UsageError` for contradictory options, `DamagedLogError` for damaged
+    A simulator gets the SEBs of a PE in any order, or with `replayed` in that of a replay, and its
+    program is in memory. Other formats need memory for a part of a timeline and for the messages of
+    one PE. Raise `UsageError` for contradictory options, `DamagedLogError` for damaged
     logs, `TimingError` if a param file cannot be read, and `OutputError` as `new_folder` does.
     """
     opened = options.logs
@@ -131,7 +131,7 @@ def export(options: ExportCommand) -> Exported:
 
 
 def _warnings(counts: Counter[str]) -> Iterator[str]:
-    """Yield warnings of what an export lacks."""
+    """Yield warnings about what an export leaves out or changes."""
     if counts["not sent"]:
         sebs = count_text(counts["not sent"], "SEB")
         yield f"{sebs} started by a message that is never sent, and exported without it"
@@ -160,7 +160,7 @@ def _about_time(options: ExportCommand, counts: Mapping[str, int]) -> Iterator[s
 
 
 def _export_traces(traces: Traces, options: ExportCommand, network: Network | None) -> Exported:
-    """Write `trace.json` into a new folder, with the starts that are recorded, or of a replay."""
+    """Write `trace.json` into a new folder, with the recorded start times, or those of a replay."""
     if options.to != "chrome":
         raise UsageError(
             f"{spelled('to', options.to)} is for bgTrace logs: {traces.title} have "

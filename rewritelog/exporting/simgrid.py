@@ -17,8 +17,8 @@ FLOPS_PER_S = 1e9
 def simgrid_part(steps: Steps) -> tuple[dict[int, str], Counter[str]]:
     """Return the text of each PE, and the numbers of computations, sends and receives.
 
-    SEBs are lines: the receive of the starting message, then computations and sends. Messages of a
-    PE to itself are left out, since its SEBs are in order anyway.
+    A SEB becomes lines: the receive of its starting message, then computations and sends. Messages
+    of a PE to itself are left out, since its SEBs are in order anyway.
     """
     texts = _texts(steps)
     lines = sum(text.count("\n") for text in texts)
@@ -37,7 +37,7 @@ def simgrid_part(steps: Steps) -> tuple[dict[int, str], Counter[str]]:
 def write_simgrid(
     folder: Path, workers: int, parts: Iterable[tuple[dict[int, str], Counter[str]]]
 ) -> dict[str, int]:
-    """Write a file for each PE, in ascending order; return the numbers of kinds of lines.
+    """Write a file for each PE, in ascending order; return the number of lines of each kind.
 
     `workers` is the number of workers per node.
     """

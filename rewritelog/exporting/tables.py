@@ -17,7 +17,7 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.exporting.contents import TABLES, Contents
 
 Tables = dict[str, tuple[int, Any]]
-"""The number of rows of each table of some SEBs, and the rows in the form of a format."""
+"""Each table of some SEBs: the number of its rows, and the rows in the form of a file format."""
 
 
 def tables_part(kind: str, contents: Contents, /) -> Tables:

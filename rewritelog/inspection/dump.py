@@ -264,7 +264,7 @@ class Dump:
         return (json.loads("".join(pieces)) for pieces in shown)
 
     def _shown(self, block: Block, *, as_json: bool) -> Iterator[Iterable[str]]:
-        """Yield the pieces of each SEB, and of text first those of its head."""
+        """Yield the pieces of each SEB; as text, first those of a heading."""
         logs, damage = self.logs, list[DamagedLogError]()
         file, shown = logs.files[block.file], json_pieces if as_json else text_pieces
 

@@ -115,7 +115,7 @@ class LogInfo(Readable):
         return sum(file.bytes for file in self.files)
 
     def times(self) -> list[tuple[str, str, int, float]]:
-        """Return the names of SEBs, nothing more of these, their numbers and seconds."""
+        """Return for each name of SEBs: the name, an empty suffix, number and seconds."""
         return [(name.name, "", name.sebs, name.seconds) for name in self.names]
 
     def to_json(self) -> dict[str, Any]:
@@ -232,13 +232,13 @@ class TraceInfo(Readable):
     traces: Traces
     provenance: Provenance | None
     surveyed: Survey
-    """How many dependencies, durations of 0 and recorded starts there are; time by group."""
+    """The numbers of dependencies, durations of 0 and recorded starts; the time by group."""
 
     warnings = ()
 
     @cached_property
     def by(self) -> dict[str, list[tuple[Group, int, float]]]:
-        """What nodes have in common, their number and seconds, most time first, of each kind."""
+        """The groups of each kind, with the number and seconds of their nodes, most time first."""
         rows: dict[str, list[tuple[int, int, Group]]] = {"types": [], "names": [], "lanes": []}
         for (what, *group), (nodes, micros) in self.surveyed.times.items():
             rows.setdefault(what, []).append((-micros, -nodes, tuple(group)))
@@ -248,7 +248,7 @@ class TraceInfo(Readable):
         }
 
     def times(self) -> list[tuple[str, str, int, float]]:
-        """Return the names of nodes, their types, numbers and seconds, most time first."""
+        """Return for each name of nodes: the name, their type as a suffix, number and seconds."""
         return [
             (name, f" ({kind})", nodes, seconds)
             for (kind, name), nodes, seconds in self.by["names"]
@@ -327,7 +327,7 @@ def survey_traces(traces: Traces) -> TraceInfo:
 
 _RUNS_ON = ("device stream", "CPU thread")
 _LOW = np.uint64((1 << 32) - 1)
-"""Sums of the low and of the high halves of whole microseconds are exact, as floats too."""
+"""The low 32 bits of microseconds; summed apart from the high ones, they are exact as floats."""
 
 
 def _survey_of_rank(types: Sequence[str], parts: Iterator[Part]) -> Survey:
@@ -350,7 +350,7 @@ def _survey_of_rank(types: Sequence[str], parts: Iterator[Part]) -> Survey:
                 for weights in (None, micros & _LOW, micros >> np.uint64(32))
             )
             for label, count, rest, times in zip(labels, nodes, low, high, strict=True):
-                if count or what == "ranks":  # one without nodes is listed, too
+                if count or what == "ranks":  # a rank without nodes is listed, too
                     survey.add_time((what, *label), count, (times << 32) + rest)
         survey.counts.update(
             dependencies=len(part["waited_for"]),

@@ -40,7 +40,7 @@ class Traffic:
     group: int
     """The number of PEs that share a row and a column."""
     messages: Ints
-    """Messages from the PEs of a row to those of a column; each counts for every such PE."""
+    """Messages from the PEs of a row to those of a column; each counts once for every receiver."""
     sent_bytes: Ints
     """The bytes of these messages, shape (rows, rows) like them."""
     sizes: Ints
@@ -50,7 +50,7 @@ class Traffic:
 
     @classmethod
     def none(cls) -> Traffic:
-        """Return no messages, whose sum with others has the rows of those."""
+        """Return no messages, to which those of any log set can be added."""
         cells = np.zeros((1, 1), dtype=np.int64)
         return cls(1, cells, cells, np.zeros(SIZES, dtype=np.int64), 0)
 
@@ -127,9 +127,9 @@ class _Cells:
         self._inside, self._beyond, self._strided = np.zeros((3, 2, rows, rows + 1))
 
     def add(self, which: Flags, begin: Ints, end: Ints, sign: int = 1) -> None:
-        """Add some of the messages, or take them away: each goes to the PEs from begin to end.
+        """Add some of the messages, or subtract them: each goes to PEs from begin to before end.
 
-        A message to all PEs from one on is one to those of its row, and to all rows beyond.
+        These are all PEs from begin on, less all from end on: the rest of a row, and later rows.
         """
         known = np.flatnonzero(which & (begin >= 0) & (end <= self._borders[-1]))
         if not len(known):
@@ -177,7 +177,7 @@ class Survey:
     """The number of SEBs of each name or nodes of each group, and the sum of their durations."""
 
     def add(self, other: Survey) -> None:
-        """Add a later block."""
+        """Add the counts and sums of a later block."""
         self.counts.update(other.counts)
         self.earliest_s = min(self.earliest_s, other.earliest_s)
         self.latest_s = max(self.latest_s, other.latest_s)
@@ -193,7 +193,7 @@ class Survey:
 
 
 def read_survey(logs: AnyTraces, work: Callable[[Iterator[Any]], Survey]) -> Survey:
-    """Return the counts and sums of all logs or traces, given what returns those of a unit."""
+    """Return the survey of all logs or traces; `work` returns that of a unit."""
     total = Survey()
     for part in logs.map(work):
         total.add(part)
@@ -201,7 +201,7 @@ def read_survey(logs: AnyTraces, work: Callable[[Iterator[Any]], Survey]) -> Sur
 
 
 def survey_of_block(summary: Summary, parts: Iterator[LoadedBlock]) -> Survey:
-    """Return those of a block."""
+    """Return the survey of a block."""
     survey = Survey()
     for loaded in parts:
         survey.add(_survey_of(records_of(loaded), summary))
@@ -242,7 +242,7 @@ def time_table(
     total_s: float,
     label: str = "{}",
 ) -> TextTable:
-    """Return a table of what names tell, counts and seconds, most time first, with shares."""
+    """Return a table of the first `SHOWN` rows: labels, counts, times and shares."""
     shown = rows[:SHOWN]
     times = time_column([seconds for _, _, seconds in shown])
     names = [[NO_NAME if text == "" else text for text in name] for name, _, _ in shown]
