@@ -3,8 +3,8 @@
 A command is a frozen dataclass, by inheriting `Options`, whose fields are made by `option` or
 `argument`; jobs take it, or a class with a part of its options. The command line, signatures,
 completion, `--help`, the reference pages, and the options in reports and provenance files are
-derived from these fields. Values are checked, and made what jobs take, when options are made. The
-modules with declarations are imported before anything else is, and import nothing heavy.
+derived from these fields. Values are checked, and converted to what jobs take, when an object is
+made. Modules with declarations are imported before all others, and import nothing heavy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Held = TypeVar("Held", covariant=True)  # noqa: PLC0105 - as above
 
 METADATA = "option"
 SHORT = {"help": "-h", "jobs": "-j", "output": "-o", "quiet": "-q", "verbose": "-v"}
-"""Options of one letter, by the fields whose options they are too."""
+"""The one-letter options, by field."""
 METAVARS = {bool: "true|false", float: "NUMBER", int: "N", str: "TEXT"}
 
 SELECTION, MODEL, OUTPUT = "Selection", "Durations", "Output"
@@ -62,16 +62,16 @@ class As(Generic[Taken, Held]):
 
 @dataclass(frozen=True)
 class Kind:
-    """What annotates the type of values that are given in several forms."""
+    """The annotation of a type whose values can be given in several forms."""
 
     opener: str = ""
-    """What makes jobs' values of all forms, as `module:function`; it gets the name for errors."""
+    """`module:function` that turns all forms into what jobs take; it gets the name for errors."""
     several: bool = False
     """Whether the command line takes several."""
     nothing: Any = None
-    """What None stands for where it is the default."""
+    """What None stands for, if it is the default."""
     shown: str = ""
-    """What a signature says, if not the type."""
+    """The type as a signature shows it, if not the annotated one."""
     metavar: str = "FILE"
     """What stands for a value in the help."""
     use: Literal["input", "file", "checked", "folder", "text"] = "input"
@@ -141,7 +141,7 @@ class Declaration:
     below: float | None = None
     """The bounds of a number: values from `least` or above `above`, to `most` or below `below`."""
     needed: bool | str = False
-    """Whether the command line needs it, although Python has a default; or unless which flag."""
+    """Whether the command line needs it, despite a default; or the flag that replaces it."""
     shell: bool = True
     """Whether the command line takes it."""
     reported: bool = True
@@ -154,16 +154,16 @@ class Declaration:
     field: str = ""
     """The name of the field; this and what follows is filled in by `declarations`."""
     kind: Any = None
-    """The type of the value without None; the `Kind` of one that has a `Kind`."""
+    """The type of the value without None, or its `Kind` if it has one."""
     optional: bool = False
     """Whether it may be None."""
     default: Any = None
     shown: str = ""
-    """What a signature says of its type."""
+    """Its type as a signature shows it."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How the command line spells an option."""
+        """Its spellings on the command line; empty for an argument."""
         short = (SHORT[self.field],) if self.field in SHORT else ()
         return () if self.positional else (self.flag, *short)
 
@@ -174,7 +174,7 @@ class Declaration:
 
     @property
     def label(self) -> str:
-        """Its name in errors of values."""
+        """Its name in errors about its value."""
         if not self.shell:
             return self.field
         return self.metavar if self.positional and Spelling.as_flags else spelled(self.field)
@@ -241,7 +241,7 @@ class Declaration:
 
 
 def called(function: str, *arguments: Any) -> Any:
-    """Return what `module:function` makes of what is given; the module is imported then."""
+    """Call `module:function` with arguments, and return its result; the module is imported then."""
     module, _, name = function.partition(":")
     return getattr(import_module(f"rewritelog.{module}"), name)(*arguments)
 
@@ -269,9 +269,9 @@ def argument(help: str, **more: Any) -> Any:  # noqa: A002 - as everywhere
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(option, argument))
 class Options:
-    """What makes its subclasses frozen dataclasses; fields of the last base come first.
+    """A base that makes its subclasses frozen dataclasses; fields of the last base come first.
 
-    `group` is the heading in the help of the fields of one class that declare none themselves.
+    `group` is the heading in the help for those fields of a class that declare none themselves.
     """
 
     heading: ClassVar[str] = ""
@@ -291,7 +291,7 @@ class Options:
 
 
 _DECLARED: dict[type[Any], dict[str, Declaration]] = {}
-"""The declarations in each class that was asked for, which its subclasses share."""
+"""A cache of the declarations in each class, which its subclasses share."""
 
 
 def declarations(cls: type[Any]) -> tuple[Declaration, ...]:
@@ -340,7 +340,7 @@ def _kind_of(annotation: Any) -> Any:
 
 
 def _shown(annotation: Any) -> str:
-    """Return what a signature says of an annotated type, empty for other types."""
+    """Return an annotated type as a signature shows it; empty for other types."""
     if get_origin(annotation) is not Annotated:
         return ""
     annotated, kind = get_args(annotation)
@@ -367,9 +367,9 @@ def is_given(value: object) -> bool:
 def reported(
     options: object, declared: Iterable[Declaration], listed: str = "reported"
 ) -> dict[str, Any]:
-    """Return the options that are declared so, by name, as JSON types, for a report.
+    """Return the options whose declarations have `listed`, by name, as JSON types.
 
-    With "decides" they are those that decide what is written, for its provenance.
+    "reported" ones are for JSON reports, "decides" ones for the provenance of what is written.
     """
     chosen = (option.field for option in declared if getattr(option, listed))
     return {name: json_value(getattr(options, name)) for name in chosen}

@@ -1,4 +1,4 @@
-"""The command line: parses options, makes one call of the pipeline or a tool, prints text.
+"""The command line: parses options, runs a command, and prints its report.
 
 Heavy packages are imported only by the commands that need them, so that `--help` is fast.
 """

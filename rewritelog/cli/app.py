@@ -193,7 +193,7 @@ def _show(report: Readable, command: Command[Any]) -> str:
         json = json_text(report.to_json(), indent=2) + "\n"
     beside = command.writes_to_stdout
     if command.as_json:
-        if not is_stdout(command.report_file):  # where it is written
+        if not is_stdout(command.report_file):  # else it is written there anyway
             (sys.stderr if beside else sys.stdout).write(json)
     elif not command.quiet:
         rest = f"\n{report.details()}" if command.verbose else f"-v: {report.more}"

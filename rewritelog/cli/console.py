@@ -28,7 +28,7 @@ class RunState:
     command: str = ""
     """The name of the command, empty until it is known."""
     failure: int = 1
-    """The exit code if it has no result; that of `diff` differs from its code for a difference."""
+    """The exit code if it has no result; 2 for `diff`, whose code for a difference is 1."""
     quiet: bool = False
     """Whether reports and progress are suppressed."""
     debug: bool = False
@@ -99,7 +99,7 @@ def show(text: str, *, err: bool = False) -> None:
 
 
 def coloured(text: str, code: str, stream: TextIO) -> str:
-    """Return a text in a colour, as it is without a terminal with colours, or with NO_COLOR.
+    """Return a text in a colour; unchanged if the terminal has none, with NO_COLOR, or in a rank.
 
     Open MPI's launcher gives ranks a terminal of its own, even if what they print goes to a file.
     """

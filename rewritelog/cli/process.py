@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def leave_unjoined(code: int) -> NoReturn:
     """Exit from a process that has not initialized MPI.
 
-    A rank that fails ends by a signal, since launchers notice no other end of such a rank: those
-    that wait for it in MPI_Init would do so forever.
+    A rank that fails ends by a signal: launchers notice no other end before MPI_Init, where the
+    other ranks would wait for it forever.
     """
     if code not in (0, WRONG_USAGE) and is_shared(sys.argv) and this_job().ranks > 1:
         number = code - 128 if code > 128 else signal.SIGTERM
@@ -77,7 +77,7 @@ def exit_code() -> int:
         from rewritelog.cli.app import run  # noqa: PLC0415 - signals are caught before its import
 
         return run()
-    except SystemExit as left:  # of typer, which completes words
+    except SystemExit as left:  # from typer, which completes words
         return code_of(left)
     except Exception:  # Python makes one of what a signal raises in the midst of a class or a text
         raise_if_stopped()
@@ -208,7 +208,7 @@ def output_stream() -> io.TextIOWrapper:
 
 
 def message_stream() -> io.TextIOWrapper:
-    """Return a new `sys.stderr`, which does so too, and escapes control characters."""
+    """Return a new `sys.stderr`, which also escapes control characters."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     buffer = io.BufferedWriter(_Messages(2, "wb", closefd=False))
     return EscapedMessages(buffer, encoding, "backslashreplace", line_buffering=True)

@@ -1,4 +1,4 @@
-"""The words of a command line, parsed by typer, and the texts of `--help`, as declarations say."""
+"""Command lines, parsed by typer, and the texts of `--help`, both derived from declarations."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ GATHERED = "--timings"
 """The option that takes all files following it, as from a shell's glob pattern."""
 
 MOST_COMPLETED = 1000
-"""More values than these are no help."""
+"""The most values that a shell is offered; more would not help."""
 
 MODEL_OPTION = "model_option_"
-"""Begins the names of the fields of a model's options, which are flags too."""
+"""The prefix of fields for flags that are options of a model."""
 
 
 def words_of(command: type[Command[Any]]) -> list[Declaration]:
@@ -72,7 +72,7 @@ def flags_of_models(declared: Sequence[Declaration]) -> list[Declaration]:
 
 
 _COMPLETED = "COMP_WORDS", "_TYPER_COMPLETE_ARGS"
-"""The environment variables in which bash, and other shells, give the words to complete."""
+"""The environment variables in which bash, and other shells, pass the words to complete."""
 
 
 def completing() -> bool:
@@ -105,7 +105,7 @@ def parse(
         about = commands.summary(name) if completing() else ""
         app.command(name, help=about, add_help_option=False)(_receiver(after, known.get(name, ())))
     if not completing():
-        app.command(HELP)(_receiver(after, ()))  # it is suggested for a name like it
+        app.command(HELP)(_receiver(after, ()))  # so that it is suggested for similar names
     for words in known.values():
         texts = plain_words(texts, words)
     app(args=list(texts), prog_name="rewritelog", standalone_mode=False)
@@ -113,11 +113,11 @@ def parse(
 
 
 def plain_words(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]:
-    """Return a command line as typer reads it.
+    """Return a command line in a form that typer can parse.
 
-    The files after `--timings FILE` become values of it too: those in excess of the command's
-    positional arguments, and no folder. Where one of these is a negative number, they stand after a
-    `--`.
+    Files after `--timings FILE` become further values of that option, except folders, and the last
+    ones if the command needs them as positional arguments. If one of these arguments is a negative
+    number, they are moved behind a `--`.
     """
     places = list(_positionals(texts, words))
     moved = set[int]()
@@ -206,7 +206,7 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[s
         texts = parsed.get(word.field)
         if texts or texts == "":
             value = texts[-1] if isinstance(texts, list) and not word.several else texts
-            is_known = not word.field.startswith(MODEL_OPTION)  # else by the model alone
+            is_known = not word.field.startswith(MODEL_OPTION)  # else only the model can check it
             values[word.field] = word.checked(value) if is_known else value
         elif word.required or (isinstance(word.needed, str) and not parsed[word.needed]):
             what = "option" if word.names else "argument"
@@ -249,7 +249,7 @@ def overview() -> str:
 
 
 def command_help(name: str, *, rare: bool = False) -> str:
-    """Return the help of a command: what most people need of it, or with `rare` everything."""
+    """Return the help of a command: the usual options, or with `rare` all of them."""
     cls = commands.command_class(name)
     spelled = words_of(cls)
     shown = [option for option in spelled if rare or not (option.rare or option.field in cls.rare)]

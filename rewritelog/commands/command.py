@@ -1,4 +1,4 @@
-"""What all commands are: a declaration of options, the job, and what is printed of its result."""
+"""The base of all commands: the options declared, the job, and what is printed of its result."""
 
 from __future__ import annotations
 
@@ -111,20 +111,20 @@ Result = TypeVar("Result")
 
 REPORT = frozenset({"as_json", "report_file", "quiet"})
 ALWAYS = frozenset({"debug", "version", "help", "help_all"})
-"""Fields of `Command`: those of what prints a report, and those that all command lines take."""
+"""Fields of `Command`: those of commands that print a report, and those of all commands."""
 
 
 class Command(Options, Generic[Result], group=OUTPUT):
-    """A command: its fields are what it is given, and `job` takes it.
+    """A command: its fields are its arguments and options, and `job` takes the command.
 
-    Fields that Python cannot give, as those that all commands have, are options of the command line
-    alone, which `of_shell` sets.
+    Fields with `init=False`, as those below, are options of the command line alone, which
+    `of_shell` sets.
     """
 
     job: ClassVar[str]
     """The function that does the job, given the command, as `module:function`."""
     shell: ClassVar[frozenset[str]] = REPORT
-    """Those of these options that it takes, besides `ALWAYS`."""
+    """The options below that its command line takes, besides `ALWAYS`."""
     rare: ClassVar[frozenset[str]] = frozenset()
     """The fields that only `--help-all` shows, besides those that all commands show there."""
     failure: ClassVar[int] = 1
@@ -132,9 +132,9 @@ class Command(Options, Generic[Result], group=OUTPUT):
     prints_lines: ClassVar[bool] = False
     """Whether `pieces` of the result are printed as they come, without progress on a terminal."""
     exits: ClassVar[str] = ""
-    """Of what the exit code tells, if it tells more than whether there is a result."""
+    """What the exit code is, for the help, if it tells more than whether there is a result."""
     succeeds: ClassVar[str] = ""
-    """The attribute of a result without which the exit code is 1, if there is one."""
+    """The attribute of a result that has to be true for exit code 0; empty for none."""
 
     as_json: bool = option("Print the report as JSON.", default=False, flag="--json", init=False)
     verbose: bool = option("Print the whole report.", default=False, init=False)
@@ -262,7 +262,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
             raise called("checking.heads:with_likely_version", error) from error
 
     def returned(self, result: Any) -> Result:
-        """Return what the Python function returns."""
+        """Return what the Python function returns for the result of the job."""
         value: Result = result
         return value
 
@@ -293,7 +293,7 @@ def _paths_in(value: Any, kind: Kind) -> Iterator[Path]:
     for item in _items(value):
         if isinstance(item, os.PathLike) or (isinstance(item, str) and kind.use != "text"):
             yield Path(item)
-        elif isinstance(inputs := getattr(item, "inputs", ()), tuple):  # and no column of a table
+        elif isinstance(inputs := getattr(item, "inputs", ()), tuple):  # not a column of a table
             yield from inputs
 
 
@@ -373,7 +373,7 @@ def _signature(command: type[Command[Any]]) -> inspect.Signature:
 
 
 def _docstring(command: type[Command[Any]], signature: inspect.Signature) -> str:
-    """Return that of a command, with what its function raises and takes before the example."""
+    """Return a command's docstring, with its function's errors and parameters before an example."""
     text, example, after = inspect.cleandoc(command.__doc__ or "").partition("\n>>>")
     helps = {declared.field: declared.help for declared in command.own()}
     listed = "".join(f"- `{name}`: {helps[name]}\n" for name in signature.parameters)

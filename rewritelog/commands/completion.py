@@ -53,7 +53,7 @@ class CompletionCommand(Command[str]):
     name: Literal["bash", "zsh", "fish"] = argument("bash, zsh or fish.", metavar="SHELL")
 
     def run(self) -> str:
-        """Return a script: that of typer, but for bash."""
+        """Return a script: typer's own, except for bash."""
         return _SCRIPTS[self.name]
 
 
@@ -75,7 +75,7 @@ def _models(*_: object) -> list[str]:
 
 
 def _model_lists(incomplete: str, _: LookUp) -> list[str]:
-    """Return the comma-separated lists of models with one more than is complete."""
+    """Return comma-separated lists: the complete models, and each of the others in turn."""
     before, comma, _last = incomplete.rpartition(",")
     taken = set(before.split(","))
     return [f"{before}{comma}{name}" for name in _models() if name not in taken]
@@ -109,4 +109,4 @@ COMPLETERS: dict[str, Callable[[str, LookUp], Iterable[str]]] = {
     "machine": lambda *_: called("replaying.network:machine_names"),
     "rule": lambda *_: called("checking.rules:rule_names"),
 }
-"""What is possible, by the names that declarations use; shells complete files if none matches."""
+"""Functions that return the values to offer, by name; shells offer files if none matches."""

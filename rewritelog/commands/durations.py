@@ -196,7 +196,7 @@ class ModelAndDilation(Options, group=MODEL):
 _OF_A_FIT = (
     "model", "timings", "formulas", "coefficients", "param_names", "clock_hz", "model_options"
 )  # fmt: skip
-"""Options that a fitted model makes void."""
+"""Options that cannot be combined with a fitted model."""
 
 
 class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndDilation):
@@ -237,14 +237,14 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
 
 
 class OutputOptions(NodeChoice, Flush, Force, DurationOptions, group=OUTPUT):
-    """The options of what writes logs or traces with new durations."""
+    """The options of commands that write logs or traces with new durations."""
 
     copy_params: bool = option(
         "Also copy the param.P files to OUT.", default=False, rare=True, for_traces=False
     )
 
     def check_unused(self, what: str) -> None:
-        """Raise `UsageError` for an option of an output, where none is written; say of which."""
+        """Raise `UsageError` if an option is given for an output, `what`, that is not written."""
         for name in ("force", "copy_params", "no_flush"):
             if getattr(self, name):
                 raise UsageError(f"{spelled(name, True)} is for {what}")
@@ -291,12 +291,12 @@ NetworkLike: TypeAlias = Annotated["Network | str", Kind(use="text")]
 Machine: TypeAlias = Annotated[
     As["PathLike | None", "Network | None"], Kind("replaying.network:to_machine")
 ]
-"""A machine file, or the name of one that rewritelog has."""
+"""A machine file, or the name of one that comes with rewritelog."""
 Time: TypeAlias = Annotated[NumberOrText, Kind("units:seconds", use="text", metavar="TIME")]
 Size: TypeAlias = Annotated[NumberOrText, Kind("units:size_bytes", use="text", metavar="SIZE")]
 Rate: TypeAlias = Annotated[NumberOrText, Kind("units:bytes_per_s", use="text", metavar="RATE")]
 NETWORK = "Network"
-"""The heading of these options in the help."""
+"""The heading of the network options in the help."""
 QUANTITIES = ("latency", "bandwidth", "cost_per_packet", "packet_size", "node_latency")
 
 
@@ -338,7 +338,7 @@ class NetworkOptions(Options, group=NETWORK):
                 f"{spelled('network')} must be log, not {self.network!r}; {spelled('latency')} "
                 "describes other networks"
             )
-        for name in ("machine", *QUANTITIES[:-1]):  # a node's latency is none of the log's
+        for name in ("machine", *QUANTITIES[:-1]):  # node_latency has no recorded value
             if self.network == "log" and getattr(self, name) is not None:
                 raise UsageError(f"{spelled('network', 'log')} takes no {spelled(name)}")
         quantities |= swept or {}

@@ -259,7 +259,7 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
             raise UsageError(f"give {spelled('folds')} or {spelled('fraction')}, not both")
 
     def _check_words(self, error: MissingFileError) -> None:
-        """Raise `UsageError` if a model stands where a file that does not exist is named."""
+        """Raise `UsageError` if the missing file has the name of a model."""
         from rewritelog.models.registry import known_models
 
         word, known = str(error).partition(":")[0], known_models()
@@ -366,7 +366,7 @@ class ModelsCommand(Command[str]):
 
 stats = function(StatsCommand)
 merge = function(MergeCommand)
-write_timings = function(TimingsCommand, "write_timings")  # beside the package `timings`
+write_timings = function(TimingsCommand, "write_timings")  # `timings` is a package
 fit = function(FitCommand)
 predict = function(PredictCommand)
 verify = function(VerifyCommand)

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 CELLS_OF_A_PE, MOST_CELLS = 1000, 1_000_000
 _MOST_INT = (1 << 31) - 1
 NEWEST = 6
-"""The newest log version, which `formats` declares; that is not imported for `--help`."""
+"""The newest log version, as `formats` declares it, which is not imported for `--help`."""
 VERSION_HELP = f"The log version to write, 0 to {NEWEST}"
 OptionalListener: TypeAlias = Annotated["Listener | None", Kind("progress:to_listener")]
 
@@ -188,7 +188,7 @@ class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
     pe: int = option("The PE whose timeline is printed.", metavar="PE", kw_only=False)
 
     def returned(self, result: Dump) -> Iterator[dict[str, Any]]:
-        """Return a dict for each SEB; it raises `DamagedLogError` at the first damage."""
+        """Return an iterator of dicts, one for each SEB; it raises `DamagedLogError` at damage."""
         return result.sebs()
 
 
