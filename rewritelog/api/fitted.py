@@ -54,7 +54,7 @@ class FittedModel(Fitted):
     """
 
     timings: Timings | None = None
-    """The samples that it was fitted to, as far as they are at hand."""
+    """The samples that it was fitted to; None if they are not at hand."""
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class FittedModel(Fitted):
         """Return the seconds of each row of X, at least 0, shape (rows,).
 
         X is an array or lists with one column for each parameter, or a DataFrame or dictionary
-        of columns by the names of the parameters, of which more are ignored. The result is NaN
+        of columns by the names of the parameters; other columns are ignored. The result is NaN
         where the fit is undefined. These are usual times of single calls, whose sum `rewrite`
         corrects (see `rewritelog.predict`). Raise `UsageError` for an event without a fit for that
         many parameters, and `UsageTypeError` for what is no number.
@@ -100,10 +100,10 @@ class FittedModel(Fitted):
     def r2(self) -> dict[str, float]:
         """R² of each event's fit on its own samples; NaN where the times do not vary.
 
-        Of an event with classes it is that of the class from which most errors come.
+        For an event with classes it is that of the class from which most errors come.
 
-        The key is the event's name, as in `work(p1, p2)` if it has fits for several numbers of
-        parameters. Raise `ModelError` for a model that has no formulas.
+        Keys are names of events, or as in `work(p1, p2)` for an event with fits for several numbers
+        of parameters. Raise `ModelError` for a model that has no formulas.
 
         >>> fitted = rewritelog.fit("sample_logs/cells/timings.txt")
         >>> {event: round(r2, 2) for event, r2 in fitted.r2.items()}
@@ -126,11 +126,11 @@ class FittedModel(Fitted):
         r"""Return an event's seconds as a formula of its parameters.
 
         `text` is the syntax of formulas files, `python` is evaluated with numpy as `np`, which
-        lacks `torus_distance` only, `latex` is for a paper. Exact matches and corrections are not
-        part of it, nor that predictions are at least 0, nor how it is extrapolated, and of an event
-        with classes it is the function of all samples. A mean of formulas, a product of their
-        powers, leaves out those that are not positive. `parameters` is needed for an event with
-        fits for several numbers of parameters. Raise `UsageError` for an event without a fit, and
+        lacks only `torus_distance`, and `latex` is for a paper. The formula leaves out exact
+        matches, corrections, extrapolation, and that predictions are at least 0; for an event with
+        classes it is that of all samples. A mean of several formulas, the product of their powers,
+        leaves out factors that are not positive. `parameters` is needed for an event with fits for
+        several numbers of parameters. Raise `UsageError` for an event without a fit, and
         `ModelError` for a model that has no formulas.
 
         >>> timings = {"work": ([[1], [2], [4], [8]], [2e-6, 4e-6, 8e-6, 16e-6])}
@@ -182,7 +182,7 @@ class FittedModel(Fitted):
         """Return a pandas DataFrame with a row for each fit.
 
         Its columns are event, parameters, family, samples, r2, held_out_error (a share) and
-        formula. Of an event with classes, r2 and held_out_error are those of the class from which
+        formula. For an event with classes, r2 and held_out_error are those of the class from which
         most errors come, and the rest is that of all samples. Raise `ModelError` for a model that
         has no formulas, and `RewriteLogError` if pandas is not installed.
 
@@ -243,11 +243,11 @@ class FittedModel(Fitted):
         return table
 
     def _by_name(self, event: str, counts: list[int], X: Any) -> Any:
-        """Return the columns of X that the parameters of an event name, in their order."""
+        """Return the columns of X that are named as the parameters of an event, in their order."""
         labels: set[object] = set(column_names(X, "X") if hasattr(X, "columns") else X)
         names: list[str] = []
         named = isinstance(X, Mapping)
-        if not counts and self.timings is not None:  # as of a plug-in, which need not say them
+        if not counts and self.timings is not None:  # as for a plug-in, which need not give them
             counts = [samples.parameters for samples in self.timings if samples.event == event]
         for count in sorted(counts, reverse=True):
             own = self.names_of(event, count)
@@ -267,7 +267,7 @@ class FittedModel(Fitted):
     def __repr__(self) -> str:
         lines = count_text(self.source.lines, "sample")
         name = shorten(self.name, 30)
-        if not self.events:  # as of a plug-in, which need not say what it has
+        if not self.events:  # as for a plug-in, which need not name them
             return f"<FittedModel {name}: fitted to {lines}>"
         return f"<FittedModel {name}: {events_text(self.events)} of {lines}>"
 

@@ -31,7 +31,7 @@ class NotFittedError(UsageError, AttributeError):
 
 
 def not_fitted(message: str) -> NotFittedError:
-    """Return the error; it is scikit-learn's own too where that is loaded."""
+    """Return the error, which is also scikit-learn's own if that is loaded."""
     theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
     if theirs is None:
         return NotFittedError(message)
@@ -45,8 +45,8 @@ class AutoRegressor:
 
     Parameters are those of the automatic model: `weights` ("relative" or "uniform"), `loss`
     ("huber" or "squares"), `exact_match` ("auto", "always" or "never") and `correction` ("auto" or
-    "none"). It can be cloned and used in pipelines and cross-validation. Targets are seconds, and
-    are not to be transformed: errors count relative to them.
+    "none"). It can be cloned and used in pipelines and cross-validation. Targets are seconds; do
+    not transform them, since errors count relative to them.
 
     >>> regressor = rewritelog.AutoRegressor(loss="squares").fit([[1], [2], [4], [8]], [2, 4, 8, 16])
     >>> regressor.predict([[3]])
