@@ -30,7 +30,7 @@ Errors = dict[str, dict[str, float | None]]
 
 
 def compare_page(report: CompareReport) -> str:
-    """Return the HTML page of a comparison of models, those events first that all find hard."""
+    """Return the HTML page of a comparison of models; events that are hard for all come first."""
     errors: Errors = {
         trial.model: {event: score.mean_relative_error for event, score in trial.events}
         for trial in report.tried
@@ -78,7 +78,7 @@ def _summary(report: CompareReport) -> Iterator[str]:
 
 
 def _overview(errors: Errors, labels: dict[str, str]) -> str:
-    """Return the sortable and filterable table of events, with their labels, by models, as HTML."""
+    """Return the table of errors by event, under its label, and by model, as HTML."""
 
     def cell(error: float | None) -> Cell:
         if error is None:
@@ -98,7 +98,7 @@ def _overview(errors: Errors, labels: dict[str, str]) -> str:
 
 
 def _option(report: CompareReport, event: str, label: str) -> Option:
-    """Return the option of an event: its times by model, of all held-out lines."""
+    """Return an event to choose: its predicted and measured times of held-out lines, by model."""
     sources = {}
     for number, trial in enumerate(report.tried):
         lines = trial.held_out[event]

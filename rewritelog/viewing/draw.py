@@ -37,7 +37,7 @@ KINDS = ("png", "svg", "pdf", "html")
 
 WIDTH_INCHES = 12.0
 LEGEND_WIDTH = 180
-"""Characters of a legend beside each other, in a figure as wide."""
+"""How many characters of a legend fit side by side into `WIDTH_INCHES`."""
 
 MOST_LABELS = 32
 """At most this many rows of a figure are labelled."""
@@ -78,9 +78,9 @@ def draw_timeline(request: TimelineCommand) -> Picture:
 
 
 def _run(logs: AnyTraces, first: AnyTraces, *, replayed: bool) -> Run:
-    """Return what is drawn of a log set, or of traces: threads, streams and network of each rank.
+    """Return the run to draw of a log set, or of traces with threads, streams and networks.
 
-    A rewritten log set may have left its params behind in the first one.
+    The params of a rewritten log set may be in the folder of the first one.
     """
     params = params_folder(logs, first) if isinstance(logs, LogSet) else None
     if replayed:
@@ -169,7 +169,7 @@ def layer_bars(view: TimelineView, bars: Bars, layer: int) -> tuple[Bars, Any]:
 
 
 def _over_time(view: TimelineView) -> dict[str, Any]:
-    """Return what plots over time share; the room for labels left of them aligns their axes."""
+    """Return the options of all plots over time; equal room for labels aligns their axes."""
     room = 40 + 6 * max(map(len, view.row_labels))
     tools = "xpan,xwheel_zoom,xbox_zoom,reset,save"
     return {"seconds": "x", "tools": tools, "min_border_left": max(100, room)}
@@ -262,7 +262,7 @@ def _timelines(view: TimelineView, panel: Panel, x_range: Any, name: str) -> Any
 
 
 def _add_bars(plot: Any, view: TimelineView, panel: Panel) -> None:
-    """Draw bars; without any only the legend is made, for cells."""
+    """Draw the bars and make the legend; a panel of cells has only the legend."""
     from bokeh.models import HoverTool  # noqa: PLC0415 - an extra
 
     nothing, texts = Bars(*np.full((6, 1), np.nan)), legend_texts(view)

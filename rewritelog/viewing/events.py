@@ -70,7 +70,7 @@ class EventView:
     def predict(self, params: Floats) -> Floats:
         """Return seconds for a table of parameters, shape (lines, parameters).
 
-        A fit to these lines is drawn without exact matches, which repeat what it has to explain.
+        A fit to these lines is drawn without exact matches, which would repeat the lines.
         """
         if self.fit is None or self.unseen:
             return self.fitted.prediction(self.timings.event, params).seconds
@@ -83,7 +83,7 @@ class EventView:
 
     @cached_property
     def quality(self) -> Quality:
-        """Return those of held-out lines if the fit was made from these."""
+        """Return R² and error; those of held-out lines if the fit was made from these lines."""
         if self.fit is not None and not self.unseen:
             quality = self.fit.quality
             return quality.held_out_r2, quality.held_out_error
@@ -151,7 +151,7 @@ MOST_NUMBERS = 600_000
 """The points of a page have at most this many numbers, of 5⅓ bytes each."""
 
 MOST_CURVE_NUMBERS = 200_000
-"""The same for curves, if that is enough for the minimum of their points."""
+"""The same for curves, unless the minimum number of their points needs more."""
 
 CURVE_POINTS = (8, 60)
 """The minimum and maximum number of points of a curve."""
@@ -229,8 +229,8 @@ def _curves(view: EventView, steps: int) -> list[Floats]:
     """Return, for each parameter, a table of its grid and the curves over it.
 
     These are the fit, a corrected fit without its correction, and the functions of one term. The
-    other parameters are at their medians. Few values of a parameter are on the grid: a function may
-    have a term for each.
+    other parameters are at their medians. If a parameter has few values, the grid has them all,
+    since a function may have a term for each.
     """
     params = view.timings.params
     finite = params[np.isfinite(params).all(axis=1)]

@@ -90,10 +90,10 @@ webbrowser.open(sys.argv[1])
 
 @contextmanager
 def _browser_at(address: str) -> Iterator[None]:
-    """Open a page in the user's browser, in a process that may wait for one in the terminal.
+    """Open a page in the user's browser, from a process that waits if it is one in the terminal.
 
-    Every user can read the browser's command line: it names a file that leads to the page, and that
-    only this user can read.
+    Every user can read the browser's command line, so it does not name the address, but a file with
+    a link to it that only this user can read.
     """
     with TemporaryDirectory(prefix="rewritelog-") as folder:
         file = Path(folder, "explore.html")

@@ -17,7 +17,7 @@ from rewritelog.text import printable, shorten
 
 def require(module: str, what: str) -> Any:
     """Return a module of the extra; raise `UsageError` with what to install if it is missing."""
-    if module.startswith("matplotlib"):  # which tells of a home folder that cannot be written
+    if module.startswith("matplotlib"):  # which warns of a home folder that cannot be written
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         return import_module(module)
@@ -29,13 +29,13 @@ def require(module: str, what: str) -> Any:
 
 
 _CHANGING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
-"""What else a file of each format would say, which changes by itself."""
+"""The metadata of each format that would differ between equal figures; it is left out."""
 
 _SETTINGS = {"svg.hashsalt": "rewritelog", "svg.fonttype": "none", "text.parse_math": False}
-"""Names may contain `$`; the text of an SVG is in the fonts of whoever looks at it."""
+"""Names may contain `$`; the text of an SVG is shown in the fonts of its viewer."""
 
 _ONE_AT_A_TIME = process_lock()
-"""Held while the settings of matplotlib, which all threads share, are those of a figure."""
+"""Held while matplotlib's settings, which all threads share, are those of one figure."""
 
 
 @contextmanager
@@ -44,9 +44,9 @@ def drawing(
 ) -> Iterator[tuple[Any, Callable[..., bytes]]]:
     """Yield a matplotlib figure of a size in inches, and a function that returns it as a file.
 
-    Equal figures give equal bytes. It has matplotlib's default settings and these: its import reads
-    a `matplotlibrc` from the working directory, which may be untrusted. Raise `UsageError` without
-    matplotlib.
+    Equal figures give equal bytes. Apart from `settings`, matplotlib's defaults apply, since its
+    import reads a `matplotlibrc` from the working directory, which may be untrusted. Raise
+    `UsageError` without matplotlib.
     """
     figure_class, mpl = require("matplotlib.figure", "a figure").Figure, require("matplotlib", "")
     with _ONE_AT_A_TIME, mpl.rc_context():

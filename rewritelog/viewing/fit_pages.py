@@ -53,11 +53,11 @@ class Cell:
     """0 for good, 1 for fair, 2 for poor."""
     title: str = ""
     parameter: int = 0
-    """The parameter that choosing the cell chooses, 0 for none."""
+    """The parameter that a click on the cell selects, 0 for none."""
 
 
 Rows = Iterable[tuple[int, Iterable[Cell]]]
-"""Rows of cells, each with the number of the event that choosing it chooses."""
+"""Rows of cells, each with the number of the event that a click on it selects."""
 
 
 def worst_first(views: Sequence[EventView]) -> list[EventView]:
@@ -171,9 +171,9 @@ def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -
 def events_sections(views: Sequence[EventView], seen: str, *, editor: str = "") -> list[Section]:
     """Return the sections of the overview, a row per event, and of the chosen event.
 
-    `seen` tells which lines the fit's R² is of. `editor` is HTML beside the first graph, with which
-    fits are changed, in a page that gets its data from a server: lines can then be selected one by
-    one or by a box.
+    `seen` says which lines the fit's R² is of. `editor` is HTML beside the first graph to change
+    fits with, on a live page: it gets its data from a server, and lines can be selected one by one
+    or by a box.
     """
     events = [] if editor else events_json(views)
     shown, lines = sum(event["shown"] for event in events), sum(event["lines"] for event in events)
@@ -229,7 +229,7 @@ _AXES = {
     "residual": ("x", "residual", "parameter", _RESIDUAL, ""),
     "order": ("order", "residual", "number of the event's line in the files", _RESIDUAL, ""),
 }
-"""Of each graph of lines the columns on its axes, their labels, and which are in seconds."""
+"""For each graph of lines, the columns on its axes, their labels, and which are in seconds."""
 
 CURVE_STYLES = [
     [COLOURS[k], dash] for k, dash in ((1, "dashed"), (2, "dotted"), (3, "dotdash"), (7, "dashdot"))
@@ -286,7 +286,7 @@ def _graphs(*, editable: bool) -> dict[str, Any]:
 
 
 def _add_before_and_intervals(plot: Any, *sources: Any, editable: bool) -> None:
-    """Draw what lies under the lines: predictions by the previous fit, and 90 % intervals."""
+    """Draw what lies under the marks: predictions by the previous fit, and 90 % intervals."""
     x, y = "predicted", "measured"
     if editable:
         label, before = "by the previous fit", new_source("before-data", x, y)

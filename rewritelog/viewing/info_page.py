@@ -23,7 +23,7 @@ from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import COLOURS, new_plot
 
 MOST_ROWS = 40
-"""A table and a plot have at most this many pairs of PEs, or names: those with the most."""
+"""A table and a plot have at most this many pairs of PEs, or names: the largest."""
 
 
 def info_page(info: LogInfo | TraceInfo) -> str:
@@ -95,7 +95,7 @@ def _matrix_plot(counts: Ints, pes: int, unit: str) -> Any:
 
 
 def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
-    """Return the section of a communication matrix, and of the pairs of PEs that have the most."""
+    """Return the section of a communication matrix, with the pairs of PEs that have the most."""
     group, total = info.traffic.group, info.summary.total_pes
     pes = len(counts) * group
     ranked = np.argsort(-counts, axis=None, kind="stable")[:MOST_ROWS]

@@ -45,7 +45,7 @@ _PAGES = {
 """Where in `viewing` the page of a result is made; a command imports only its own."""
 
 _RANDOM_ID = re.compile('(?:<div id=|"docid":)"([0-9a-f-]{36})"')
-"""How Bokeh names elements and the document."""
+"""The random names that Bokeh gives to elements and the document."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def page_text(
             _put_legend_below(section.plot)
     script, divs = components(plots) if plots else ("", {})
     for number, random_id in enumerate(_RANDOM_ID.findall("".join((*divs.values(), script)))):
-        script = script.replace(random_id, f"bokeh-{number}")  # so that runs alike make pages alike
+        script = script.replace(random_id, f"bokeh-{number}")  # so that equal runs make equal pages
         divs = {name: div.replace(random_id, f"bokeh-{number}") for name, div in divs.items()}
     resources = Resources(mode="inline", components=["bokeh"], log_level="error").render()
     folded = warnings[WARNINGS_SHOWN:MOST_WARNINGS]
@@ -139,7 +139,7 @@ def _put_legend_below(plot: Any) -> None:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """Return the HTML of a template in `assets`; it escapes all text but what it marks as safe."""
+    """Return the HTML of a template in `assets`; text is escaped unless marked there as safe."""
     text: str = _environment().get_template(template).render(values)
     return text
 

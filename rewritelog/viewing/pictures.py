@@ -1,4 +1,4 @@
-"""Pictures that a notebook shows, and that of a fit."""
+"""Pictures that a notebook shows, and the figure of a fit."""
 
 from __future__ import annotations
 

@@ -35,17 +35,17 @@ SECONDS = "seconds"
 """The tag of axes with times in seconds, which a script labels with SI units."""
 
 MOST_LABELS = 64
-"""Of more rows, some are labelled."""
+"""If there are more rows, only some are labelled."""
 
 _TOOLBAR_STYLE = (
     ":host { position: absolute; right: 0; width: 280px !important; justify-content: flex-end; } "
     "@media print { :host { visibility: hidden !important; } }"
 )
-"""Without a width, some of the tools are in a menu."""
+"""Without a fixed width, Bokeh moves some tools into a menu."""
 
 
 def is_wide(low: float, high: float) -> bool:
-    """Return whether a range calls for a logarithmic axis, by the rule of the pages' scripts."""
+    """Return whether a range calls for a logarithmic axis, as the pages' scripts decide it."""
     return 0 < 100 * low < high
 
 
@@ -102,7 +102,7 @@ def new_plot(
 def new_source(name: str, *columns: str) -> Any:
     """Return a data source that a script finds by its name and fills.
 
-    It has a row, because Bokeh computes ranges before.
+    It has a row, because Bokeh computes ranges before it is filled.
     """
     from bokeh.models import ColumnDataSource  # noqa: PLC0415 - an extra
 
@@ -148,7 +148,7 @@ def some_rows(label: str, count: int, most: int) -> Ints:
 
 @dataclass(frozen=True)
 class Option:
-    """The data of one entry of the list."""
+    """The data of a plot for one entry of the list above it."""
 
     label: str
     sources: Mapping[str, Mapping[str, Floats]]
@@ -165,7 +165,7 @@ class Option:
     """The text above the plot."""
 
     def drawn(self, options: int) -> Option:
-        """Return it with so many points, chosen at random, that a page has room for all options.
+        """Return the option with some of its points, at random, if a page has no room for all.
 
         The columns of points are x and y; the text says how many of them there are.
         """
@@ -187,8 +187,8 @@ def swap_section(
 ) -> Section:
     """Return the section of a plot, which has a name, with a list of `what`.
 
-    `of_overview`: choosing a row of the overview, whose rows are numbered as the options are,
-    chooses the option in the list.
+    `of_overview`: a click on a row of the overview, whose rows are numbered as the options are,
+    selects the option in the list.
     """
     html = (
         f'<p class="screen"><label>{escape(what)} <select id="{plot.name}-of"></select></label></p>'

@@ -1,4 +1,4 @@
-"""The pages of a replay, with its timeline and critical path, and of a sweep; its figure."""
+"""The pages of a replay, of several runs, and of a sweep; the figure of a sweep."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Curves:
 
     axis: str
     values: Mapping[str, float]
-    """Those of the axis, as they were given; machines are numbered."""
+    """The number of each value of the axis, by its text as given; machines are numbered from 0."""
     settings: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     """The values and run times at each setting of the other axes, in the order of the values."""
     notes: tuple[str, ...]
@@ -214,13 +214,13 @@ def _write_plot(sweep: Sweep, path: Path) -> None:
 
 
 def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, list[Any]]:
-    """Return the steps of the critical path in the order of time, also for the page's script."""
+    """Return the longest steps of the critical path as columns, in order of time."""
     workload, path = replayed.outcome.workload, replayed.report.path
     longest = np.argsort(-(path.ran_s + path.transit_s), kind="stable")[:MOST_STEPS]
     chosen = np.sort(longest)[::-1]
     seb = path.seb[chosen]
     pe, names = workload.sebs.pe[seb], view.panels[0].run.lane_names
-    sizes = np.append(workload.messages.size_bytes, -1)  # of message −1, none
+    sizes = np.append(workload.messages.size_bytes, -1)  # for message −1, none
     return {
         "step": (path.length - chosen).tolist(),
         "pe": [names[row] for row in pe.tolist()] if names else pe.tolist(),

@@ -39,9 +39,9 @@ class Spans:
     start_s: Floats
     end_s: Floats
     label: Ints
-    """−1 for a bracket of which no param record says the event."""
+    """Index into `labels`; −1 for a bracket whose event no param record names."""
     of: Ints
-    """The row of the SEB."""
+    """The row of the SEB itself, or of a bracket's SEB."""
 
     @classmethod
     def _of(
@@ -51,7 +51,7 @@ class Spans:
         events: Iterable[str] = (),
         brackets: tuple[Ints, Floats, Floats, Ints] | None = None,
     ) -> Spans:
-        """Join the columns pe, seb, start_s, end_s and name with of, start_s, end_s and event."""
+        """Join `sebs`: pe, seb, start_s, end_s, name; and `brackets`: of, start_s, end_s, event."""
         pe, seb, start_s, end_s, name = sebs
         labels = [printable(text) or NO_NAME for text in names]
         count, of = len(labels), np.arange(len(pe))
@@ -65,7 +65,7 @@ class Spans:
 
     @classmethod
     def of_block(cls, loaded: LoadedBlock, params: ParamFolder | None) -> Spans:
-        """Return those of a part of a block; without params, no event is known."""
+        """Return the spans of a part of a block; without params, no event is known."""
         block = records_of(loaded)
         names, name = block.names
         start_s, end_s = block.sebs["start_time"], block.sebs["end_time"]
@@ -85,7 +85,7 @@ class Spans:
 
     @classmethod
     def of_replay(cls, outcome: ReplayedRun) -> Spans:
-        """Return those of a replay, whose brackets are those with a param record."""
+        """Return the spans of a replay, with the brackets that have a param record."""
         workload, times = outcome.workload, outcome.times
         sebs, regions = workload.sebs, workload.regions
         index = workload.places_of(np.arange(len(sebs)))[1]
@@ -97,23 +97,23 @@ class Spans:
 
     @classmethod
     def of_events(cls, events: Events, lane: Ints) -> Spans:
-        """Return the nodes of traces, of which `lane` has the thread or stream."""
+        """Return the spans of nodes of traces; `lane` is the thread, stream or network of each."""
         end_s = events["start_s"] + events["duration_s"]
         named = (lane, events["number"], events["start_s"], end_s, events["name"].number)
         return cls._of(events["name"].distinct, named)
 
     @cached_property
     def finite(self) -> Flags:
-        """Which rows are those of SEBs with finite times, or of brackets in these."""
+        """Whether each row is a SEB with finite times, or a bracket in one."""
         return (np.isfinite(self.start_s) & np.isfinite(self.end_s))[self.of]
 
     @cached_property
     def closed(self) -> Flags:
-        """Which rows are those of SEBs that also have an end, or of brackets in these."""
+        """Whether each row is a SEB that is also closed, or a bracket in one."""
         return self.finite & (self.end_s >= self.start_s)[self.of]
 
     def extent(self) -> Extent:
-        """Return when they are, and how long names and events take."""
+        """Return the first start, the last end, and the seconds of each name and event."""
         start_s, end_s = self.start_s[: self.sebs], self.end_s[: self.sebs]
         named = self.closed & (self.label >= 0)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -210,7 +210,7 @@ def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock],
 
 
 def _started(keys: Ints, rows: Ints, parts: Iterator[LoadedBlock], /) -> tuple[Ints, Ints]:
-    """Return the place of its message among keys, and the row, of each SEB that one starts."""
+    """Return, for SEBs that messages start, the message's place in `keys` and the SEB's row."""
     places, to_rows = [], []
     for part in parts:
         block = records_of(part)

@@ -1,7 +1,7 @@
 """The content of a figure of timelines: rows of PEs, cells and bars, the same for all formats.
 
-Times are those of the logs or of a replay. Of the former, memory is bounded by the figure's size,
-not that of the logs: cells hold the share of time of each colour, and SEBs are kept individually
+Times are those of the logs or of a replay. For times of logs, memory is bounded by the size of the
+figure, not of the logs: cells hold the share of time of each colour, and SEBs are kept individually
 only while they are few enough to be drawn as bars. Messages that are to be drawn are chosen from
 all those of a timeline.
 """
@@ -39,10 +39,10 @@ MOST_BARS = 20_000
 COLUMNS = 1600
 
 MOST_STEPS = 400
-"""Shares over time are told in at most so many steps."""
+"""The most steps in which shares over time are drawn or returned."""
 
 _BUSIEST = 1.001
-"""A larger share of a column's time is not due to rounding."""
+"""A larger share of a column's time is due to overlap, not to rounding."""
 
 ColourBy = Literal["event", "name"]
 Result = TypeVar("Result")
@@ -75,7 +75,7 @@ class Run:
     spans: Spans | None = None
     """What is drawn; None if it is read part by part."""
     outcome: ReplayedRun | None = None
-    """The replay whose times these are."""
+    """The replay whose times are drawn; None for recorded times."""
 
     @classmethod
     def replayed(cls, logs: AnyTraces, outcome: ReplayedRun, params: Path | None = None) -> Run:
@@ -90,7 +90,7 @@ class Run:
         return self.logs.pes if self.lanes is None else range(len(self.lanes.rank))
 
     def map(self, work: Callable[[Spans], Result], colour_by: ColourBy | None) -> Iterator[Result]:
-        """Yield what a function returns for the SEBs and brackets, of logs part by part.
+        """Call `work` with the SEBs and brackets, of logs part by part; yield the results.
 
         Param files are not read if `colour_by` is `name`.
         """
@@ -109,7 +109,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The folder, and whose times are drawn."""
+        """The folder, and the network if times of a replay are drawn."""
         folder = printable(str(self.logs.path))
         if self.outcome is None:
             return folder
@@ -147,8 +147,8 @@ class Panel:
 class TimelineView:
     """One run, or two one above the other, with the same rows, time axis and layers.
 
-    Layers are the colours: of names or events by falling total time, of all others, and last of
-    time inside brackets, which lies over SEB names, or of SEBs outside of events.
+    A layer is what has one colour: each name or event, by falling total time; all others; and last
+    the time inside brackets, which is drawn over SEB names, or SEBs outside of events.
     """
 
     pes: tuple[int, ...]
@@ -243,7 +243,7 @@ class TimelineView:
         return bool((busy.sum(axis=2) > _BUSIEST).any())
 
     def shares(self, panel: Panel) -> Floats:
-        """Return the share of the PEs' time over the run's own length by layer."""
+        """Return each layer's share of the PEs' time over the run's own length."""
         share = (panel.to_s - panel.from_s) / (self.to_s - self.from_s)
         return np.asarray(panel.over_time.mean(axis=0) / (share if share > 0 else 1.0))
 
@@ -275,11 +275,10 @@ def timeline_view(
 ) -> TimelineView:
     """Read log sets twice, to find the names with the most time and to fill the figure.
 
-    It shows all PEs without `pes`; from the first start of a SEB to the last end without these
-    times; and in colours of events, if brackets have any, or else of SEB names without `colour_by`.
-    Messages are drawn if there is a seed, with which some of many are chosen. Raise `UsageError` if
-    the runs have different PEs, if a PE is not in them, or if the PEs run nothing between the
-    times; `DamagedLogError` if a block is damaged.
+    By default it shows all PEs, from the first start of a SEB to the last end, in colours of events
+    if brackets have any, else of SEB names. Messages are drawn only with a seed, by which some are
+    chosen if there are many. Raise `UsageError` if the runs have different PEs, if a PE is not in
+    them, or if the PEs run nothing between the times; `DamagedLogError` if a block is damaged.
     """
     shown_pes = _chosen_pes(runs, pes)
     extents = [_extent(run, colour_by) for run in runs]
@@ -370,7 +369,7 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
 
 
 class _CellTimes(NamedTuple):
-    """PE time by cell, of which shape (rows, columns + 1, layers) is flat."""
+    """PE time by cell, as indices into the flat array of shape (rows, columns + 1, layers)."""
 
     cells: Ints
     times: Floats
@@ -380,11 +379,11 @@ class _Drawn(NamedTuple):
     """What is drawn of some SEBs and brackets."""
 
     bars: Bars
-    """None of them if they are too many to be drawn as bars."""
+    """Empty if there are too many to be drawn as bars."""
     known: int
-    """How many there are."""
+    """The number of SEBs and brackets in the time window."""
     times: tuple[_CellTimes, _CellTimes]
-    """The parts and the steps of their PE time."""
+    """The parts and the steps of their PE time, from `_times`."""
     sebs: int
     left_out: int
 
@@ -438,7 +437,7 @@ def _times(bars: Bars, view: TimelineView) -> tuple[_CellTimes, _CellTimes]:
 
 
 def _by_cell(cells: Ints, times: Floats) -> _CellTimes:
-    """Return the cells to which anything is added, each once; blocks have few rows."""
+    """Return the sum of each cell to which anything is added; blocks have few rows."""
     least = cells.min() if len(cells) else 0
     sums = np.asarray(np.bincount(cells - least, times), dtype=np.float64)
     used = np.flatnonzero(sums)

@@ -1,4 +1,4 @@
-// The graphs of one event: puts the data of the event chosen in the overview into them.
+// Fills the graphs with the data of the event that is chosen in the overview.
 "use strict";
 
 const Events = (() => {
@@ -42,7 +42,7 @@ const Events = (() => {
     return { shown, exact: all, clipped };
   }
 
-  // Saved pages have no lines left out, nor a fit before: these are in live pages alone.
+  // Only live pages have lines that are left out, and a previous fit.
   function drawPoints(event, columns, residuals) {
     const all = {
       measured: columns.measured, predicted: columns.predicted, low: columns.low,

@@ -13,8 +13,8 @@
   let fitting = true; // whether first fits are in progress
   const known = new Set(given.fitted); // the events with a first fit
 
-  // How events are fitted that were changed, and the steps that can be undone and redone: an event,
-  // how it was fitted (null: as at first), and what was shown of that fit. They outlive a reload.
+  // The choices for each changed event, and the steps to undo and redo: an event, its choices
+  // (null: those of the first fit), and what was shown of that fit, which alone a reload forgets.
   const { changed, done, undone } = JSON.parse(sessionStorage.getItem(location.pathname)
     || '{ "changed": {}, "done": [], "undone": [] }');
 
@@ -99,7 +99,7 @@
 
   // ---- steps
 
-  // What leads back to the present fit of an event.
+  // Returns the step that leads back to the current fit of an event.
   function stepBack(event) {
     const data = Events.state.events[event], state = states[event];
     const shown = data && state && {
@@ -258,7 +258,7 @@
     if (await ask({ do: "alive" })) setTimeout(hear, ALIVE_MS);
   }
 
-  // Has all events fitted that are not yet, one on each core at a time.
+  // Requests the first fits that are missing, one at a time for each core.
   async function fitFirst() {
     const waiting = [...Array(given.count).keys()].filter((event) => !known.has(event));
     const refused = (answer) => say(answer.error);
@@ -282,7 +282,7 @@
     if (event === Events.state.event) Events.show(event, 0);
   }
 
-  // The worst event comes first, now that all are known.
+  // Sorts the worst event first, now that all fits are known.
   function allFitted() {
     fitting = false;
     enable();

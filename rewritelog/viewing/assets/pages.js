@@ -19,7 +19,7 @@ const Pages = (() => {
     return models.get(name) || null;
   }
 
-  // A number, and a time in seconds, with so many significant digits.
+  // Texts of a number, and of a time in seconds, with `digits` significant digits.
   const text = (value, digits = 4) => {
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
     const size = Math.abs(value);
@@ -39,7 +39,7 @@ const Pages = (() => {
   const mapped = (object, change) =>
     Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 
-  // A function that has another one called, so long after the last of its own calls.
+  // Returns a function that calls `then` once, `ms` after the last of its own calls.
   function delayed(ms, then) {
     let waiting = null;
     return () => {
@@ -64,8 +64,8 @@ const Pages = (() => {
     return made;
   }
 
-  // Shows at most so many of the rows, of which there can be more than are given; returns them.
-  // Without any there is no table.
+  // Shows at most `most` of the rows, and returns them; `total` also counts rows that are not given.
+  // Without rows there is no table.
   function fillTable(id, caption, heads, rows, total = rows.length, most = MOST_ROWS) {
     const shown = rows.slice(0, most), table = element("table", null);
     const more = total > shown.length ? `: the first ${shown.length} of ${total}` : "";
@@ -110,7 +110,7 @@ const Pages = (() => {
       }
     }
     range.reset();
-    // A value that is the only one is in the middle of a range of its size.
+    // A single value is in the middle of a range as large as itself.
     const first = plot.renderers.map(({ glyph, data_source }) => data_source.data[glyph[axis]?.field]?.[0]);
     const size = Math.max(...first.filter(Number.isFinite).map(Math.abs));
     if (!logarithmic && size > 0) range.default_span = size;
@@ -124,8 +124,8 @@ const Pages = (() => {
     }
   }
 
-  // Fits a plot to new data: axes that are logarithmic, labels of axes by place, and its legend,
-  // which names what is in the plot, and nothing of which there is none.
+  // Adapts a plot to new data: which axes are logarithmic, their labels by place, and the legend,
+  // which hides items without data.
   function adjust(name, logarithmic, labels = {}) {
     const plot = model(name);
     for (const axis of ["x", "y"]) setScale(plot, axis, logarithmic.includes(axis));
@@ -143,7 +143,7 @@ const Pages = (() => {
 
   const legendsOf = (plot) => plot.below.filter((one) => one.items);
 
-  // A label without the middle of the name before its shares, if it is longer than so many letters.
+  // Cuts the middle out of the name in a label of more than `most` letters; shares after it stay.
   function cut(label, most) {
     const [, name, shares = ""] = label.match(/^(.*?)( \([^()]* %\))?$/s);
     const half = (most - shares.length) / 2;
@@ -194,7 +194,7 @@ const Pages = (() => {
     }
   });
 
-  // Plots keep the width that they have on the screen: on paper all is made smaller, and text larger.
+  // Plots keep their width on the screen, so the page is scaled down for paper, and text enlarged.
   addEventListener("beforeprint", () => {
     const zoom = Math.min(1, PAPER_WIDTH / document.body.clientWidth);
     document.body.style.zoom = zoom;

@@ -1,4 +1,4 @@
-// Puts the data of what is chosen in a list into the plot below it.
+// Fills a plot with the data of the option that is chosen in the list above it.
 "use strict";
 
 (() => {

@@ -4,10 +4,10 @@
 (() => {
   const { byId, json, model, floats, element, fillTable, percent, time } = Pages;
 
-  // Words on what can be done, which is nothing on paper.
+  // Words about what can be done on a screen, which are not printed.
   const onScreen = (words) => element("span", words, { class: "screen" });
 
-  // The PE time of each layer in view; a run's own length counts, not that of the other one.
+  // Shows the PE time of each layer in view, as far as this run lasts.
   function fillShares(given, shares) {
     const range = model(given.plot).x_range, width = (given.to - given.from) / given.columns;
     const from = Math.max(range.start, given.run[0]), to = Math.min(range.end, given.run[1]);
@@ -47,7 +47,7 @@
       model("path-chosen").data = { y: [path.y[k]], left: [left], right: [right] };
     }
 
-    // Shows a step with what is around it, ten times as long, and nine rows.
+    // Zooms to a step and its surroundings: ten times its length, and nine rows.
     function zoom(k) {
       const length = Math.max(path.ran[k], (whole.x[1] - whole.x[0]) / 1e5);
       const from = Math.max(whole.x[0], path.start[k] - 4.5 * length);

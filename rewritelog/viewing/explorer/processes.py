@@ -39,7 +39,7 @@ class Processes:
             self.running.add(process)
         try:
             result = receiver.recv()
-        except (EOFError, OSError):  # the latter if it ended while it sent
+        except (EOFError, OSError):  # OSError if it ended while sending
             if process not in self.running:
                 raise CancelledError from None
             raise RewriteLogError("the fit's process ended without a result") from None
@@ -53,13 +53,13 @@ class Processes:
         return result
 
     def stop(self) -> None:
-        """Stop all work that there is."""
+        """Stop all work in progress."""
         for process in [*self.running]:
             self.running.discard(process)
             process.kill()
 
     def end(self) -> None:
-        """Stop all work, also what comes later."""
+        """Stop all work in progress, and refuse further work."""
         with forking():
             self._ended = True
         self.stop()

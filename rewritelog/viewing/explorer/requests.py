@@ -18,7 +18,7 @@ class _Request(Struct, forbid_unknown_fields=True, tag_field="do", tag=str.lower
     """A request; its key `do` says which."""
 
     changed: dict[Index, FitChoices] = {}
-    """How the page has events fitted, apart from those that are fitted as at first."""
+    """The choices for all events that the page has changed, by number."""
 
 
 class Alive(_Request):
@@ -33,7 +33,7 @@ class _WithFits(_Request):
     """A request that needs the fits of all events."""
 
     partial: bool = False
-    """Whether those that there are do, since the others were stopped."""
+    """Whether the fits made so far are enough, since the others were stopped."""
 
 
 class Save(_WithFits):
@@ -66,7 +66,7 @@ class Fit(Show):
     """Request to fit an event as chosen, and to show it."""
 
     first: bool = False
-    """Whether to fit it as at first; then only its row is shown."""
+    """Whether to fit it with its first choices; then only its row is shown."""
 
 
 Request: TypeAlias = Alive | Save | Stop | Rewrite | Show | Predict | Check | Fit

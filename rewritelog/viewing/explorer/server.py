@@ -47,13 +47,13 @@ WAIT_S = 30
 """A connection may wait this long without an accepted request."""
 
 MOST_WAITING = 256
-"""So many connections may wait without an accepted request; the oldest of more are closed."""
+"""The most connections that wait without an accepted request; if more do, the oldest are closed."""
 
 MOST_HEAD_BYTES = 16 << 10
-"""The request line and the headers of a request may have so many bytes."""
+"""The most bytes of a request's first line and headers."""
 
 MOST_DIGITS, MOST_DIGITS_REFUSED = 7, 4
-"""How long bodies are that are read, in digits of their length: those of the page and of others."""
+"""The most digits in the length of a body that is read: of an accepted and of a refused request."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -67,7 +67,7 @@ HEADERS = {
 }
 
 Effect = Callable[[Fitted, Fitted, float], dict[str, Any]]
-"""Computes the effect of the first fits and of others on a rewrite, and on the run."""
+"""Computes the effect of the first fits and of the current ones on a rewrite and on the run."""
 
 
 class Explorer(ThreadingTCPServer):
@@ -102,11 +102,11 @@ class Explorer(ThreadingTCPServer):
         super().process_request(request, client_address)
 
     def accept(self, connection: socket) -> None:
-        """Wait no more for a connection, whose request is accepted."""
+        """Let a connection stay open, since its request is accepted."""
         self._since[connection] = math.inf
 
     def service_actions(self) -> None:
-        """Close connections that have waited too long, and the first ones of too many."""
+        """Close connections that have waited too long, and the oldest ones if too many wait."""
         waiting = [(of, since_s) for of, since_s in [*self._since.items()] if since_s < math.inf]
         too_many, until_s = len(waiting) - MOST_WAITING, time.monotonic() - WAIT_S
         if too_many > 0 and not self._crowded:
@@ -161,7 +161,7 @@ class Explorer(ThreadingTCPServer):
         return some_text([path.name for path in self.session.read.inputs], 3)
 
     def _verdict(self, changed: Changed = NOT_CHANGED) -> list[str]:
-        """Return the summary of the fits that there are, at the top of the page."""
+        """Return the summary of the fits made so far, for the top of the page."""
         session, results = self.session, self.session.results(changed)
         views = [session.view(event, changed) for event, fit in enumerate(results) if fit]
         left_out = sum(len(result.choices.left_out) for result in results if result)
@@ -226,7 +226,7 @@ class Explorer(ThreadingTCPServer):
 
 
 def _end(connection: socket) -> None:
-    """Have the thread of a connection end."""
+    """End a connection, and thereby its thread."""
     with suppress(OSError):  # it has ended
         connection.shutdown(SHUT_RDWR)
 

@@ -1,4 +1,4 @@
-"""All events, how each can be fitted, the fits that were made, and the files that hold them.
+"""All events, the choices for each, the fits that were made, and the files that hold them.
 
 The files, of formulas and of the model, are written as the commands read them.
 """
@@ -114,7 +114,7 @@ def parsed_terms(texts: tuple[str, ...], parameters: int) -> tuple[Expression, .
 
 
 Changed: TypeAlias = Mapping[int, FitChoices]
-"""How events are fitted that are not fitted as at first, by their numbers."""
+"""The choices for the events that a page has changed, by their numbers."""
 
 NOT_CHANGED: Changed = {}
 
@@ -130,7 +130,7 @@ class Result:
     def numbers(self, timings: EventTimings) -> dict[str, float | None]:
         """Return measures of the fit's quality on its own lines and on held-out lines, by name.
 
-        Of an event with classes, the latter are those of the class by which it is judged.
+        For an event with classes, the latter are those of the class by which it is judged.
         """
         quality = self.fit.quality
         samples = timings.part(self.choices.kept(timings))
@@ -148,7 +148,7 @@ class Result:
 class Session:
     """The events that have usable lines; none is fitted at first.
 
-    Pages say how they want events to be fitted; the fits are kept, so that each is made once.
+    Pages send the choices that they have changed; fits are kept, so that each is made once.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Session:
             for timings in self.events
         ]
         self.first_choices = tuple(map(FitChoices.of_formula, by_event))
-        """How each event is fitted at first."""
+        """The first choices for each event."""
         self._names = tuple(
             (formula and formula.names) or (names.for_event(*timings.key) if names else ())
             for formula, timings in zip(by_event, self.events, strict=True)
@@ -195,7 +195,7 @@ class Session:
         self._results[event, result.choices] = result
 
     def choices(self, event: int, changed: Changed) -> FitChoices:
-        """Return how an event is fitted."""
+        """Return the choices for an event: the changed or the first ones."""
         return changed.get(event, self.first_choices[event])
 
     def result(self, event: int, changed: Changed = NOT_CHANGED) -> Result | None:
@@ -224,7 +224,7 @@ class Session:
         return EventView(timings, fitted, terms, where, left_out=left_out)
 
     def model(self, changed: Changed = NOT_CHANGED) -> Fitted:
-        """Return the model of the fits that there are; its notes say what the page changed."""
+        """Return the model of the fits made so far; its notes say what the page changed."""
         plain = FitChoices().options
         notes, by_key = list[str](), {}
         for entry, result in zip(self.entries, self.results(changed), strict=True):
@@ -255,7 +255,7 @@ class Session:
         return row_html(self.view(event, changed), event, self.most_parameters)
 
     def state_of(self, event: int, changed: Changed) -> dict[str, Any]:
-        """Return how the page shows an event, how it is fitted, and the quality of the fit."""
+        """Return what the page shows of an event: its data, choices, and quality of the fit."""
         result, choices = self.result(event, changed), self.choices(event, changed)
         state: dict[str, Any] = {"terms": [], "numbers": {}, "choices": choices.to_json()}
         if result is not None:
@@ -317,7 +317,7 @@ class Saving:
         return [str(path) for path in paths]
 
     def refusal(self) -> str:
-        """Make the folder; return why the files that are there would not be replaced, if so.
+        """Make the folder; return why existing files would not be replaced, empty if they would.
 
         Raise `OutputError` if no files could be saved in it.
         """
@@ -340,7 +340,7 @@ class Saving:
 
 
 def _inode(path: Path) -> int | None:
-    """Return the inode at this very path, be it a link's; None if nothing is there."""
+    """Return the inode of a path, of a link itself if it is one; None if nothing is there."""
     try:
         return path.lstat().st_ino
     except OSError:
