@@ -1,6 +1,6 @@
 """The compiled core: what is sequential over bytes or events. `core.h` declares its functions.
 
-Texts and rows of tables are numbered here: its hash table finds those that are equal.
+This module also finds equal texts, and equal rows of tables, with the core's hash table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ core: Any = Library(Path(__file__).parent)
 
 
 class NumberedTexts(NamedTuple):
-    """Texts, of which equal ones have the same number, in order of first appearance."""
+    """The numbers of texts in order of first appearance; equal texts have the same number."""
 
     first: Ints
     """The first row of each distinct text."""
@@ -96,7 +96,7 @@ class DistinctPoints:
         return order, np.concatenate([[0], np.cumsum(self.counts)])
 
     def find(self, params: Floats) -> Ints:
-        """Return the index of the point that each row is, −1 for one that is none."""
+        """Return the index of the point that each row equals, −1 for a row that equals none."""
         numbers = np.full(len(params), -1, dtype=np.int64)
         if params.shape[1] == self.params.shape[1]:
             rows, width = _bytes_of(_without_signed_zeros(params)), 8 * params.shape[1]
@@ -114,5 +114,5 @@ def _bytes_of(rows: Floats) -> Bytes:
 
 
 def is_among(rows: Floats, known: Floats) -> Flags:
-    """Return which rows are in `known`."""
+    """Return which rows equal a row of `known`."""
     return DistinctPoints.of_rows(known).find(rows) >= 0

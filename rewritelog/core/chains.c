@@ -6,7 +6,7 @@
 #include "core.h"
 #include "numbers.h"
 
-/* What the links of chains follow from. */
+/* The run and its messages, from which chains are computed. */
 typedef struct {
     const seb_run *runs;
     const double *start_s;
@@ -33,7 +33,7 @@ static double alone_before(const history *all, double time)
     return last.before_s + smaller(last.end_s, time) - last.begin_s;
 }
 
-/* The first link of a SEB's chain, from `since` on; the rest of it is running while others ran. */
+/* The sums over a SEB's first link from `since` on; the rest of it is running beside other PEs. */
 static chain_link split_link(const history *all, int32_t seb, double since)
 {
     seb_run run = all->runs[seb], source = all->runs[run.cause];

@@ -1,4 +1,4 @@
-/* Fields of records, which lie anywhere in a buffer, to contiguous columns and back; their sums. */
+/* Fields of records anywhere in a buffer, to contiguous columns and back; sums of columns. */
 #include "bytes.h"
 #include "core.h"
 #include "numbers.h"

@@ -1,10 +1,10 @@
 /* The functions of the compiled core.
 
-   This header is their only declaration: `tracebigsim.core` reads it, checks every call
-   against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
-   `buf`, times are in seconds. Only `walk`, `patch` and `walk_nodes` read bytes
-   that nobody has checked: they check every count against `buf_len`. All other functions take what these returned
-   for the same bytes. No function keeps state, so that threads may call any at a time. */
+   This header is their only declaration: `tracebigsim.core` reads it, checks every call against it
+   and fills in each NAME_len from the array NAME. Offsets count bytes from the start of `buf`,
+   times are in seconds. Only `walk`, `patch` and `walk_nodes` read unchecked bytes: they check
+   every count against `buf_len`. All other functions take what these returned for the same bytes.
+   No function keeps state, so that threads may call any of them at the same time. */
 #ifndef REWRITELOG_CORE_H
 #define REWRITELOG_CORE_H
 
@@ -55,33 +55,33 @@ enum fault_code {
     SEQNO_WRONG
 };
 
-/* A fault is FAULT_SIZE integers: its code, offset, value, piece and SEB in the piece. */
+/* A fault is FAULT_SIZE integers: its code, offset, value, piece (SEBs of one timeline) and SEB. */
 enum fault_part { FAULT_CODE, FAULT_AT, FAULT_VALUE, FAULT_PIECE, FAULT_SEB, FAULT_SIZE };
 
 /* The lists of a SEB after its fixed part. */
 enum seb_list { MESSAGES_OF_SEB, EVENTS_OF_SEB, BACKWARD_OF_SEB, FORWARD_OF_SEB, SEB_LISTS };
 
-/* A SEB: its offset, those of its events and backward dependencies, which begin with their numbers,
-   and the number of records in each of its lists. */
+/* A SEB: its offset, those of its lists of events and of backward dependencies, each of which
+   begins with its count, and the number of records in each of its lists. */
 typedef struct {
     int64_t at, events_at, backward_at, messages, events, backward, forward;
 } walked_seb;
 
 /* Walk the `counts` SEBs of each piece, which begins at `starts` and has to end at `ends`. Fill in
    `sebs`, which has room for all of them; set `counts` to the number of whole SEBs of each piece,
-   `ends` to where the last one ends, and `faults` (pieces x FAULT_SIZE) to what ended the walk. */
+   `ends` to the end of its last one, and `faults` (pieces x FAULT_SIZE) to what ended the walk. */
 CORE void walk(const uint8_t *buf, int64_t buf_len, const int64_t *starts, int64_t starts_len,
                int64_t *ends, int64_t *counts, const layout *lay, walked_seb *sebs,
                int64_t *faults);
 
-/* Fill in the SEB, counted over all of them, and the offset of each record in a `seb_list`. */
+/* Fill in, for each record that the SEBs have in one `seb_list`, the SEB's index and its offset. */
 CORE void locate(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len, const layout *lay,
                  int64_t list, int64_t *seb, int64_t *at);
 
 /* ---- columns.c: fields of records to columns and back ---- */
 
-/* Copy the `width` bytes at `field` in each record to `column`; `swap` reverses the bytes of each
-   of the numbers of `number` bytes of which the field consists. */
+/* Copy the `width` bytes at `field` in each record to `column`. The field consists of numbers of
+   `number` bytes; `swap` reverses the bytes of each of them. */
 CORE void gather(const uint8_t *buf, const int64_t *at, int64_t at_len,
                  int64_t field, int64_t width, int64_t number, bool swap, uint8_t *column);
 
@@ -89,7 +89,7 @@ CORE void gather(const uint8_t *buf, const int64_t *at, int64_t at_len,
 CORE void scatter(uint8_t *buf, const int64_t *at, int64_t at_len, int64_t field,
                   int64_t width, int64_t number, bool swap, const uint8_t *column);
 
-/* Set the bits in which the first bytes of the records of `a` differ from those of `b`, in any pair. */
+/* Compare records of `a` and `b` in pairs; set in `bits` each bit that differs in any pair. */
 CORE void differing_bits(const uint8_t *a, const int64_t *a_at, int64_t a_at_len, const uint8_t *b,
                          const int64_t *b_at, uint8_t *bits, int64_t bits_len);
 
@@ -99,16 +99,16 @@ CORE void copy_ranges(const uint8_t *buf, const int64_t *from, int64_t from_len,
 
 /* ---- names.c: distinct texts, numbered in order of first appearance ---- */
 
-/* Number the texts at `at`, each of so many bytes, or names, which end before any NUL in these.
-   `slots` is the hash table, a power of two and more than there are texts: 1 + the number of a text,
-   or 0; `key` is random, so that no log can make all texts collide. Fill in the number of each
-   text, and the row where each distinct one is `first`; return how many these are. */
+/* Number the texts at `at`, whose lengths are `bytes`; names end before their first NUL. The hash
+   table `slots`, zeros at first, has a power of two of slots, more than there are texts; a slot
+   becomes 1 + a text's number. `key` is random, so that no log can make all texts collide. Fill in
+   the number of each text, and the `first` row of each distinct one; return how many these are. */
 CORE int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len,
                           const int64_t *bytes, bool are_names, uint64_t key, int32_t *slots,
                           int64_t slots_len, int64_t *first, int64_t *numbers);
 
-/* Fill in the number of each of the texts, which are `bytes` long and follow each other, or -1. It is
-   the index in `known`, distinct texts of that length, from which `number_texts` made the table. */
+/* Fill in the index in `known` of each text, or -1. All are `bytes` long, one after the other.
+   `known` has the distinct texts that `number_texts` found when it filled `slots`. */
 CORE void find_texts(const uint8_t *known, int64_t bytes, const uint8_t *texts, uint64_t key,
                      const int32_t *slots, int64_t slots_len, int64_t *numbers,
                      int64_t numbers_len);
@@ -117,10 +117,10 @@ CORE void find_texts(const uint8_t *known, int64_t bytes, const uint8_t *texts, 
 
 enum { IRREGULAR = -1 };
 
-/* Find the brackets of SEBs: set `counts` to the number of each SEB's brackets, or
-   IRREGULAR if its marks do not pair up in order within the SEB; in an unclosed SEB, only their
-   order counts. Write start and end of each bracket, in seconds since the start of its SEB, to
-   `times`, which has room for a number for each event. Return how many brackets there are. */
+/* Find the brackets of SEBs: set `counts` to the number of brackets of each, or IRREGULAR if its
+   marks do not pair up in order within the SEB; in an unclosed SEB, only their order counts. Write
+   start and end of each bracket, in seconds since the start of its SEB, to `times`, which has room
+   for a number for each event. Return how many brackets there are. */
 CORE int64_t find_brackets(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len,
                            const layout *lay, int64_t *counts, double *times);
 
@@ -147,7 +147,7 @@ enum wire_fault_code {
 enum { MOST_MESSAGE_BYTES = 134217728 };
 
 /* A node: the offsets of its length, of its first field and of its end, of its name and of the
-   shapes of its inputs; its duration field with its tag, or where one would be inserted. */
+   shapes of its inputs; its duration field with the tag, or where to insert one. */
 typedef struct {
     int64_t at, body, end, name_at, name_bytes, shapes_at, shapes_bytes;
     int64_t duration_at, duration_bytes, type, deps;
@@ -160,27 +160,27 @@ typedef struct {
     int64_t at, bytes;
 } attribute;
 
-/* Walk messages from `at` on and fill in `nodes`, of which the first may be the metadata; return how
-   many there are. The walk ends when `nodes` is full, with the bytes, or with a fault, which is
-   MESSAGE_CUT if a message is not whole. */
+/* Walk messages from `at` on and fill in `nodes`, of which the first may be the metadata; return
+   how many there are. The walk ends when `nodes` is full, at the end of the bytes, or with a fault,
+   which is MESSAGE_CUT if a message is not whole. */
 CORE int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool has_metadata,
                         trace_node *nodes, int64_t nodes_len, int64_t *fault);
 
-/* Fill `deps` with the ids that nodes wait for, as many of each one as it counts. */
+/* Fill `deps` with the ids that nodes wait for, as many for each node as its `deps` counts. */
 CORE void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *deps);
 
-/* Fill `hashes` with that of each node's fields other than its start and duration. */
+/* Fill `hashes` with a hash of each node's fields, without its start and duration. */
 CORE void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                      uint64_t *hashes);
 
-/* Fill `attributes` (names, nodes) with the attribute of each name, a node's last one. The names
-   follow each other; `ends` has where each one does. */
+/* Fill `attributes` (names, nodes) with the last attribute of each name in each node. The names are
+   one after the other; `ends` has the end of each. */
 CORE void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                           const uint8_t *names, const int64_t *ends, int64_t ends_len,
                           attribute *attributes);
 
-/* Write nodes with new durations to `out`, which has room for 20 bytes more for each than they
-   take; return the size. Nodes whose duration stays are copied. */
+/* Write nodes with new durations to `out`, which has room for 20 more bytes per node than they
+   take; return the size. A node whose duration stays the same is copied. */
 CORE int64_t write_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                          const uint64_t *durations, uint8_t *out);
 
@@ -194,7 +194,7 @@ CORE void add_by_group(const int64_t *groups, int64_t groups_len, const double *
 
 enum { MOST_TERMS = 16 };
 
-/* Select at most `most` of the columns whose sum explains weighted times best; return how many, and
+/* Select at most `most` columns, those whose sum explains weighted times best; return how many, and
    fill `places` (most) with their indices.
 
    The columns have length 1: `products` is their Gram matrix, `along` has their inner products with
@@ -202,16 +202,16 @@ enum { MOST_TERMS = 16 };
    chi2 most is taken, and those that it makes superfluous are removed (Efroymson's stepwise
    regression, 1960). One search starts from the column `constant`, unless that is -1, and one from
    nothing; the result is that of the lower BIC.
-   Then columns are exchanged for ones that grow less and explain about as much, the fastest first:
-   each for the one with the least n log(chi2/n) + price growth among the first `candidates` columns
-   of less growth. `rows` (most + 2, columns) is room. */
+   Then columns, the fastest-growing first, are exchanged for ones that grow less and explain about
+   as much: each for that of the first `candidates` columns that grows less and has the least n
+   log(chi2/n) + price * growth. `rows` (most + 2, columns) is work space. */
 CORE int64_t select_columns(const double *products, const double *along, int64_t along_len,
                             double square, int64_t samples, bool non_negative, int64_t constant,
                             int64_t most, const double *growth, int64_t candidates, double price,
                             double *rows, int64_t *places);
 
-/* Return the penalty of BIC for terms, corrected for few samples; huge without a sample for each
-   and one more. */
+/* Return the penalty of BIC for terms, corrected for few samples; huge unless there are at least
+   two more samples than terms. */
 CORE double bic_penalty(int64_t terms, int64_t samples);
 
 /* ---- process.c: means of a Gaussian process ---- */
@@ -221,31 +221,31 @@ enum { PROCESS_LANES = 64 };
 
 /* Add to the mean of each row the sum over points of weight * covariance, which is (1 + r +
    r^2/3) exp(-r) at the distance r, or exp(-r) if it is `rough`. Rows, of the shape (rows, inputs),
-   and points, (inputs, points), are finite numbers in units of the inputs' lengths; two different
-   values of an input with a `code_squares` above 0 have this squared distance. A row's mean does not
-   depend on other rows. */
+   and points, (inputs, points), are finite numbers in units of the inputs' lengths; if an input has
+   `code_squares` above 0, that is the squared distance of any two different values. A row's mean
+   does not depend on other rows. */
 CORE void process_add_means(const float *rows, int64_t inputs, const float *code_squares,
                             bool rough, const float *points, const float *weights,
                             int64_t weights_len, double *means, int64_t means_len);
 
 /* ---- replay.c: a program run on its PEs ---- */
 
-/* The inputs of a SEB; of simultaneous last ones the kind listed last wins. */
+/* What a SEB can wait for; of inputs that arrive last together, the kind listed last counts. */
 enum input_kind { BY_ITSELF, BY_PREVIOUS, BY_DEPENDENCY, BY_MESSAGE };
 
-/* A SEB in a run. `ready_s` is its latest input so far, and `end_s` holds its duration until it has
-   run; `missing` counts the inputs that it waits for; `cause` is the SEB behind the last one. */
+/* A SEB in a run. `ready_s` is the time of its latest input so far, and `cause` the SEB behind it;
+   `end_s` holds its duration until it has run; `missing` counts the inputs that it waits for. */
 typedef struct {
     double ready_s, end_s;
     int32_t pe, missing, cause, kind;
 } seb_run;
 
-/* The first message that a SEB sends, and the first entry of those that wait for its end. */
+/* The first message that a SEB sends, and the first entry in `waiting` of SEBs that wait for it. */
 typedef struct {
     int32_t first_message, first_waiting;
 } seb_links;
 
-/* When a message leaves after the start of its SEB, and its delay between two nodes. */
+/* How long after the start of its SEB a message leaves, and its delay between two nodes. */
 typedef struct {
     double after_s, delay_s;
 } sent_message;
@@ -255,23 +255,23 @@ typedef struct {
     int32_t seb, next; /* the index of the next entry of the same bucket, -1 for none */
 } queue_entry;
 
-/* The numbers of entries in the parts of the queue; the number of buckets, and the one in the heap;
-   the first free entry of `nodes`, and how many were used; how many SEBs have run; the time of the
-   first bucket, the buckets per second, and the latest end of a SEB. */
+/* The number of entries in each part of the queue; the number of buckets, and the one now in the
+   heap; the first free entry of `nodes`, and how many were ever used; how many SEBs have run; the
+   time of the first bucket, the buckets per second, and the latest end of a SEB. */
 typedef struct {
     int64_t in_heap, in_buckets, in_later, buckets, current, free, used, run;
     double base_s, buckets_per_s, latest_s;
 } replay_queue;
 
 /* Run up to `most` SEBs; return whether there are more. `links` has a row more than `runs`, and
-   `first_receiver` an element more than `messages`; `waiting` has the SEBs that wait for the end of
-   each one, as -1 - SEB where that is because they follow it. `free_s` is when each PE can run its
-   next SEB. The queue has room for all SEBs and PEs in `heap`, `nodes` and `later`; `later` begins
-   with those that wait for nothing. A PE takes SEBs in the order of the times when they are ready,
-   if `held` is empty; else, with room for all SEBs, it is those that are ready while their PE is
-   busy, which then takes the first one of its timeline: `first_of_pe` says where these are, and
-   `held_of_pe`, zeros at first, how many. Unless `order` is empty, it becomes the SEBs in the order
-   in which they run, and `starts_s` when each one starts. */
+   `first_receiver` an element more than `messages`; `waiting` lists the SEBs that wait for the end
+   of each SEB, the one that follows it on its PE as -1 - SEB. `free_s` is when each PE can run its
+   next SEB. `heap`, `nodes` and `later` have room for all SEBs and PEs; `later` begins with
+   the SEBs that wait for nothing. If `held` is empty, a PE takes SEBs in the order of the times
+   when they are ready. Else it takes, when free, the first ready SEB of its timeline: `held`, with
+   room for all SEBs, has those that are ready while their PE is busy, `first_of_pe` says where
+   those of a PE are, and `held_of_pe`, zeros at first, how many. Unless `order` is empty, fill it
+   with the SEBs in the order in which they run, and `starts_s` with the start of each. */
 CORE bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
                  const sent_message *messages, const int32_t *first_receiver,
                  const int32_t *receivers, int64_t workers, double node_latency_s, double *free_s,
@@ -282,8 +282,8 @@ CORE bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
 
 /* ---- chains.c: what SEBs waited for ---- */
 
-/* The sums along the chain of a SEB: messages in transit, SEBs running while no other PE is busy,
-   and SEBs waiting for their PE; its depth, and a SEB further down the chain. */
+/* Seconds along the chain of a SEB (chains.c): messages in transit, SEBs running while no other PE
+   is busy, and SEBs waiting for their PE; the chain's depth, and a SEB further down it. */
 typedef struct {
     double communication_s, alone_s, imbalance_s;
     int32_t depth, jump;
@@ -294,13 +294,13 @@ typedef struct {
     double begin_s, end_s, before_s;
 } lone_interval;
 
-/* Set the chains of some SEBs, in the order in which they ran, given when all SEBs started, their
-   starting messages, and the intervals in which one PE is busy, in order. */
+/* Set the chains of `sebs`, in the order in which they ran, given the starts and starting messages
+   of all SEBs, and the intervals in which one PE is busy, in order. */
 CORE void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_run *runs,
                         const double *start_s, const int32_t *starter, const sent_message *messages,
                         const lone_interval *alone, int64_t alone_len, chain_link *chains);
 
-/* Set `split`, shape (SEBs, 3), to the seconds of each kind from `since_s` until SEBs are ready. */
+/* Set `split` (SEBs, 3) to the seconds of a `chain_link` from `since_s` until SEBs are ready. */
 CORE void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_s,
                      const seb_run *runs, const double *start_s, const int32_t *starter,
                      const sent_message *messages, const lone_interval *alone, int64_t alone_len,
@@ -308,7 +308,7 @@ CORE void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_
 
 /* ---- patch.c: new times for SEBs, their messages and log events ---- */
 
-/* Sums of durations: before a rewrite, and then after it. */
+/* Sums of durations before and after a rewrite: of SEBs, in brackets, around them, without any. */
 enum duration_sum {
     SUM_OLD,
     SUM_NEW,
@@ -321,8 +321,8 @@ enum duration_sum {
     DURATION_SUMS
 };
 
-/* What is counted, of SEBs, messages and brackets. The outcome of a SEB is one of those from
-   SEBS_BY_MODEL to SEBS_ZERO_LENGTH, and a flag for each of the kinds of irregular SEBs. */
+/* Counts of SEBs, messages and brackets. The outcome of a SEB is a number from SEBS_BY_MODEL to
+   SEBS_ZERO_LENGTH, plus a flag if its marks or records are irregular. */
 enum patch_count {
     SEBS,
     MESSAGES,
@@ -353,9 +353,9 @@ enum record_state {
     RECORD_LEFT_ALONE
 };
 
-/* A param record: its SEB, counted over all pieces, or -1; the predicted length of its bracket, or
-   NaN to dilate it, and whether that is an exact match. Filled in: the state, and the length of the
-   bracket before and after. */
+/* A param record: its SEB, counted over all pieces, or -1; the predicted seconds of its bracket, or
+   NaN to dilate it, and whether they are an exact match. Filled in: the state, and the seconds of
+   the bracket before and after. */
 typedef struct {
     int64_t seb;
     double given_s, old_s, new_s;

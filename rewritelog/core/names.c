@@ -10,8 +10,8 @@ static int64_t length_of(const uint8_t *text, int64_t most, bool is_name)
     return end ? end - text : most;
 }
 
-/* Return the bits mixed by a secret odd factor, a bijection. Of bits that differ in nothing but the
-   highest, products do so with any factor; after a fold a second product does not. */
+/* Return the bits mixed by a secret odd factor, a bijection. Words that differ only in the highest
+   bit have products that do so too, whatever the factor: hence the fold and a second product. */
 static uint64_t mixed(uint64_t bits, uint64_t factor)
 {
     bits *= factor;
@@ -20,7 +20,7 @@ static uint64_t mixed(uint64_t bits, uint64_t factor)
     return bits ^ bits >> 32;
 }
 
-/* Return where the search for a text begins in a table of a power of two of slots. */
+/* Return the slot where the search for a text begins; `slots_len` is a power of two. */
 static int64_t slot_of(const uint8_t *text, int64_t length, uint64_t key, int64_t slots_len)
 {
     uint64_t mix = key ^ (uint64_t)length, word;

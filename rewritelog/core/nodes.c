@@ -1,5 +1,5 @@
-/* Messages in protobuf's wire format, one after the other as in a file of a Chakra trace: the one
-   place where their lengths are checked against the bytes. What a field may hold is in a table. */
+/* Messages in protobuf's wire format, one after the other, as in a file of a Chakra trace. Only
+   here are their lengths checked against the bytes. A table says what each field may hold. */
 #include <math.h>
 #include <string.h>
 
@@ -10,11 +10,11 @@ enum {
     MOST_VARINT_BYTES = 10, MOST_GROUPS = 100 /* within each other, as in protobuf */
 };
 
-/* What a field may hold: SEVERAL is added where numbers may be packed; IS + k is the message k. */
+/* What a field may hold: with SEVERAL added, packed numbers too; IS + k is a message of kind k. */
 enum { ANYTHING, VARINT, FIXED64, FIXED32, TEXT, SEVERAL = 8, IS = 16 };
 enum { METADATA, NODE, TENSORS, ATTRIBUTE, VARINTS, FIXED64S, FIXED32S, TEXTS, MESSAGE_KINDS };
 
-/* The numbers of fields. Those of an attribute's value are odd, and of a list of such values one more. */
+/* The numbers of fields. An attribute's value has an odd number, a list of such values the next. */
 enum { ID = 1, NAME, TYPE, CTRL_DEPS, DATA_DEPS, START, DURATION, INPUTS, OUTPUTS, ATTRIBUTES };
 enum { SHAPES = 2 };
 enum {
@@ -48,7 +48,7 @@ static const uint8_t SCHEMA[MESSAGE_KINDS][FIELDS] = {
 };
 
 /* A field of a message: the offsets of its tag, of its value, of the content after a length, and of
-   what follows it; a varint's value, or that length. */
+   the next field; `bits` is the value of a varint, or that length. */
 typedef struct {
     int64_t number, at, value, content, end;
     uint64_t bits;
@@ -76,8 +76,8 @@ static inline int64_t read_varint(const uint8_t *buf, int64_t at, int64_t end, u
     return set_fault(fault, VARINT_TOO_LONG, at, 0);
 }
 
-/* Read the tag at `at` and skip the field's value, which the tags of a group do not have; return the
-   offset after it, or -1. */
+/* Read the tag at `at` and skip the field's value (a tag that begins or ends a group has none);
+   return the offset after it, or -1. */
 static inline int64_t read_one(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
                                int64_t *fault)
 {
@@ -140,7 +140,7 @@ static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wi
     return field->end = skip_group(buf, end, field, fault);
 }
 
-/* Read the field that follows one of a message that the walk has checked; return false at `end`. */
+/* Read the next field of a message that the walk has checked; return false if there is none. */
 static inline bool next_field(const uint8_t *buf, int64_t end, wire_field *field)
 {
     return field->end < end && read_field(buf, field->end, INT64_MAX, field, NULL) >= 0;
@@ -149,7 +149,7 @@ static inline bool next_field(const uint8_t *buf, int64_t end, wire_field *field
 static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message,
                              int64_t *fault);
 
-/* Return where a field ends if its value is of its kind, or -1. */
+/* Return where a field ends if its value is what `kind` allows, or -1. */
 static int64_t check_value(const uint8_t *buf, const wire_field *field, int kind, int64_t *fault)
 {
     static const int WIRES[] = {[VARINT] = WIRE_VARINT, [FIXED64] = WIRE_FIXED64,
@@ -193,7 +193,7 @@ static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int me
     return at;
 }
 
-/* Set what is kept of a field of a node. */
+/* Copy what a `trace_node` holds of a field. */
 static void keep(const uint8_t *buf, const wire_field *field, trace_node *node)
 {
     switch (field->number) {
@@ -283,8 +283,8 @@ void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, 
     }
 }
 
-/* Return the value of a field of an attribute as a number, NaN for a list or text. As protobuf says,
-   of a longer varint the low 32 bits count. */
+/* Return the value of a field of an attribute as a number, NaN for a list or text. In a 32-bit
+   field the low 32 bits of a longer varint count, as protobuf says. */
 static double number_of(const uint8_t *buf, const wire_field *field)
 {
     uint64_t bits = field->bits, sign = -(bits & 1);
@@ -306,7 +306,7 @@ static double number_of(const uint8_t *buf, const wire_field *field)
     }
 }
 
-/* Return which of the names a text is, or their number. */
+/* Return the index of a text among the names, or `ends_len` if it is none of them. */
 static int64_t place_of(const uint8_t *text, int64_t bytes, const uint8_t *names,
                         const int64_t *ends, int64_t ends_len)
 {
@@ -317,8 +317,8 @@ static int64_t place_of(const uint8_t *text, int64_t bytes, const uint8_t *names
     return place;
 }
 
-/* Set the value of an attribute, its last one, if it has one of the names that are asked for;
-   those of the next name are `step` further. */
+/* Set `attributes` to an attribute's last value if its name is asked for; there is room for the
+   first name at 0, for the next one at `step`, and so on. */
 static void read_attribute(const uint8_t *buf, const wire_field *whole, const uint8_t *names,
                            const int64_t *ends, int64_t ends_len, attribute *attributes,
                            int64_t step)

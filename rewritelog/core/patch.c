@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* The regions of a SEB: `count` + 1 bounds each, in seconds since its start and ascending, and the
-   predicted length of each region, or NaN. */
+/* The regions of a SEB: `count` + 1 `old` and `new` bounds, ascending, in seconds since its start;
+   the predicted length of each region, or NaN to dilate it by `factor`. */
 typedef struct {
     int64_t count;
     double *old, *new, *predicted;
@@ -25,8 +25,8 @@ typedef struct {
     int64_t *counts, *fault;
 } patching;
 
-/* Divide a SEB into regions at its `brackets`, whose times are in the table of old bounds, and give
-   these the lengths of its records if there are as many. */
+/* Divide a SEB into regions at its `brackets`, whose bounds `old` has, if there are as many records
+   or none; otherwise it is one region. Set the predicted lengths of regions from the records. */
 static void lay_out(regions *r, int64_t brackets, const param_record *records, int64_t records_len,
                     double duration)
 {

@@ -1,17 +1,17 @@
 /* Means of a Gaussian process at many rows.
 
-   Numbers of 32 bits: a mean is the logarithm of a factor that measurements determine to some
-   percent, and processors take twice as many of them at a time. */
+   Floats of 32 bits are precise enough: a mean is the logarithm of a factor that measurements
+   determine to some per cent. A vector instruction processes twice as many of them as doubles. */
 #include "core.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A row meets so many points at a time, and has a sum for each: no vector is wider, and the order of
-   additions does not depend on how wide it is. */
+/* A row meets this many points at a time, and has a sum for each of them. No processor's vectors
+   are wider, so that the order of additions does not depend on their width. */
 #define LANES PROCESS_LANES
 
-/* So many rows meet the same points one after the other, while these are in the nearest cache. */
+/* This many rows in turn meet the same points, while these are in the nearest cache. */
 #define ROWS 16
 
 /* A larger distance counts as this one, whose covariance is 2^-87. */
@@ -40,8 +40,8 @@ static inline float power_of_half(float x)
     return p;
 }
 
-/* Set `squares` to the squared distances of a row and LANES points, the first of which `points` has
-   of each input. */
+/* Set `squares` to the squared distances, over (ln 2)^2 and limited, of a row and LANES points. The
+   first point's first input is at `points`, each further input `count` numbers later. */
 static inline void square_distances(const float *row, int64_t inputs, const float *code_squares,
                                     const float *points, int64_t count, float *squares)
 {
@@ -62,8 +62,7 @@ static inline void square_distances(const float *row, int64_t inputs, const floa
     }
 }
 
-/* The Matérn covariances of points at distances whose squares are given, times weights, are added to
-   the sums. */
+/* Add to the sums the Matérn covariances at these squared distances, times the weights. */
 static inline void add_matern_5_2(const float *squares, const float *weights, float *sums)
 {
     for (int64_t j = 0; j < LANES; j++) {

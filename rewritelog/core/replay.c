@@ -1,14 +1,14 @@
 /* The replay. A SEB can only make others ready at its start or later, so that one queue for all PEs
-   yields SEBs in the order of the times when they are ready, as in Dijkstra's algorithm. Where a PE
-   takes the first SEB of those that are ready, these are in a heap of their own while it is busy,
-   and the queue has an entry for the time when it is free.
+   yields SEBs in the order of the times when they are ready, as in Dijkstra's algorithm. If a free
+   PE takes the first ready SEB of its timeline, SEBs that become ready while it is busy wait in a
+   heap of their own, and the queue has an entry for the time when the PE is free.
 
    The queue is a ladder queue (Tang, Goh and Thng, 2005) with one rung. The next entries are in a
    binary heap, which is small. Later entries are unsorted in buckets, one for each interval of
    time, and enter the heap together with their bucket. Entries later than all buckets wait in a
-   list. When all buckets are empty, the list is distributed over new ones. These span twice the
-   mean time of its entries from the earliest one, which by Markov's inequality covers at least half
-   of them. An entry is therefore moved only a few times, whatever the number of entries. */
+   list. When all buckets are empty, the list is distributed over new ones. From its earliest entry
+   on, these span twice the mean distance of its entries from that one, and so, by Markov's
+   inequality, at least half of them: an entry is moved only a few times, however many there are. */
 #include "core.h"
 
 #include <math.h>
@@ -37,14 +37,14 @@ typedef struct {
     double *starts_s; /* NULL if they are not recorded */
 } replayed;
 
-/* Whether an entry precedes another one: at the same time the first SEB does. */
+/* Whether an entry precedes another: earlier or, at the same time, of the lower SEB number. */
 static inline bool precedes(const queue_entry *a, const queue_entry *b)
 {
     return a->time < b->time || (a->time == b->time && a->seb < b->seb);
 }
 
 /* Whether an entry of the queue says that a PE is free, and not that a SEB is ready. Its number is
-   that of the PE after those of all SEBs, so that SEBs which are ready at that time come first. */
+   the number of SEBs plus the PE's, so that SEBs that are ready at the same time precede it. */
 static inline bool is_free_pe(const replayed *all, int32_t seb)
 {
     return all->held_len > 0 && seb >= all->held_len;
@@ -94,8 +94,8 @@ static void add_to_bucket(const replayed *all, int64_t bucket, queue_entry entry
     queue->in_buckets++;
 }
 
-/* Insert a SEB into the queue, at a time not before that of the last one removed. Despite rounding,
-   a later time never has an earlier bucket: the index is monotonic in the time. */
+/* Insert a SEB into the queue at a time that is not before that of the last SEB removed. In spite
+   of rounding, a later time never has an earlier bucket: the index is monotonic in the time. */
 static void add(const replayed *all, double time, int32_t seb)
 {
     replay_queue *queue = all->queue;
@@ -126,7 +126,7 @@ static void open_bucket(const replayed *all, int64_t bucket)
     queue->current = bucket;
 }
 
-/* Distribute the later entries over new buckets, or to the heap if their times are equal. */
+/* Distribute the later entries over new buckets, or move them to the heap if times are equal. */
 static void spread(const replayed *all)
 {
     replay_queue *queue = all->queue;
@@ -243,7 +243,7 @@ static void deliver(const replayed *all, int32_t seb, double start, double end)
     }
 }
 
-/* Run a SEB from when it is ready and its PE is free, which then takes one that it holds, if any. */
+/* Run a SEB once it is ready and its PE is free. If the PE holds others, queue the end for them. */
 static void run_seb(const replayed *all, int32_t seb)
 {
     seb_run *run = &all->runs[seb];
@@ -263,7 +263,7 @@ static void run_seb(const replayed *all, int32_t seb)
         add(all, end, (int32_t)(all->held_len + pe));
 }
 
-/* Hold a SEB that is ready, at a time, if its PE is busy or holds others; return whether it does. */
+/* Hold a SEB, ready at `time`, if its PE is busy or holds others; return whether it is held. */
 static bool hold(const replayed *all, int32_t seb, double time)
 {
     int32_t pe = all->runs[seb].pe, *held = &all->held_of_pe[pe];

@@ -1,13 +1,13 @@
 /* Stepwise selection of the terms of a sum: forward steps, each followed by backward ones.
 
-   It works on inner products alone, so that its time does not depend on the number of samples. */
+   It needs inner products alone, so that its time does not depend on the number of samples. */
 #include "core.h"
 #include "numbers.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A column is collinear if its part orthogonal to those taken has less than this length. */
+/* A column of length 1 is collinear if its part orthogonal to those taken is shorter than this. */
 #define NEW_SHARE 1e-5
 
 /* A fit with a smaller mean squared error is exact, and the rest is rounding. */
@@ -22,11 +22,11 @@
 /* A criterion has to fall by more than this, or rounding would decide. */
 #define LEAST_GAIN 1e-9
 
-/* Of columns that are as good but for this share the first is taken: pairs of terms, such as those
-   on both sides of a threshold, may explain exactly the same. */
+/* Of columns that are equally good up to this share the first is taken: pairs of terms, such as
+   those on both sides of a threshold, may explain exactly the same. */
 #define TIES 1e-6
 
-/* One column more than are selected is tried. */
+/* The most columns in a fit: those selected, and one that is tried. */
 enum { TRIED = MOST_TERMS + 1 };
 
 typedef double triangle[TRIED][TRIED];
@@ -94,8 +94,8 @@ static bool solve(const problem *of, const int64_t *places, int64_t count, doubl
     return positive;
 }
 
-/* Fill `size` with coefficients that are not negative: of those below 0 the least becomes 0, and the
-   others are solved anew. */
+/* Fill `size` with coefficients that are not negative: the least becomes 0, and the others are
+   solved anew, until none is below 0. */
 static void solve_non_negative(const problem *of, const int64_t *places, int64_t count,
                                double *size)
 {
@@ -119,7 +119,7 @@ static void solve_non_negative(const problem *of, const int64_t *places, int64_t
         size[at[i]] = solution[i];
 }
 
-/* k log n n/(n - k - 1), beyond any n log(chi2/n) if there are too few samples for the terms. */
+/* k log n n/(n - k - 1), or more than any n log(chi2/n) with too few samples for the terms. */
 double bic_penalty(int64_t terms, int64_t samples)
 {
     int64_t room = samples - terms - 1;
@@ -178,8 +178,8 @@ static void without(const int64_t *places, int64_t count, int64_t left_out, int6
         fewer[i] = places[i < left_out ? i : i + 1];
 }
 
-/* Remove from `places` the columns that the newest one has made superfluous. Return how many are
-   left, and in `criterion` their BIC. */
+/* Remove from `places` the columns that the newest one, the last, has made superfluous. Return how
+   many are left, and set `criterion` to their BIC. */
 static int64_t prune(const problem *of, int64_t *places, int64_t count, double *criterion)
 {
     double size[TRIED];
@@ -232,8 +232,8 @@ static void take(const problem *of, double *rows, int64_t count, int64_t place, 
 
 /* Return the column that lowers chi2 most beside those taken, -1 if none does.
 
-   That is orthogonal least squares (Chen, Billings and Luo, 1989): the residual along the part of
-   a column that is orthogonal to those taken. `gains` is filled with it. */
+   As in orthogonal least squares (Chen, Billings and Luo, 1989), the gain of a column is the
+   residual along its part that is orthogonal to those taken. Fill `gains` with all of them. */
 static int64_t steepest(const problem *of, const int64_t *places, int64_t count,
                         const double *size, const double *share, double *gains)
 {
@@ -257,7 +257,7 @@ static int64_t steepest(const problem *of, const int64_t *places, int64_t count,
 }
 
 /* Search from the column `start`, or from nothing if that is -1; return how many columns are taken.
-   `rows` (most + 2, columns) is room. */
+   `rows` (most + 2, columns) is work space. */
 static int64_t search(const problem *of, int64_t start, int64_t most, double *rows,
                       int64_t *places, double *criterion)
 {
@@ -291,7 +291,7 @@ static int64_t search(const problem *of, int64_t start, int64_t most, double *ro
     }
 }
 
-/* Return which column grows fastest among those not done, by index in `places`. */
+/* Return the index in `places` of the fastest-growing column that is not done. */
 static int64_t fastest(const double *growth, const int64_t *places, int64_t count,
                        const bool *done)
 {

@@ -9,8 +9,8 @@
 CORE const uint32_t header_crc32 = HEADER_CRC32;
 #endif
 
-/* Return the offset after the list of `size`-byte items whose number is at `at`, or -1. `code` is
-   the fault of a negative number; the next code is that of a list that does not fit. */
+/* Return the offset after a list of `size`-byte items that begins at `at` with their count, or -1.
+   `code` is the fault of a negative count; the next code is that of a list that does not fit. */
 static int64_t skip_list(const uint8_t *buf, int64_t at, int64_t end, int64_t size,
                          const layout *lay, int64_t *fault, int64_t code, int64_t *count)
 {
@@ -24,7 +24,7 @@ static int64_t skip_list(const uint8_t *buf, int64_t at, int64_t end, int64_t si
     return at + lay->count_bytes + *count * size;
 }
 
-/* Return the offset after the events whose number is at `at`, or -1. */
+/* Return the offset after a list of events that begins at `at` with their count, or -1. */
 static int64_t skip_events(const uint8_t *buf, int64_t at, int64_t end, const layout *lay,
                            int64_t *fault, int64_t *count)
 {

@@ -1,4 +1,4 @@
-/* The walk over one SEB and the marks in it, for what follows it through a checked buffer. */
+/* What the files that walk through records share: the walk over a SEB, its marks, faults. */
 #ifndef REWRITELOG_WALK_H
 #define REWRITELOG_WALK_H
 
@@ -7,7 +7,7 @@
 
 enum { PROJECTIONS_EVENT = 1, PRINT_EVENT, MARK_EVENT };
 
-/* Set the fault; return -1, which is not an offset. */
+/* Set the fault; return -1, which stands for no offset. */
 static inline int64_t set_fault(int64_t *fault, int64_t code, int64_t at, int64_t value)
 {
     fault[FAULT_CODE] = code;
